@@ -1,0 +1,210 @@
+//! ISO 8601 durations, exactly: `PnWnDTnHnMnS`, any component with a fraction.
+//!
+//! Separate because no library reads what the documents write: a fraction in any component, with a point or a
+//! comma, to full precision. Weeks and days are 7 × 24 h and 24 h. Years and months have no fixed length and are
+//! refused, as are negative values, empty input and anything left over; each error shows the text and the place.
+
+use thiserror::Error;
+
+/// A second in milliseconds.
+pub const SECOND_MS: u64 = 1_000;
+/// A minute in milliseconds.
+pub const MINUTE_MS: u64 = 60 * SECOND_MS;
+/// An hour in milliseconds.
+pub const HOUR_MS: u64 = 60 * MINUTE_MS;
+/// A day in milliseconds: 24 hours, whatever the calendar says.
+pub const DAY_MS: u64 = 24 * HOUR_MS;
+
+/// More digits after the point than this cannot change a whole millisecond of a component we accept.
+const FRACTION_DIGITS_MAX: usize = 18;
+
+/// Why a text is not a duration.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "\"{text}\" is not an ISO 8601 duration: at character {at}, {problem}; a duration looks like PT30S, PT1M30S or P1DT12H"
+)]
+pub struct DurationError {
+    /// The text as it was written.
+    pub text: String,
+    /// Where the problem stands; 1 is the first character.
+    pub at: usize,
+    /// What is wrong there.
+    pub problem: &'static str,
+}
+
+/// Reads an ISO 8601 duration as whole milliseconds. Parts of a millisecond are rounded up, so no wait is cut short.
+///
+/// # Errors
+/// [`DurationError`] with the place for anything but weeks, days, hours, minutes and seconds in that order.
+pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
+    let fail = |at: usize, problem| DurationError { text: text.to_owned(), at: at + 1, problem };
+    let Some(mut rest) = text.strip_prefix('P') else {
+        return Err(fail(0, "it has to begin with P"));
+    };
+    let mut units: &[(char, u64)] = &DATE_UNITS;
+    let mut nanoseconds: u128 = 0;
+    let mut components = 0;
+    while !rest.is_empty() {
+        let at = text.len() - rest.len();
+        if let Some(time) = rest.strip_prefix('T') {
+            if units.as_ptr() == TIME_UNITS.as_ptr() || time.is_empty() {
+                return Err(fail(at, "T has to stand once, before hours, minutes or seconds"));
+            }
+            units = &TIME_UNITS;
+            rest = time;
+            components = 0;
+            continue;
+        }
+        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(number_end);
+        let Some(unit) = tail.chars().next() else {
+            return Err(fail(text.len(), "a unit is missing"));
+        };
+        let Some(place) = units.iter().position(|(letter, _)| *letter == unit) else {
+            return Err(fail(at + number_end, unit_problem(unit, units)));
+        };
+        let amount = component_ns(number, units[place].1).map_err(|problem| fail(at, problem))?;
+        nanoseconds = nanoseconds.saturating_add(amount);
+        units = &units[place + 1..];
+        rest = &tail[unit.len_utf8()..];
+        components += 1;
+    }
+    if components == 0 {
+        return Err(fail(text.len(), "it names no amount"));
+    }
+    Ok(u64::try_from(nanoseconds.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+}
+
+static DATE_UNITS: [(char, u64); 2] = [('W', 7 * DAY_MS), ('D', DAY_MS)];
+static TIME_UNITS: [(char, u64); 3] = [('H', HOUR_MS), ('M', MINUTE_MS), ('S', SECOND_MS)];
+
+fn unit_problem(unit: char, units: &[(char, u64)]) -> &'static str {
+    let in_date = !units.iter().any(|(letter, _)| matches!(letter, 'H' | 'M' | 'S'));
+    match unit {
+        'Y' => "years have no fixed length; use days",
+        'M' if in_date => "months have no fixed length; use days, or T before minutes",
+        '-' | '+' => "a sign is not allowed",
+        _ => "a unit out of W D, then T and H M S, each once and in this order, is expected",
+    }
+}
+
+/// One component, such as `1,5` hours, in nanoseconds.
+fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
+    let (whole, fraction) = match number.find(['.', ',']) {
+        Some(point) => (&number[..point], Some(&number[point + 1..])),
+        None => (number, None),
+    };
+    if whole.is_empty() || fraction.is_some_and(str::is_empty) {
+        return Err("a number is expected, with digits on both sides of its point");
+    }
+    if fraction.is_some_and(|digits| digits.contains(['.', ','])) {
+        return Err("a number has one point");
+    }
+    let unit_ns = u128::from(unit_ms) * 1_000_000;
+    let whole_ns = whole.parse::<u64>().map_or(u128::MAX, |amount| u128::from(amount) * unit_ns);
+    let digits = fraction.map_or("", |digits| &digits[..digits.len().min(FRACTION_DIGITS_MAX)]);
+    let numerator = digits.bytes().fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));
+    let denominator = 10u128.pow(u32::try_from(digits.len()).expect("at most FRACTION_DIGITS_MAX digits"));
+    Ok(whole_ns.saturating_add((numerator * unit_ns).div_ceil(denominator)))
+}
+
+/// Writes milliseconds as an ISO 8601 duration, the shortest that [`parse_ms`] reads back.
+#[must_use]
+pub fn format_ms(mut rest_ms: u64) -> String {
+    let mut take = |unit_ms: u64| {
+        let amount = rest_ms / unit_ms;
+        rest_ms %= unit_ms;
+        amount
+    };
+    let (days, hours, minutes, seconds) = (take(DAY_MS), take(HOUR_MS), take(MINUTE_MS), take(SECOND_MS));
+    let mut text = String::from("P");
+    if days > 0 {
+        text.push_str(&format!("{days}D"));
+    }
+    let mut time = String::new();
+    if hours > 0 {
+        time.push_str(&format!("{hours}H"));
+    }
+    if minutes > 0 {
+        time.push_str(&format!("{minutes}M"));
+    }
+    if rest_ms > 0 {
+        time.push_str(format!("{seconds}.{rest_ms:03}").trim_end_matches('0'));
+        time.push('S');
+    } else if seconds > 0 || (days == 0 && time.is_empty()) {
+        time.push_str(&format!("{seconds}S"));
+    }
+    if !time.is_empty() {
+        text.push('T');
+        text.push_str(&time);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_of_the_documents_are_read_exactly() {
+        for (text, ms) in [
+            ("PT1S", 1_000),
+            ("PT0.2S", 200),
+            ("PT0,25S", 250),
+            ("PT2.5S", 2_500),
+            ("PT1M", 60_000),
+            ("PT1M30S", 90_000),
+            ("PT0.5H", 1_800_000),
+            ("P1D", DAY_MS),
+            ("P7D", 7 * DAY_MS),
+            ("P1W", 7 * DAY_MS),
+            ("P1W1DT1H1M1.001S", 8 * DAY_MS + HOUR_MS + MINUTE_MS + 1_001),
+            ("P0.5D", 12 * HOUR_MS),
+            ("PT0S", 0),
+            ("PT0.0001S", 1),
+            ("PT99999999999999999999S", u64::MAX),
+        ] {
+            assert_eq!(parse_ms(text), Ok(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused_with_its_place() {
+        for (text, at) in [
+            ("", 1),
+            ("P", 2),
+            ("PT", 2),
+            ("1S", 1),
+            ("PT1", 4),
+            ("P1S", 3),
+            ("P1Y", 3),
+            ("P1M", 3),
+            ("-PT1S", 1),
+            ("PT-1S", 3),
+            ("PT1S1M", 5),
+            ("PT1H1H", 5),
+            ("PT1S ", 5),
+            ("PT.5S", 3),
+            ("PT1.S", 3),
+            ("PT1.2.3S", 3),
+            ("PT1ST1S", 5),
+            ("pt1s", 1),
+            ("PTS", 3),
+            ("P1DT", 4),
+            ("PT1€", 4),
+        ] {
+            let error = parse_ms(text).expect_err(text);
+            assert_eq!(error.at, at, "{error}");
+            assert_eq!(error.text, text);
+        }
+    }
+
+    #[test]
+    fn a_written_duration_is_read_back() {
+        for ms in [0, 1, 250, 999, 1_000, 61_001, HOUR_MS, DAY_MS, DAY_MS + 1, 14 * DAY_MS + 3_601_050] {
+            assert_eq!(parse_ms(&format_ms(ms)), Ok(ms), "{}", format_ms(ms));
+        }
+        assert_eq!(format_ms(90_000), "PT1M30S");
+        assert_eq!(format_ms(2 * DAY_MS), "P2D");
+    }
+}

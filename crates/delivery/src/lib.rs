@@ -1,0 +1,32 @@
+//! Every rule of delivery, and nothing else.
+//!
+//! An event arrives, an attempt is made or put off, what happened is judged, and the delivery ends, waits or becomes
+//! a dead letter. All of that is decided here, over plain values: no I/O, no clock, no randomness, no runtime, no AWS.
+//! The moment is an argument (`now_ms`, milliseconds since 1970-01-01 UTC), jitter is an argument, an answer from a
+//! destination is an argument. So the same functions run in production, in the simulation and in explanations.
+//!
+//! Reading order: [`event`] (what was published) · [`subscription`] (where it goes and how hard to try) ·
+//! [`manifest`] (files → subscriptions) · [`filter`] · [`schedule`] · [`outcome`] (what happened → verdict) ·
+//! [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`request`] (one attempt as data) ·
+//! [`deadletter`] · [`blob`] (key and bytes) · [`wire`] (what travels beside the event) · [`ports`] (what the shell
+//! promises).
+//!
+//! All arithmetic is in whole milliseconds and saturates.
+
+pub mod address;
+pub mod blob;
+pub mod deadletter;
+pub mod delivery;
+pub mod duration;
+pub mod event;
+pub mod filter;
+pub mod manifest;
+pub mod moment;
+pub mod outcome;
+pub mod ports;
+pub mod profile;
+pub mod request;
+pub mod schedule;
+pub mod step;
+pub mod subscription;
+pub mod wire;

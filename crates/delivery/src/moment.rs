@@ -1,0 +1,54 @@
+//! Moments as people and file systems read them.
+//!
+//! Inside, a moment is milliseconds since 1970-01-01 UTC. Here it becomes RFC 3339 with seven fractional digits, as
+//! Event Grid writes its times, and the hour of a dead letter's folder.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// RFC 3339 in UTC with seven fractional digits: `2026-11-20T07:03:00.1230000Z`.
+#[must_use]
+pub fn rfc3339(ms: u64) -> String {
+    let at = utc(ms);
+    let (date, time) = (at.date(), at.time());
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}0000Z",
+        date.year(),
+        date.month(),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second(),
+        time.millisecond()
+    )
+}
+
+/// The folder of an hour: `2026/11/20/7`, in UTC, without leading zeros.
+#[must_use]
+pub fn hour_folder(ms: u64) -> String {
+    let at = utc(ms);
+    format!("{}/{}/{}/{}", at.year(), at.month(), at.day(), at.hour())
+}
+
+fn utc(ms: u64) -> jiff::civil::DateTime {
+    let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    TimeZone::UTC.to_datetime(timestamp.unwrap_or(Timestamp::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_has_seven_fractional_digits_and_an_hour_without_zeros() {
+        assert_eq!(rfc3339(1_795_158_180_123), "2026-11-20T07:03:00.1230000Z");
+        assert_eq!(hour_folder(1_795_158_180_123), "2026/11/20/7");
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00.0000000Z");
+        assert_eq!(hour_folder(0), "1970/1/1/0");
+    }
+
+    #[test]
+    fn no_moment_is_too_far_to_be_written() {
+        assert!(rfc3339(u64::MAX).starts_with("9999-12-"));
+    }
+}

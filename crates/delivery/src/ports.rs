@@ -1,0 +1,201 @@
+//! What the shell promises the flow: a few narrow traits, each with its promise.
+//!
+//! The flow of the functions is written against these. `adapters` implements them on AWS, HTTP and the machine's
+//! clock; the simulation implements them on virtual time with failures on purpose. A contract test runs against every
+//! implementation.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::deadletter::Container;
+use crate::outcome::Exchange;
+use crate::request::Request;
+use crate::schedule::Jitter;
+use crate::subscription::{Catalogue, SubscriptionName, TopicName};
+
+/// A whole message, with its attributes: 1 MiB.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
+pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
+
+/// Sends HTTP requests.
+///
+/// Promise: never fails. Whatever happens is an [`Exchange`], and it ends within the request's timeout.
+pub trait SendHttp {
+    /// Makes one exchange.
+    fn send(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
+}
+
+/// The queues of a deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum QueueName {
+    /// Published events, and the parts of large records.
+    Events,
+    /// Deliveries that wait for their next attempt.
+    Retry,
+    /// Dead letters on their way to storage.
+    DeadLetter,
+    /// What storage refused for too long.
+    LastResort,
+}
+
+/// Which of our attributes a message carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attribute {
+    /// `delivery`.
+    Delivery(String),
+    /// `deadletter`.
+    DeadLetter(String),
+}
+
+/// A message on its way into a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The event, as published.
+    pub body: Arc<str>,
+    /// The `topic` attribute.
+    pub topic: Option<TopicName>,
+    /// Our attribute.
+    pub attribute: Attribute,
+    /// Whose turn it takes in a fair queue.
+    pub subscription: SubscriptionName,
+    /// Received after about this long, perhaps earlier.
+    pub wait_ms: u64,
+}
+
+impl Message {
+    /// The size that counts against [`MESSAGE_MAX_BYTES`]: body, and name, type and value of each attribute.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        use crate::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
+        const TYPE_BYTES: usize = "String".len();
+        let (name, value) = match &self.attribute {
+            Attribute::Delivery(value) => (DELIVERY_ATTRIBUTE, value),
+            Attribute::DeadLetter(value) => (DEADLETTER_ATTRIBUTE, value),
+        };
+        let topic = self
+            .topic
+            .as_ref()
+            .map_or(0, |topic| TOPIC_ATTRIBUTE.len() + TYPE_BYTES + topic.namespace.len() + 1 + topic.topic.len());
+        self.body.len() + name.len() + TYPE_BYTES + value.len() + topic
+    }
+
+    /// Whether SQS takes it: the whole within 1 MiB, our attribute within 16 KiB.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let (Attribute::Delivery(value) | Attribute::DeadLetter(value)) = &self.attribute;
+        value.len() <= crate::wire::ATTRIBUTE_MAX_BYTES && self.size_bytes() <= MESSAGE_MAX_BYTES
+    }
+}
+
+/// A message could not be sent; its record has to come again.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the queue did not take the message: {0}")]
+pub struct QueueError(pub String);
+
+/// Takes messages.
+///
+/// Promise: what it took is received after about the wait; perhaps early, perhaps twice, but not lost.
+pub trait Queue {
+    /// Sends a message; `Ok` means the queue has it.
+    ///
+    /// # Errors
+    /// [`QueueError`] when it may not have it.
+    fn send(&self, queue: QueueName, message: Message) -> impl Future<Output = Result<(), QueueError>> + Send;
+}
+
+/// Hides a received record for a while, so that a record given back comes again at the right time.
+///
+/// Promise: best effort. When it fails, the record comes back after the queue's own visibility timeout.
+pub trait HideRecord {
+    /// Hides the record of this receipt for so many seconds from now.
+    fn hide(&self, queue: QueueName, receipt: &str, seconds: u32) -> impl Future<Output = ()> + Send;
+}
+
+/// Why a blob was not written.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PutError {
+    /// Trying again may help.
+    #[error("storage did not take the blob: {0}")]
+    Refused(String),
+    /// The container refuses for good: it does not exist, or we may not write to it.
+    #[error("the container cannot be written to: {0}")]
+    NoSuchContainer(String),
+}
+
+/// Writes blobs.
+///
+/// Promise: the same key twice is one blob, and the first wins; both calls are `Ok`.
+pub trait PutBlob {
+    /// Writes a JSON blob, if there is none of this key. The container's prefix is already part of the key.
+    ///
+    /// # Errors
+    /// [`PutError`] when it is not certain that the blob is there.
+    fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> impl Future<Output = Result<(), PutError>> + Send;
+}
+
+/// A blob that a listing found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobName {
+    /// Its key, the container's prefix included.
+    pub key: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A blob could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("storage could not be read: {0}")]
+pub struct ReadError(pub String);
+
+/// Reads blobs.
+///
+/// Promise: a listing shows every blob that was written before it began, in the order of the keys' bytes.
+pub trait ReadBlobs {
+    /// The blobs of a container whose keys begin with its prefix.
+    ///
+    /// # Errors
+    /// [`ReadError`] when storage refuses.
+    fn list(&self, container: &Container) -> impl Future<Output = Result<Vec<BlobName>, ReadError>> + Send;
+
+    /// A blob's bytes; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`ReadError`] when storage refuses.
+    fn get(&self, bucket: &str, key: &str) -> impl Future<Output = Result<Option<Vec<u8>>, ReadError>> + Send;
+}
+
+/// Knows the subscriptions.
+///
+/// Promise: the last good catalogue. A broken newer one is reported and does not replace it.
+pub trait SubscriptionSource {
+    /// The catalogue, or why there is none; looks at its source now and then.
+    ///
+    /// # Errors
+    /// What is wrong with the only catalogue there is, for people.
+    fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
+
+    /// The same after looking at the source again now; at most once a second.
+    ///
+    /// # Errors
+    /// As [`SubscriptionSource::current`].
+    fn reread(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
+}
+
+/// Tells the time and waits.
+///
+/// Promise: milliseconds since 1970-01-01 UTC; a sleep is never cut short.
+pub trait Clock {
+    /// Now.
+    fn now_ms(&self) -> u64;
+
+    /// Waits so long.
+    fn sleep(&self, wait_ms: u64) -> impl Future<Output = ()> + Send;
+}
+
+/// Rolls the dice for jitter.
+pub trait Dice {
+    /// One roll.
+    fn roll(&self) -> Jitter;
+}

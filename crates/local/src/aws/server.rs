@@ -1,0 +1,96 @@
+//! The listener: takes connections and sends each request to SQS or to S3.
+//!
+//! It is separate because telling the two apart is the one thing neither may know of the other. A request whose
+//! `X-Amz-Target` begins with `AmazonSQS.` is for SQS, one in the old query protocol is refused with the reason, and
+//! everything else is for S3. It promises that ending its task ends every connection. It does not speak HTTP/2 or TLS.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::TokioIo;
+use rustack_sqs_http::service::{SqsHttpConfig, SqsHttpService};
+use s3s::service::S3Service;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::s3;
+use super::sqs::Queues;
+
+/// The header value every SQS call in the JSON protocol begins with.
+const SQS_TARGET_PREFIX: &str = "AmazonSQS.";
+
+/// What clients of the query protocol read; they expect XML.
+const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code>\
+     <Message>This server speaks the JSON protocol of SQS only. Update the client: the AWS CLI and boto3 speak it \
+     since the end of 2023.</Message></Error></ErrorResponse>";
+
+type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Serves connections for ever.
+pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Service) {
+    let sqs = SqsHttpService::new(queues, SqsHttpConfig::default());
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(connection(stream, sqs.clone(), s3.clone()));
+            }
+            Err(error) => tracing::warn!(%error, "a connection to the local AWS was not accepted"),
+        }
+    }
+}
+
+/// Serves one connection until the client leaves.
+async fn connection(stream: TcpStream, sqs: SqsHttpService<Queues>, s3: S3Service) {
+    let answer = service_fn(|request| answer(&sqs, &s3, request));
+    let served = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection to the local AWS broke");
+    }
+}
+
+/// Answers one request.
+async fn answer(
+    sqs: &SqsHttpService<Queues>,
+    s3: &S3Service,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    if is_sqs(&request) {
+        return Ok(sqs.call(request).await?.map(|body| body.map_err(Into::into).boxed_unsync()));
+    }
+    if is_query_protocol(&request) {
+        return Ok(refuse_query_protocol());
+    }
+    Ok(s3::answer(s3, request).await.map(BodyExt::boxed_unsync))
+}
+
+fn is_sqs(request: &Request<Incoming>) -> bool {
+    let target = request.headers().get("x-amz-target").map(http::HeaderValue::as_bytes);
+    target.is_some_and(|target| target.starts_with(SQS_TARGET_PREFIX.as_bytes()))
+}
+
+/// Whether a request is in SQS's old protocol: a form, or a query, that names an `Action`.
+fn is_query_protocol(request: &Request<Incoming>) -> bool {
+    let content_type = request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    let form = content_type.is_some_and(|value| value.starts_with(b"application/x-www-form-urlencoded"));
+    let query = request.uri().query().unwrap_or_default();
+    (form && request.method() == http::Method::POST) || query.split('&').any(|pair| pair.starts_with("Action="))
+}
+
+fn refuse_query_protocol() -> Response<Body> {
+    let body = Full::new(Bytes::from_static(QUERY_PROTOCOL_ERROR.as_bytes()));
+    let mut response = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = http::StatusCode::BAD_REQUEST;
+    let xml = http::HeaderValue::from_static("text/xml");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, xml);
+    response
+}

@@ -1,0 +1,189 @@
+//! The operations of SQS that the layer changes; the others go to the engine as they are.
+//!
+//! They are separate from the queues so that each reads as check, seal, ask, open. They promise the answers AWS gives,
+//! including a batch's per-entry failures. They hold no state.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use rustack_sqs_core::provider::RustackSqs;
+use rustack_sqs_http::body::SqsResponseBody;
+use rustack_sqs_model::error::SqsError;
+use rustack_sqs_model::input::{
+    ChangeMessageVisibilityBatchInput, ChangeMessageVisibilityInput, CreateQueueInput, GetQueueAttributesInput,
+    ReceiveMessageInput, SendMessageBatchInput, SendMessageInput,
+};
+use rustack_sqs_model::output::{
+    ChangeMessageVisibilityBatchOutput, ChangeMessageVisibilityOutput, CreateQueueOutput, GetQueueAttributesOutput,
+    ReceiveMessageOutput, SendMessageBatchOutput, SendMessageOutput,
+};
+use rustack_sqs_model::types::{
+    BatchResultErrorEntry, ChangeMessageVisibilityBatchResultEntry, SendMessageBatchRequestEntry,
+    SendMessageBatchResultEntry,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Answer, envelope, limits};
+
+/// The setting that bounds a message; the engine's own bound is lower, and never met.
+const MAXIMUM_MESSAGE_SIZE: &str = "MaximumMessageSize";
+
+/// Reads a request, does the work, writes the answer.
+pub(super) fn answer<I, O, F>(body: Bytes, work: impl FnOnce(I) -> F) -> Answer
+where
+    I: DeserializeOwned,
+    O: Serialize,
+    F: Future<Output = Result<O, SqsError>> + Send + 'static,
+{
+    match serde_json::from_slice(&body) {
+        Ok(input) => {
+            let working = work(input);
+            Box::pin(async move { written(&working.await?) })
+        }
+        Err(error) => {
+            let refused = SqsError::invalid_parameter_value(format!("The request cannot be read: {error}"));
+            Box::pin(std::future::ready(Err(refused)))
+        }
+    }
+}
+
+/// `CreateQueue`: standard queues only, messages up to the limit of AWS.
+pub(super) async fn create(provider: Arc<RustackSqs>, input: CreateQueueInput) -> Result<CreateQueueOutput, SqsError> {
+    let mut input = input;
+    if std::path::Path::new(&input.queue_name).extension().is_some_and(|extension| extension == "fifo") {
+        return Err(SqsError::invalid_parameter_value("The local SQS has standard queues only, no FIFO queues."));
+    }
+    input.attributes.remove(MAXIMUM_MESSAGE_SIZE);
+    provider.create_queue(input).await
+}
+
+/// `GetQueueAttributes`, with the limit a message really has.
+pub(super) async fn attributes(
+    provider: Arc<RustackSqs>,
+    input: GetQueueAttributesInput,
+) -> Result<GetQueueAttributesOutput, SqsError> {
+    let mut output = provider.get_queue_attributes(input).await?;
+    if let Some(size) = output.attributes.get_mut(MAXIMUM_MESSAGE_SIZE) {
+        *size = limits::MESSAGE_LIMIT_BYTES.to_string();
+    }
+    Ok(output)
+}
+
+/// `SendMessage`.
+pub(super) async fn send(provider: Arc<RustackSqs>, input: SendMessageInput) -> Result<SendMessageOutput, SqsError> {
+    limits::check_send(&input)?;
+    let (sealed, checksums) = envelope::seal(input).map_err(|error| damaged(&error))?;
+    let output = provider.send_message(sealed).await?;
+    Ok(SendMessageOutput {
+        md5_of_message_body: Some(checksums.body),
+        md5_of_message_attributes: checksums.attributes,
+        ..output
+    })
+}
+
+/// `SendMessageBatch`: each entry is accepted or refused for itself.
+pub(super) async fn send_batch(
+    provider: Arc<RustackSqs>,
+    input: SendMessageBatchInput,
+) -> Result<SendMessageBatchOutput, SqsError> {
+    let queue_url = input.queue_url;
+    let (ids, messages): (Vec<String>, Vec<SendMessageInput>) =
+        input.entries.into_iter().map(|entry| single(&queue_url, entry)).unzip();
+    limits::check_batch(&ids.iter().map(String::as_str).collect::<Vec<_>>(), &messages)?;
+    let mut output = SendMessageBatchOutput::default();
+    for (id, message) in ids.into_iter().zip(messages) {
+        match send(Arc::clone(&provider), message).await {
+            Ok(sent) => output.successful.push(SendMessageBatchResultEntry {
+                id,
+                message_id: sent.message_id.unwrap_or_default(),
+                md5_of_message_body: sent.md5_of_message_body.unwrap_or_default(),
+                md5_of_message_attributes: sent.md5_of_message_attributes,
+                sequence_number: None,
+            }),
+            Err(error) => output.failed.push(failed(id, error)),
+        }
+    }
+    Ok(output)
+}
+
+/// `ReceiveMessage`.
+pub(super) async fn receive(
+    provider: Arc<RustackSqs>,
+    mut input: ReceiveMessageInput,
+) -> Result<ReceiveMessageOutput, SqsError> {
+    limits::check_receive(&input)?;
+    let wanted = envelope::want(&mut input);
+    let received = provider.receive_message(input).await?.messages;
+    let opened = received.into_iter().map(|message| envelope::open(message, &wanted));
+    let messages = opened.collect::<Result<_, _>>().map_err(|error| damaged(&error))?;
+    Ok(ReceiveMessageOutput { messages })
+}
+
+/// `ChangeMessageVisibility`.
+pub(super) async fn hide(
+    provider: Arc<RustackSqs>,
+    input: ChangeMessageVisibilityInput,
+) -> Result<ChangeMessageVisibilityOutput, SqsError> {
+    limits::check_visibility(input.visibility_timeout)?;
+    provider.change_message_visibility(input).await
+}
+
+/// `ChangeMessageVisibilityBatch`: each entry is accepted or refused for itself.
+pub(super) async fn hide_batch(
+    provider: Arc<RustackSqs>,
+    input: ChangeMessageVisibilityBatchInput,
+) -> Result<ChangeMessageVisibilityBatchOutput, SqsError> {
+    limits::check_ids(&input.entries.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>())?;
+    let mut output = ChangeMessageVisibilityBatchOutput::default();
+    for entry in input.entries {
+        let change = ChangeMessageVisibilityInput {
+            queue_url: input.queue_url.clone(),
+            receipt_handle: entry.receipt_handle,
+            visibility_timeout: entry.visibility_timeout,
+        };
+        match hide(Arc::clone(&provider), change).await {
+            Ok(_) => output.successful.push(ChangeMessageVisibilityBatchResultEntry { id: entry.id }),
+            Err(error) => output.failed.push(failed(entry.id, error)),
+        }
+    }
+    Ok(output)
+}
+
+/// An entry of a batch as a request of its own, beside its id.
+fn single(queue_url: &str, entry: SendMessageBatchRequestEntry) -> (String, SendMessageInput) {
+    let input = SendMessageInput {
+        queue_url: queue_url.to_owned(),
+        message_body: entry.message_body,
+        delay_seconds: entry.delay_seconds,
+        message_deduplication_id: entry.message_deduplication_id,
+        message_group_id: entry.message_group_id,
+        message_attributes: entry.message_attributes,
+        message_system_attributes: entry.message_system_attributes,
+    };
+    (entry.id, input)
+}
+
+fn failed(id: String, error: SqsError) -> BatchResultErrorEntry {
+    BatchResultErrorEntry {
+        id,
+        sender_fault: error.code.is_sender_fault(),
+        code: error.code.error_type().to_owned(),
+        message: Some(error.message),
+    }
+}
+
+fn written<O: Serialize>(output: &O) -> Result<Response<SqsResponseBody>, SqsError> {
+    let json = serde_json::to_vec(output).map_err(|error| damaged(&error))?;
+    let mut response = Response::new(SqsResponseBody::from_json(json));
+    let content_type = http::HeaderValue::from_static(rustack_sqs_http::response::CONTENT_TYPE);
+    response.headers_mut().insert(http::header::CONTENT_TYPE, content_type);
+    Ok(response)
+}
+
+fn damaged(error: &serde_json::Error) -> SqsError {
+    SqsError::internal_error(format!("a message or an answer cannot be written as JSON: {error}"))
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# build.sh <build folder>: `sam build` of both functions into <build folder>/sam, as users build them, but for this
+# machine and cheaply: the tests need a bootstrap that works, not one that is fast.
+set -euo pipefail
+source "$(dirname "$0")/environment.sh"
+
+# The host's own linker instead of zig: there is no other platform to link for.
+export CARGO_LAMBDA_COMPILER=cargo
+# A folder of its own, so that a cheap binary is never mistaken for a release build; shared by both functions, so
+# that what they have in common is compiled once.
+export CARGO_TARGET_DIR=$build/cargo
+export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+
+cd "$root"
+sam build \
+  --template-file template.yaml \
+  --build-dir "$build/sam" \
+  --parameter-overrides "Architecture=$architecture"

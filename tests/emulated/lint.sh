@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# lint.sh <build folder>: fails when SAM or CloudFormation would find fault with template.yaml.
+set -euo pipefail
+source "$(dirname "$0")/environment.sh"
+
+cd "$root"
+sam validate --lint --template-file template.yaml
+cfn-lint template.yaml

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# serve.sh <build folder> <port>: the emulated AWS on 127.0.0.1:<port>, for as long as our standard input is open.
+# However the tests end, even killed, the system closes that pipe, and nothing is left running.
+set -euo pipefail
+source "$(dirname "$0")/environment.sh"
+
+export GATEWAY_PORT=$2 BIND_HOST=127.0.0.1 MINISTACK_HOST=127.0.0.1
+export AWS_ENDPOINT_URL=http://127.0.0.1:$2
+
+# Job control gives the background job a process group of its own; the function processes it starts are in it.
+set -m
+ministack >"$build/ministack.log" 2>&1 </dev/null &
+server=$!
+trap 'kill -KILL -- "-$server" 2>/dev/null || true' EXIT
+
+cat >/dev/null

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# setup.sh <build folder>: puts the tools of requirements.txt into <build folder>/venv. Does nothing when they are
+# there already. The stamp is written last, so an interrupted installation is started over.
+set -euo pipefail
+source "$(dirname "$0")/environment.sh"
+
+python=${PYTHON:-python3}
+if ! command -v "$python" >/dev/null; then
+  echo "$python is missing: the emulated AWS runs on Python 3.10 or newer (set PYTHON to choose one)" >&2
+  exit 1
+fi
+
+wanted=$({ "$python" --version && cat "$here/requirements.txt"; } | sha256sum | cut -d' ' -f1)
+stamp=$venv/requirements.sha256
+if [[ -f $stamp && $(<"$stamp") == "$wanted" ]]; then
+  exit 0
+fi
+
+echo "installing the emulated AWS into $venv (about 900 MB, a few minutes)" >&2
+rm -rf "$venv"
+"$python" -m venv "$venv"
+"$venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
+echo "$wanted" >"$stamp"
