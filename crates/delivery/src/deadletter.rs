@@ -210,6 +210,8 @@ pub struct Letter {
     pub detail: Option<String>,
     /// When that was decided.
     pub decided_ms: u64,
+    /// It is not written before this.
+    pub not_before_ms: u64,
     /// Its container; `None` means that of the deployment.
     pub container: Option<Container>,
     /// How it is written.
@@ -233,6 +235,7 @@ impl Letter {
             reason,
             detail: None,
             decided_ms,
+            not_before_ms: decided_ms,
             container: None,
             format: Format::Namespace,
             layout: Layout::Nested,
@@ -252,6 +255,7 @@ impl Letter {
                 Sink::Container(container) => Some(container.clone()),
                 Sink::DefaultContainer | Sink::None => None,
             },
+            not_before_ms: decided_ms.saturating_add(policy.delay_ms),
             format: policy.format,
             layout: policy.layout,
             keep_trying_for_ms: policy.keep_trying_for_ms,

@@ -37,52 +37,50 @@ pub struct DurationError {
 /// # Errors
 /// [`DurationError`] with the place for anything but weeks, days, hours, minutes and seconds in that order.
 pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
-    let fail = |at: usize, problem| DurationError { text: text.to_owned(), at: at + 1, problem };
-    let Some(mut rest) = text.strip_prefix('P') else {
-        return Err(fail(0, "it has to begin with P"));
+    let fail = |(at, problem): Problem| DurationError { text: text.to_owned(), at: at + 1, problem };
+    let Some(rest) = text.strip_prefix('P') else {
+        return Err(fail((0, "it has to begin with P")));
     };
-    let mut units: &[(char, u64)] = &DATE_UNITS;
-    let mut nanoseconds: u128 = 0;
-    let mut components = 0;
-    while !rest.is_empty() {
-        let at = text.len() - rest.len();
-        if let Some(time) = rest.strip_prefix('T') {
-            if units.as_ptr() == TIME_UNITS.as_ptr() || time.is_empty() {
-                return Err(fail(at, "T has to stand once, before hours, minutes or seconds"));
-            }
-            units = &TIME_UNITS;
-            rest = time;
-            components = 0;
-            continue;
-        }
-        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(rest.len());
-        let (number, tail) = rest.split_at(number_end);
-        let Some(unit) = tail.chars().next() else {
-            return Err(fail(text.len(), "a unit is missing"));
-        };
-        let Some(place) = units.iter().position(|(letter, _)| *letter == unit) else {
-            return Err(fail(at + number_end, unit_problem(unit, units)));
-        };
-        let amount = component_ns(number, units[place].1).map_err(|problem| fail(at, problem))?;
-        nanoseconds = nanoseconds.saturating_add(amount);
-        units = &units[place + 1..];
-        rest = &tail[unit.len_utf8()..];
-        components += 1;
+    let (date, time) = rest.split_once('T').map_or((rest, None), |(date, time)| (date, Some(time)));
+    if rest.is_empty() {
+        return Err(fail((1, "it names no amount")));
     }
-    if components == 0 {
-        return Err(fail(text.len(), "it names no amount"));
+    let time_at = 1 + date.len() + 1;
+    if time == Some("") {
+        return Err(fail((time_at - 1, "T has to be followed by hours, minutes or seconds")));
     }
-    Ok(u64::try_from(nanoseconds.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    let date_ns = sum_ns(date, 1, &DATE_UNITS).map_err(fail)?;
+    let time_ns = sum_ns(time.unwrap_or(""), time_at, &TIME_UNITS).map_err(fail)?;
+    Ok(u64::try_from(date_ns.saturating_add(time_ns).div_ceil(1_000_000)).unwrap_or(u64::MAX))
 }
 
-static DATE_UNITS: [(char, u64); 2] = [('W', 7 * DAY_MS), ('D', DAY_MS)];
-static TIME_UNITS: [(char, u64); 3] = [('H', HOUR_MS), ('M', MINUTE_MS), ('S', SECOND_MS)];
+const DATE_UNITS: [(char, u64); 2] = [('W', 7 * DAY_MS), ('D', DAY_MS)];
+const TIME_UNITS: [(char, u64); 3] = [('H', HOUR_MS), ('M', MINUTE_MS), ('S', SECOND_MS)];
 
-fn unit_problem(unit: char, units: &[(char, u64)]) -> &'static str {
-    let in_date = !units.iter().any(|(letter, _)| matches!(letter, 'H' | 'M' | 'S'));
+/// Where in the text, counted from 0, and what.
+type Problem = (usize, &'static str);
+
+/// The components of one half, which stands at `at`, in nanoseconds. Each unit comes once, in order.
+fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u128, Problem> {
+    let mut sum: u128 = 0;
+    while !half.is_empty() {
+        let number_end = half.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(half.len());
+        let (number, tail) = half.split_at(number_end);
+        let unit = tail.chars().next().ok_or((at + number_end, "a unit is missing"))?;
+        let place = units.iter().position(|(letter, _)| *letter == unit);
+        let place = place.ok_or((at + number_end, unit_problem(unit)))?;
+        sum = sum.saturating_add(component_ns(number, units[place].1).map_err(|problem| (at, problem))?);
+        units = &units[place + 1..];
+        at += number_end + 1;
+        half = &tail[1..];
+    }
+    Ok(sum)
+}
+
+fn unit_problem(unit: char) -> &'static str {
     match unit {
         'Y' => "years have no fixed length; use days",
-        'M' if in_date => "months have no fixed length; use days, or T before minutes",
+        'M' => "months have no fixed length; minutes stand after T, once, before seconds",
         '-' | '+' => "a sign is not allowed",
         _ => "a unit out of W D, then T and H M S, each once and in this order, is expected",
     }
@@ -181,8 +179,8 @@ mod tests {
             ("P1M", 3),
             ("-PT1S", 1),
             ("PT-1S", 3),
-            ("PT1S1M", 5),
-            ("PT1H1H", 5),
+            ("PT1S1M", 6),
+            ("PT1H1H", 6),
             ("PT1S ", 5),
             ("PT.5S", 3),
             ("PT1.S", 3),

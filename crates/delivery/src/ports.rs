@@ -24,7 +24,7 @@ pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
 /// Promise: never fails. Whatever happens is an [`Exchange`], and it ends within the request's timeout.
 pub trait SendHttp {
     /// Makes one exchange.
-    fn send(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
+    fn exchange(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
 }
 
 /// The queues of a deployment.
@@ -109,8 +109,8 @@ pub trait Queue {
 ///
 /// Promise: best effort. When it fails, the record comes back after the queue's own visibility timeout.
 pub trait HideRecord {
-    /// Hides the record of this receipt for so many seconds from now.
-    fn hide(&self, queue: QueueName, receipt: &str, seconds: u32) -> impl Future<Output = ()> + Send;
+    /// Hides the record of this receipt, received from the queue of this name, for so many seconds from now.
+    fn hide(&self, queue: &str, receipt: &str, seconds: u32) -> impl Future<Output = ()> + Send;
 }
 
 /// Why a blob was not written.
@@ -199,3 +199,13 @@ pub trait Dice {
     /// One roll.
     fn roll(&self) -> Jitter;
 }
+
+/// All that the deadletter function needs from outside.
+pub trait StoragePorts: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
+
+impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
+
+/// All that the dispatch function needs from outside.
+pub trait DispatchPorts: StoragePorts + SendHttp + SubscriptionSource + Dice {}
+
+impl<T> DispatchPorts for T where T: StoragePorts + SendHttp + SubscriptionSource + Dice {}

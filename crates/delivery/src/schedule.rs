@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::duration::{MINUTE_MS, SECOND_MS};
+
 /// What the waits follow. `d` is the delay, `k` the number of the retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
@@ -111,6 +113,21 @@ pub fn next_wait_ms(
     wait_ms.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
 }
 
+/// When storage refuses a dead letter: the wait before the next try, from the time since the decision.
+///
+/// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces, "dead letter
+/// retry logic").
+#[must_use]
+pub fn storage_wait_ms(since_decision_ms: u64) -> u64 {
+    const EVERY_MS: u64 = 5 * MINUTE_MS;
+    let next_ms = match since_decision_ms {
+        0..10_000 => 10 * SECOND_MS,
+        10_000..60_000 => MINUTE_MS,
+        _ => (since_decision_ms / EVERY_MS).saturating_add(1).saturating_mul(EVERY_MS),
+    };
+    next_ms.saturating_sub(since_decision_ms)
+}
+
 fn doubled(delay_ms: u64, times: u32) -> u64 {
     2u64.checked_pow(times).map_or(if delay_ms == 0 { 0 } else { u64::MAX }, |factor| delay_ms.saturating_mul(factor))
 }
@@ -214,6 +231,18 @@ mod tests {
         assert_eq!(next_wait_ms(&schedule, 1, START, 0, 10, Jitter::NONE), 10_000);
         assert_eq!(next_wait_ms(&schedule, 1, START, 0, 10, Jitter(u32::MAX)), 11_000);
         assert_eq!(next_wait_ms(&schedule, 1, START, 0, 10, Jitter(u32::MAX / 2)), 10_499);
+    }
+
+    #[test]
+    fn storage_is_tried_after_10_s_1_min_5_min_and_then_every_5_min() {
+        let mut since_ms = 0;
+        let mut tries = Vec::new();
+        for _ in 0..6 {
+            since_ms += storage_wait_ms(since_ms);
+            tries.push(since_ms / 1_000);
+        }
+        assert_eq!(tries, [10, 60, 300, 600, 900, 1_200]);
+        assert_eq!(storage_wait_ms(7_000), 3_000);
     }
 
     #[test]

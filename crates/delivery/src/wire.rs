@@ -97,6 +97,8 @@ struct LetterV1 {
     detail: Option<String>,
     decided_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    not_before_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     container: Option<String>,
     format: FormatV1,
     layout: LayoutV1,
@@ -143,6 +145,7 @@ pub fn write_letter(letter: &Letter) -> String {
         reason: reason.to_string(),
         detail: detail.clone(),
         decided_ms: *decided_ms,
+        not_before_ms: Some(letter.not_before_ms).filter(|not_before_ms| not_before_ms != decided_ms),
         container: container.as_ref().map(ToString::to_string),
         format: match letter.format {
             Format::Namespace => FormatV1::Namespace,
@@ -168,6 +171,7 @@ pub fn read_letter(attribute: &str, event: Event) -> Result<Letter, WireError> {
         reason: wire.reason.parse().map_err(WireError::Unreadable)?,
         detail: wire.detail,
         decided_ms: wire.decided_ms,
+        not_before_ms: wire.not_before_ms.unwrap_or(wire.decided_ms),
         container: wire.container.map(|text| text.parse()).transpose().map_err(WireError::Unreadable)?,
         format: match wire.format {
             FormatV1::Namespace => Format::Namespace,

@@ -4,4 +4,4 @@
 //! promises that the same AWS clients, and the user's own tools, work against it; it does not aim to be all of AWS.
 
 pub mod aws;
-
+pub mod mapping;

@@ -1,1 +1,123 @@
-//! .
+//! deadletter: from the dead-letter queue to object storage.
+//!
+//! This file is the flow of one record, top to bottom: **decode → due? → store → done, again later, or last resort**.
+//! The letter in the message says everything: this function knows no subscriptions. A record is acknowledged only when
+//! its blob is in storage or its message in the last-resort queue, so a dead letter is never lost.
+
+mod open;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use adapters::records::Record;
+use adapters::telemetry;
+use delivery::blob;
+use delivery::deadletter::{Container, Letter};
+use delivery::duration::SECOND_MS;
+use delivery::ports::{Attribute, Message, PutError, QueueName, StoragePorts};
+use delivery::schedule::storage_wait_ms;
+use delivery::wire::write_letter;
+use futures::stream::StreamExt as _;
+use futures::{FutureExt as _, stream};
+
+use crate::open::open;
+
+/// Letters that are being stored at a time.
+const AT_ONCE: usize = 50;
+/// A record can be hidden no longer than this after its receive; an hour is left for the invocation itself.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
+const HIDE_MAX_SECONDS: u64 = 43_200 - 3_600;
+
+/// The deadletter function over its ports.
+#[derive(Debug)]
+pub struct DeadLetters<P> {
+    ports: P,
+    container: Container,
+}
+
+impl<P: StoragePorts> DeadLetters<P> {
+    /// The function with its ports and the deployment's container.
+    pub fn new(ports: P, container: Container) -> Self {
+        Self { ports, container }
+    }
+
+    /// Handles a batch and names the records, by message id, that have to come again.
+    pub async fn handle(&self, records: &[Record]) -> Vec<String> {
+        let answers = stream::iter(records).map(|record| async move {
+            let done = AssertUnwindSafe(self.store(record)).catch_unwind().await;
+            if done.is_err() {
+                telemetry::panicked("deadletter");
+            }
+            (!done.unwrap_or(false)).then(|| record.message.clone())
+        });
+        answers.buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+    }
+
+    /// One record, to the end of it or until it comes again; says whether it is done.
+    async fn store(&self, record: &Record) -> bool {
+        let letter = match open(record) {
+            Ok(letter) => letter,
+            Err(error) => {
+                telemetry::given_back(&record.message, &error.to_string());
+                return false;
+            }
+        };
+        let now_ms = self.ports.now_ms();
+        if now_ms < letter.not_before_ms {
+            return self.come_again(record, letter.not_before_ms - now_ms).await;
+        }
+        let Err(error) = self.put(&letter).await else { return true };
+        let since_ms = now_ms.saturating_sub(letter.decided_ms);
+        if since_ms >= letter.keep_trying_for_ms {
+            telemetry::last_resort(&letter.delivery, &error.to_string());
+            return self.last_resort(&letter).await;
+        }
+        let wait_ms = storage_wait_ms(since_ms);
+        telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
+        self.come_again(record, wait_ms).await
+    }
+
+    /// Writes the blob: into the letter's own container, or, if that refuses for good, into the deployment's.
+    async fn put(&self, letter: &Letter) -> Result<(), PutError> {
+        let own = letter.container.as_ref().unwrap_or(&self.container);
+        match self.put_into(own, letter, None).await {
+            Err(PutError::NoSuchContainer(problem)) if own != &self.container => {
+                let sink_error = format!("{own}: {problem}");
+                self.put_into(&self.container, letter, Some(&sink_error)).await
+            }
+            result => result,
+        }
+    }
+
+    async fn put_into(&self, container: &Container, letter: &Letter, sink_error: Option<&str>) -> Result<(), PutError> {
+        let key = blob::key(letter, &container.prefix);
+        self.ports.put(&container.bucket, &key, blob::bytes(letter, sink_error)).await?;
+        telemetry::stored(&letter.delivery, letter.reason, &container.bucket, &key);
+        Ok(())
+    }
+
+    /// Hides the record for the wait and gives it back: a letter whose storage refuses waits by visibility.
+    async fn come_again(&self, record: &Record, wait_ms: u64) -> bool {
+        let seconds = u32::try_from(wait_ms.div_ceil(SECOND_MS).min(HIDE_MAX_SECONDS)).unwrap_or(u32::MAX);
+        self.ports.hide(&record.queue, &record.receipt, seconds).await;
+        false
+    }
+
+    async fn last_resort(&self, letter: &Letter) -> bool {
+        let delivery = &letter.delivery;
+        let message = Message {
+            body: Arc::clone(delivery.event.text()),
+            topic: Some(delivery.subscription.topic.clone()),
+            attribute: Attribute::DeadLetter(write_letter(letter)),
+            subscription: delivery.subscription.clone(),
+            wait_ms: 0,
+        };
+        match self.ports.send(QueueName::LastResort, message).await {
+            Ok(()) => true,
+            Err(error) => {
+                telemetry::unsent(&delivery.subscription.to_string(), &error.to_string());
+                false
+            }
+        }
+    }
+}

@@ -1,2 +1,23 @@
-//! .
-fn main() {}
+//! The deadletter function: wiring only. What it does is told in the library beside it.
+
+use adapters::records;
+use adapters::settings::DeadLetterSettings;
+use adapters::shell::{StorageShell, aws_config};
+use adapters::telemetry;
+use aws_lambda_events::event::sqs::SqsEvent;
+use deadletter::DeadLetters;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    telemetry::log_json();
+    let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());
+    let settings = settings.map_err(|error| format!("deadletter cannot start: {error}"))?;
+    let shell = StorageShell::new(&aws_config().await, &settings);
+    let letters = &DeadLetters::new(shell, settings.container);
+    lambda_runtime::run(service_fn(|invocation: LambdaEvent<SqsEvent>| async move {
+        let records = records::read(invocation.payload)?;
+        Ok::<_, Error>(records::answer(letters.handle(&records).await))
+    }))
+    .await
+}

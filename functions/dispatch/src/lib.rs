@@ -1,1 +1,195 @@
-//! .
+//! dispatch: from a queue to an HTTP endpoint.
+//!
+//! This file is the flow of a batch of records, top to bottom: **decode → match → group → arrive → attempt → settle →
+//! acknowledge**. Each decision in it is a call of a pure function ([`open`], and `delivery::step`); what is left here
+//! is the order of things, and I/O through the ports.
+//!
+//! The promise that shapes it: a record is acknowledged last, when each of its deliveries has its end or has left as
+//! its own message. It is given back only while nothing of it was attempted. A crash at any point duplicates and never
+//! loses.
+
+mod acknowledge;
+mod book;
+mod deadline;
+mod finish;
+mod open;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use adapters::records::Record;
+use adapters::telemetry;
+use delivery::deadletter::{Container, Letter};
+use delivery::ports::{DispatchPorts, QueueName};
+use delivery::request::compose;
+use delivery::step::{Arrival, End, Group, arrive, end_without_success, group, settle};
+use delivery::subscription::{Catalogue, TopicName};
+use futures::stream::StreamExt as _;
+use futures::{FutureExt as _, stream};
+
+use crate::book::{Book, Place, Stage, Ticket};
+pub use crate::deadline::Deadline;
+use crate::open::{Piece, open};
+
+/// Pieces of work that are under way at a time; each is one request at most.
+const AT_ONCE: usize = 100;
+/// Deliveries of one record that run in place; a record with more is split into one message each.
+const DELIVERIES_IN_PLACE: usize = 10;
+/// A wait below this is waited here instead of as a message.
+const IN_PLACE_BELOW_MS: u64 = 1_000;
+/// How often a delivery waits here within one invocation.
+const IN_PLACE_WAITS: u32 = 5;
+/// Without usable subscriptions, records come again after this.
+const NO_SUBSCRIPTIONS_SECONDS: u32 = 300;
+
+/// The dispatch function over its ports.
+#[derive(Debug)]
+pub struct Dispatch<P> {
+    ports: P,
+    container: Container,
+    default_topic: Option<TopicName>,
+}
+
+/// One thing to do, apart from all others.
+enum Work {
+    /// A dead letter goes to its queue.
+    Bury(Place, Box<Letter>),
+    /// A delivery of a large record becomes a message of its own.
+    Split(Ticket),
+    /// A group of deliveries is attempted.
+    Deliver(Group<Ticket>),
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// The function with its ports, the deployment's container of dead letters, and the topic of records without one.
+    pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
+        Self { ports, container, default_topic }
+    }
+
+    /// Handles a batch and names the records, by message id, that have to come again.
+    pub async fn handle(&self, records: &[Record], deadline: Deadline) -> Vec<String> {
+        let mut catalogue = match self.ports.current().await {
+            Ok(catalogue) => catalogue,
+            Err(problem) => return self.give_back_all(records, &problem, NO_SUBSCRIPTIONS_SECONDS).await,
+        };
+        let book = Book::default();
+        let mut unreadable = Vec::new();
+        let mut work = Vec::new();
+        let mut deliveries = Vec::new();
+        for (index, record) in records.iter().enumerate() {
+            let Some(pieces) = self.decode_and_match(record, &mut catalogue).await else {
+                unreadable.push(record.message.clone());
+                continue;
+            };
+            let split = pieces.len() > DELIVERIES_IN_PLACE;
+            for piece in pieces {
+                let place = book.enter(index, &piece);
+                match piece {
+                    Piece::Bury(letter) => work.push(Work::Bury(place, letter)),
+                    Piece::Deliver(subscription, delivery) => {
+                        let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
+                        if split { work.push(Work::Split(ticket)) } else { deliveries.push((subscription, ticket)) }
+                    }
+                }
+            }
+        }
+        work.extend(group(deliveries).into_iter().map(Work::Deliver));
+        stream::iter(work).for_each_concurrent(AT_ONCE, |work| self.contained(work, &book, deadline)).await;
+        let given_back = self.acknowledge(records, &book).await;
+        unreadable.into_iter().chain(given_back).collect()
+    }
+
+    /// Reads a record; `None` when it has to be given back. A name that is missing makes us look for newer
+    /// subscriptions before that counts.
+    async fn decode_and_match(&self, record: &Record, catalogue: &mut Arc<Catalogue>) -> Option<Vec<Piece>> {
+        let mut pieces = self.open(record, catalogue)?;
+        if pieces.iter().any(Piece::is_missing_a_name)
+            && let Ok(newer) = self.ports.reread().await
+        {
+            *catalogue = newer;
+            pieces = self.open(record, catalogue)?;
+        }
+        if pieces.is_empty() {
+            telemetry::unmatched(&record.message);
+        }
+        Some(pieces)
+    }
+
+    fn open(&self, record: &Record, catalogue: &Catalogue) -> Option<Vec<Piece>> {
+        let now_ms = self.ports.now_ms();
+        let opened =
+            std::panic::catch_unwind(AssertUnwindSafe(|| open(record, catalogue, self.default_topic.as_ref(), now_ms)));
+        match opened {
+            Ok(Ok(pieces)) => return Some(pieces),
+            Ok(Err(error)) => telemetry::given_back(&record.message, &error.to_string()),
+            Err(_) => telemetry::panicked("decode"),
+        }
+        None
+    }
+
+    /// One piece of work; a panic in it is its own and nobody else's. What it left undone stands in the book.
+    async fn contained(&self, work: Work, book: &Book, deadline: Deadline) {
+        let work = async {
+            match work {
+                Work::Bury(place, letter) => self.finish_letter(book, place, &letter).await,
+                Work::Split(ticket) => self.pass_on(book, &ticket, QueueName::Events, 0).await,
+                Work::Deliver(group) => self.deliver(group, book, deadline).await,
+            }
+        };
+        // Boxed, so that the futures of the clients below do not add up to one type without end.
+        if AssertUnwindSafe(work.boxed()).catch_unwind().await.is_err() {
+            telemetry::panicked("deliver");
+        }
+    }
+
+    /// A group from its arrival to its end here: done, gone as messages, or out of time.
+    async fn deliver(&self, group: Group<Ticket>, book: &Book, deadline: Deadline) {
+        let Group { subscription, members: mut tickets } = group;
+        for turn in 0..=IN_PLACE_WAITS {
+            let in_place = |wait_ms: u64| turn < IN_PLACE_WAITS && wait_ms < IN_PLACE_BELOW_MS;
+            let (mut due, mut soon, mut soon_ms) = (Vec::new(), Vec::new(), 0);
+            for ticket in tickets {
+                match arrive(&ticket.delivery, &subscription, self.ports.now_ms()) {
+                    Arrival::Attempt => due.push(ticket),
+                    Arrival::NotDue { wait_ms } if in_place(wait_ms) => {
+                        soon_ms = soon_ms.max(wait_ms);
+                        soon.push(ticket);
+                    }
+                    Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => {
+                        self.pass_on(book, &ticket, QueueName::Retry, wait_ms).await;
+                    }
+                    Arrival::Expired(reason) => {
+                        let end = end_without_success(&ticket.delivery, &subscription, reason, self.ports.now_ms());
+                        self.finish(book, &ticket, end).await;
+                    }
+                }
+            }
+            if let Some(first) = due.first() {
+                let request = compose(&subscription, &first.delivery.event, deadline.response_timeout_max_ms());
+                if !deadline.allows(self.ports.now_ms(), request.timeout_ms) {
+                    return;
+                }
+                due.iter().for_each(|ticket| book.note(ticket.place, Stage::Attempting));
+                let exchange = self.ports.exchange(&request).await;
+                for mut ticket in due {
+                    let (now_ms, jitter) = (self.ports.now_ms(), self.ports.roll());
+                    let settled = settle(&mut ticket.delivery, &subscription, &exchange, now_ms, jitter);
+                    telemetry::attempted(&ticket.delivery, &subscription, &exchange, &settled);
+                    match settled.end {
+                        End::Retry { wait_ms } if in_place(wait_ms) => {
+                            book.keep(&ticket, Stage::Waiting);
+                            soon_ms = soon_ms.max(wait_ms);
+                            soon.push(ticket);
+                        }
+                        end => self.finish(book, &ticket, end).await,
+                    }
+                }
+            }
+            if soon.is_empty() {
+                return;
+            }
+            self.ports.sleep(soon_ms).await;
+            tickets = soon;
+        }
+    }
+}

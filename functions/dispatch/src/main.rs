@@ -1,2 +1,31 @@
-//! .
-fn main() {}
+//! The dispatch function: wiring only. What it does is told in the library beside it.
+
+#![recursion_limit = "256"] // the futures of the AWS clients nest deeply
+
+use adapters::records;
+use adapters::settings::DispatchSettings;
+use adapters::shell::{Shell, aws_config};
+use adapters::telemetry;
+use anyhow::Context as _;
+use aws_lambda_events::event::sqs::SqsEvent;
+use delivery::ports::Clock as _;
+use dispatch::{Deadline, Dispatch};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    telemetry::log_json();
+    let dispatch = &start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;
+    lambda_runtime::run(service_fn(|invocation: LambdaEvent<SqsEvent>| async move {
+        let records = records::read(invocation.payload)?;
+        let deadline = Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
+        Ok::<_, Error>(records::answer(dispatch.handle(&records, deadline).await))
+    }))
+    .await
+}
+
+async fn start() -> anyhow::Result<Dispatch<Shell>> {
+    let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
+    let shell = Shell::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
+    Ok(Dispatch::new(shell, settings.container, settings.default_topic))
+}

@@ -1,1 +1,122 @@
-//! .
+//! Subscription files → [`Catalogue`]: text in, complete subscriptions out, and findings that say where.
+//!
+//! Separate because everything behind this border is certain: a [`Subscription`](crate::subscription::Subscription)
+//! has all its defaults, every range is checked and every address parsed. A file is YAML or JSON with many documents;
+//! each document belongs to a family of dialects by its `apiVersion`, and each family is one module with one `read`.
+//!
+//! Reading goes in steps: text → documents with places (`node`) → by family (`family`) → what references mean here
+//! (`destinations`) → subscriptions (`native`), all of which report through one cursor (`reader`, `findings`).
+//!
+//! Promises: every problem of every document is found in one go, each with file, line and column; nothing that a file
+//! says is passed over in silence, so a field this version does not know how to follow is an error; no input panics.
+//! A subscription with an error, or whose topic has one, is not in the catalogue.
+//!
+//! Does not read files, resolve host names or look whether a container exists.
+
+mod destinations;
+mod family;
+mod findings;
+mod hint;
+mod native;
+mod node;
+mod reader;
+
+use std::collections::BTreeMap;
+
+use crate::subscription::{Catalogue, Subscription, SubscriptionName, Topic, TopicName};
+
+pub use findings::{Finding, Severity};
+
+use destinations::Destinations;
+use findings::{Findings, Message};
+use reader::Cursor;
+
+/// One file: its name, for findings, and its text.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// What findings call it; usually the path.
+    pub name: &'a str,
+    /// YAML or JSON.
+    pub text: &'a str,
+}
+
+/// What a set of files says, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Every topic and subscription without an error.
+    pub catalogue: Catalogue,
+    /// All findings, in the order of the files and their lines.
+    pub findings: Vec<Finding>,
+}
+
+impl Reading {
+    /// The catalogue of files without errors; warnings are no hindrance.
+    ///
+    /// # Errors
+    /// All findings, when one of them is an error.
+    pub fn into_result(self) -> Result<Catalogue, Vec<Finding>> {
+        let failed = self.findings.iter().any(|finding| finding.severity == Severity::Error);
+        if failed { Err(self.findings) } else { Ok(self.catalogue) }
+    }
+}
+
+/// Reads one set of files; a document may refer to documents before or after it, in any of them.
+#[must_use]
+pub fn read(files: &[Source<'_>]) -> Reading {
+    let findings = Findings::new(files.iter().map(|file| file.name));
+    let mut documents = Vec::new();
+    for (file, source) in files.iter().enumerate() {
+        documents.extend(node::documents(file, source.text, &findings));
+    }
+    let families = family::sort(documents.iter().map(|document| Cursor::root(document, &findings)));
+    let destinations = Destinations::read(&families.destinations);
+    let mut draft = Draft::default();
+    native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
+    Reading { catalogue: draft.into_catalogue(), findings: findings.into_sorted() }
+}
+
+/// The catalogue while it is written: names are taken once, whatever the family of the document.
+#[derive(Default)]
+struct Draft<'a> {
+    named_topics: BTreeMap<TopicName, Cursor<'a>>,
+    named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
+    topics: Vec<Topic>,
+    subscriptions: Vec<Subscription>,
+}
+
+impl<'a> Draft<'a> {
+    /// Takes the name of a topic; `at` is where it is written. False, and reported, when it is taken already.
+    fn name_topic(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
+        take(&mut self.named_topics, name, at, "topic")
+    }
+
+    /// Takes the name of a subscription; `at` is where it is written. False, and reported, when it is taken already.
+    fn name_subscription(&mut self, name: &SubscriptionName, at: &Cursor<'a>) -> bool {
+        take(&mut self.named_subscriptions, name, at, "subscription")
+    }
+
+    fn into_catalogue(self) -> Catalogue {
+        let mut catalogue = Catalogue::default();
+        self.topics.into_iter().for_each(|topic| catalogue.add_topic(topic));
+        self.subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
+        catalogue
+    }
+}
+
+fn take<'a, N: Ord + Clone + std::fmt::Display>(
+    taken: &mut BTreeMap<N, Cursor<'a>>,
+    name: &N,
+    at: &Cursor<'a>,
+    what: &str,
+) -> bool {
+    if let Some(first) = taken.get(name) {
+        let message = format!("the {what} {name} stands twice; the first is at {}", first.location());
+        at.error(Message::new(message).help("remove one of them, or give it another name"));
+        return false;
+    }
+    taken.insert(name.clone(), at.clone());
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -25,6 +26,9 @@ use super::sqs::Queues;
 /// The header value every SQS call in the JSON protocol begins with.
 const SQS_TARGET_PREFIX: &str = "AmazonSQS.";
 
+/// How long the listener rests when the machine has no room for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
 /// What clients of the query protocol read; they expect XML.
 const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code>\
      <Message>This server speaks the JSON protocol of SQS only. Update the client: the AWS CLI and boto3 speak it \
@@ -42,7 +46,10 @@ pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Serv
             Ok((stream, _)) => {
                 connections.spawn(connection(stream, sqs.clone(), s3.clone()));
             }
-            Err(error) => tracing::warn!(%error, "a connection to the local AWS was not accepted"),
+            Err(error) => {
+                tracing::warn!(%error, "a connection to the local AWS was not accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
 }
@@ -50,9 +57,7 @@ pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Serv
 /// Serves one connection until the client leaves.
 async fn connection(stream: TcpStream, sqs: SqsHttpService<Queues>, s3: S3Service) {
     let answer = service_fn(|request| answer(&sqs, &s3, request));
-    let served = hyper::server::conn::http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), answer)
-        .await;
+    let served = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
     if let Err(error) = served {
         tracing::debug!(%error, "a connection to the local AWS broke");
     }
@@ -70,7 +75,7 @@ async fn answer(
     if is_query_protocol(&request) {
         return Ok(refuse_query_protocol());
     }
-    Ok(s3::answer(s3, request).await.map(BodyExt::boxed_unsync))
+    Ok(s3::answer(s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
 }
 
 fn is_sqs(request: &Request<Incoming>) -> bool {

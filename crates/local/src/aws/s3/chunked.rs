@@ -43,7 +43,9 @@ mod tests {
 
     #[test]
     fn a_broken_frame_is_refused() {
-        for broken in [&b""[..], b"5\r\nhell", b"5\r\nhelloo\r\n0\r\n\r\n", b"x\r\n", b"ffffffffffffffff\r\na", b"5\r\nhello\r\n"] {
+        for broken in
+            [&b""[..], b"5\r\nhell", b"5\r\nhelloo\r\n0\r\n\r\n", b"x\r\n", b"ffffffffffffffff\r\na", b"5\r\nhello\r\n"]
+        {
             assert_eq!(content(broken), None, "{broken:?}");
         }
     }

@@ -96,11 +96,12 @@ impl Folder {
     /// Reads an object.
     pub(super) fn get(&self, bucket: &str, key: &str) -> Result<Object, S3Error> {
         let path = key::path(&self.bucket(bucket)?, key)?;
-        read(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
+        read(&path).map_err(|error| {
+            if is_absence(&error) {
                 s3_error!(NoSuchKey, "there is no object {key:?} in {bucket:?}")
+            } else {
+                broken(error)
             }
-            _ => broken(error),
         })
     }
 
@@ -121,8 +122,7 @@ impl Folder {
         let path = key::path(&bucket, key)?;
         match fs::remove_file(&path) {
             Ok(()) => remove_empty_folders(&bucket, &path),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(_) if path.is_dir() => {}
+            Err(error) if is_absence(&error) || path.is_dir() => {}
             Err(error) => return Err(broken(error)),
         }
         Ok(())
@@ -138,6 +138,11 @@ impl Folder {
 /// The entity tag of some content, as S3 computes it for an object written at once: its MD5, in hex.
 pub(super) fn tag(content: &[u8]) -> String {
     Md5::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether there is no file at a path: nothing, a folder, or a file where a folder would have to be.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory)
 }
 
 fn read(path: &Path) -> io::Result<Object> {
@@ -196,4 +201,47 @@ fn remove_empty_folders(bucket: &Path, path: &Path) {
 
 fn broken(error: io::Error) -> S3Error {
     s3_error!(InternalError, "the folder of the local S3 does not work: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+
+    const WRITERS: u64 = 8;
+    const ROUNDS: u64 = 300;
+
+    #[test]
+    fn of_writers_that_begin_together_exactly_one_finds_the_key_absent() {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create(root.path(), &["bucket".to_owned()]).expect("a bucket");
+        let start = Barrier::new(WRITERS as usize);
+        let wins: Vec<Vec<bool>> = thread::scope(|scope| {
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|writer| {
+                    let (folder, start) = (&folder, &start);
+                    scope.spawn(move || wins(folder, start, writer))
+                })
+                .collect();
+            writers.into_iter().map(|writer| writer.join().expect("a writer")).collect()
+        });
+        for round in 0..ROUNDS {
+            let winners = wins.iter().filter(|wins| wins[round as usize]).count();
+            assert_eq!(winners, 1, "in round {round}");
+        }
+    }
+
+    /// In which rounds a writer won; a round has its own key, and content already written aside.
+    fn wins(folder: &Folder, start: &Barrier, writer: u64) -> Vec<bool> {
+        let rounds = 0..ROUNDS;
+        let wins = rounds.map(|round| {
+            let (upload, path) = (folder.upload(), folder.root.join(format!("bucket/{round}")));
+            fs::write(&upload, writer.to_string()).expect("a file");
+            start.wait();
+            place(&upload, &path, Existing::Keep).is_ok()
+        });
+        wins.collect()
+    }
 }

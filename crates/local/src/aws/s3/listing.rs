@@ -254,7 +254,10 @@ mod tests {
     fn a_listing_begins_after_any_key_even_inside_a_folder() {
         let bucket = bucket();
         let after = |after: &str, by_folder| Query { after: after.to_owned(), ..query("", by_folder, 9) };
-        assert_eq!(listed(bucket.path(), after("a/b/c.json", false)), ["a/b/d.json", "a0", "b/x.json", "b/y/z.json", "c.json"]);
+        assert_eq!(
+            listed(bucket.path(), after("a/b/c.json", false)),
+            ["a/b/d.json", "a0", "b/x.json", "b/y/z.json", "c.json"]
+        );
         assert_eq!(listed(bucket.path(), after("a/b.json", true)), ["a/", "a0", "b/", "c.json"]);
         assert_eq!(listed(bucket.path(), after("a/b/d.json", true)), ["a0", "b/", "c.json"]);
         assert_eq!(listed(bucket.path(), after("zzz", false)), [""; 0]);

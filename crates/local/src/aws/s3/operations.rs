@@ -82,7 +82,7 @@ impl S3 for Operations {
         let bucket = request.input.bucket;
         let location = Some(format!("/{bucket}"));
         self.with(move |folder| folder.create_bucket(&bucket)).await?;
-        Ok(S3Response::new(CreateBucketOutput { location, ..CreateBucketOutput::default() }))
+        Ok(S3Response::new(CreateBucketOutput { location }))
     }
 
     async fn head_bucket(&self, request: S3Request<HeadBucketInput>) -> S3Result<S3Response<HeadBucketOutput>> {

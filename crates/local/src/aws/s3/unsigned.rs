@@ -44,7 +44,8 @@ fn is_presigning(pair: &str) -> bool {
 
 /// The content of a streamed body, and headers that say so.
 fn unchunked(headers: &mut HeaderMap, body: &[u8]) -> Result<Bytes, S3Error> {
-    let content = chunked::content(body).ok_or_else(|| s3_error!(IncompleteBody, "the chunks of the body are broken"))?;
+    let content =
+        chunked::content(body).ok_or_else(|| s3_error!(IncompleteBody, "the chunks of the body are broken"))?;
     headers.remove("x-amz-decoded-content-length");
     headers.remove("x-amz-trailer");
     headers.remove(CONTENT_ENCODING);

@@ -54,10 +54,8 @@ pub(super) fn seal(mut input: SendMessageInput) -> Result<(SendMessageInput, Che
         group: input.message_group_id.take(),
         trace: trace.and_then(|value| value.string_value),
     };
-    let checksums = Checksums {
-        body: md5_of_body(&envelope.body),
-        attributes: md5_of_message_attributes(&envelope.attributes),
-    };
+    let checksums =
+        Checksums { body: md5_of_body(&envelope.body), attributes: md5_of_message_attributes(&envelope.attributes) };
     let sealed = MessageAttributeValue {
         data_type: "String".to_owned(),
         string_value: Some(serde_json::to_string(&envelope)?),

@@ -2,13 +2,14 @@
 //!
 //! The queues are `rustack-sqs-core`'s. A thin layer stands before them because on their own they differ where it
 //! would mislead: they take at most 256 KiB, accept a delay of 901 s, refuse a group on a standard queue, lose the
-//! trace header, and break when a timeout is negative. So every message travels through them in an [`envelope`], and
+//! trace header, name errors as no client knows them, and break when a timeout is negative. So every message travels through them in an [`envelope`], and
 //! numbers are checked against the real [`limits`]. It promises standard queues that take 1 MiB and refuse what AWS
 //! refuses. It does not keep messages over a restart, expire them, or know FIFO queues.
 
 mod envelope;
 mod limits;
 mod operations;
+mod refusal;
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -32,11 +33,8 @@ use super::{ACCOUNT, Error, QueueConfig, REGION};
 const RETENTION_SECONDS: u32 = 1_209_600;
 
 /// The three counts that together are every message a queue holds.
-const COUNTS: [&str; 3] = [
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesDelayed",
-    "ApproximateNumberOfMessagesNotVisible",
-];
+const COUNTS: [&str; 3] =
+    ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"];
 
 /// Every queue of the local AWS.
 #[derive(Debug)]
@@ -116,15 +114,29 @@ type Answer = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsE
 
 impl SqsHandler for Queues {
     fn handle_operation(&self, operation: SqsOperation, body: Bytes) -> Answer {
+        let answered = self.answer(operation, body);
+        Box::pin(async move { Ok(answered.await.unwrap_or_else(|error| refusal::of(&error))) })
+    }
+}
+
+impl Queues {
+    /// Sends an operation to the layer or to the engine.
+    fn answer(&self, operation: SqsOperation, body: Bytes) -> Answer {
         let provider = Arc::clone(&self.provider);
         match operation {
             SqsOperation::CreateQueue => operations::answer(body, |input| operations::create(provider, input)),
-            SqsOperation::GetQueueAttributes => operations::answer(body, |input| operations::attributes(provider, input)),
+            SqsOperation::GetQueueAttributes => {
+                operations::answer(body, |input| operations::attributes(provider, input))
+            }
             SqsOperation::SendMessage => operations::answer(body, |input| operations::send(provider, input)),
             SqsOperation::SendMessageBatch => operations::answer(body, |input| operations::send_batch(provider, input)),
             SqsOperation::ReceiveMessage => operations::answer(body, |input| operations::receive(provider, input)),
-            SqsOperation::ChangeMessageVisibility => operations::answer(body, |input| operations::hide(provider, input)),
-            SqsOperation::ChangeMessageVisibilityBatch => operations::answer(body, |input| operations::hide_batch(provider, input)),
+            SqsOperation::ChangeMessageVisibility => {
+                operations::answer(body, |input| operations::hide(provider, input))
+            }
+            SqsOperation::ChangeMessageVisibilityBatch => {
+                operations::answer(body, |input| operations::hide_batch(provider, input))
+            }
             SqsOperation::DeleteQueue
             | SqsOperation::GetQueueUrl
             | SqsOperation::ListQueues

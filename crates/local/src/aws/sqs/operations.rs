@@ -4,7 +4,6 @@
 //! including a batch's per-entry failures. They hold no state.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;

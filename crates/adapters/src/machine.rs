@@ -1,0 +1,37 @@
+//! The machine's clock and dice: the only file that asks for either.
+//!
+//! Everything else takes time and chance as values or through the ports; lints hold that.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use delivery::ports::{Clock, Dice};
+use delivery::schedule::Jitter;
+
+/// The clock and the dice of the machine we run on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Machine;
+
+impl Clock for Machine {
+    fn now_ms(&self) -> u64 {
+        #[expect(clippy::disallowed_methods, reason = "the one place where the time comes from")]
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn sleep(&self, wait_ms: u64) {
+        // The timer is monotonic and the clock is not: what counts is that the clock has moved on.
+        let until_ms = self.now_ms().saturating_add(wait_ms);
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        while self.now_ms() < until_ms {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+impl Dice for Machine {
+    fn roll(&self) -> Jitter {
+        #[expect(clippy::disallowed_methods, reason = "the one place where chance comes from")]
+        let roll = rand::random();
+        Jitter(roll)
+    }
+}

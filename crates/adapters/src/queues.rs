@@ -1,0 +1,203 @@
+//! Messages into SQS: concurrent sends travel together.
+//!
+//! Each caller sends one message and hears about its own. Sends that happen within a few milliseconds of each other
+//! are put into one `SendMessageBatch`, which is what ten failures of one batch of records cost then. Waits are
+//! delayed messages: whole seconds, rounded up, at most 900; a longer wait comes back early and is sent again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use delivery::ports::{Attribute, HideRecord, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName};
+use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
+use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
+
+/// `DelaySeconds` is never more.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+pub const DELAY_MAX_SECONDS: u64 = 900;
+/// A batch has at most this many entries; together they are at most one message's 1 MiB.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
+pub const BATCH_ENTRIES_MAX: usize = 10;
+/// How long the first message of a batch waits for others.
+const LINGER: Duration = Duration::from_millis(10);
+
+/// The queues of a deployment.
+#[derive(Debug, Clone)]
+pub struct SqsQueues {
+    client: Client,
+    urls: Arc<HashMap<QueueName, String>>,
+    fair: bool,
+    pending: Arc<Mutex<HashMap<QueueName, Vec<Pending>>>>,
+}
+
+/// A message that waits for company, and who wants to hear of it.
+#[derive(Debug)]
+struct Pending {
+    message: Message,
+    heard: oneshot::Sender<Result<(), QueueError>>,
+}
+
+impl SqsQueues {
+    /// The queues at these URLs; `fair` sends each message under its subscription's group.
+    #[must_use]
+    pub fn new(client: Client, urls: impl IntoIterator<Item = (QueueName, String)>, fair: bool) -> Self {
+        Self { client, urls: Arc::new(urls.into_iter().collect()), fair, pending: Arc::default() }
+    }
+
+    /// Puts the message with the others; returns a batch when that filled one, and whether it was the first.
+    fn join(&self, queue: QueueName, pending: Pending) -> (Vec<Pending>, bool) {
+        let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = queues.entry(queue).or_default();
+        let bytes: usize = waiting.iter().map(|other| other.message.size_bytes()).sum();
+        let mut full = Vec::new();
+        if bytes + pending.message.size_bytes() > MESSAGE_MAX_BYTES {
+            full = std::mem::take(waiting);
+        }
+        waiting.push(pending);
+        let first = waiting.len() == 1;
+        if waiting.len() == BATCH_ENTRIES_MAX {
+            full = std::mem::take(waiting);
+        }
+        (full, first)
+    }
+
+    fn take(&self, queue: QueueName) -> Vec<Pending> {
+        let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Sends one batch and tells each sender how its own message fared.
+    async fn send_batch(&self, queue: QueueName, batch: Vec<Pending>) {
+        if batch.is_empty() {
+            return;
+        }
+        let Some(url) = self.urls.get(&queue) else {
+            let error = QueueError(format!("this function has no queue {queue:?}"));
+            return batch.into_iter().for_each(|pending| tell(pending, Err(error.clone())));
+        };
+        let entries = batch.iter().enumerate().map(|(index, pending)| self.entry(index, &pending.message)).collect();
+        let sent = self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await;
+        match sent {
+            Ok(output) => {
+                let failed: HashMap<&str, String> = output
+                    .failed()
+                    .iter()
+                    .map(|entry| (entry.id(), format!("{}: {}", entry.code(), entry.message().unwrap_or_default())))
+                    .collect();
+                let taken: Vec<&str> = output.successful().iter().map(|entry| entry.id()).collect();
+                for (index, pending) in batch.into_iter().enumerate() {
+                    let id = index.to_string();
+                    let result = match failed.get(id.as_str()) {
+                        Some(why) => Err(QueueError(why.clone())),
+                        None if taken.contains(&id.as_str()) => Ok(()),
+                        None => Err(QueueError("the answer does not mention the message".to_owned())),
+                    };
+                    tell(pending, result);
+                }
+            }
+            Err(error) => {
+                let error = QueueError(DisplayErrorContext(&error).to_string());
+                batch.into_iter().for_each(|pending| tell(pending, Err(error.clone())));
+            }
+        }
+    }
+
+    fn entry(&self, index: usize, message: &Message) -> SendMessageBatchRequestEntry {
+        let (name, value) = match &message.attribute {
+            Attribute::Delivery(value) => (DELIVERY_ATTRIBUTE, value),
+            Attribute::DeadLetter(value) => (DEADLETTER_ATTRIBUTE, value),
+        };
+        let topic = message.topic.as_ref().map(|topic| (TOPIC_ATTRIBUTE, topic.to_string()));
+        let mut entry = SendMessageBatchRequestEntry::builder()
+            .id(index.to_string())
+            .message_body(message.body.as_ref())
+            .delay_seconds(delay_seconds(message.wait_ms))
+            .message_attributes(name, text_attribute(value));
+        if let Some((name, value)) = topic {
+            entry = entry.message_attributes(name, text_attribute(&value));
+        }
+        if self.fair {
+            entry = entry.message_group_id(group_id(&message.subscription.to_string()));
+        }
+        entry.build().expect("id and body are set")
+    }
+}
+
+impl Queue for SqsQueues {
+    async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
+        let (heard, hearing) = oneshot::channel();
+        let (full, first) = self.join(queue, Pending { message, heard });
+        // Tasks of their own: a batch belongs to all its senders and outlives any one of them.
+        if !full.is_empty() {
+            let queues = self.clone();
+            tokio::spawn(async move { queues.send_batch(queue, full).await });
+        }
+        if first {
+            let queues = self.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(LINGER).await;
+                queues.send_batch(queue, queues.take(queue)).await;
+            });
+        }
+        hearing.await.unwrap_or_else(|_| Err(QueueError("the sending task ended early".to_owned())))
+    }
+}
+
+impl HideRecord for SqsQueues {
+    async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
+        let Some(url) = self.urls.values().find(|url| url.rsplit('/').next() == Some(queue)) else {
+            return tracing::warn!(queue, "record.not_hidden: this function does not know the queue");
+        };
+        let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
+        let change = self.client.change_message_visibility().queue_url(url).receipt_handle(receipt);
+        if let Err(error) = change.visibility_timeout(seconds).send().await {
+            tracing::warn!(queue, error = %DisplayErrorContext(&error), "record.not_hidden");
+        }
+    }
+}
+
+fn tell(pending: Pending, result: Result<(), QueueError>) {
+    // A sender that no longer listens has been dropped with its invocation; its record comes again.
+    let _ = pending.heard.send(result);
+}
+
+/// Whole seconds, rounded up so that no hop is early for nothing, at most 900.
+fn delay_seconds(wait_ms: u64) -> i32 {
+    i32::try_from(wait_ms.div_ceil(1_000).min(DELAY_MAX_SECONDS)).expect("at most 900")
+}
+
+fn text_attribute(value: &str) -> MessageAttributeValue {
+    MessageAttributeValue::builder().data_type("String").string_value(value).build().expect("the type is set")
+}
+
+/// The group of a subscription in a fair queue: SHA-256 in hex, since names may hold what a group id may not.
+fn group_id(subscription: &str) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(subscription).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_becomes_whole_seconds_rounded_up_and_at_most_900() {
+        for (wait_ms, seconds) in
+            [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (899_001, 900), (900_001, 900), (u64::MAX, 900)]
+        {
+            assert_eq!(delay_seconds(wait_ms), seconds);
+        }
+    }
+
+    #[test]
+    fn the_group_of_a_subscription_is_its_sha256() {
+        assert_eq!(group_id("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

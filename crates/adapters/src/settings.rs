@@ -1,0 +1,235 @@
+//! The functions' settings, read once at cold start.
+//!
+//! They come through a lookup function, so that a test needs no environment. Everything is checked here: a function
+//! with a missing or wrong setting does not start, and says which.
+
+use delivery::address::PrivateDestinations;
+use delivery::deadletter::Container;
+use delivery::ports::QueueName;
+use delivery::subscription::TopicName;
+use thiserror::Error;
+
+use crate::subscriptions::Location;
+
+/// Where the subscriptions are: `s3://bucket/key` or `file:///path`.
+pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
+/// The queue of published events.
+pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
+/// The queue of deliveries that wait for their next attempt.
+pub const RETRY_QUEUE_URL: &str = "RETRY_QUEUE_URL";
+/// The queue of dead letters on their way to storage.
+pub const DEAD_LETTER_QUEUE_URL: &str = "DEAD_LETTER_QUEUE_URL";
+/// The queue of what storage refused for too long.
+pub const LAST_RESORT_QUEUE_URL: &str = "LAST_RESORT_QUEUE_URL";
+/// The bucket of dead letters whose subscription names none.
+pub const DEAD_LETTER_CONTAINER: &str = "DEAD_LETTER_CONTAINER";
+/// What the keys in that bucket begin with.
+pub const DEAD_LETTER_PREFIX: &str = "DEAD_LETTER_PREFIX";
+/// The topic of records that name none: `namespace/topic`.
+pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
+/// Hosts and ranges that may be private, or reached without TLS.
+pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
+/// Whether messages carry their subscription as message group: `true` or `false`.
+pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
+/// Whether S3 is addressed by path: `true` or `false`.
+pub const S3_FORCE_PATH_STYLE: &str = "S3_FORCE_PATH_STYLE";
+
+/// Why a function does not start.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum SettingsError {
+    /// A setting that has to be there is not.
+    #[error("the environment variable {0} is missing")]
+    Missing(&'static str),
+    /// A setting has a value it cannot have.
+    #[error("the environment variable {name} is wrong: {problem}")]
+    Wrong {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+}
+
+/// Settings of the dispatch function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchSettings {
+    /// Where the subscriptions are.
+    pub subscriptions: Location,
+    /// The queues it sends to.
+    pub queues: Vec<(QueueName, String)>,
+    /// The deployment's container of dead letters.
+    pub container: Container,
+    /// The topic of records that name none.
+    pub default_topic: Option<TopicName>,
+    /// Where private addresses are meant.
+    pub private: PrivateDestinations,
+    /// Whether queues are fair.
+    pub fair_queues: bool,
+    /// Whether S3 is addressed by path.
+    pub s3_force_path_style: bool,
+}
+
+/// Settings of the deadletter function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetterSettings {
+    /// The queue it reads from and the queue of last resort.
+    pub queues: Vec<(QueueName, String)>,
+    /// The deployment's container of dead letters.
+    pub container: Container,
+    /// Whether queues are fair.
+    pub fair_queues: bool,
+    /// Whether S3 is addressed by path.
+    pub s3_force_path_style: bool,
+}
+
+impl DispatchSettings {
+    /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
+    ///
+    /// # Errors
+    /// The first setting that is missing or wrong.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+        let env = Lookup(lookup);
+        Ok(Self {
+            subscriptions: env.parse(SUBSCRIPTIONS_URI, Location::parse)?,
+            queues: vec![
+                (QueueName::Events, env.queue(EVENTS_QUEUE_URL)?),
+                (QueueName::Retry, env.queue(RETRY_QUEUE_URL)?),
+                (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
+            ],
+            container: env.container()?,
+            default_topic: env.optional(DEFAULT_TOPIC).map(|text| wrong(DEFAULT_TOPIC, text.parse())).transpose()?,
+            private: wrong(
+                ALLOW_PRIVATE_DESTINATIONS,
+                PrivateDestinations::parse(&env.optional(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_default()),
+            )?,
+            fair_queues: env.switch(FAIR_QUEUES)?,
+            s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
+        })
+    }
+}
+
+impl DeadLetterSettings {
+    /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
+    ///
+    /// # Errors
+    /// The first setting that is missing or wrong.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+        let env = Lookup(lookup);
+        Ok(Self {
+            queues: vec![
+                (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
+                (QueueName::LastResort, env.queue(LAST_RESORT_QUEUE_URL)?),
+            ],
+            container: env.container()?,
+            fair_queues: env.switch(FAIR_QUEUES)?,
+            s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
+        })
+    }
+}
+
+/// Typed reading over a lookup function.
+struct Lookup<F>(F);
+
+impl<F: Fn(&str) -> Option<String>> Lookup<F> {
+    /// A setting that may be absent; an empty one counts as absent.
+    fn optional(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|text| !text.is_empty())
+    }
+
+    fn required(&self, name: &'static str) -> Result<String, SettingsError> {
+        self.optional(name).ok_or(SettingsError::Missing(name))
+    }
+
+    fn parse<T>(&self, name: &'static str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, SettingsError> {
+        wrong(name, parse(&self.required(name)?))
+    }
+
+    fn queue(&self, name: &'static str) -> Result<String, SettingsError> {
+        self.parse(name, |url| {
+            if url.ends_with(".fifo") {
+                return Err(format!("{url} is a FIFO queue, which has no delay per message; use a standard queue"));
+            }
+            match url::Url::parse(url) {
+                Ok(parsed) if parsed.has_host() => Ok(url.to_owned()),
+                _ => Err(format!("\"{url}\" is no queue URL")),
+            }
+        })
+    }
+
+    fn container(&self) -> Result<Container, SettingsError> {
+        let bucket = self.required(DEAD_LETTER_CONTAINER)?;
+        let prefix = self.optional(DEAD_LETTER_PREFIX).unwrap_or_default();
+        if bucket.contains('/') {
+            let problem = format!("\"{bucket}\" is no bucket name; a prefix belongs into {DEAD_LETTER_PREFIX}");
+            return Err(SettingsError::Wrong { name: DEAD_LETTER_CONTAINER, problem });
+        }
+        Ok(Container { bucket, prefix: prefix.trim_matches('/').to_owned() })
+    }
+
+    fn switch(&self, name: &'static str) -> Result<bool, SettingsError> {
+        match self.optional(name).as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => wrong(name, Err(format!("\"{other}\" is neither true nor false"))),
+        }
+    }
+}
+
+fn wrong<T>(name: &'static str, result: Result<T, String>) -> Result<T, SettingsError> {
+    result.map_err(|problem| SettingsError::Wrong { name, problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: [(&str, &str); 5] = [
+        (SUBSCRIPTIONS_URI, "s3://config/subscriptions.yaml"),
+        (EVENTS_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/events"),
+        (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry"),
+        (DEAD_LETTER_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/dead"),
+        (DEAD_LETTER_CONTAINER, "letters"),
+    ];
+
+    fn read(changes: &[(&str, &str)]) -> Result<DispatchSettings, SettingsError> {
+        DispatchSettings::read(|name| {
+            let changed = changes.iter().find(|(of, _)| *of == name);
+            changed.or_else(|| GOOD.iter().find(|(of, _)| *of == name)).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn what_is_not_set_has_a_safe_default() {
+        let settings = read(&[]).unwrap();
+        assert!(!settings.fair_queues && !settings.s3_force_path_style);
+        assert_eq!(settings.private, PrivateDestinations::default());
+        assert_eq!(settings.default_topic, None);
+        assert_eq!(settings.container.to_string(), "letters");
+    }
+
+    #[test]
+    fn a_missing_setting_is_named() {
+        for (name, _) in GOOD {
+            assert_eq!(
+                read(&[(name, "")]).unwrap_err().to_string(),
+                format!("the environment variable {name} is missing")
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named_with_what_would_be_right() {
+        for (name, value, says) in [
+            (SUBSCRIPTIONS_URI, "subscriptions.yaml", "s3://bucket/key"),
+            (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry.fifo", "standard queue"),
+            (EVENTS_QUEUE_URL, "events", "no queue URL"),
+            (DEFAULT_TOPIC, "orders", "namespace/topic"),
+            (FAIR_QUEUES, "yes", "true nor false"),
+            (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
+            (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
+        ] {
+            let error = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(says), "{error}");
+        }
+    }
+}

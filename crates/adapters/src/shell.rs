@@ -1,0 +1,149 @@
+//! The ports of one function, put together.
+//!
+//! Clients are built once, at cold start, with every option that matters passed explicitly.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+use delivery::address::PrivateDestinations;
+use delivery::outcome::Exchange;
+use delivery::ports::{
+    Clock, Dice, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SendHttp, SubscriptionSource,
+};
+use delivery::request::Request;
+use delivery::schedule::Jitter;
+use delivery::subscription::Catalogue;
+
+use crate::blobs::S3Blobs;
+use crate::http::HttpSender;
+use crate::machine::Machine;
+use crate::queues::SqsQueues;
+use crate::settings::{DeadLetterSettings, DispatchSettings};
+use crate::subscriptions::LiveSubscriptions;
+
+/// Every port of the dispatch function.
+#[derive(Debug)]
+pub struct Shell {
+    http: HttpSender,
+    queues: SqsQueues,
+    blobs: S3Blobs,
+    subscriptions: LiveSubscriptions,
+}
+
+/// The ports of the deadletter function: it sends nothing and knows no subscriptions.
+#[derive(Debug)]
+pub struct StorageShell {
+    queues: SqsQueues,
+    blobs: S3Blobs,
+}
+
+/// What AWS's own environment says, with our time limits: an unreachable service must not use up an invocation.
+pub async fn aws_config() -> SdkConfig {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(3))
+        .operation_attempt_timeout(Duration::from_secs(10))
+        .operation_timeout(Duration::from_secs(25))
+        .build();
+    aws_config::defaults(BehaviorVersion::latest())
+        .retry_config(RetryConfig::standard().with_max_attempts(3))
+        .timeout_config(timeouts)
+        .load()
+        .await
+}
+
+/// An S3 client, addressing buckets by path where that is asked for.
+#[must_use]
+pub fn s3_client(config: &SdkConfig, force_path_style: bool) -> aws_sdk_s3::Client {
+    let config = aws_sdk_s3::config::Builder::from(config).force_path_style(force_path_style).build();
+    aws_sdk_s3::Client::from_conf(config)
+}
+
+impl Shell {
+    /// The ports as the settings say.
+    ///
+    /// # Errors
+    /// When the machine's TLS set-up is unusable.
+    pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, reqwest::Error> {
+        let s3 = s3_client(config, settings.s3_force_path_style);
+        let sqs = aws_sdk_sqs::Client::new(config);
+        Ok(Self {
+            http: HttpSender::new(PrivateDestinations::clone(&settings.private))?,
+            queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
+            blobs: S3Blobs::new(s3.clone()),
+            subscriptions: LiveSubscriptions::new(settings.subscriptions.clone(), Some(s3)),
+        })
+    }
+}
+
+impl StorageShell {
+    /// The ports as the settings say.
+    #[must_use]
+    pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
+        let sqs = aws_sdk_sqs::Client::new(config);
+        Self {
+            queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
+            blobs: S3Blobs::new(s3_client(config, settings.s3_force_path_style)),
+        }
+    }
+}
+
+impl SendHttp for Shell {
+    async fn exchange(&self, request: &Request) -> Exchange {
+        self.http.exchange(request).await
+    }
+}
+
+impl SubscriptionSource for Shell {
+    async fn current(&self) -> Result<Arc<Catalogue>, String> {
+        self.subscriptions.current().await
+    }
+
+    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+        self.subscriptions.reread().await
+    }
+}
+
+impl Dice for Shell {
+    fn roll(&self) -> Jitter {
+        Machine.roll()
+    }
+}
+
+/// The ports that both functions have.
+macro_rules! shared_ports {
+    ($shell:ty) => {
+        impl Queue for $shell {
+            async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
+                self.queues.send(queue, message).await
+            }
+        }
+
+        impl HideRecord for $shell {
+            async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
+                self.queues.hide(queue, receipt, seconds).await;
+            }
+        }
+
+        impl PutBlob for $shell {
+            async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+                self.blobs.put(bucket, key, bytes).await
+            }
+        }
+
+        impl Clock for $shell {
+            fn now_ms(&self) -> u64 {
+                Machine.now_ms()
+            }
+
+            async fn sleep(&self, wait_ms: u64) {
+                Machine.sleep(wait_ms).await;
+            }
+        }
+    };
+}
+
+shared_ports!(Shell);
+shared_ports!(StorageShell);

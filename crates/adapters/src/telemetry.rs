@@ -1,0 +1,95 @@
+//! The log: JSON, one line per attempt and one per end.
+//!
+//! Lines carry names, numbers and reasons, never bodies, credentials or query strings. `error` means that a person
+//! should act. The words are those of `delivery`, so that a line, a metric and a dead letter say the same.
+
+use delivery::deadletter::Reason;
+use delivery::delivery::Delivery;
+use delivery::outcome::{Exchange, Outcome};
+use delivery::step::{End, Settled};
+use delivery::subscription::Subscription;
+use tracing::{error, info, warn};
+use tracing_subscriber::EnvFilter;
+
+/// Writes the log to standard output as JSON lines; `RUST_LOG` chooses the level, `info` without it.
+pub fn log_json() {
+    let level = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().json().flatten_event(true).with_target(false).with_env_filter(level).init();
+}
+
+/// The line of an attempt.
+pub fn attempted(delivery: &Delivery, subscription: &Subscription, exchange: &Exchange, settled: &Settled) {
+    let members = delivery.event.members();
+    let outcome = exchange.outcome(&subscription.retry);
+    let wait_ms = match settled.end {
+        End::Retry { wait_ms } => Some(wait_ms),
+        End::Done | End::DeadLetter(_) | End::Drop(_) => None,
+    };
+    info!(
+        event_id = members.id().as_deref(),
+        source = members.source().as_deref(),
+        r#type = members.event_type().as_deref(),
+        subscription = %delivery.subscription,
+        delivery_id = %delivery.id,
+        attempt = delivery.attempts,
+        outcome = outcome.as_str(),
+        status = exchange.status(),
+        verdict = settled.verdict.as_str(),
+        wait_ms,
+        duration_ms = exchange.duration_ms,
+        "delivery.attempted"
+    );
+    if exchange.status() == Some(410) && outcome != Outcome::Success {
+        let destination = subscription.destination.display();
+        warn!(subscription = %delivery.subscription, destination, "destination.retired");
+    }
+}
+
+/// The line of an end: delivered, or why not.
+pub fn ended(delivery: &Delivery, end: &str, reason: Option<Reason>) {
+    let members = delivery.event.members();
+    info!(
+        event_id = members.id().as_deref(),
+        subscription = %delivery.subscription,
+        delivery_id = %delivery.id,
+        attempts = delivery.attempts,
+        end,
+        reason = reason.map(|reason| reason.to_string()),
+        "delivery.ended"
+    );
+}
+
+/// The line of a message that neither queue nor storage took; its record comes again.
+pub fn unsent(subscription: &str, problem: &str) {
+    warn!(subscription, problem, "message.unsent");
+}
+
+/// The line of a record that no subscription wants.
+pub fn unmatched(message: &str) {
+    info!(message_id = message, "record.unmatched");
+}
+
+/// The line of a record that goes back to its queue.
+pub fn given_back(message: &str, why: &str) {
+    warn!(message_id = message, why, "record.given_back");
+}
+
+/// The line of a panic that was contained: a fault of ours.
+pub fn panicked(what: &str) {
+    error!(what, "panic.contained");
+}
+
+/// The line of a dead letter in storage.
+pub fn stored(delivery: &Delivery, reason: Reason, container: &str, key: &str) {
+    info!(subscription = %delivery.subscription, delivery_id = %delivery.id, reason = %reason, container, key, "deadletter.stored");
+}
+
+/// The line of a dead letter that storage refused; it is tried again.
+pub fn refused(delivery: &Delivery, problem: &str, wait_ms: u64) {
+    warn!(subscription = %delivery.subscription, delivery_id = %delivery.id, problem, wait_ms, "deadletter.refused");
+}
+
+/// The line of a dead letter that storage refused for too long: a person has to rescue it from the last-resort queue.
+pub fn last_resort(delivery: &Delivery, problem: &str) {
+    error!(subscription = %delivery.subscription, delivery_id = %delivery.id, problem, "deadletter.last_resort");
+}

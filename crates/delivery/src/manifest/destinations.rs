@@ -1,0 +1,128 @@
+//! What a reference or a foreign address is here: the `Destinations` documents, and addresses themselves.
+//!
+//! Separate because every family uses it, for endpoints and for containers alike. It reads addresses; it does not
+//! look whether anything is there.
+
+use std::collections::BTreeMap;
+
+use url::Url;
+
+use crate::deadletter::Container;
+
+use super::findings::Message;
+use super::reader::{Cursor, Entry};
+
+/// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of 1,024.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
+const PREFIX_MAX_BYTES: usize = 180;
+/// Lengths of a bucket's name.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
+const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
+
+/// An address that this version can use.
+#[derive(Clone)]
+pub(super) enum Target {
+    /// An HTTP endpoint.
+    Endpoint(Url),
+    /// A container for dead letters.
+    Container(Container),
+}
+
+/// What references and foreign addresses mean, as all `Destinations` documents say.
+#[derive(Default)]
+pub(super) struct Destinations<'a>(BTreeMap<&'a str, (Cursor<'a>, Option<Target>)>);
+
+/// What became of an address.
+pub(super) enum Resolved {
+    /// It can be used.
+    Target(Target),
+    /// It cannot, and that has been reported where it is written.
+    Reported,
+    /// It is neither an address nor a key of a `Destinations` document.
+    Unknown,
+}
+
+impl<'a> Destinations<'a> {
+    /// Reads the `Destinations` documents; a key may stand once in all of them.
+    pub(super) fn read(documents: &[Cursor<'a>]) -> Self {
+        let mut destinations = Self::default();
+        for document in documents {
+            document.mapping(|fields| {
+                let _ = (fields.get("apiVersion"), fields.get("kind"));
+                let entries = fields.required("spec").and_then(|spec| spec.entries()).unwrap_or_default();
+                entries.into_iter().for_each(|entry| destinations.add(entry));
+            });
+        }
+        destinations
+    }
+
+    fn add(&mut self, Entry { name, key, value }: Entry<'a>) {
+        if let Some((first, _)) = self.0.get(name) {
+            key.error(format!("{name} stands twice; the first is at {}", first.location()));
+            return;
+        }
+        let target = value.text().and_then(|text| match address(text, &value) {
+            Resolved::Target(target) => Some(target),
+            Resolved::Reported => None,
+            Resolved::Unknown => {
+                value.error(Message::new("not an address").help("http://…, https://… or s3://bucket/prefix"));
+                None
+            }
+        });
+        self.0.insert(name, (key, target));
+    }
+
+    /// What the text at the cursor stands for: itself if it is an address, else what the documents say.
+    pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
+        match self.0.get(text) {
+            Some((_, Some(target))) => Resolved::Target(target.clone()),
+            Some((_, None)) => Resolved::Reported,
+            None => address(text, at),
+        }
+    }
+}
+
+/// An address. Its text is in no message: it may hold credentials.
+fn address(text: &str, at: &Cursor<'_>) -> Resolved {
+    let Some((scheme, rest)) = text.split_once("://") else { return Resolved::Unknown };
+    let read = match scheme.to_ascii_lowercase().as_str() {
+        "http" | "https" => endpoint(text, at).map(Target::Endpoint),
+        "s3" => container(rest).map(Target::Container),
+        "sqs" => Err("a queue as a destination is not supported by this version".into()),
+        _ => return Resolved::Unknown,
+    };
+    match read {
+        Ok(target) => Resolved::Target(target),
+        Err(message) => {
+            at.error(message);
+            Resolved::Reported
+        }
+    }
+}
+
+fn endpoint(text: &str, at: &Cursor<'_>) -> Result<Url, Message> {
+    let url = Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("the URL has no host".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        at.warn("the URL holds credentials in clear text; whoever can read the file can read them");
+    }
+    Ok(url)
+}
+
+fn container(text: &str) -> Result<Container, Message> {
+    let container: Container = text.parse().map_err(|_| Message::new("a bucket is missing after s3://"))?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if !BUCKET_BYTES.contains(&container.bucket.len()) || !container.bucket.chars().all(allowed) {
+        return Err("a bucket's name is 3 to 63 letters, digits, points and hyphens".into());
+    }
+    let Container { prefix, .. } = &container;
+    if prefix.len() > PREFIX_MAX_BYTES || prefix.chars().any(char::is_control) {
+        return Err(format!("a prefix is at most {PREFIX_MAX_BYTES} bytes, without control characters").into());
+    }
+    if !prefix.is_empty() && prefix.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+        return Err("no segment of a prefix is empty, . or ..".into());
+    }
+    Ok(container)
+}

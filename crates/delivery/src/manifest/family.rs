@@ -1,0 +1,103 @@
+//! Which family of dialects a document belongs to, told from its outermost fields.
+//!
+//! Separate because it is the one place that knows all families: a family that is read has a module of its own, and
+//! what this version does not read is refused here, by name and with the place of the document.
+
+use super::findings::{Message, quoted};
+use super::hint::hint;
+use super::reader::Cursor;
+
+/// The version of our own format.
+const NATIVE: &str = "lastmile.dev/v1";
+/// Its kinds.
+const KINDS: [&str; 3] = ["Topic", "Subscription", "Destinations"];
+
+/// The documents of all files, by family and kind.
+#[derive(Default)]
+pub(super) struct Families<'a> {
+    /// Native topics.
+    pub(super) topics: Vec<Cursor<'a>>,
+    /// Native subscriptions.
+    pub(super) subscriptions: Vec<Cursor<'a>>,
+    /// What references mean here, for every family.
+    pub(super) destinations: Vec<Cursor<'a>>,
+}
+
+/// Sorts documents into families; what belongs to none that is read, is reported.
+pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<'a> {
+    let mut families = Families::default();
+    for document in documents {
+        if !document.is_mapping() {
+            document.error(
+                Message::new("a document has to be a mapping").help(format!("it begins with apiVersion: {NATIVE}")),
+            );
+            continue;
+        }
+        let api_version = document.peek("apiVersion").and_then(|version| version.peek_text()).unwrap_or_default();
+        if api_version == NATIVE {
+            sort_native(&mut families, document);
+        } else if is_event_grid(&document) {
+            document.error("Event Grid manifests are not read by this version");
+        } else if is_knative(api_version, &document) {
+            document.error("Knative manifests are not read by this version");
+        } else {
+            report_unknown(&document, api_version);
+        }
+    }
+    families
+}
+
+fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
+    let Some(kind) = document.peek("kind") else {
+        document.error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", "))));
+        return;
+    };
+    match kind.text() {
+        Some("Topic") => families.topics.push(document),
+        Some("Subscription") => families.subscriptions.push(document),
+        Some("Destinations") => families.destinations.push(document),
+        Some(other) => {
+            let message = format!("{NATIVE} has no kind {}", quoted(other));
+            kind.error(Message::new(message).help(hint(other, &KINDS, &KINDS)));
+        }
+        None => {}
+    }
+}
+
+/// Objects of Knative and of the Google Cloud brokers and channels that follow it; any object with a sink is an
+/// event source.
+fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let named = group == "knative.dev" || group.ends_with(".knative.dev");
+    let google =
+        ["messaging.cloud.google.com", "eventing.cloud.google.com", "events.cloud.google.com"].contains(&group);
+    let source = !api_version.is_empty()
+        && !group.ends_with("lastmile.dev")
+        && document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
+    named || google || source
+}
+
+/// A resource of Event Grid, or a template of resources.
+fn is_event_grid(document: &Cursor<'_>) -> bool {
+    let begins = |field: &str, with: &str| {
+        let text = document.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
+        text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    let schema = document.peek("$schema").and_then(|schema| schema.peek_text()).unwrap_or_default();
+    let properties = document.peek("properties");
+    let has = |field: &str| properties.as_ref().is_some_and(|properties| properties.peek(field).is_some());
+    begins("type", "Microsoft.EventGrid/")
+        || schema.to_ascii_lowercase().contains("deploymenttemplate")
+        || ["destination", "deliveryConfiguration", "deliveryWithResourceIdentity"].into_iter().any(has)
+}
+
+fn report_unknown(document: &Cursor<'_>, api_version: &str) {
+    match document.peek("apiVersion") {
+        Some(version) if !api_version.is_empty() => {
+            let message = format!("{} is no apiVersion that is known here", quoted(api_version));
+            version.error(Message::new(message).help(hint(api_version, &[NATIVE], &[NATIVE])));
+        }
+        Some(version) => version.error(Message::new("apiVersion has to be text").help(format!("apiVersion: {NATIVE}"))),
+        None => document.error(Message::new("apiVersion is missing").help(format!("apiVersion: {NATIVE}"))),
+    }
+}

@@ -1,0 +1,81 @@
+//! `filter`: conditions over an event's members, as a mapping of operators.
+//!
+//! Separate because it is the one part that nests. Several operators in one mapping, and several members under one
+//! operator, all have to hold. A condition without content is refused: whether it means everything or nothing is
+//! nobody's guess.
+
+use crate::filter::Filter;
+
+use super::super::findings::Message;
+use super::super::reader::{Cursor, Fields};
+
+/// The deepest nesting of `all`, `any` and `not`.
+const DEPTH_MAX: usize = 8;
+
+type Compare = fn(String, String) -> Filter;
+
+const COMPARISONS: [(&str, Compare); 3] = [
+    ("exact", |name, value| Filter::Exact { name, value }),
+    ("prefix", |name, value| Filter::Prefix { name, value }),
+    ("suffix", |name, value| Filter::Suffix { name, value }),
+];
+
+/// Reads a filter.
+pub(super) fn read(cursor: &Cursor<'_>) -> Option<Filter> {
+    read_at(cursor, 1)
+}
+
+fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
+    if depth > DEPTH_MAX {
+        cursor.error(format!("conditions nest at most {DEPTH_MAX} deep"));
+        return None;
+    }
+    if cursor.entries()?.is_empty() {
+        cursor.error(Message::new("no condition").help("one of exact, prefix, suffix, all, any, not"));
+        return None;
+    }
+    joined(cursor.mapping(|fields| operators(fields, depth))?)
+}
+
+/// What each operator of one mapping says; `None` for one that could not be read.
+fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
+    let mut conditions = Vec::new();
+    for (operator, compare) in COMPARISONS {
+        conditions.extend(fields.get(operator).map(|members| comparisons(&members, compare)));
+    }
+    conditions.extend(fields.get("all").map(|list| several(&list, depth).map(Filter::All)));
+    conditions.extend(fields.get("any").map(|list| several(&list, depth).map(Filter::Any)));
+    conditions.extend(fields.get("not").map(|of| read_at(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))));
+    conditions
+}
+
+fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
+    let elements = cursor.list()?;
+    if elements.is_empty() {
+        cursor.error("at least one condition has to stand here");
+        return None;
+    }
+    // Each is read, also after a bad one: all have their findings.
+    let filters: Vec<Option<Filter>> = elements.iter().map(|element| read_at(element, depth + 1)).collect();
+    filters.into_iter().collect()
+}
+
+fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
+    let members = cursor.entries()?;
+    if members.is_empty() {
+        cursor.error(Message::new("no member to compare").help("such as {type: order.created}"));
+        return None;
+    }
+    let read = members.iter().map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)));
+    joined(read.collect())
+}
+
+/// All of them; one stands for itself.
+fn joined(conditions: Vec<Option<Filter>>) -> Option<Filter> {
+    let mut filters = conditions.into_iter().collect::<Option<Vec<Filter>>>()?;
+    match filters.len() {
+        0 => None,
+        1 => filters.pop(),
+        _ => Some(Filter::All(filters)),
+    }
+}

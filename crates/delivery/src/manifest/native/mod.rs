@@ -1,0 +1,149 @@
+//! Our own format: `lastmile.dev/v1` Topic and Subscription.
+//!
+//! Separate because it is one family of dialects among others. A Topic may stand before or after its Subscriptions
+//! and in another file: all Topics are read first. What a Topic says about delivery and what a Subscription says are
+//! [`Settings`], in which every field is optional; the Subscription's go over the Topic's field by field, and only
+//! then are the defaults of the profile filled in.
+//!
+//! Does not read `Destinations` documents: every family uses those.
+
+mod dead_letter;
+mod destination;
+mod filter;
+mod retry;
+mod schedule;
+mod settings;
+
+use std::collections::BTreeMap;
+
+use crate::event::Input;
+use crate::filter::Filter;
+use crate::subscription::{NAME_RULE, Subscription, SubscriptionName, Topic, TopicName, is_name};
+
+use super::Draft;
+use super::destinations::Destinations;
+use super::findings::Message;
+use super::reader::{Cursor, Fields};
+use settings::{Scope, Settings};
+
+/// How the records of a topic may be read; those without a value are known, but not to this version.
+const INPUTS: [(&str, Option<Input>); 8] = [
+    ("auto", Some(Input::Auto)),
+    ("cloudevents", Some(Input::CloudEvents)),
+    ("eventgrid", Some(Input::EventGrid)),
+    ("custom", Some(Input::Custom)),
+    ("opaque", Some(Input::Opaque)),
+    ("sns", None),
+    ("eventbridge", None),
+    ("s3", None),
+];
+
+/// What each topic says about its subscriptions; `None` where it has errors, so that they would not be as meant.
+type Defaults = BTreeMap<TopicName, Option<Settings>>;
+
+/// Reads all native documents into the draft.
+pub(super) fn read<'a>(
+    topics: &[Cursor<'a>],
+    subscriptions: &[Cursor<'a>],
+    destinations: &Destinations<'_>,
+    draft: &mut Draft<'a>,
+) {
+    let mut defaults = Defaults::new();
+    for document in topics {
+        read_topic(document, destinations, draft, &mut defaults);
+    }
+    for document in subscriptions {
+        let subscription = document.without_error(|| read_subscription(document, destinations, draft, &defaults));
+        draft.subscriptions.extend(subscription);
+    }
+}
+
+fn read_topic<'a>(
+    document: &Cursor<'a>,
+    destinations: &Destinations<'_>,
+    draft: &mut Draft<'a>,
+    defaults: &mut Defaults,
+) {
+    let mut named = None;
+    let read = document.without_error(|| {
+        document.mapping(|fields| {
+            let _ = (fields.get("apiVersion"), fields.get("kind"));
+            named = metadata(fields, |metadata| {
+                let name = TopicName { namespace: name(metadata, "namespace")?, topic: name(metadata, "name")? };
+                draft.name_topic(&name, &metadata.get("name")?).then_some(name)
+            });
+            fields.section("spec", |spec| topic_spec(spec, destinations)).unwrap_or_default()
+        })
+    });
+    let Some(name) = named else { return };
+    let (input, settings) = match read {
+        Some((input, settings)) => (Some(input), Some(settings)),
+        None => (None, None),
+    };
+    draft.topics.extend(input.map(|input| Topic { name: name.clone(), input }));
+    defaults.insert(name, settings);
+}
+
+fn topic_spec(spec: &Fields<'_>, destinations: &Destinations<'_>) -> (Input, Settings) {
+    let input = spec.get("input").and_then(|input| input.choice("input", &INPUTS));
+    if let Some(from) = spec.get("from") {
+        if from.list().is_some_and(|publishers| !publishers.is_empty()) {
+            from.unsupported("from");
+        }
+    }
+    spec.unsupported("mapping");
+    let settings = spec.section("delivery", |delivery| Settings::read(delivery, Scope::Topic, destinations));
+    (input.unwrap_or_default(), settings.unwrap_or_default())
+}
+
+fn read_subscription<'a>(
+    document: &Cursor<'a>,
+    destinations: &Destinations<'_>,
+    draft: &mut Draft<'a>,
+    defaults: &Defaults,
+) -> Option<Subscription> {
+    document.mapping(|fields| {
+        let _ = (fields.get("apiVersion"), fields.get("kind"));
+        let name = metadata(fields, |metadata| {
+            let [namespace, topic, name] = ["namespace", "topic", "name"].map(|field| name(metadata, field));
+            let name = SubscriptionName { topic: TopicName { namespace: namespace?, topic: topic? }, name: name? };
+            draft.name_subscription(&name, &metadata.get("name")?).then_some(name)
+        });
+        let spec = fields.required("spec").and_then(|spec| {
+            spec.mapping(|spec| {
+                let filter = spec.get("filter").map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter));
+                (filter, Settings::read(spec, Scope::Subscription, destinations))
+            })
+        });
+        let (name, (filter, settings)) = (name?, spec?);
+        let settings = match defaults.get(&name.topic) {
+            Some(of_topic) => settings.over(of_topic.as_ref()?),
+            None => settings,
+        };
+        settings.complete(name, filter?)
+    })?
+}
+
+fn metadata<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> Option<T>) -> Option<T> {
+    fields.required("metadata")?.mapping(read)?
+}
+
+/// Names that begin with this are ours: `_unknown` and its like stand in subscriptions' places in containers.
+const RESERVED: char = '_';
+
+fn name(metadata: &Fields<'_>, field: &'static str) -> Option<String> {
+    let cursor = metadata.required(field)?;
+    let text = cursor.text()?;
+    if !is_name(text) {
+        cursor.error(Message::new(format!("not a usable name: {NAME_RULE}")));
+        return None;
+    }
+    if text.starts_with(RESERVED) {
+        cursor.error(format!("not a usable name: what begins with {RESERVED} is reserved"));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! `retry`: how hard to try.
+//!
+//! Separate because the fields speak about one another: a status is a success, never retried, or retried, and what
+//! one document says about it goes before what another or the profile says.
+
+use crate::duration::SECOND_MS;
+use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, LeastWaits, RetryPolicy, StatusSet};
+use crate::schedule::Schedule;
+
+use super::super::findings::{Message, quoted};
+use super::super::reader::{Cursor, Fields};
+use super::schedule;
+
+/// Statuses of HTTP.
+const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
+
+/// What a document says about retries.
+#[derive(Clone, Default)]
+pub(super) struct RetrySettings {
+    max_attempts: Option<u32>,
+    time_to_live_ms: Option<u64>,
+    schedule: Option<Schedule>,
+    jitter_percent: Option<u32>,
+    success: Option<StatusSet>,
+    never_retry: Option<StatusSet>,
+    retry_on: Option<StatusSet>,
+    least_waits: Option<Vec<(u16, u64)>>,
+    retry_after_max_ms: Option<u64>,
+}
+
+impl RetrySettings {
+    /// Reads the fields of `retry`.
+    pub(super) fn read(fields: &Fields<'_>) -> Self {
+        let duration_ms = |name, range_ms| fields.get(name).and_then(|cursor| cursor.duration_ms(range_ms));
+        let integer = |name, range| fields.get(name).and_then(|cursor| cursor.integer(range));
+        let [success, never_retry, retry_on] =
+            ["success", "neverRetry", "retryOn"].map(|name| fields.get(name).and_then(|cursor| statuses(&cursor)));
+        if let Some(success) = fields.get("success").filter(|_| success == Some(StatusSet::default())) {
+            success.error("at least one status has to be a success");
+        }
+        report_shared(fields, &[("success", &success), ("neverRetry", &never_retry), ("retryOn", &retry_on)]);
+        Self {
+            max_attempts: integer("maxAttempts", 1..=ATTEMPTS_MAX),
+            time_to_live_ms: duration_ms("timeToLive", SECOND_MS..=LIFETIME_MAX_MS),
+            schedule: fields.section("schedule", schedule::read).flatten(),
+            jitter_percent: integer("jitterPercent", 0..=100),
+            success,
+            never_retry,
+            retry_on,
+            least_waits: fields.get("leastWaits").and_then(|cursor| least_waits(&cursor)),
+            retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
+        }
+    }
+
+    /// These, and the other's where these say nothing. What is said here about a status stands against the other.
+    pub(super) fn over(self, base: &Self) -> Self {
+        let base_without = |of: &Option<StatusSet>, own: &Option<StatusSet>| {
+            let own = own.clone().unwrap_or_default();
+            of.as_ref().map(|statuses| statuses.without(&own))
+        };
+        Self {
+            max_attempts: self.max_attempts.or(base.max_attempts),
+            time_to_live_ms: self.time_to_live_ms.or(base.time_to_live_ms),
+            schedule: self.schedule.or_else(|| base.schedule.clone()),
+            jitter_percent: self.jitter_percent.or(base.jitter_percent),
+            success: self.success.or_else(|| base.success.clone()),
+            never_retry: self.never_retry.clone().or_else(|| base_without(&base.never_retry, &self.retry_on)),
+            retry_on: self.retry_on.or_else(|| base_without(&base.retry_on, &self.never_retry)),
+            least_waits: self.least_waits.or_else(|| base.least_waits.clone()),
+            retry_after_max_ms: self.retry_after_max_ms.or(base.retry_after_max_ms),
+        }
+    }
+
+    /// The policy, with the profile's where nothing was said. `neverRetry` and `retryOn` override it by status.
+    pub(super) fn complete(self, profile: RetryPolicy) -> RetryPolicy {
+        let never_retry = profile.never_retry.with(&self.never_retry.unwrap_or_default());
+        RetryPolicy {
+            max_attempts: self.max_attempts.unwrap_or(profile.max_attempts),
+            time_to_live_ms: self.time_to_live_ms.or(profile.time_to_live_ms),
+            schedule: self.schedule.unwrap_or(profile.schedule),
+            jitter_percent: self.jitter_percent.unwrap_or(profile.jitter_percent),
+            success: self.success.unwrap_or(profile.success),
+            never_retry: self.retry_on.map_or(never_retry.clone(), |retry_on| never_retry.without(&retry_on)),
+            least_waits: match self.least_waits {
+                Some(by_status) => LeastWaits { by_status, ..profile.least_waits },
+                None => profile.least_waits,
+            },
+            retry_after_max_ms: self.retry_after_max_ms.unwrap_or(profile.retry_after_max_ms),
+            last_attempt_names_the_limit: profile.last_attempt_names_the_limit,
+        }
+    }
+}
+
+/// Reports a status that stands in two of the lists, at the later one.
+fn report_shared(fields: &Fields<'_>, lists: &[(&'static str, &Option<StatusSet>)]) {
+    for (index, (name, later)) in lists.iter().enumerate() {
+        for (other, earlier) in &lists[..index] {
+            let (Some(later), Some(earlier)) = (later, earlier) else { continue };
+            let shared = STATUSES.into_iter().find(|status| later.contains(*status) && earlier.contains(*status));
+            if let (Some(status), Some(cursor)) = (shared, fields.get(name)) {
+                cursor.error(format!("{status} stands in {other} too; it can be one of them"));
+            }
+        }
+    }
+}
+
+/// Statuses such as `202`, and ranges such as `200-299`.
+fn statuses(cursor: &Cursor<'_>) -> Option<StatusSet> {
+    let elements = cursor.list()?;
+    let ranges: Vec<_> = elements.iter().map(status_range).collect();
+    Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
+}
+
+fn status_range(cursor: &Cursor<'_>) -> Option<std::ops::RangeInclusive<u16>> {
+    let text = cursor.scalar()?;
+    let (first, last) = text.split_once('-').unwrap_or((&text, &text));
+    match (status(first.trim()), status(last.trim())) {
+        (Some(first), Some(last)) if first <= last => Some(first..=last),
+        (_, _) => {
+            let message = Message::new(format!("{} is no status and no range of statuses", quoted(&text)));
+            cursor.error(message.help("a status is 100 to 599, a range is such as 200-299"));
+            None
+        }
+    }
+}
+
+fn status(text: &str) -> Option<u16> {
+    let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|status| digits && STATUSES.contains(status))
+}
+
+fn least_waits(cursor: &Cursor<'_>) -> Option<Vec<(u16, u64)>> {
+    let mut waits = Vec::new();
+    for entry in cursor.entries()? {
+        let of = status(entry.name);
+        if of.is_none() {
+            let message = Message::new(format!("{} is no status", quoted(entry.name)));
+            entry.key.error(message.help("a status is 100 to 599"));
+        }
+        if let (Some(status), Some(wait_ms)) = (of, entry.value.duration_ms(1..=LIFETIME_MAX_MS)) {
+            waits.push((status, wait_ms));
+        }
+    }
+    Some(waits)
+}

@@ -1,0 +1,128 @@
+//! `retry.schedule`: the waits between attempts, as a kind and its parameters.
+//!
+//! Separate because each kind has parameters of its own, and one that does not belong to the kind would be passed over
+//! in silence. A schedule is one field: a Subscription's takes the place of its Topic's as a whole.
+
+use std::sync::Arc;
+
+use crate::duration::{HOUR_MS, SECOND_MS, format_ms};
+use crate::profile::LIFETIME_MAX_MS;
+use crate::schedule::{Kind, Schedule};
+
+use super::super::findings::Message;
+use super::super::reader::Fields;
+
+/// The longest list of waits or moments: an operator can still read it.
+const WAITS_MAX: usize = 100;
+/// `delay` where a schedule names none.
+const DELAY_DEFAULT_MS: u64 = SECOND_MS;
+/// `max` where a linear or exponential schedule names none.
+const MAX_DEFAULT_MS: u64 = HOUR_MS;
+
+/// The kinds of schedules that a file can name.
+#[derive(Clone, Copy)]
+enum KindName {
+    Linear,
+    Exponential,
+    Constant,
+    Waits,
+    Moments,
+}
+
+const KINDS: [(&str, Option<KindName>); 5] = [
+    ("linear", Some(KindName::Linear)),
+    ("exponential", Some(KindName::Exponential)),
+    ("constant", Some(KindName::Constant)),
+    ("waits", Some(KindName::Waits)),
+    ("moments", Some(KindName::Moments)),
+];
+
+impl KindName {
+    /// The field that holds its waits.
+    const fn field(self) -> &'static str {
+        match self {
+            Self::Linear | Self::Exponential | Self::Constant => "delay",
+            Self::Waits => "waits",
+            Self::Moments => "moments",
+        }
+    }
+}
+
+/// Reads a schedule; a missing `kind` is exponential, a missing `delay` is PT1S, each on its own.
+pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
+    let name = match fields.get("kind") {
+        Some(cursor) => cursor.choice("kind", &KINDS),
+        None => Some(KindName::Exponential),
+    };
+    let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
+    let kinds_fields = ["delay", "waits", "moments"].map(|field| (field, fields.key(field)));
+    let name = name?;
+    for (field, key) in &kinds_fields {
+        if let Some(key) = key.as_ref().filter(|_| *field != name.field()) {
+            let message = Message::new(format!("{field} does not belong to this kind of schedule"));
+            key.error(message.help(format!("kind: {}", if *field == "delay" { "exponential" } else { field })));
+        }
+    }
+    let kind = match name {
+        KindName::Linear => Kind::Linear { delay_ms: delay_ms(fields)? },
+        KindName::Exponential => Kind::Exponential { delay_ms: delay_ms(fields)? },
+        KindName::Constant => Kind::Constant { delay_ms: delay_ms(fields)? },
+        KindName::Waits => Kind::Waits { waits_ms: durations(fields, "waits")? },
+        KindName::Moments => Kind::Moments { moments_ms: rising(fields)? },
+    };
+    capped(fields, kind, max_ms)
+}
+
+fn delay_ms(fields: &Fields<'_>) -> Option<u64> {
+    fields.get("delay").map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS))
+}
+
+/// The schedule with its cap. A delay above the cap would never be waited for, so it is refused.
+fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Option<Schedule> {
+    let (delay_ms, default_ms) = match kind {
+        Kind::Linear { delay_ms }
+        | Kind::Exponential { delay_ms }
+        | Kind::LinearFromZero { delay_ms }
+        | Kind::ExponentialFromZero { delay_ms } => (delay_ms, Some(MAX_DEFAULT_MS)),
+        Kind::Constant { delay_ms } => (delay_ms, None),
+        Kind::Waits { .. } | Kind::Moments { .. } => (0, None),
+    };
+    let max_ms = match max_ms {
+        Some(max_ms) => Some(max_ms?),
+        None => default_ms,
+    };
+    if let Some(max_ms) = max_ms.filter(|max_ms| delay_ms > *max_ms) {
+        let message = format!("delay is {}, which is above max, {}", format_ms(delay_ms), format_ms(max_ms));
+        let missing = "max is PT1H where it is missing";
+        fields.parent().error(if fields.get("max").is_some() {
+            message.into()
+        } else {
+            Message::new(message).help(missing)
+        });
+        return None;
+    }
+    Some(Schedule { kind, max_ms })
+}
+
+fn durations(fields: &Fields<'_>, name: &'static str) -> Option<Arc<[u64]>> {
+    let cursor = fields.required(name)?;
+    let elements = cursor.list()?;
+    if elements.is_empty() || elements.len() > WAITS_MAX {
+        cursor.error(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
+        return None;
+    }
+    let read: Vec<Option<u64>> = elements.iter().map(|element| element.duration_ms(1..=LIFETIME_MAX_MS)).collect();
+    read.into_iter().collect()
+}
+
+fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
+    let moments_ms = durations(fields, "moments")?;
+    let elements = fields.get("moments")?.list()?;
+    for (pair, later) in moments_ms.windows(2).zip(&elements[1..]) {
+        if pair[0] >= pair[1] {
+            later.error("has to be later than the moment before it");
+            return None;
+        }
+    }
+    Some(moments_ms)
+}

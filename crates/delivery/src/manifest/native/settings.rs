@@ -1,0 +1,83 @@
+//! What one document says about delivery: every field optional, so that one document can go over another.
+//!
+//! Separate because defaults have an order: the Subscription, then its Topic, then the profile. [`Settings::over`]
+//! joins the first two field by field; [`Settings::complete`] fills in the third. A list, a schedule or a mapping of
+//! statuses is one field: it is taken whole or not at all.
+
+use crate::filter::Filter;
+use crate::profile::{Dialect, Profile};
+use crate::subscription::{Destination, Subscription, SubscriptionName};
+
+use super::super::destinations::Destinations;
+use super::super::reader::Fields;
+use super::dead_letter::DeadLetterSettings;
+use super::destination::DestinationSettings;
+use super::retry::RetrySettings;
+
+/// Where settings stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// In `spec.delivery` of a Topic: defaults for its subscriptions.
+    Topic,
+    /// In `spec` of a Subscription.
+    Subscription,
+}
+
+/// What one document says about delivery.
+#[derive(Clone, Default)]
+pub(super) struct Settings {
+    destination: DestinationSettings,
+    retry: RetrySettings,
+    dead_letter: Option<DeadLetterSettings>,
+    paused: Option<bool>,
+}
+
+impl Settings {
+    /// Reads the fields that a Topic's `delivery` and a Subscription's `spec` have in common.
+    pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
+        fields.unsupported("batch");
+        let read_destination = |of: &Fields<'_>| DestinationSettings::read(of, scope, destinations);
+        let destination = match scope {
+            Scope::Topic => fields.section("destination", read_destination),
+            Scope::Subscription => fields.required("destination").and_then(|of| of.mapping(read_destination)),
+        };
+        Self {
+            destination: destination.unwrap_or_default(),
+            retry: fields.section("retry", RetrySettings::read).unwrap_or_default(),
+            dead_letter: fields.get("deadLetter").and_then(|of| DeadLetterSettings::read(&of, destinations)),
+            paused: fields.get("paused").and_then(|paused| paused.boolean()),
+        }
+    }
+
+    /// These, and the other's where these say nothing.
+    pub(super) fn over(self, base: &Self) -> Self {
+        Self {
+            destination: self.destination.over(&base.destination),
+            retry: self.retry.over(&base.retry),
+            dead_letter: match (self.dead_letter, &base.dead_letter) {
+                (Some(own), Some(base)) => Some(own.over(base)),
+                (own, base) => own.or_else(|| base.clone()),
+            },
+            paused: self.paused.or(base.paused),
+        }
+    }
+
+    /// A subscription with the profile's defaults filled in; nothing where the URL could not be read.
+    pub(super) fn complete(self, name: SubscriptionName, filter: Filter) -> Option<Subscription> {
+        let profile = Profile::of(Dialect::Native);
+        let DestinationSettings { url, timeout_ms, headers } = self.destination;
+        Some(Subscription {
+            name,
+            dialect: profile.dialect,
+            destination: Destination {
+                url: url?,
+                response_timeout_ms: timeout_ms.unwrap_or(profile.response_timeout_ms),
+                headers: headers.unwrap_or_default(),
+            },
+            filter,
+            dead_letter: self.dead_letter.unwrap_or_default().complete(&profile),
+            retry: self.retry.complete(profile.retry),
+            paused: self.paused.unwrap_or(false),
+        })
+    }
+}

@@ -1,0 +1,277 @@
+use std::sync::Arc;
+
+use crate::deadletter::{Container, Format, Layout};
+use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use crate::event::Input;
+use crate::filter::Filter;
+use crate::profile::{Dialect, Profile};
+use crate::schedule::{Kind, Schedule};
+use crate::subscription::{Sink, Subscription, Topic};
+
+use super::super::{Reading, Source, read};
+
+const TOPIC: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\n";
+const HEAD: &str =
+    "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t, name: s}\nspec:\n";
+const URL: &str = "  destination: {url: http://h/}\n";
+
+fn read_one(text: &str) -> Reading {
+    read(&[Source { name: "f", text }])
+}
+
+fn shown(reading: &Reading) -> Vec<String> {
+    reading.findings.iter().map(ToString::to_string).collect()
+}
+
+/// The subscription of a text without findings.
+fn subscription(text: &str) -> Arc<Subscription> {
+    let reading = read_one(text);
+    assert_eq!(shown(&reading), Vec::<String>::new(), "{text}");
+    let mut subscriptions = reading.catalogue.subscriptions();
+    Arc::clone(subscriptions.next().unwrap_or_else(|| panic!("no subscription in {text}")))
+}
+
+fn with_spec(spec: &str) -> Arc<Subscription> {
+    subscription(&format!("{HEAD}{URL}{spec}"))
+}
+
+mod refused;
+
+#[test]
+fn a_url_is_all_that_a_subscription_needs() {
+    let subscription = with_spec("");
+    let profile = Profile::of(Dialect::Native);
+    assert_eq!(subscription.name.to_string(), "n/t/s");
+    assert_eq!(subscription.destination.url.as_str(), "http://h/");
+    assert_eq!(subscription.destination.response_timeout_ms, profile.response_timeout_ms);
+    assert_eq!(subscription.retry, profile.retry);
+    assert_eq!(subscription.filter, Filter::EVERYTHING);
+    assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
+    assert_eq!(subscription.dead_letter.keep_trying_for_ms, 2 * DAY_MS);
+    assert!(!subscription.paused);
+}
+
+const FULL_YAML: &str = include_str!("../../../fixtures/manifest/full.yaml");
+const FULL_JSON: &str = include_str!("../../../fixtures/manifest/full.json");
+
+#[test]
+fn every_field_reaches_its_place() {
+    let subscription = subscription(FULL_YAML);
+    let destination = &subscription.destination;
+    assert_eq!(destination.url.as_str(), "https://billing.example.com/events");
+    assert_eq!(destination.response_timeout_ms, 20 * SECOND_MS);
+    assert_eq!(
+        destination.headers,
+        [("x-tenant", "acme"), ("X-Version", "7")].map(|(n, v)| (n.to_owned(), v.to_owned()))
+    );
+    let exact = Filter::Exact { name: "type".to_owned(), value: "order.created".to_owned() };
+    let prefix = Filter::Prefix { name: "subject".to_owned(), value: "eu/".to_owned() };
+    assert_eq!(subscription.filter, Filter::All(vec![exact, prefix]));
+    let retry = &subscription.retry;
+    assert_eq!((retry.max_attempts, retry.time_to_live_ms, retry.jitter_percent), (12, Some(2 * DAY_MS), 20));
+    let kind = Kind::Exponential { delay_ms: 2 * SECOND_MS };
+    assert_eq!(retry.schedule, Schedule { kind, max_ms: Some(30 * MINUTE_MS) });
+    let in_set = |set: &crate::profile::StatusSet, of: &[u16]| of.iter().map(|s| set.contains(*s)).collect::<Vec<_>>();
+    assert_eq!(in_set(&retry.success, &[199, 200, 299, 300, 304]), [false, true, true, false, true]);
+    assert_eq!(in_set(&retry.never_retry, &[400, 404, 409, 420, 421, 423]), [true, false, true, false, true, true]);
+    assert_eq!((retry.least_waits.of_status(503), retry.least_waits.of_status(500)), (30 * SECOND_MS, 0));
+    assert_eq!(retry.retry_after_max_ms, 0);
+    let policy = &subscription.dead_letter;
+    let container = Container { bucket: "dead-letters".to_owned(), prefix: "shop".to_owned() };
+    assert_eq!(
+        (&policy.sink, policy.format, policy.layout),
+        (&Sink::Container(container), Format::Namespace, Layout::Nested)
+    );
+    assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (5 * MINUTE_MS, 3 * DAY_MS));
+    assert!(subscription.paused);
+}
+
+#[test]
+fn json_says_the_same_as_yaml() {
+    let (yaml, json) = (read_one(FULL_YAML), read_one(FULL_JSON));
+    assert_eq!(shown(&json), Vec::<String>::new());
+    assert_eq!(json.catalogue, yaml.catalogue);
+}
+
+#[test]
+fn a_topic_says_how_its_records_are_read() {
+    for (word, input) in [
+        ("auto", Input::Auto),
+        ("cloudevents", Input::CloudEvents),
+        ("eventgrid", Input::EventGrid),
+        ("custom", Input::Custom),
+        ("opaque", Input::Opaque),
+    ] {
+        let reading = read_one(&format!("{TOPIC}spec: {{input: {word}}}\n"));
+        let name = "n/t".parse().unwrap();
+        assert_eq!(reading.catalogue.topic(&name), Some(&Topic { name, input }));
+    }
+    assert_eq!(read_one(&format!("{TOPIC}spec:\n")).catalogue, read_one(TOPIC).catalogue);
+    for (spec, expected) in [
+        ("{input: sns}", "f:4:15: error: spec.input: input sns is not supported by this version"),
+        ("{input: Auto}", "f:4:15: error: spec.input: \"Auto\" is not known here; did you mean auto?"),
+        ("{input: 7}", "f:4:15: error: spec.input: expected text, found a whole number; write it in quotes"),
+        ("{from: [{bucket: b}]}", "f:4:14: error: spec.from: from is not supported by this version"),
+        ("{mapping: {}}", "f:4:8: error: spec.mapping: mapping is not supported by this version"),
+        ("{deliver: {}}", "f:4:8: error: spec.deliver: no field \"deliver\" is known here; did you mean delivery?"),
+        (
+            "{delivery: {destination: {url: http://h/}}}",
+            "f:4:33: error: spec.delivery.destination.url: a topic has no url",
+        ),
+        ("{delivery: {filter: {}}}", "f:4:19: error: spec.delivery.filter: no field \"filter\" is known here"),
+    ] {
+        let reading = read_one(&format!("{TOPIC}spec: {spec}\n"));
+        assert_eq!(reading.findings.len(), 1, "{spec}");
+        assert!(shown(&reading)[0].starts_with(expected), "{spec}: {:?}", shown(&reading));
+        assert_eq!(reading.catalogue.topics().count(), 0, "{spec}");
+    }
+}
+
+#[test]
+fn a_subscription_goes_over_its_topic_field_by_field_wherever_that_stands() {
+    let topic = format!(
+        "{TOPIC}spec:\n  delivery:\n    destination: {{timeout: PT5S, headers: [{{name: a, value: b}}]}}\n    \
+         retry: {{maxAttempts: 4, timeToLive: PT1H, neverRetry: [409, 500], retryOn: [404]}}\n    \
+         deadLetter: {{sink: s3://of-topic, delay: PT1M}}\n    paused: true\n"
+    );
+    let spec = "  retry: {maxAttempts: 7, retryOn: [409]}\n  deadLetter: {delay: PT2M}\n";
+    let own = format!("{HEAD}{URL}{spec}");
+    let separate = read(&[Source { name: "a", text: &own }, Source { name: "b", text: &topic }]).into_result().unwrap();
+    for text in [format!("{topic}---\n{own}"), format!("{own}---\n{topic}")] {
+        let subscription = subscription(&text);
+        assert_eq!(separate.subscriptions().next(), Some(&subscription));
+        assert_eq!(subscription.destination.response_timeout_ms, 5 * SECOND_MS);
+        assert_eq!(subscription.destination.headers.len(), 1);
+        assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (7, Some(HOUR_MS)));
+        assert_eq!([404, 409, 500].map(|s| subscription.retry.never_retry.contains(s)), [true, false, true]);
+        assert!(matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "of-topic"));
+        assert_eq!(subscription.dead_letter.delay_ms, 2 * MINUTE_MS);
+        assert!(subscription.paused);
+    }
+}
+
+#[test]
+fn a_subscription_is_left_out_when_its_topic_has_an_error() {
+    let text = format!("{HEAD}{URL}---\n{TOPIC}spec: {{delivery: {{retry: {{maxAttempts: 0}}}}}}\n");
+    let reading = read_one(&text);
+    assert_eq!(shown(&reading), ["f:10:40: error: spec.delivery.retry.maxAttempts: has to be 1 to 1000, is 0"]);
+    assert_eq!(reading.catalogue.subscriptions().count(), 0);
+}
+
+#[test]
+fn schedules_are_read_by_kind() {
+    let s = SECOND_MS;
+    for (text, kind, max_ms) in [
+        ("{}", Kind::Exponential { delay_ms: s }, Some(HOUR_MS)),
+        ("{delay: PT0.2S}", Kind::Exponential { delay_ms: 200 }, Some(HOUR_MS)),
+        ("{kind: linear, delay: PT3S, max: PT9S}", Kind::Linear { delay_ms: 3 * s }, Some(9 * s)),
+        ("{kind: linear}", Kind::Linear { delay_ms: s }, Some(HOUR_MS)),
+        ("{kind: constant, delay: PT3H}", Kind::Constant { delay_ms: 3 * HOUR_MS }, None),
+        ("{kind: waits, waits: [PT5H, PT1S]}", Kind::Waits { waits_ms: [5 * HOUR_MS, s].into() }, None),
+        (
+            "{kind: moments, moments: [PT1S, PT3S], max: PT2S}",
+            Kind::Moments { moments_ms: [s, 3 * s].into() },
+            Some(2 * s),
+        ),
+    ] {
+        let subscription = with_spec(&format!("  retry: {{schedule: {text}}}\n"));
+        assert_eq!(subscription.retry.schedule, Schedule { kind, max_ms }, "{text}");
+    }
+}
+
+#[test]
+fn dead_letters_are_dropped_only_where_the_last_word_is_none() {
+    let topic = |of: &str| format!("{TOPIC}spec: {{delivery: {{deadLetter: {of}}}}}\n---\n");
+    for (of_topic, own, sink) in [
+        ("none", "", Sink::None),
+        ("none", "  deadLetter: {delay: PT1M}\n", Sink::DefaultContainer),
+        ("{sink: s3://bucket}", "  deadLetter: none\n", Sink::None),
+    ] {
+        let reading = read_one(&format!("{}{HEAD}{URL}{own}", topic(of_topic)));
+        let catalogue = reading.into_result().unwrap();
+        assert_eq!(
+            catalogue.subscriptions().next().map(|s| s.dead_letter.sink.clone()),
+            Some(sink),
+            "{of_topic} {own}"
+        );
+    }
+}
+
+#[test]
+fn operators_and_members_side_by_side_all_have_to_hold() {
+    let exact = |name: &str, value: &str| Filter::Exact { name: name.to_owned(), value: value.to_owned() };
+    let suffix = |value: &str| Filter::Suffix { name: "s".to_owned(), value: value.to_owned() };
+    for (text, filter) in [
+        ("{exact: {n: 5, b: true}}", Filter::All(vec![exact("n", "5"), exact("b", "true")])),
+        ("{suffix: {s: x}, exact: {a: yes}}", Filter::All(vec![exact("a", "yes"), suffix("x")])),
+        ("{not: {any: [{suffix: {s: x}}]}}", Filter::Not(Box::new(Filter::Any(vec![suffix("x")])))),
+    ] {
+        assert_eq!(with_spec(&format!("  filter: {text}\n")).filter, filter, "{text}");
+    }
+}
+
+#[test]
+fn a_destination_may_be_a_key_of_a_destinations_document() {
+    let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {billing: 'https://b/x', bad: 7}\n";
+    let text = format!("{HEAD}  destination: {{url: billing}}\n{destinations}");
+    let reading = read_one(&text);
+    assert_eq!(shown(&reading), ["f:9:37: error: spec.bad: expected text, found a whole number; write it in quotes"]);
+    let urls: Vec<String> = reading.catalogue.subscriptions().map(|s| s.destination.display()).collect();
+    assert_eq!(urls, ["https://b/x"]);
+    let text = format!("{HEAD}  destination: {{url: bad}}\n{destinations}");
+    assert_eq!(read_one(&text).findings.len(), 1, "what is reported once is not reported at every use");
+}
+
+#[test]
+fn names_are_checked_and_taken_once() {
+    let subscription =
+        |metadata: &str| format!("apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {metadata}\nspec:\n{URL}");
+    for (metadata, expected) in [
+        ("{topic: t, name: s}", "f:3:11: error: metadata.namespace: namespace is missing"),
+        ("{namespace: a/b, topic: t, name: s}", "f:3:23: error: metadata.namespace: not a usable name: a name is"),
+        ("{namespace: n, topic: t, name: _s}", "f:3:42: error: metadata.name: not a usable name: what begins with _"),
+        (
+            "{namespace: n, topic: t, name: 7}",
+            "f:3:42: error: metadata.name: expected text, found a whole number; write",
+        ),
+        ("{namespace: n, topic: t, name: s, labels: {}}", "f:3:45: error: metadata.labels: no field"),
+    ] {
+        let reading = read_one(&subscription(metadata));
+        assert_eq!(reading.findings.len(), 1, "{metadata}: {:?}", shown(&reading));
+        assert!(shown(&reading)[0].starts_with(expected), "{metadata}: {:?}", shown(&reading));
+    }
+    let (one, topic) = (subscription("{namespace: n, topic: t, name: s}"), TOPIC);
+    let text = format!("{one}---\n{topic}");
+    let reading = read(&[Source { name: "a", text: &text }, Source { name: "b", text: &text }]);
+    assert_eq!(
+        shown(&reading),
+        [
+            "b:3:42: error: metadata.name: the subscription n/t/s stands twice; the first is at a:3:42; remove one of them, or give it another name",
+            "b:9:32: error: metadata.name: the topic n/t stands twice; the first is at a:9:32; remove one of them, or give it another name",
+        ]
+    );
+    assert_eq!(reading.catalogue.subscriptions().count(), 1);
+}
+
+#[test]
+fn what_is_odd_is_a_warning_and_loads() {
+    for (spec, warning) in [
+        (
+            "  destination: {url: 'http://u:secret@h/'}\n",
+            "f:5:22: warning: spec.destination.url: the URL holds credentials",
+        ),
+        (
+            "  destination: {url: http://h/}\n  deadLetter: none\n",
+            "f:6:15: warning: spec.deadLetter: events that cannot",
+        ),
+    ] {
+        let reading = read_one(&format!("{HEAD}{spec}"));
+        assert_eq!(reading.findings.len(), 1, "{spec}");
+        assert!(
+            shown(&reading)[0].starts_with(warning) && !shown(&reading)[0].contains("secret"),
+            "{:?}",
+            shown(&reading)
+        );
+        assert_eq!(reading.into_result().map(|catalogue| catalogue.subscriptions().count()), Ok(1));
+    }
+}

@@ -1,0 +1,246 @@
+//! What is refused, field by field: a spec with `^` before the place that the one finding has to point at.
+
+use super::{HEAD, URL, read_one, shown};
+
+/// Each spec has one finding: an error at its `^`, about `spec.` and the rest as told.
+fn each_is_refused(first_line: &str, table: &[(&str, &str)]) {
+    for (marked, expected) in table {
+        let marked = format!("{HEAD}{first_line}  {marked}\n");
+        let (before, after) = marked.split_once('^').unwrap_or_else(|| panic!("no ^ in {marked}"));
+        let (line, column) = (before.lines().count(), before.lines().last().unwrap_or_default().chars().count() + 1);
+        let found = shown(&read_one(&format!("{before}{after}")));
+        assert_eq!(found.len(), 1, "{marked}: {found:?}");
+        let expected = format!("f:{line}:{column}: error: spec.{expected}");
+        assert!(found[0].starts_with(&expected), "{marked}\nexpected {expected}\nfound    {}", found[0]);
+    }
+}
+
+#[test]
+fn bad_schedules_are_refused_where_they_stand() {
+    each_is_refused(
+        URL,
+        &[
+            ("retry: {schedule: {kind: ^expo}}", "retry.schedule.kind: \"expo\" is not known here"),
+            (
+                "retry: {schedule: {kind: ^linaer}}",
+                "retry.schedule.kind: \"linaer\" is not known here; did you mean linear?",
+            ),
+            ("retry: {schedule: {delay: ^PT0S}}", "retry.schedule.delay: has to be PT0.001S to P14D, is \"PT0S\""),
+            (
+                "retry: {schedule: {delay: ^5}}",
+                "retry.schedule.delay: expected a duration such as PT30S, found a whole number",
+            ),
+            (
+                "retry: {schedule: {delay: ^5s}}",
+                "retry.schedule.delay: \"5s\" is not an ISO 8601 duration: at character 1",
+            ),
+            (
+                "retry: {schedule: ^{delay: PT2H}}",
+                "retry.schedule: delay is PT2H, which is above max, PT1H; max is PT1H where",
+            ),
+            (
+                "retry: {schedule: ^{kind: constant, delay: PT3S, max: PT2S}}",
+                "retry.schedule: delay is PT3S, which is above max, PT2S",
+            ),
+            ("retry: {schedule: ^{kind: waits}}", "retry.schedule.waits: waits is missing"),
+            (
+                "retry: {schedule: {kind: waits, waits: ^[]}}",
+                "retry.schedule.waits: has to be a list of 1 to 100, has 0",
+            ),
+            ("retry: {schedule: {kind: waits, waits: [PT1S, ^PT0S]}}", "retry.schedule.waits[1]: has to be"),
+            (
+                "retry: {schedule: {kind: moments, moments: [PT2S, ^PT2S]}}",
+                "retry.schedule.moments[1]: has to be later",
+            ),
+            (
+                "retry: {schedule: {^waits: [PT1S]}}",
+                "retry.schedule.waits: waits does not belong to this kind of schedule; kind: waits",
+            ),
+            (
+                "retry: {schedule: {kind: waits, waits: [PT1S], ^delay: PT1S}}",
+                "retry.schedule.delay: delay does not belong",
+            ),
+            ("retry: {schedule: {max: ^P15D}}", "retry.schedule.max: has to be PT0.001S to P14D"),
+            ("retry: {schedule: ^[PT1S]}", "retry.schedule: expected a mapping, found a list"),
+        ],
+    );
+}
+
+#[test]
+fn bad_retries_are_refused_where_they_stand() {
+    each_is_refused(
+        URL,
+        &[
+            ("retry: {maxAttempts: ^0}", "retry.maxAttempts: has to be 1 to 1000, is 0"),
+            ("retry: {maxAttempts: ^1001}", "retry.maxAttempts: has to be 1 to 1000, is 1001"),
+            (
+                "retry: {maxAttempts: ^2.5}",
+                "retry.maxAttempts: expected a whole number, found a number with a fraction",
+            ),
+            ("retry: {maxAttempts: ^many}", "retry.maxAttempts: expected a whole number, found text"),
+            ("retry: {maxAttempts^: }", "retry.maxAttempts: expected a whole number, found nothing"),
+            (
+                "retry: {^maxAttempt: 3}",
+                "retry.maxAttempt: no field \"maxAttempt\" is known here; did you mean maxAttempts?",
+            ),
+            ("retry: {timeToLive: ^P15D}", "retry.timeToLive: has to be PT1S to P14D, is \"P15D\""),
+            (
+                "retry: {timeToLive: ^P1M}",
+                "retry.timeToLive: \"P1M\" is not an ISO 8601 duration: at character 3, months",
+            ),
+            ("retry: {jitterPercent: ^101}", "retry.jitterPercent: has to be 0 to 100, is 101"),
+            ("retry: {jitterPercent: ^-1}", "retry.jitterPercent: has to be 0 to 100, is -1"),
+            ("retry: {success: ^[]}", "retry.success: at least one status has to be a success"),
+            ("retry: {success: [^20]}", "retry.success[0]: \"20\" is no status"),
+            ("retry: {success: [^299-200]}", "retry.success[0]: \"299-200\" is no status"),
+            ("retry: {success: ^200}", "retry.success: expected a list, found a whole number"),
+            ("retry: {neverRetry: [^600]}", "retry.neverRetry[0]: \"600\" is no status"),
+            ("retry: {neverRetry: [400], retryOn: ^[400-410]}", "retry.retryOn: 400 stands in neverRetry too"),
+            ("retry: {success: [404], retryOn: ^[404]}", "retry.retryOn: 404 stands in success too"),
+            ("retry: {leastWaits: {^50: PT1S}}", "retry.leastWaits.50: \"50\" is no status"),
+            ("retry: {leastWaits: {503: ^PT0S}}", "retry.leastWaits.503: has to be PT0.001S to P14D"),
+            ("retry: {retryAfterMax: ^P15D}", "retry.retryAfterMax: has to be PT0S to P14D"),
+            ("retry: ^3", "retry: expected a mapping, found a whole number"),
+            ("^rety: {}", "rety: no field \"rety\" is known here; did you mean retry?"),
+            ("paused: ^yes", "paused: expected true or false, found text"),
+            ("^batch: {maxEvents: 10}", "batch: batch is not supported by this version"),
+        ],
+    );
+}
+
+#[test]
+fn bad_dead_letters_are_refused_where_they_stand() {
+    each_is_refused(
+        URL,
+        &[
+            ("deadLetter: ^never", "deadLetter: expected none or a mapping, found \"never\""),
+            ("deadLetter: ^[]", "deadLetter: expected none or a mapping"),
+            (
+                "deadLetter: {sink: ^bucket}",
+                "deadLetter.sink: neither a container nor a key of a Destinations document",
+            ),
+            ("deadLetter: {sink: ^s3://}", "deadLetter.sink: a bucket is missing"),
+            ("deadLetter: {sink: ^s3://a}", "deadLetter.sink: a bucket's name"),
+            ("deadLetter: {sink: ^s3://bucket/a/../b}", "deadLetter.sink: no segment of a prefix"),
+            (
+                "deadLetter: {sink: ^https://h/}",
+                "deadLetter.sink: an HTTP address as a sink is not supported by this version",
+            ),
+            (
+                "deadLetter: {sink: ^sqs://q}",
+                "deadLetter.sink: a queue as a destination is not supported by this version",
+            ),
+            (
+                "deadLetter: {sink: ^{ref: {kind: Broker}}}",
+                "deadLetter.sink: a sink that refers to an object is not supported",
+            ),
+            (
+                "deadLetter: {format: ^cloudevents}",
+                "deadLetter.format: format cloudevents is not supported by this version",
+            ),
+            (
+                "deadLetter: {format: ^namespaces}",
+                "deadLetter.format: \"namespaces\" is not known here; did you mean namespace?",
+            ),
+            ("deadLetter: {layout: ^flat}", "deadLetter.layout: layout flat is not supported by this version"),
+            ("deadLetter: {delay: ^PT16M}", "deadLetter.delay: has to be PT0S to PT15M"),
+            ("deadLetter: {keepTryingFor: ^PT1S}", "deadLetter.keepTryingFor: has to be PT1M to P14D"),
+            ("deadLetter: {eventsPerBlob: ^2}", "deadLetter.eventsPerBlob: eventsPerBlob above 1 is not supported"),
+            ("deadLetter: {eventsPerBlob: ^0}", "deadLetter.eventsPerBlob: has to be 1 to"),
+            (
+                "deadLetter: {errorData: ^base64}",
+                "deadLetter.errorData: errorData base64 is not supported by this version",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn bad_filters_are_refused_where_they_stand() {
+    let deep = format!("filter: {}^{{not: {{exact: {{a: b}}}}}}{}", "{not: ".repeat(8), "}".repeat(8));
+    each_is_refused(
+        URL,
+        &[
+            ("filter: ^{}", "filter: no condition"),
+            ("filter: ^[]", "filter: expected a mapping, found a list"),
+            ("filter: {^exakt: {a: b}}", "filter.exakt: no field \"exakt\" is known here; did you mean exact?"),
+            ("filter: {exact: ^{}}", "filter.exact: no member to compare"),
+            (
+                "filter: {exact: {a: ^1.5}}",
+                "filter.exact.a: expected text, found a number with a fraction; write it in quotes",
+            ),
+            ("filter: {any: ^[]}", "filter.any: at least one condition"),
+            ("filter: {all: ^{exact: {a: b}}}", "filter.all: expected a list, found a mapping"),
+            ("filter: {all: [{prefix: {a: ^[]}}]}", "filter.all[0].prefix.a: expected text, found a list"),
+            (&deep, "filter.not.not.not.not.not.not.not.not: conditions nest at most 8 deep"),
+        ],
+    );
+}
+
+#[test]
+fn bad_destinations_are_refused_where_they_stand() {
+    let long = format!("destination: {{url: http://h/, headers: [{{name: a, value: ^{}}}]}}", "x".repeat(4_097));
+    let many = (0..11).map(|n| format!("{{name: h{n}, value: x}}, ")).collect::<String>();
+    let many = format!("destination: {{url: http://h/, headers: ^[{many}]}}");
+    each_is_refused(
+        "",
+        &[
+            ("^paused: true", "destination: destination is missing"),
+            ("destination: ^{}", "destination.url: url is missing"),
+            ("destination: {url^: }", "destination.url: expected text, found nothing"),
+            ("destination: {url: ^somewhere}", "destination.url: neither an address nor a key"),
+            ("destination: {url: ^'http://'}", "destination.url: not a valid URL: empty host"),
+            ("destination: {url: ^ftp://h/}", "destination.url: neither an address nor a key"),
+            ("destination: {url: ^s3://bucket}", "destination.url: a container is no destination"),
+            (
+                "destination: {url: http://h/, schema: ^eventgrid}",
+                "destination.schema: schema eventgrid is not supported by this version",
+            ),
+            (
+                "destination: {url: http://h/, timeout: ^PT11M}",
+                "destination.timeout: has to be PT0.001S to PT10M, is \"PT11M\"",
+            ),
+            ("destination: {url: http://h/, timeout: ^PT0S}", "destination.timeout: has to be PT0.001S"),
+            (
+                "destination: {url: http://h/, ^lateResponseWindow: PT3M}",
+                "destination.lateResponseWindow: lateResponseWindow is not supported by this version",
+            ),
+            (
+                "destination: {url: http://h/, ^maxConcurrency: 5}",
+                "destination.maxConcurrency: maxConcurrency is not supported",
+            ),
+            ("destination: {url: http://h/, ^signing: {}}", "destination.signing: signing is not supported"),
+            (
+                "destination: {url: http://h/, headers: [{name: a, ^path: $.x}]}",
+                "destination.headers[0].path: a header with a path or a secret is not supported by this version",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: a, ^secret: env:X}]}",
+                "destination.headers[0].secret: a header with a path",
+            ),
+            ("destination: {url: http://h/, headers: [^{name: a}]}", "destination.headers[0].value: value is missing"),
+            (
+                "destination: {url: http://h/, headers: [{name: ^a b, value: x}]}",
+                "destination.headers[0].name: \"a b\" is not the name",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: ^Content-Type, value: x}]}",
+                "destination.headers[0].name: the header \"Content-Type\" is not",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: ^aeg-x, value: x}]}",
+                "destination.headers[0].name: the header \"aeg-x\" is not",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: a, value: ^\"x\\r\\ny\"}]}",
+                "destination.headers[0].value: a header's value is visible ASCII",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: a, value: x}, ^{name: A, value: y}]}",
+                "destination.headers[1]: the header \"A\" stands twice",
+            ),
+            (&long, "destination.headers[0].value: a header's value is at most 4096 bytes, this has 4097"),
+            (&many, "destination.headers: at most 10 headers"),
+        ],
+    );
+}

@@ -1,0 +1,288 @@
+//! A cursor that reads typed values out of a document and reports what is not as it has to be.
+//!
+//! Separate so that the families of dialects say only which fields there are and what they mean. A reading method
+//! gives the value, or reports and gives nothing; reading always goes on. The place of a finding is that of the value,
+//! of the key where the field is not known, of the parent where a field is missing.
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+
+use crate::duration;
+
+use super::findings::{Findings, Message, Place, Severity, quoted};
+use super::hint::hint;
+use super::node::{Document, Key, Node, Value};
+
+/// A value of a document, its path, and where to report.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    node: &'a Node,
+    place: Place,
+    field: String,
+    findings: &'a Findings,
+}
+
+/// An entry of a free mapping, whose keys are not field names.
+pub(super) struct Entry<'a> {
+    /// The key as text.
+    pub(super) name: &'a str,
+    /// A cursor that reports at the key.
+    pub(super) key: Cursor<'a>,
+    /// The value.
+    pub(super) value: Cursor<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    /// The outermost value of a document.
+    pub(super) fn root(document: &'a Document, findings: &'a Findings) -> Self {
+        let place = document.root.place(document.file);
+        Self { node: &document.root, place, field: String::new(), findings }
+    }
+
+    /// Reports an error here.
+    pub(super) fn error(&self, message: impl Into<Message>) {
+        self.findings.add(Severity::Error, self.place, &self.field, message.into());
+    }
+
+    /// Reports a warning here.
+    pub(super) fn warn(&self, message: impl Into<Message>) {
+        self.findings.add(Severity::Warning, self.place, &self.field, message.into());
+    }
+
+    /// Reports that what stands here is known, but not to this version.
+    pub(super) fn unsupported(&self, what: &str) {
+        self.error(format!("{what} is not supported by this version"));
+    }
+
+    /// Where this stands, as text.
+    pub(super) fn location(&self) -> String {
+        self.findings.location(self.place)
+    }
+
+    /// What `read` makes of this, unless it reports an error on the way.
+    pub(super) fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        let before = self.findings.errors();
+        let value = read();
+        value.filter(|_| self.findings.errors() == before)
+    }
+
+    fn expected(&self, what: &str) {
+        let message = Message::new(format!("expected {what}, found {}", self.node.value.kind()));
+        let quotes = what == "text" && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction);
+        self.error(if quotes { message.help("write it in quotes") } else { message });
+    }
+
+    /// Whether this is a mapping; reports nothing.
+    pub(super) fn is_mapping(&self) -> bool {
+        matches!(self.node.value, Value::Map(_))
+    }
+
+    /// The field of this name, if this is a mapping that has one; reports nothing and asks for nothing.
+    pub(super) fn peek(&self, name: &str) -> Option<Self> {
+        let Value::Map(entries) = &self.node.value else { return None };
+        entries.iter().find(|(key, _)| key.text == name).map(|(key, node)| self.child(key, node))
+    }
+
+    /// The text here, if this is text; reports nothing.
+    pub(super) fn peek_text(&self) -> Option<&'a str> {
+        match &self.node.value {
+            Value::Text(text) => Some(text),
+            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Fraction | Value::List(_) | Value::Map(_) => None,
+        }
+    }
+
+    /// Text.
+    pub(super) fn text(&self) -> Option<&'a str> {
+        let text = self.peek_text();
+        if text.is_none() {
+            self.expected("text");
+        }
+        text
+    }
+
+    /// Text; a whole number or boolean stands for how it is written.
+    pub(super) fn scalar(&self) -> Option<String> {
+        match &self.node.value {
+            Value::Bool(value) => Some(value.to_string()),
+            Value::Integer(value) => Some(value.to_string()),
+            Value::Null | Value::Fraction | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+                self.text().map(str::to_owned)
+            }
+        }
+    }
+
+    /// `true` or `false`.
+    pub(super) fn boolean(&self) -> Option<bool> {
+        if let Value::Bool(value) = self.node.value {
+            return Some(value);
+        }
+        self.expected("true or false");
+        None
+    }
+
+    /// A whole number within the range.
+    pub(super) fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
+        let Value::Integer(value) = self.node.value else {
+            self.expected("a whole number");
+            return None;
+        };
+        let inside = u32::try_from(value).ok().filter(|value| range.contains(value));
+        if inside.is_none() {
+            self.error(format!("has to be {} to {}, is {value}", range.start(), range.end()));
+        }
+        inside
+    }
+
+    /// A duration within the range, in milliseconds.
+    pub(super) fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
+        let Some(text) = self.peek_text() else {
+            self.expected("a duration such as PT30S");
+            return None;
+        };
+        let ms = match duration::parse_ms(text) {
+            Ok(ms) => ms,
+            Err(error) => {
+                let problem = format!("at character {}, {}", error.at, error.problem);
+                let message = Message::new(format!("{} is not an ISO 8601 duration: {problem}", quoted(text)));
+                self.error(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
+                return None;
+            }
+        };
+        if !range_ms.contains(&ms) {
+            let [least, most] = [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
+            self.error(format!("has to be {least} to {most}, is {}", quoted(text)));
+        }
+        range_ms.contains(&ms).then_some(ms)
+    }
+
+    /// One of these words; `None` beside a word means that this version does not support it.
+    pub(super) fn choice<T: Copy>(&self, what: &str, words: &[(&'static str, Option<T>)]) -> Option<T> {
+        let text = self.text()?;
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, Some(value))) => return Some(*value),
+            Some((word, None)) => self.unsupported(&format!("{what} {word}")),
+            None => {
+                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                let supported: Vec<&str> =
+                    words.iter().filter(|(_, value)| value.is_some()).map(|(word, _)| *word).collect();
+                self.error(
+                    Message::new(format!("{} is not known here", quoted(text))).help(hint(text, &known, &supported)),
+                );
+            }
+        }
+        None
+    }
+
+    /// The elements of a list.
+    pub(super) fn list(&self) -> Option<Vec<Self>> {
+        let Value::List(elements) = &self.node.value else {
+            self.expected("a list");
+            return None;
+        };
+        let element = |(index, node): (usize, &'a Node)| Self {
+            node,
+            place: node.place(self.place.file),
+            field: format!("{}[{index}]", self.field),
+            ..*self
+        };
+        Some(elements.iter().enumerate().map(element).collect())
+    }
+
+    /// The entries of a mapping whose keys are the user's.
+    pub(super) fn entries(&self) -> Option<Vec<Entry<'a>>> {
+        let entry = |(key, node): &'a (Key, Node)| {
+            let value = self.child(key, node);
+            Entry { name: &key.text, key: Self { place: key.place(self.place.file), ..value.clone() }, value }
+        };
+        self.map().map(|entries| entries.iter().map(entry).collect())
+    }
+
+    /// Reads the fields of a mapping; those that `read` does not ask for are reported as unknown.
+    pub(super) fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+        let fields = Fields { of: self.clone(), entries: self.map()?, asked: RefCell::default() };
+        let value = read(&fields);
+        fields.report_unknown();
+        Some(value)
+    }
+
+    fn map(&self) -> Option<&'a [(Key, Node)]> {
+        if let Value::Map(entries) = &self.node.value {
+            return Some(entries);
+        }
+        self.expected("a mapping");
+        None
+    }
+
+    fn child(&self, key: &Key, node: &'a Node) -> Self {
+        Self { node, place: node.place(self.place.file), field: self.path_to(&key.text), findings: self.findings }
+    }
+
+    fn path_to(&self, name: &str) -> String {
+        let dot = if self.field.is_empty() { "" } else { "." };
+        format!("{}{dot}{name}", self.field)
+    }
+}
+
+/// The fields of a mapping while they are asked for.
+pub(super) struct Fields<'a> {
+    of: Cursor<'a>,
+    entries: &'a [(Key, Node)],
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'a> Fields<'a> {
+    fn find(&self, name: &'static str) -> Option<&'a (Key, Node)> {
+        self.asked.borrow_mut().push(name);
+        self.entries.iter().find(|(key, _)| key.text == name)
+    }
+
+    /// The mapping itself.
+    pub(super) fn parent(&self) -> &Cursor<'a> {
+        &self.of
+    }
+
+    /// The field, if it is there.
+    pub(super) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.find(name).map(|(key, node)| self.of.child(key, node))
+    }
+
+    /// The field; reported at the mapping where it is missing.
+    pub(super) fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
+        let field = self.get(name);
+        if field.is_none() {
+            let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
+            missing.error(format!("{name} is missing"));
+        }
+        field
+    }
+
+    /// A field that is a mapping; one with nothing in it counts as absent.
+    pub(super) fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+        let cursor = self.get(name)?;
+        if matches!(cursor.node.value, Value::Null) { None } else { cursor.mapping(read) }
+    }
+
+    /// A cursor that reports at the key of a field, if it is there.
+    pub(super) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
+        let (key, node) = self.find(name)?;
+        Some(Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) })
+    }
+
+    /// A field that is known, but not to this version.
+    pub(super) fn unsupported(&self, name: &'static str) {
+        if let Some(key) = self.key(name) {
+            key.unsupported(name);
+        }
+    }
+
+    fn report_unknown(&self) {
+        let mut known = self.asked.take();
+        known.sort_unstable();
+        known.dedup();
+        for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
+            let cursor = Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
+            let message = format!("no field {} is known here", quoted(&key.text));
+            cursor.error(Message::new(message).help(hint(&key.text, &known, &known)));
+        }
+    }
+}

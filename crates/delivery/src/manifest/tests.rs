@@ -1,0 +1,176 @@
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+fn read_one(text: &str) -> Reading {
+    read(&[Source { name: "f", text }])
+}
+
+fn shown(reading: &Reading) -> Vec<String> {
+    reading.findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn nothing_is_an_empty_catalogue() {
+    for text in ["", "\n# only a comment\n", "---\n---\n", "null", "[]"] {
+        assert_eq!(read_one(text).into_result(), Ok(Catalogue::default()), "{text:?}");
+    }
+    assert_eq!(read(&[]).into_result(), Ok(Catalogue::default()));
+}
+
+#[test]
+fn manifests_of_other_families_are_refused_at_their_place() {
+    for (text, family) in [
+        ("apiVersion: messaging.knative.dev/v1\nkind: Subscription\n", "Knative"),
+        ("apiVersion: eventing.knative.dev/v1\nkind: Trigger\n", "Knative"),
+        ("apiVersion: messaging.cloud.google.com/v1beta1\nkind: Channel\n", "Knative"),
+        ("apiVersion: sources.example.com/v1\nkind: FooSource\nspec: {sink: {uri: http://h/}}\n", "Knative"),
+        ("type: Microsoft.EventGrid/eventSubscriptions\nproperties: {}\n", "Event Grid"),
+        ("properties: {destination: {endpointType: WebHook}}\n", "Event Grid"),
+        ("{\"properties\": {\"deliveryConfiguration\": {}}}", "Event Grid"),
+        ("$schema: https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#\n", "Event Grid"),
+    ] {
+        let reading = read_one(&format!("---\n{text}"));
+        assert_eq!(
+            shown(&reading),
+            [format!("f:2:1: error: {family} manifests are not read by this version")],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_document_of_no_known_kind_is_told_what_would_be_right() {
+    for (text, expected) in [
+        ("hello", "f:1:1: error: a document has to be a mapping; it begins with apiVersion: lastmile.dev/v1"),
+        ("kind: Topic", "f:1:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1"),
+        ("apiVersion: 1", "f:1:13: error: apiVersion: apiVersion has to be text; apiVersion: lastmile.dev/v1"),
+        (
+            "apiVersion: lastmile.dev/v2\nspec: {sink: x}",
+            "f:1:13: error: apiVersion: \"lastmile.dev/v2\" is no apiVersion that is known here; did you mean lastmile.dev/v1?",
+        ),
+        ("apiVersion: lastmile.dev/v1", "f:1:1: error: kind is missing; one of Topic, Subscription, Destinations"),
+        (
+            "apiVersion: lastmile.dev/v1\nkind: subscription",
+            "f:2:7: error: kind: lastmile.dev/v1 has no kind \"subscription\"; did you mean Subscription?",
+        ),
+        (
+            "apiVersion: lastmile.dev/v1\nkind: 1",
+            "f:2:7: error: kind: expected text, found a whole number; write it in quotes",
+        ),
+        ("apiVersion: lastmile.dev/v1\nkind: Topic", "f:1:1: error: metadata: metadata is missing"),
+        ("apiVersion: lastmile.dev/v1\nkind: Destinations", "f:1:1: error: spec: spec is missing"),
+    ] {
+        assert_eq!(shown(&read_one(text)), [expected], "{text}");
+    }
+}
+
+#[test]
+fn destinations_are_addresses_and_stand_once() {
+    let text = "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  a: https://h/\n  b: nowhere\n  c: sqs://q\n";
+    let again = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {a: s3://bucket/x}\n";
+    assert_eq!(
+        shown(&read_one(&format!("{text}{again}"))),
+        [
+            "f:5:6: error: spec.b: not an address; http://…, https://… or s3://bucket/prefix",
+            "f:6:6: error: spec.c: a queue as a destination is not supported by this version",
+            "f:10:8: error: spec.a: a stands twice; the first is at f:4:3",
+        ]
+    );
+}
+
+#[test]
+fn all_problems_of_all_files_are_found_in_order() {
+    let bad = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t}\nspec:\n  \
+               destination: {url: nowhere, timeout: 5}\n  retry: {maxAttempts: 0}\n---\na: [\n";
+    let reading = read(&[Source { name: "a", text: bad }, Source { name: "b", text: "x" }]);
+    let places: Vec<_> = reading.findings.iter().map(|f| (f.file.as_str(), f.line, f.field.as_str())).collect();
+    assert_eq!(
+        places,
+        [
+            ("a", 3, "metadata.name"),
+            ("a", 5, "spec.destination.url"),
+            ("a", 5, "spec.destination.timeout"),
+            ("a", 6, "spec.retry.maxAttempts"),
+            ("a", 8, ""),
+            ("b", 1, ""),
+        ]
+    );
+    assert!(reading.into_result().is_err());
+}
+
+#[test]
+fn every_example_loads_without_a_finding() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut subscriptions = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let reading = read(&[Source { name: &path.to_string_lossy(), text: &text }]);
+        assert_eq!(shown(&reading), Vec::<String>::new());
+        subscriptions += reading.catalogue.subscriptions().count();
+    }
+    assert!(subscriptions > 0);
+}
+
+#[test]
+fn the_fields_shown_as_comments_in_the_example_are_right() {
+    let example = include_str!("../../../../examples/native.yaml");
+    let alternatives = ["schedule: {kind: waits", "# deadLetter: none", "# Which", "# event; all"];
+    let lines = example.lines().skip(9).filter(|line| !alternatives.iter().any(|part| line.contains(part)));
+    let shown_fields = lines.filter(|line| !is_prose(line)).map(|line| uncommented(line));
+    let text: String = shown_fields.map(|line| line + "\n").collect();
+    assert_eq!(shown(&read_one(&text)), Vec::<String>::new(), "{text}");
+    assert!(text.contains("\n  deadLetter:\n") && text.contains("\nkind: Destinations"), "{text}");
+}
+
+/// The line without the mark that makes it a comment; a comment after a field stays one.
+fn uncommented(line: &str) -> String {
+    if line.trim_start().starts_with("# ") { line.replacen("# ", "", 1) } else { line.to_owned() }
+}
+
+/// A comment that is a sentence, not a field.
+fn is_prose(line: &str) -> bool {
+    line.trim_start().starts_with("# ") && line.trim_end().ends_with('.')
+}
+
+/// A generator of the same numbers on every run (Knuth's MMIX constants); the tests need variety, not chance.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound.max(1)
+    }
+}
+
+fn mutated(text: &str, numbers: &mut Numbers) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for _ in 0..=numbers.below(3) {
+        let from = numbers.below(bytes.len());
+        let to = (from + 1 + numbers.below(40)).min(bytes.len());
+        match numbers.below(4) {
+            0 => drop(bytes.drain(from..to)),
+            1 => drop(bytes.splice(from..from, bytes[from..to].to_vec())),
+            2 => bytes[from] ^= 1 << numbers.below(8),
+            _ => bytes[from] = b"\0\n\t -:{}[]&*!|>'\"%@0"[numbers.below(20)],
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[test]
+fn no_mutation_of_a_file_panics_and_every_finding_has_a_place() {
+    let seeds = [include_str!("../../fixtures/manifest/full.yaml"), include_str!("../../fixtures/manifest/full.json")];
+    let mut numbers = Numbers(1);
+    for seed in seeds {
+        for _ in 0..1_500 {
+            let text = mutated(seed, &mut numbers);
+            for finding in read_one(&text).findings {
+                assert!(finding.line >= 1 && finding.column >= 1, "{finding} in\n{text}");
+                assert!(!finding.to_string().contains('\n'), "{finding:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The event source mapping: what Lambda does between a queue and a function, done here.
+//!
+//! It is separate from the local AWS because it works on any queue a client reaches. It promises Lambda's rules:
+//! batches as Lambda writes them, at most so many invocations at once, messages of a successful invocation deleted
+//! save those it names as failed, an error or an unknown name failing the whole batch, and failed messages left to
+//! their visibility. It does not filter, wait to fill a batch, or read FIFO queues.
+//! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+
+mod answer;
+mod event;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+
+/// How long one receive waits for messages, the longest SQS allows (SQS quotas, long polling).
+const WAIT_SECONDS: i32 = 20;
+
+/// How long polling pauses after the first failed invocation in a row; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The longest pause of polling.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// The time, in milliseconds since 1970.
+pub type NowMs = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// One queue and how it is read.
+#[derive(Clone)]
+pub struct EventSourceMapping {
+    /// The client that reaches the queue.
+    pub client: Client,
+    /// The address of the queue.
+    pub queue_url: String,
+    /// The name of the queue, for the ARN in its events.
+    pub queue_name: String,
+    /// The most messages of one invocation, 1 to 10.
+    pub batch_size: u8,
+    /// The most invocations at once, at least 1.
+    pub concurrency: u8,
+    /// How long one invocation may take; then it is ended and its batch has failed.
+    pub function_timeout: Duration,
+    /// The clock that deadlines are told by.
+    pub now_ms: NowMs,
+}
+
+impl fmt::Debug for EventSourceMapping {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("EventSourceMapping").field("queue_url", &self.queue_url).finish_non_exhaustive()
+    }
+}
+
+/// Why a whole batch has failed.
+#[derive(Debug, thiserror::Error)]
+enum BatchError {
+    #[error("the function returned an error: {0}")]
+    Function(Box<dyn StdError + Send + Sync>),
+    #[error("the function did not end in time")]
+    Timeout,
+    #[error(transparent)]
+    Answer(#[from] answer::UnknownMessage),
+}
+
+impl EventSourceMapping {
+    /// Polls the queue and invokes the handler, with the deadline in milliseconds since 1970, until the shutdown
+    /// completes; then waits for the running invocations.
+    pub async fn run<H, F, E>(self, handler: H, shutdown: impl Future<Output = ()>)
+    where
+        H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<SqsBatchResponse, E>> + Send + 'static,
+        E: Into<Box<dyn StdError + Send + Sync>> + 'static,
+    {
+        let poller = Arc::new(Poller {
+            room: Arc::new(Semaphore::new(usize::from(self.concurrency.max(1)))),
+            failures: AtomicU32::new(0),
+            mapping: self,
+            handler,
+        });
+        let mut invocations = JoinSet::new();
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            let batch = tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                batch = poller.next_batch() => batch,
+            };
+            if let Some((messages, place)) = batch {
+                invocations.spawn(Arc::clone(&poller).handle(messages, place));
+            }
+            while let Some(ended) = invocations.try_join_next() {
+                poller.note(ended);
+            }
+        }
+        while let Some(ended) = invocations.join_next().await {
+            poller.note(ended);
+        }
+    }
+}
+
+/// A mapping at work.
+struct Poller<H> {
+    mapping: EventSourceMapping,
+    handler: H,
+    room: Arc<Semaphore>,
+    /// Failed invocations and receives in a row.
+    failures: AtomicU32,
+}
+
+impl<H, F, E> Poller<H>
+where
+    H: Fn(SqsEvent, u64) -> F,
+    F: Future<Output = Result<SqsBatchResponse, E>>,
+    E: Into<Box<dyn StdError + Send + Sync>>,
+{
+    /// Handles one batch and deletes what of it is done.
+    async fn handle(self: Arc<Self>, messages: Vec<Message>, place: OwnedSemaphorePermit) {
+        match self.invoke(&messages).await {
+            Ok(done) => {
+                self.failures.store(0, Ordering::Relaxed);
+                self.mapping.delete(done).await;
+            }
+            Err(error) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(queue = %self.mapping.queue_name, %error, "a batch has failed and will be seen again");
+            }
+        }
+        drop(place);
+    }
+
+    /// Invokes the handler and gives the messages that are done.
+    async fn invoke<'a>(&self, messages: &'a [Message]) -> Result<Vec<&'a Message>, BatchError> {
+        let timeout = self.mapping.function_timeout;
+        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        let deadline_ms = (self.mapping.now_ms)().saturating_add(timeout_ms);
+        let event = event::of(messages, &self.mapping.queue_name);
+        let answered = tokio::time::timeout(timeout, (self.handler)(event, deadline_ms)).await;
+        let response = answered.map_err(|_| BatchError::Timeout)?;
+        let response = response.map_err(|error| BatchError::Function(error.into()))?;
+        Ok(answer::done(messages, &response)?)
+    }
+}
+
+impl<H> Poller<H> {
+    /// Waits out the pause, waits for room, then for messages.
+    async fn next_batch(&self) -> Option<(Vec<Message>, OwnedSemaphorePermit)> {
+        tokio::time::sleep(pause(self.failures.load(Ordering::Relaxed))).await;
+        let place = Arc::clone(&self.room).acquire_owned().await.ok()?;
+        let messages = self.mapping.receive().await;
+        if messages.is_none() {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        messages.filter(|messages| !messages.is_empty()).map(|messages| (messages, place))
+    }
+
+    /// Takes note of an invocation that ended; one that panicked counts as failed.
+    fn note(&self, ended: Result<(), tokio::task::JoinError>) {
+        if let Err(error) = ended {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(queue = %self.mapping.queue_name, %error, "a function panicked");
+        }
+    }
+}
+
+impl EventSourceMapping {
+    /// Receives up to a batch, or nothing after the wait, or `None` when the queue does not answer.
+    async fn receive(&self) -> Option<Vec<Message>> {
+        let request = self.client.receive_message();
+        let received = request
+            .queue_url(&self.queue_url)
+            .max_number_of_messages(i32::from(self.batch_size.clamp(1, 10)))
+            .wait_time_seconds(WAIT_SECONDS)
+            .message_system_attribute_names(MessageSystemAttributeName::All)
+            .message_attribute_names("All")
+            .send()
+            .await;
+        match received {
+            Ok(output) => Some(output.messages.unwrap_or_default()),
+            Err(error) => {
+                let error = DisplayErrorContext(&error);
+                tracing::warn!(queue = %self.queue_name, %error, "the queue does not answer");
+                None
+            }
+        }
+    }
+
+    /// Deletes messages; one that cannot be deleted is seen again.
+    async fn delete(&self, messages: Vec<&Message>) {
+        if messages.is_empty() {
+            return;
+        }
+        let entries = messages.iter().enumerate().filter_map(|(position, message)| {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(position.to_string());
+            entry.set_receipt_handle(message.receipt_handle.clone()).build().ok()
+        });
+        let request = self.client.delete_message_batch().queue_url(&self.queue_url);
+        match request.set_entries(Some(entries.collect())).send().await {
+            Ok(output) => {
+                for failed in output.failed() {
+                    tracing::warn!(queue = %self.queue_name, code = failed.code(), "a message was not deleted");
+                }
+            }
+            Err(error) => {
+                let error = DisplayErrorContext(&error);
+                tracing::warn!(queue = %self.queue_name, %error, "messages were not deleted and will be seen again");
+            }
+        }
+    }
+}
+
+/// How long polling pauses after so many failures in a row: not at all, 0.25, 0.5, 1, 2, 4, then 8 s.
+fn pause(failures: u32) -> Duration {
+    match failures.checked_sub(1) {
+        None => Duration::ZERO,
+        Some(further) => FIRST_PAUSE.saturating_mul(1_u32.checked_shl(further).unwrap_or(u32::MAX)).min(LONGEST_PAUSE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polling_pauses_longer_with_each_failure_in_a_row_up_to_a_bound() {
+        let pauses_ms: Vec<u128> = (0..8).map(|failures| pause(failures).as_millis()).collect();
+        assert_eq!(pauses_ms, [0, 250, 500, 1000, 2000, 4000, 8000, 8000]);
+        assert_eq!(pause(u32::MAX), LONGEST_PAUSE);
+    }
+}

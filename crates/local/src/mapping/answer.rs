@@ -1,0 +1,69 @@
+//! What a function's answer says about the messages of its batch.
+//!
+//! It is separate because it is Lambda's rule on partial batches, and pure. It promises that a message is done only
+//! when the answer can be trusted: an empty or unknown identifier makes the whole batch fail.
+//! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
+
+use std::collections::HashSet;
+
+use aws_lambda_events::event::sqs::SqsBatchResponse;
+use aws_sdk_sqs::types::Message;
+
+/// An answer names a message that is not in the batch.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answer names the message {identifier:?}, which is not in the batch")]
+pub(super) struct UnknownMessage {
+    identifier: String,
+}
+
+/// The messages that are done.
+///
+/// # Errors
+/// When the answer names no message or one of another batch; then none is done.
+pub(super) fn done<'a>(
+    messages: &'a [Message],
+    response: &SqsBatchResponse,
+) -> Result<Vec<&'a Message>, UnknownMessage> {
+    let known: HashSet<&str> = messages.iter().filter_map(Message::message_id).collect();
+    let failures = response.batch_item_failures.iter();
+    let failed: HashSet<&str> = failures.map(|failure| failure.item_identifier.as_str()).collect();
+    if let Some(unknown) = failed.iter().find(|identifier| identifier.is_empty() || !known.contains(**identifier)) {
+        return Err(UnknownMessage { identifier: (*unknown).to_owned() });
+    }
+    let is_done = |message: &&Message| message.message_id().is_some_and(|id| !failed.contains(id));
+    Ok(messages.iter().filter(is_done).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_lambda_events::event::sqs::BatchItemFailure;
+
+    fn ids_done(failed: &[&str]) -> Option<Vec<String>> {
+        let messages = ["one", "two", "three"].map(|id| Message::builder().message_id(id).build());
+        let mut response = SqsBatchResponse::default();
+        response.batch_item_failures = failed
+            .iter()
+            .map(|id| {
+                let mut failure = BatchItemFailure::default();
+                failure.item_identifier = (*id).to_owned();
+                failure
+            })
+            .collect();
+        let done = done(&messages, &response).ok()?;
+        Some(done.iter().filter_map(|message| message.message_id.clone()).collect())
+    }
+
+    #[test]
+    fn messages_that_are_not_named_as_failed_are_done() {
+        assert_eq!(ids_done(&[]).as_deref(), Some(&["one", "two", "three"].map(str::to_owned)[..]));
+        assert_eq!(ids_done(&["two", "two"]).as_deref(), Some(&["one", "three"].map(str::to_owned)[..]));
+        assert_eq!(ids_done(&["one", "two", "three"]).as_deref(), Some(&[][..]));
+    }
+
+    #[test]
+    fn an_empty_or_unknown_identifier_fails_the_whole_batch() {
+        assert_eq!(ids_done(&[""]), None);
+        assert_eq!(ids_done(&["one", "four"]), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! What Lambda is told: the last step, from the book alone.
+//!
+//! A record of which nothing was attempted is given back as a whole, and soon. Of any other record, each delivery that
+//! is not finished leaves as its own message first. What broke off counts as an attempt (`Aborted`), so that an event
+//! that breaks us is tried as often as its policy says and ends as a dead letter.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use adapters::records::Record;
+use adapters::telemetry;
+use delivery::outcome::{Ending, Exchange};
+use delivery::ports::{DispatchPorts, QueueName};
+use delivery::step::settle;
+use futures::FutureExt as _;
+use futures::future::join_all;
+
+use crate::Dispatch;
+use crate::book::{Book, Entry, Stage, Ticket};
+use crate::open::Piece;
+
+/// A record given back for lack of time comes again after one second less than it was received times, at most this.
+const GIVEN_BACK_MAX_SECONDS: u32 = 30;
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Names the records that have to come again.
+    pub(crate) async fn acknowledge(&self, records: &[Record], book: &Book) -> Vec<String> {
+        let answers = records.iter().enumerate().map(|(index, record)| async move {
+            let closed = AssertUnwindSafe(self.close(record, index, book)).catch_unwind().await;
+            if closed.is_err() {
+                telemetry::panicked("acknowledge");
+            }
+            (!closed.unwrap_or(false)).then(|| record.message.clone())
+        });
+        join_all(answers).await.into_iter().flatten().collect()
+    }
+
+    /// Gives every record back, to come again after so many seconds.
+    pub(crate) async fn give_back_all(&self, records: &[Record], why: &str, seconds: u32) -> Vec<String> {
+        join_all(records.iter().map(|record| self.give_back(record, why, seconds))).await;
+        records.iter().map(|record| record.message.clone()).collect()
+    }
+
+    async fn give_back(&self, record: &Record, why: &str, seconds: u32) {
+        telemetry::given_back(&record.message, why);
+        self.ports.hide(&record.queue, &record.receipt, seconds).await;
+    }
+
+    /// Whether the record is done; lets what is left of it go first.
+    async fn close(&self, record: &Record, index: usize, book: &Book) -> bool {
+        let entries = book.of_record(index);
+        if !entries.is_empty() && entries.iter().all(|entry| entry.stage == Stage::Untouched) {
+            let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
+            self.give_back(record, "out of time", seconds).await;
+            return false;
+        }
+        join_all(entries.into_iter().map(|entry| self.let_go(entry, book))).await;
+        book.of_record(index).iter().all(|entry| entry.stage == Stage::Gone)
+    }
+
+    /// A piece that is not finished leaves as its own message.
+    async fn let_go(&self, entry: Entry, book: &Book) {
+        let Entry { place, stage, piece, .. } = entry;
+        match (stage, piece) {
+            (Stage::Gone | Stage::Stuck, _) => {}
+            (Stage::Untouched | Stage::Attempting | Stage::Waiting, Piece::Bury(letter)) => {
+                self.finish_letter(book, place, &letter).await;
+            }
+            (Stage::Untouched | Stage::Waiting, Piece::Deliver(subscription, delivery)) => {
+                let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());
+                self.pass_on(book, &Ticket { place, subscription, delivery }, QueueName::Retry, wait_ms).await;
+            }
+            (Stage::Attempting, Piece::Deliver(subscription, mut delivery)) => {
+                let now_ms = self.ports.now_ms();
+                let aborted = Exchange { ending: Ending::Aborted, started_ms: now_ms, duration_ms: 0 };
+                let settled = settle(&mut delivery, &subscription, &aborted, now_ms, self.ports.roll());
+                telemetry::attempted(&delivery, &subscription, &aborted, &settled);
+                let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
+                self.finish(book, &ticket, settled.end).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Who owes what: every piece of an invocation's records, and how far it came.
+//!
+//! Acknowledgement is decided from this book and nothing else, after all work is done. A piece whose work panicked or
+//! ran out of time still stands here, so it can leave as its own message.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use delivery::delivery::Delivery;
+use delivery::subscription::Subscription;
+
+use crate::open::Piece;
+
+/// How far a piece came in this invocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing of it was attempted; its record may be given back.
+    Untouched,
+    /// A request is under way. Found when all work is done, it means that the work broke off.
+    Attempting,
+    /// Attempted, and waiting here for its next attempt.
+    Waiting,
+    /// It has its end, or has left as its own message.
+    Gone,
+    /// Its message could not be sent; the record has to come again.
+    Stuck,
+}
+
+/// A piece's place in the book.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+/// A delivery on its way through the flow.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    /// Where it stands in the book.
+    pub(crate) place: Place,
+    /// Whom it is for.
+    pub(crate) subscription: Arc<Subscription>,
+    /// Its state.
+    pub(crate) delivery: Delivery,
+}
+
+/// One line of the book.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Its place.
+    pub(crate) place: Place,
+    /// The place of its record in the batch.
+    pub(crate) record: usize,
+    /// The piece, in the state last written here.
+    pub(crate) piece: Piece,
+    /// How far it came.
+    pub(crate) stage: Stage,
+}
+
+/// Every piece of an invocation.
+#[derive(Debug, Default)]
+pub(crate) struct Book(Mutex<Vec<Entry>>);
+
+impl Book {
+    /// Enters a piece of a record.
+    pub(crate) fn enter(&self, record: usize, piece: &Piece) -> Place {
+        self.with(|entries| {
+            let place = Place(entries.len());
+            entries.push(Entry { place, record, piece: piece.clone(), stage: Stage::Untouched });
+            place
+        })
+    }
+
+    /// Writes down how far a piece came.
+    pub(crate) fn note(&self, place: Place, stage: Stage) {
+        self.with(|entries| entries[place.0].stage = stage);
+    }
+
+    /// Writes down a delivery's newest state, and how far it came.
+    pub(crate) fn keep(&self, ticket: &Ticket, stage: Stage) {
+        self.with(|entries| {
+            let entry = &mut entries[ticket.place.0];
+            entry.stage = stage;
+            entry.piece = Piece::Deliver(Arc::clone(&ticket.subscription), ticket.delivery.clone());
+        });
+    }
+
+    /// The pieces of a record, as they stand now.
+    pub(crate) fn of_record(&self, record: usize) -> Vec<Entry> {
+        self.with(|entries| entries.iter().filter(|entry| entry.record == record).cloned().collect())
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,101 @@
+//! How a delivery leaves: as an end, as its own message, or as a dead letter.
+//!
+//! Straight lines after the decision. Whatever could not leave is noted as stuck, and its record comes again.
+
+use std::sync::Arc;
+
+use adapters::telemetry;
+use delivery::blob;
+use delivery::deadletter::{Letter, Reason};
+use delivery::delivery::Delivery;
+use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
+use delivery::step::{End, end_without_success};
+use delivery::wire::{write_delivery, write_letter};
+
+use crate::Dispatch;
+use crate::book::{Book, Place, Stage, Ticket};
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Carries out an end.
+    pub(crate) async fn finish(&self, book: &Book, ticket: &Ticket, end: End) {
+        match end {
+            End::Retry { wait_ms } => self.pass_on(book, ticket, QueueName::Retry, wait_ms).await,
+            End::DeadLetter(letter) => self.finish_letter(book, ticket.place, &letter).await,
+            End::Done => {
+                telemetry::ended(&ticket.delivery, "Delivered", None);
+                book.note(ticket.place, Stage::Gone);
+            }
+            End::Drop(reason) => {
+                telemetry::ended(&ticket.delivery, "Dropped", Some(reason));
+                book.note(ticket.place, Stage::Gone);
+            }
+        }
+    }
+
+    /// Sends a delivery on as its own message, to be received after about the wait.
+    pub(crate) async fn pass_on(&self, book: &Book, ticket: &Ticket, queue: QueueName, wait_ms: u64) {
+        let Ticket { place, subscription, delivery } = ticket;
+        let message = message(delivery, Attribute::Delivery(write_delivery(delivery)), wait_ms);
+        if message.fits() {
+            let gone = self.sent(queue, message).await;
+            book.note(*place, if gone { Stage::Gone } else { Stage::Stuck });
+            return;
+        }
+        let reason = Reason::EventTooLargeToResend;
+        match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
+            End::DeadLetter(letter) => self.finish_letter(book, *place, &letter).await,
+            End::Done | End::Retry { .. } | End::Drop(_) => {
+                telemetry::ended(delivery, "Dropped", Some(reason));
+                book.note(*place, Stage::Gone);
+            }
+        }
+    }
+
+    /// Sends a dead letter to its queue; one that does not fit into a message is stored from here.
+    pub(crate) async fn finish_letter(&self, book: &Book, place: Place, letter: &Letter) {
+        let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
+        let message = message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
+        let gone =
+            if message.fits() { self.sent(QueueName::DeadLetter, message).await } else { self.stored(letter).await };
+        if gone {
+            telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason));
+        }
+        book.note(place, if gone { Stage::Gone } else { Stage::Stuck });
+    }
+
+    async fn sent(&self, queue: QueueName, message: Message) -> bool {
+        let subscription = message.subscription.to_string();
+        match self.ports.send(queue, message).await {
+            Ok(()) => true,
+            Err(error) => {
+                telemetry::unsent(&subscription, &error.to_string());
+                false
+            }
+        }
+    }
+
+    async fn stored(&self, letter: &Letter) -> bool {
+        let container = letter.container.as_ref().unwrap_or(&self.container);
+        let key = blob::key(letter, &container.prefix);
+        match self.ports.put(&container.bucket, &key, blob::bytes(letter, None)).await {
+            Ok(()) => {
+                telemetry::stored(&letter.delivery, letter.reason, &container.bucket, &key);
+                true
+            }
+            Err(error) => {
+                telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string());
+                false
+            }
+        }
+    }
+}
+
+fn message(delivery: &Delivery, attribute: Attribute, wait_ms: u64) -> Message {
+    Message {
+        body: Arc::clone(delivery.event.text()),
+        topic: Some(delivery.subscription.topic.clone()),
+        attribute,
+        subscription: delivery.subscription.clone(),
+        wait_ms,
+    }
+}

@@ -1,0 +1,214 @@
+//! Decode and match: from a record to the deliveries it stands for. Pure.
+//!
+//! A published record becomes one delivery per event and matching subscription; a record that comes back carries its
+//! one delivery in our attribute. What nobody can deliver (malformed, unknown topic, subscription gone) becomes a dead
+//! letter right here. Nothing is dropped: a record is empty only when its topic is known and no filter takes its events.
+
+use std::sync::Arc;
+
+use adapters::records::Record;
+use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, nameless_topic};
+use delivery::deadletter::{Letter, Reason};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::{Element, Event, Input, decode};
+use delivery::subscription::{Catalogue, Subscription, SubscriptionName, TopicName, is_name};
+use delivery::wire::{WireError, read_delivery};
+
+/// What one record stands for, piece by piece.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    /// A delivery to a subscription.
+    Deliver(Arc<Subscription>, Delivery),
+    /// A dead letter: nobody can deliver this.
+    Bury(Box<Letter>),
+}
+
+impl Piece {
+    /// Whether a newer set of subscriptions might know what this one does not.
+    pub(crate) fn is_missing_a_name(&self) -> bool {
+        match self {
+            Self::Deliver(..) => false,
+            Self::Bury(letter) => matches!(letter.reason, Reason::SubscriptionNotFound | Reason::TopicNotFound),
+        }
+    }
+}
+
+/// Reads a record.
+///
+/// # Errors
+/// [`WireError`] when its attribute is not ours to read: the record has to be given back.
+pub(crate) fn open(
+    record: &Record,
+    catalogue: &Catalogue,
+    default_topic: Option<&TopicName>,
+    now_ms: u64,
+) -> Result<Vec<Piece>, WireError> {
+    match &record.delivery {
+        Some(attribute) => reopen(record, attribute, catalogue, now_ms).map(|piece| vec![piece]),
+        None => Ok(publish(record, catalogue, default_topic, now_ms)),
+    }
+}
+
+/// A delivery that comes back: its subscription is looked up by name, so that today's file decides.
+fn reopen(record: &Record, attribute: &str, catalogue: &Catalogue, now_ms: u64) -> Result<Piece, WireError> {
+    let mut delivery = read_delivery(attribute, Event::recall(&record.body, Input::Auto))?;
+    if let Some(topic) = catalogue.topic(&delivery.subscription.topic) {
+        delivery.event = Event::recall(&record.body, topic.input);
+    }
+    Ok(match catalogue.subscription(&delivery.subscription) {
+        Some(subscription) => Piece::Deliver(Arc::clone(subscription), delivery),
+        None => bury(delivery, Reason::SubscriptionNotFound, now_ms),
+    })
+}
+
+fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicName>, now_ms: u64) -> Vec<Piece> {
+    let name = topic_of(record, default_topic);
+    let topic = catalogue.topic(&name);
+    let elements = decode(&record.body, topic.map_or(Input::Auto, |topic| topic.input));
+    let mut pieces = Vec::with_capacity(elements.len());
+    for (index, element) in (0..).zip(elements) {
+        let deliver = |event: &Event, subscription: SubscriptionName| {
+            let origin = Origin { message: record.message.clone(), index };
+            Delivery::new(event.clone(), subscription, origin, record.sent_ms)
+        };
+        let in_place = |place: &str| SubscriptionName { topic: name.clone(), name: place.to_owned() };
+        match element {
+            Element::Malformed { text, why } => {
+                let delivery = deliver(&Event::recall(&text, Input::Opaque), in_place(MALFORMED));
+                let letter = Letter::without_subscription(delivery, Reason::MalformedEvent, now_ms).because(why);
+                pieces.push(Piece::Bury(Box::new(letter)));
+            }
+            Element::Event(event) if topic.is_none() => {
+                pieces.push(bury(deliver(&event, in_place(UNKNOWN_TOPIC)), Reason::TopicNotFound, now_ms));
+            }
+            Element::Event(event) => pieces.extend(catalogue.matching(&name, &event).map(|subscription| {
+                Piece::Deliver(Arc::clone(subscription), deliver(&event, subscription.name.clone()))
+            })),
+        }
+    }
+    pieces
+}
+
+fn bury(delivery: Delivery, reason: Reason, now_ms: u64) -> Piece {
+    Piece::Bury(Box::new(Letter::without_subscription(delivery, reason, now_ms)))
+}
+
+/// The topic a record names, else the default; what is no topic's name keeps as much of it as can be kept.
+fn topic_of(record: &Record, default_topic: Option<&TopicName>) -> TopicName {
+    let Some(named) = record.topic.as_deref() else {
+        return default_topic.cloned().unwrap_or_else(nameless_topic);
+    };
+    named.parse().unwrap_or_else(|_| {
+        let mut topic = nameless_topic();
+        if is_name(named) {
+            named.clone_into(&mut topic.topic);
+        }
+        topic
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::manifest::{self, Source};
+
+    use super::*;
+
+    const SUBSCRIPTIONS: &str = "
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: billing}
+spec: {destination: {url: 'https://billing.example.com/'}, filter: {exact: {type: order.created}}}
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: audit}
+spec: {destination: {url: 'https://audit.example.com/'}}
+";
+
+    fn catalogue() -> Catalogue {
+        manifest::read(&[Source { name: "test", text: SUBSCRIPTIONS }]).into_result().expect("the file is right")
+    }
+
+    fn record(body: &str, topic: Option<&str>) -> Record {
+        Record {
+            message: "m1".to_owned(),
+            receipt: "r1".to_owned(),
+            queue: "events".to_owned(),
+            body: body.into(),
+            topic: topic.map(ToOwned::to_owned),
+            delivery: None,
+            deadletter: None,
+            sent_ms: 1_000,
+            first_received_ms: 1_000,
+            receives: 1,
+        }
+    }
+
+    /// Subscription, place in the array and reason (if buried) of each piece.
+    fn opened(
+        body: &str,
+        topic: Option<&str>,
+        default_topic: Option<&TopicName>,
+    ) -> Vec<(String, u32, Option<Reason>)> {
+        let pieces = open(&record(body, topic), &catalogue(), default_topic, 2_000).expect("readable");
+        let what = |piece: &Piece| {
+            let (delivery, reason) = match piece {
+                Piece::Deliver(_, delivery) => (delivery, None),
+                Piece::Bury(letter) => (&letter.delivery, Some(letter.reason)),
+            };
+            (delivery.subscription.to_string(), delivery.origin.index, reason)
+        };
+        pieces.iter().map(what).collect()
+    }
+
+    fn event(kind: &str) -> String {
+        format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"{kind}"}}"#)
+    }
+
+    #[test]
+    fn an_event_is_delivered_to_each_subscription_that_wants_it() {
+        let both = [("shop/orders/audit".to_owned(), 0, None), ("shop/orders/billing".to_owned(), 0, None)];
+        assert_eq!(opened(&event("order.created"), Some("shop/orders"), None), both);
+        assert_eq!(opened(&event("order.paid"), Some("shop/orders"), None), both[..1]);
+    }
+
+    #[test]
+    fn a_bad_element_is_buried_alone_and_keeps_its_place() {
+        let body = format!(r#"[{}, {{"specversion":"7"}}, {}]"#, event("order.paid"), event("order.paid"));
+        let pieces = opened(&body, Some("shop/orders"), None);
+        let audit = |index| ("shop/orders/audit".to_owned(), index, None);
+        let malformed = ("shop/orders/_malformed".to_owned(), 1, Some(Reason::MalformedEvent));
+        assert_eq!(pieces, [audit(0), malformed, audit(2)]);
+    }
+
+    #[test]
+    fn an_unknown_topic_keeps_its_name_and_a_missing_one_takes_the_default() {
+        let event = event("t");
+        let unknown = |name: &str| vec![(name.to_owned(), 0, Some(Reason::TopicNotFound))];
+        assert_eq!(opened(&event, Some("shop/other"), None), unknown("shop/other/_unknown"));
+        assert_eq!(opened(&event, Some("orders"), None), unknown("_/orders/_unknown"));
+        assert_eq!(opened(&event, Some("a/b/c"), None), unknown("_/_/_unknown"));
+        assert_eq!(opened(&event, None, None), unknown("_/_/_unknown"));
+        let default: TopicName = "shop/orders".parse().unwrap();
+        assert_eq!(opened(&event, None, Some(&default))[0].0, "shop/orders/audit");
+    }
+
+    #[test]
+    fn a_delivery_whose_subscription_is_gone_is_buried_under_its_last_known_name() {
+        let mut record = record(&event("t"), Some("shop/orders"));
+        let origin = Origin { message: "m0".to_owned(), index: 0 };
+        let gone =
+            Delivery::new(Event::recall(&record.body, Input::Auto), "shop/orders/gone".parse().unwrap(), origin, 5);
+        record.delivery = Some(delivery::wire::write_delivery(&gone));
+        let pieces = open(&record, &catalogue(), None, 9).unwrap();
+        let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };
+        assert_eq!((letter.reason, &letter.delivery), (Reason::SubscriptionNotFound, &gone));
+    }
+
+    #[test]
+    fn an_unknown_wire_version_is_an_error_and_no_dead_letter() {
+        let mut record = record(&event("t"), Some("shop/orders"));
+        record.delivery = Some(r#"{"v":2}"#.to_owned());
+        assert!(matches!(open(&record, &catalogue(), None, 9), Err(WireError::UnknownVersion(2))));
+    }
+}

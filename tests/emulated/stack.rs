@@ -1,0 +1,202 @@
+//! The application, deployed from `template.yaml` onto an emulated AWS on this machine.
+//!
+//! It is separate because the tests should speak of events and dead letters, not of installing, building and
+//! deploying. What is done is done by the scripts beside this file, which a person can run one by one. It promises
+//! one stack for the whole test binary, with the real function binaries running, and that nothing is left running
+//! however the tests end. It deliberately knows nothing of what the functions do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
+use serde_json::Value;
+
+/// How long the emulated AWS may take to answer its first request.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// What the stack is deployed with: short timeouts, so that a message of a killed function comes back within a test.
+const PARAMETERS: [&str; 5] = [
+    "DispatchTimeout=20",
+    "VisibilityTimeout=30",
+    "AllowPrivateDestinations=127.0.0.1",
+    "FairQueues=true",
+    "S3ForcePathStyle=true",
+];
+
+/// The deployed application, and clients to reach it.
+pub(crate) struct Stack {
+    outputs: BTreeMap<String, String>,
+    queues: aws_sdk_sqs::Client,
+    blobs: aws_sdk_s3::Client,
+    /// Its standard input ends with this process, and the emulated AWS with it.
+    _server: Child,
+}
+
+impl Stack {
+    /// Builds, starts and deploys everything, with these subscriptions.
+    pub(crate) async fn deploy(subscriptions: String) -> Self {
+        tools();
+        script("build.sh", &[]);
+        let port = free_port();
+        let server = serve(port).await;
+        let printed = script("deploy.sh", &[&[port.to_string().as_str()], PARAMETERS.as_slice()].concat());
+        let stack = Self {
+            outputs: serde_json::from_str(&printed).expect("deploy.sh prints the outputs of the stack as JSON"),
+            queues: aws_sdk_sqs::Client::from_conf(
+                aws_sdk_sqs::Config::builder()
+                    .behavior_version(BehaviorVersion::latest())
+                    .region(Region::from_static("us-east-1"))
+                    .credentials_provider(credentials())
+                    .endpoint_url(format!("http://127.0.0.1:{port}"))
+                    .build(),
+            ),
+            blobs: aws_sdk_s3::Client::from_conf(
+                aws_sdk_s3::Config::builder()
+                    .behavior_version(BehaviorVersion::latest())
+                    .region(Region::from_static("us-east-1"))
+                    .credentials_provider(credentials())
+                    .endpoint_url(format!("http://127.0.0.1:{port}"))
+                    .force_path_style(true)
+                    .build(),
+            ),
+            _server: server,
+        };
+        stack.put_subscriptions(subscriptions).await;
+        stack
+    }
+
+    /// Sends one event to the events queue, as any publisher would.
+    pub(crate) async fn publish(&self, topic: &str, event: &str) {
+        let attribute = MessageAttributeValue::builder()
+            .data_type("String")
+            .string_value(topic)
+            .build()
+            .expect("a type and a value make an attribute");
+        self.queues
+            .send_message()
+            .queue_url(self.output("EventsQueueUrl"))
+            .message_body(event)
+            .message_attributes("topic", attribute)
+            .send()
+            .await
+            .expect("the events queue takes an event");
+    }
+
+    /// How many messages wait in the retry queue for their time.
+    pub(crate) async fn waiting_retries(&self) -> usize {
+        let name = QueueAttributeName::ApproximateNumberOfMessagesDelayed;
+        let answer = self
+            .queues
+            .get_queue_attributes()
+            .queue_url(self.output("RetryQueueUrl"))
+            .attribute_names(name.clone())
+            .send()
+            .await
+            .expect("the retry queue tells its attributes");
+        let count = answer.attributes().and_then(|attributes| attributes.get(&name));
+        count.expect("the attribute asked for").parse().expect("a number of messages")
+    }
+
+    /// Every dead letter under this prefix: its key and what it says.
+    pub(crate) async fn dead_letters(&self, prefix: &str) -> Vec<(String, Value)> {
+        let bucket = self.output("DeadLetterBucketName");
+        let mut pages = self.blobs.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
+        let mut letters = Vec::new();
+        while let Some(page) = pages.next().await {
+            for object in page.expect("the dead-letter bucket can be listed").contents() {
+                let key = object.key().expect("a listed object has a key");
+                let blob = self.blobs.get_object().bucket(bucket).key(key).send().await;
+                let body = blob.expect("a listed blob can be read").body.collect().await.expect("a whole blob");
+                let letter = serde_json::from_slice(&body.into_bytes()).expect("a dead letter is JSON");
+                letters.push((key.to_owned(), letter));
+            }
+        }
+        letters
+    }
+
+    async fn put_subscriptions(&self, subscriptions: String) {
+        self.blobs
+            .put_object()
+            .bucket(self.output("ConfigBucketName"))
+            .key("subscriptions.yaml")
+            .body(ByteStream::from(subscriptions.into_bytes()))
+            .send()
+            .await
+            .expect("the config bucket takes the subscriptions");
+    }
+
+    fn output(&self, name: &str) -> &str {
+        self.outputs.get(name).unwrap_or_else(|| panic!("the stack has no output {name}"))
+    }
+}
+
+/// Installs the tools, once.
+pub(crate) fn tools() {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        script("setup.sh", &[]);
+    });
+}
+
+/// Runs a script of this folder on the build folder to its end and returns what it printed.
+///
+/// # Panics
+/// When the script fails, with everything it said.
+pub(crate) fn script(name: &str, arguments: &[&str]) -> String {
+    let done = command(name, arguments).output().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(done.status.success(), "{name}: {}\n{}\n{}", done.status, said(&done.stdout), said(&done.stderr));
+    said(&done.stdout)
+}
+
+/// Where everything the scripts make is kept from run to run: beside the rest of cargo's output.
+fn build_folder() -> PathBuf {
+    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    temporary.parent().expect("the folder for temporary files is in the target folder").join("emulated")
+}
+
+fn command(script: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("emulated").join(script));
+    command.arg(build_folder()).args(arguments).stdin(Stdio::null());
+    command
+}
+
+async fn serve(port: u16) -> Child {
+    let port_text = port.to_string();
+    let mut command = command("serve.sh", &[&port_text]);
+    // In a process group of its own: what kills the tests and their whole group must leave the one that cleans up.
+    let mut server = command.stdin(Stdio::piped()).process_group(0).spawn().expect("serve.sh starts");
+    let health = format!("http://127.0.0.1:{port}/_ministack/health");
+    let answering = async {
+        while !reqwest::get(&health).await.is_ok_and(|answer| answer.status().is_success()) {
+            let ended = server.try_wait().expect("a child can be asked");
+            assert!(ended.is_none(), "the emulated AWS ended: {ended:?}\n{}", server_log());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let in_time = tokio::time::timeout(START_LIMIT, answering).await;
+    assert!(in_time.is_ok(), "the emulated AWS does not answer\n{}", server_log());
+    server
+}
+
+fn server_log() -> String {
+    fs::read_to_string(build_folder().join("ministack.log")).unwrap_or_default()
+}
+
+/// A port nobody listens on. Somebody else may take it before we do; then the start fails and says so.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("this machine has a free port");
+    listener.local_addr().expect("a bound listener has an address").port()
+}
+
+fn credentials() -> Credentials {
+    Credentials::builder().access_key_id("test").secret_access_key("test").provider_name("emulated").build()
+}

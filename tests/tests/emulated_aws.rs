@@ -1,0 +1,280 @@
+//! The whole application on an emulated AWS: the template as it is deployed, the binaries as they are built, real
+//! queues, event source mappings and buckets, and processes that are killed.
+//!
+//! It is apart from the simulation, which knows every rule and has no processes: here it is shown that what was
+//! simulated is what runs. The first run installs about 900 MB of tools and compiles the functions; later runs take
+//! about a minute before the first test. It needs Linux and Python, and no Docker.
+#![cfg(target_os = "linux")]
+
+#[path = "../emulated/stack.rs"]
+mod stack;
+#[path = "../emulated/subscriber.rs"]
+mod subscriber;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::time::Instant;
+
+use stack::{Stack, script, tools};
+use subscriber::{Arrival, Scripts, Subscriber};
+
+/// Long enough for a cold start and a message or two on a busy machine.
+const SOON: Duration = Duration::from_secs(60);
+
+/// The waits before the second and the third attempt. Above a second, so that they are spent in the retry queue.
+const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(3)];
+
+/// How many events the kill test publishes, and to which subscriptions.
+const KILLED_EVENTS: usize = 50;
+const KILLED_SUBSCRIPTIONS: [&str; 2] = ["left", "right"];
+const KILLS: usize = 3;
+
+/// A killed function's messages come back after 30 s, and may meet the next kill.
+const KILLED_LIMIT: Duration = Duration::from_secs(180);
+
+#[test]
+fn the_template_has_no_fault_that_sam_or_cloudformation_would_find() {
+    tools();
+    script("lint.sh", &[]);
+}
+
+#[test]
+fn an_event_reaches_its_subscriber_byte_for_byte() {
+    on_the_stack(|stage| async move {
+        // Everything a careless pair of hands would change: order, spaces, escapes, big and precise numbers.
+        let event = "{ \"type\":\"order.created\",\"specversion\":\"1.0\",\n  \"source\": \"/shop\", \"id\":\"exact-1\",\
+                     \"time\":\"2026-11-20T07:00:00.1234567+01:00\",\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\
+                     \"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}\t}";
+        stage.stack.publish("shop/orders", event).await;
+        let arrivals = stage.subscriber.arrived("/good", SOON, |arrivals| !arrivals.is_empty()).await;
+        assert_eq!(std::str::from_utf8(&arrivals[0].body), Ok(event));
+        assert_eq!(arrivals[0].content_type, "application/cloudevents+json; charset=utf-8");
+    });
+}
+
+#[test]
+fn an_event_refused_with_400_becomes_one_dead_letter_that_says_why() {
+    on_the_stack(|stage| async move {
+        stage.stack.publish("shop/refused", &event("refused-1")).await;
+        let letters = stage.dead_letters("shop/refused/", 1).await;
+        let [(key, letter)] = letters.as_slice() else { panic!("one dead letter is expected: {letters:#?}") };
+        assert_key(key, "shop/refused/refuser/");
+        assert_eq!(letter["deadletterProperties"]["deadletterreasoncode"], "UndeliverableDueToHttpBadRequest");
+        assert_eq!(letter["event"], serde_json::from_str::<Value>(&event("refused-1")).expect("an event is JSON"));
+        assert_eq!(stage.subscriber.arrivals("/refuses").len(), 1, "a refused event is not tried again");
+    });
+}
+
+#[test]
+fn an_event_refused_with_503_is_tried_again_through_the_retry_queue_and_never_early() {
+    on_the_stack(|stage| async move {
+        stage.stack.publish("shop/retried", &event("retried-1")).await;
+        stage.subscriber.arrived("/busy-twice", SOON, |arrivals| !arrivals.is_empty()).await;
+        stage.seen_in_the_retry_queue().await;
+        let arrivals = stage.subscriber.arrived("/busy-twice", SOON, |arrivals| answers(arrivals).len() == 3).await;
+        assert_eq!(answers(&arrivals), [503, 503, 200]);
+        for (pair, wait) in arrivals.windows(2).zip(WAITS) {
+            let waited = pair[1].at.duration_since(pair[0].at);
+            assert!(waited >= wait, "tried again after {waited:?} instead of {wait:?}");
+        }
+        assert!(stage.stack.dead_letters("shop/retried/").await.is_empty());
+    });
+}
+
+#[test]
+fn no_event_is_lost_when_functions_are_killed_while_a_subscriber_thinks() {
+    on_the_stack(|stage| async move {
+        let ids: Vec<String> = (0..KILLED_EVENTS).map(|number| format!("killed-{number}")).collect();
+        for wave in ids.chunks(KILLED_EVENTS.div_ceil(KILLS)) {
+            stage.publish_and_kill(wave).await;
+        }
+        let deadline = now() + KILLED_LIMIT;
+        let mut missing = stage.missing(&ids).await;
+        while !missing.is_empty() && now() < deadline {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            missing = stage.missing(&ids).await;
+        }
+        assert!(missing.is_empty(), "neither delivered nor dead-lettered after {KILLED_LIMIT:?}: {missing:?}");
+        let arrivals = stage.subscriber.arrivals("/killed/").len();
+        let duplicates = arrivals.saturating_sub(KILLED_EVENTS * KILLED_SUBSCRIPTIONS.len());
+        println!("{KILLED_EVENTS} events, {KILLS} kills, {arrivals} requests, {duplicates} duplicates");
+    });
+}
+
+/// What every test plays on: the deployed application and the subscriber it delivers to.
+struct Stage {
+    stack: Stack,
+    subscriber: Subscriber,
+}
+
+/// Runs a test on the one stage of this binary. All run on one runtime, because the subscriber and the connections
+/// of the clients must outlive the test that happened to be first.
+fn on_the_stack<Test: Future<Output = ()>>(test: impl FnOnce(&'static Stage) -> Test) {
+    static STAGE: OnceLock<(Runtime, Stage)> = OnceLock::new();
+    let (runtime, stage) = STAGE.get_or_init(|| {
+        let runtime = Runtime::new().expect("a runtime starts");
+        let stage = runtime.block_on(Stage::set());
+        (runtime, stage)
+    });
+    runtime.block_on(test(stage));
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let subscriber = Subscriber::start(Scripts::from([
+            ("/good", [200].as_slice()),
+            ("/refuses", [400].as_slice()),
+            ("/busy-twice", [503, 503, 200].as_slice()),
+            ("/killed/left", [200].as_slice()),
+            ("/killed/right", [200].as_slice()),
+        ]))
+        .await;
+        let stack = Stack::deploy(subscriptions(subscriber.address)).await;
+        Self { stack, subscriber }
+    }
+
+    /// Waits for this many dead letters under a prefix.
+    async fn dead_letters(&self, prefix: &str, count: usize) -> Vec<(String, Value)> {
+        let deadline = now() + SOON;
+        loop {
+            let letters = self.stack.dead_letters(prefix).await;
+            if letters.len() >= count || now() >= deadline {
+                return letters;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Waits until a message waits for its time in the retry queue.
+    async fn seen_in_the_retry_queue(&self) {
+        let seen = async {
+            while self.stack.waiting_retries().await == 0 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(SOON, seen).await.expect("a retry waits in the retry queue");
+    }
+
+    /// Publishes while the subscriber gives no answers, and kills the function that waits for one of these events.
+    async fn publish_and_kill(&self, ids: &[String]) {
+        self.subscriber.hold("/killed/");
+        for id in ids {
+            self.stack.publish("shop/killed", &event(id)).await;
+        }
+        let waits = |arrival: &Arrival| arrival.answered.is_none() && ids.contains(&event_id(arrival));
+        let arrivals = self.subscriber.arrived("/killed/", SOON, |arrivals| arrivals.iter().any(waits)).await;
+        let held = arrivals.iter().rfind(|arrival| waits(arrival)).expect("one of them is held");
+        kill_the_function_at(held.from, self.subscriber.address);
+        self.subscriber.release();
+    }
+
+    /// The deliveries that have neither been answered nor been dead-lettered.
+    async fn missing(&self, ids: &[String]) -> Vec<String> {
+        let answered = self.subscriber.arrivals("/killed/");
+        let answered = answered.iter().filter(|arrival| arrival.answered.is_some());
+        let mut ended: BTreeSet<String> =
+            answered.map(|arrival| format!("{} {}", arrival.path, event_id(arrival))).collect();
+        for (key, letter) in self.stack.dead_letters("shop/killed/").await {
+            let subscription = key.split('/').nth(2).expect("a key names its subscription");
+            let id = letter["event"]["id"].as_str().expect("a dead letter holds its event");
+            ended.insert(format!("/killed/{subscription} {id}"));
+        }
+        let expected = ids.iter().flat_map(|id| KILLED_SUBSCRIPTIONS.map(|name| format!("/killed/{name} {id}")));
+        expected.filter(|delivery| !ended.contains(delivery)).collect()
+    }
+}
+
+fn subscriptions(subscriber: SocketAddr) -> String {
+    let subscription = |topic: &str, name: &str, path: &str, more: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+             metadata: {{namespace: shop, topic: {topic}, name: {name}}}\n\
+             spec:\n  destination: {{url: \"http://{subscriber}{path}\"}}\n{more}"
+        )
+    };
+    let [first, second] = WAITS.map(|wait| wait.as_secs());
+    let retry = format!("  retry: {{schedule: {{kind: waits, waits: [PT{first}S, PT{second}S]}}, jitterPercent: 0}}\n");
+    [
+        subscription("orders", "billing", "/good", ""),
+        subscription("refused", "refuser", "/refuses", ""),
+        subscription("retried", "busy", "/busy-twice", &retry),
+        subscription("killed", KILLED_SUBSCRIPTIONS[0], "/killed/left", &retry),
+        subscription("killed", KILLED_SUBSCRIPTIONS[1], "/killed/right", &retry),
+    ]
+    .join("---\n")
+}
+
+fn event(id: &str) -> String {
+    json!({"specversion": "1.0", "type": "order.created", "source": "/shop", "id": id, "data": {"amount": 7}})
+        .to_string()
+}
+
+fn event_id(arrival: &Arrival) -> String {
+    let event: Value = serde_json::from_slice(&arrival.body).expect("an event is JSON");
+    event["id"].as_str().expect("an event has an id").to_owned()
+}
+
+fn answers(arrivals: &[Arrival]) -> Vec<u16> {
+    arrivals.iter().filter_map(|arrival| arrival.answered).collect()
+}
+
+/// `<prefix><yyyy>/<M>/<d>/<H>/<guid>.json`, numbers without leading zeros.
+fn assert_key(key: &str, prefix: &str) {
+    let rest = key.strip_prefix(prefix).unwrap_or_else(|| panic!("{key} does not start with {prefix}"));
+    let segments: Vec<&str> = rest.split('/').collect();
+    let [year, month, day, hour, file] = segments.as_slice() else { panic!("{key} has other segments") };
+    for (text, range) in [(year, 2026..=9999), (month, 1..=12), (day, 1..=31), (hour, 0..=23)] {
+        let number: u16 = text.parse().unwrap_or_else(|_| panic!("{text} in {key} is no number"));
+        assert!(range.contains(&number) && **text == number.to_string(), "{text} in {key}");
+    }
+    let guid = file.strip_suffix(".json").unwrap_or_else(|| panic!("{key} is no .json"));
+    assert!(uuid::Uuid::parse_str(guid).is_ok(), "{guid} in {key} is no GUID");
+}
+
+/// Kills, as a crash of the machine would, the function process at the far end of a connection.
+fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
+    let socket = socket_of(from, to).expect("the connection of a held request is open");
+    let process = owner_of(&socket).expect("somebody holds the open connection");
+    let name = fs::read_to_string(Path::new("/proc").join(&process).join("comm")).expect("a process has a name");
+    assert_eq!(name.trim(), "bootstrap", "only functions are killed");
+    let killed = Command::new("kill").args(["-9", &process]).status().expect("kill starts");
+    assert!(killed.success(), "the function could not be killed");
+}
+
+/// What the links in `/proc/<process>/fd` call this side of a connection (proc_pid_net(5): addresses in hexadecimal,
+/// the inode in the tenth column).
+fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<String> {
+    let table = fs::read_to_string("/proc/net/tcp").expect("Linux lists its connections");
+    table.lines().find_map(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let ends_with =
+            |column: usize, port: u16| columns.get(column)?.ends_with(&format!(":{port:04X}")).then_some(());
+        ends_with(1, from.port())?;
+        ends_with(2, to.port())?;
+        Some(format!("socket:[{}]", columns.get(9)?))
+    })
+}
+
+/// The process that has this socket open.
+fn owner_of(socket: &str) -> Option<String> {
+    let processes = fs::read_dir("/proc").expect("Linux lists its processes").flatten();
+    let owns = |process: &fs::DirEntry| {
+        let open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        open.map(|file| fs::read_link(file.path())).any(|link| link.is_ok_and(|link| link == Path::new(socket)))
+    };
+    let mut numbered = processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
+    numbered.find(owns).map(|process| process.file_name().to_string_lossy().into_owned())
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is tested here runs in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
