@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
-use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry, SendMessageBatchResultEntry};
 use delivery::ports::{Attribute, HideRecord, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName};
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use sha2::{Digest, Sha256};
@@ -88,7 +88,7 @@ impl SqsQueues {
                     .iter()
                     .map(|entry| (entry.id(), format!("{}: {}", entry.code(), entry.message().unwrap_or_default())))
                     .collect();
-                let taken: Vec<&str> = output.successful().iter().map(|entry| entry.id()).collect();
+                let taken: Vec<&str> = output.successful().iter().map(SendMessageBatchResultEntry::id).collect();
                 for (index, pending) in batch.into_iter().enumerate() {
                     let id = index.to_string();
                     let result = match failed.get(id.as_str()) {

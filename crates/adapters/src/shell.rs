@@ -40,18 +40,21 @@ pub struct StorageShell {
     blobs: S3Blobs,
 }
 
-/// What AWS's own environment says, with our time limits: an unreachable service must not use up an invocation.
+/// The clients' configuration from AWS's own environment, with our limits.
 pub async fn aws_config() -> SdkConfig {
+    with_limits(aws_config::defaults(BehaviorVersion::latest()).load().await)
+}
+
+/// The same with our time limits: an unreachable service must not use up an invocation.
+#[must_use]
+pub fn with_limits(config: SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(3))
         .operation_attempt_timeout(Duration::from_secs(10))
         .operation_timeout(Duration::from_secs(25))
         .build();
-    aws_config::defaults(BehaviorVersion::latest())
-        .retry_config(RetryConfig::standard().with_max_attempts(3))
-        .timeout_config(timeouts)
-        .load()
-        .await
+    let retries = RetryConfig::standard().with_max_attempts(3);
+    config.into_builder().retry_config(retries).timeout_config(timeouts).build()
 }
 
 /// An S3 client, addressing buckets by path where that is asked for.

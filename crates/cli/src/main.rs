@@ -1,2 +1,52 @@
-//! .
-fn main() {}
+//! `lastmile`: the command line.
+//!
+//! One subcommand, one file. Data goes to standard output, everything else to standard error; exit codes are 0 (as it
+//! should be), 1 (not) and 2 (usage).
+
+#![recursion_limit = "256"] // the futures of the AWS clients nest deeply
+
+mod commands;
+mod lines;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{demo, dev, publish, subscriber};
+
+/// Delivers events over their last mile: at least once, never lost, and you can always find out why.
+#[derive(Debug, Parser)]
+#[command(name = "lastmile", version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the whole application on this machine: both functions, SQS and S3, and an HTTP ingress
+    Dev(dev::Arguments),
+    /// Shows deliveries, retries and dead letters on this machine, and ends by itself
+    Demo(demo::Arguments),
+    /// Publishes events from files
+    Publish(publish::Arguments),
+    /// Receives events, prints them, and answers as told
+    Subscriber(subscriber::Arguments),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Dev(arguments) => dev::run(arguments).await,
+        Command::Demo(arguments) => demo::run(arguments).await,
+        Command::Publish(arguments) => publish::run(arguments).await,
+        Command::Subscriber(arguments) => subscriber::run(arguments).await,
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("lastmile: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

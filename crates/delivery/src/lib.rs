@@ -14,6 +14,7 @@
 //! All arithmetic is in whole milliseconds and saturates.
 
 pub mod address;
+pub mod binary;
 pub mod blob;
 pub mod deadletter;
 pub mod delivery;

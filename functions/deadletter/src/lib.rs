@@ -43,14 +43,17 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     /// Handles a batch and names the records, by message id, that have to come again.
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
-        let answers = stream::iter(records).map(|record| async move {
-            let done = AssertUnwindSafe(self.store(record)).catch_unwind().await;
-            if done.is_err() {
-                telemetry::panicked("deadletter");
-            }
-            (!done.unwrap_or(false)).then(|| record.message.clone())
-        });
-        answers.buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+        let answers: Vec<_> = records.iter().map(|record| self.contained(record)).collect();
+        stream::iter(answers).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+    }
+
+    /// One record; a panic in it is its own and nobody else's. Names it if it has to come again.
+    async fn contained(&self, record: &Record) -> Option<String> {
+        let done = AssertUnwindSafe(self.store(record)).catch_unwind().await;
+        if done.is_err() {
+            telemetry::panicked("deadletter");
+        }
+        (!done.unwrap_or(false)).then(|| record.message.clone())
     }
 
     /// One record, to the end of it or until it comes again; says whether it is done.

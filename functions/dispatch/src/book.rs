@@ -37,7 +37,7 @@ pub(crate) struct Ticket {
     /// Whom it is for.
     pub(crate) subscription: Arc<Subscription>,
     /// Its state.
-    pub(crate) delivery: Delivery,
+    pub(crate) delivery: Box<Delivery>,
 }
 
 /// One line of the book.

@@ -175,13 +175,14 @@ impl<P: DispatchPorts> Dispatch<P> {
                     let (now_ms, jitter) = (self.ports.now_ms(), self.ports.roll());
                     let settled = settle(&mut ticket.delivery, &subscription, &exchange, now_ms, jitter);
                     telemetry::attempted(&ticket.delivery, &subscription, &exchange, &settled);
-                    match settled.end {
-                        End::Retry { wait_ms } if in_place(wait_ms) => {
-                            book.keep(&ticket, Stage::Waiting);
-                            soon_ms = soon_ms.max(wait_ms);
-                            soon.push(ticket);
-                        }
-                        end => self.finish(book, &ticket, end).await,
+                    if let End::Retry { wait_ms } = settled.end
+                        && in_place(wait_ms)
+                    {
+                        book.keep(&ticket, Stage::Waiting);
+                        soon_ms = soon_ms.max(wait_ms);
+                        soon.push(ticket);
+                    } else {
+                        self.finish(book, &ticket, settled.end).await;
                     }
                 }
             }

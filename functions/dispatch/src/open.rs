@@ -18,7 +18,7 @@ use delivery::wire::{WireError, read_delivery};
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
     /// A delivery to a subscription.
-    Deliver(Arc<Subscription>, Delivery),
+    Deliver(Arc<Subscription>, Box<Delivery>),
     /// A dead letter: nobody can deliver this.
     Bury(Box<Letter>),
 }
@@ -56,7 +56,7 @@ fn reopen(record: &Record, attribute: &str, catalogue: &Catalogue, now_ms: u64) 
         delivery.event = Event::recall(&record.body, topic.input);
     }
     Ok(match catalogue.subscription(&delivery.subscription) {
-        Some(subscription) => Piece::Deliver(Arc::clone(subscription), delivery),
+        Some(subscription) => Piece::Deliver(Arc::clone(subscription), Box::new(delivery)),
         None => bury(delivery, Reason::SubscriptionNotFound, now_ms),
     })
 }
@@ -82,7 +82,7 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
                 pieces.push(bury(deliver(&event, in_place(UNKNOWN_TOPIC)), Reason::TopicNotFound, now_ms));
             }
             Element::Event(event) => pieces.extend(catalogue.matching(&name, &event).map(|subscription| {
-                Piece::Deliver(Arc::clone(subscription), deliver(&event, subscription.name.clone()))
+                Piece::Deliver(Arc::clone(subscription), Box::new(deliver(&event, subscription.name.clone())))
             })),
         }
     }
@@ -153,7 +153,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         let pieces = open(&record(body, topic), &catalogue(), default_topic, 2_000).expect("readable");
         let what = |piece: &Piece| {
             let (delivery, reason) = match piece {
-                Piece::Deliver(_, delivery) => (delivery, None),
+                Piece::Deliver(_, delivery) => (&**delivery, None),
                 Piece::Bury(letter) => (&letter.delivery, Some(letter.reason)),
             };
             (delivery.subscription.to_string(), delivery.origin.index, reason)

@@ -48,7 +48,7 @@ impl<'a> Destinations<'a> {
         let mut destinations = Self::default();
         for document in documents {
             document.mapping(|fields| {
-                let _ = (fields.get("apiVersion"), fields.get("kind"));
+                fields.accept(&["apiVersion", "kind"]);
                 let entries = fields.required("spec").and_then(|spec| spec.entries()).unwrap_or_default();
                 entries.into_iter().for_each(|entry| destinations.add(entry));
             });

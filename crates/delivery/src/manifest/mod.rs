@@ -1,6 +1,6 @@
 //! Subscription files → [`Catalogue`]: text in, complete subscriptions out, and findings that say where.
 //!
-//! Separate because everything behind this border is certain: a [`Subscription`](crate::subscription::Subscription)
+//! Separate because everything behind this border is certain: a [`Subscription`]
 //! has all its defaults, every range is checked and every address parsed. A file is YAML or JSON with many documents;
 //! each document belongs to a family of dialects by its `apiVersion`, and each family is one module with one `read`.
 //!

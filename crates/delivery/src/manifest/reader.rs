@@ -241,6 +241,11 @@ impl<'a> Fields<'a> {
         &self.of
     }
 
+    /// Takes these fields as known: somebody has looked at them already.
+    pub(super) fn accept(&self, names: &[&'static str]) {
+        self.asked.borrow_mut().extend(names);
+    }
+
     /// The field, if it is there.
     pub(super) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.find(name).map(|(key, node)| self.of.child(key, node))

@@ -106,6 +106,9 @@ fn every_example_loads_without_a_finding() {
     let mut subscriptions = 0;
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
+        if !path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|of| extension == *of)) {
+            continue;
+        }
         let text = fs::read_to_string(&path).unwrap();
         let reading = read(&[Source { name: &path.to_string_lossy(), text: &text }]);
         assert_eq!(shown(&reading), Vec::<String>::new());
@@ -119,7 +122,7 @@ fn the_fields_shown_as_comments_in_the_example_are_right() {
     let example = include_str!("../../../../examples/native.yaml");
     let alternatives = ["schedule: {kind: waits", "# deadLetter: none", "# Which", "# event; all"];
     let lines = example.lines().skip(9).filter(|line| !alternatives.iter().any(|part| line.contains(part)));
-    let shown_fields = lines.filter(|line| !is_prose(line)).map(|line| uncommented(line));
+    let shown_fields = lines.filter(|line| !is_prose(line)).map(uncommented);
     let text: String = shown_fields.map(|line| line + "\n").collect();
     assert_eq!(shown(&read_one(&text)), Vec::<String>::new(), "{text}");
     assert!(text.contains("\n  deadLetter:\n") && text.contains("\nkind: Destinations"), "{text}");
@@ -165,7 +168,7 @@ fn no_mutation_of_a_file_panics_and_every_finding_has_a_place() {
     let seeds = [include_str!("../../fixtures/manifest/full.yaml"), include_str!("../../fixtures/manifest/full.json")];
     let mut numbers = Numbers(1);
     for seed in seeds {
-        for _ in 0..1_500 {
+        for _ in 0..600 {
             let text = mutated(seed, &mut numbers);
             for finding in read_one(&text).findings {
                 assert!(finding.line >= 1 && finding.column >= 1, "{finding} in\n{text}");

@@ -88,10 +88,10 @@ impl DeadLetterSettings {
 
 impl Storing {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
-        if let Some(per_blob) = fields.get("eventsPerBlob") {
-            if per_blob.integer(1..=u32::MAX).is_some_and(|events| events > 1) {
-                per_blob.unsupported("eventsPerBlob above 1");
-            }
+        if let Some(per_blob) = fields.get("eventsPerBlob")
+            && per_blob.integer(1..=u32::MAX).is_some_and(|events| events > 1)
+        {
+            per_blob.unsupported("eventsPerBlob above 1");
         }
         if let Some(error_data) = fields.get("errorData") {
             error_data.choice("errorData", &[("text", Some(())), ("base64", None)]);

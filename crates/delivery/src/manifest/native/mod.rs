@@ -67,7 +67,7 @@ fn read_topic<'a>(
     let mut named = None;
     let read = document.without_error(|| {
         document.mapping(|fields| {
-            let _ = (fields.get("apiVersion"), fields.get("kind"));
+            fields.accept(&["apiVersion", "kind"]);
             named = metadata(fields, |metadata| {
                 let name = TopicName { namespace: name(metadata, "namespace")?, topic: name(metadata, "name")? };
                 draft.name_topic(&name, &metadata.get("name")?).then_some(name)
@@ -86,10 +86,10 @@ fn read_topic<'a>(
 
 fn topic_spec(spec: &Fields<'_>, destinations: &Destinations<'_>) -> (Input, Settings) {
     let input = spec.get("input").and_then(|input| input.choice("input", &INPUTS));
-    if let Some(from) = spec.get("from") {
-        if from.list().is_some_and(|publishers| !publishers.is_empty()) {
-            from.unsupported("from");
-        }
+    if let Some(from) = spec.get("from")
+        && from.list().is_some_and(|publishers| !publishers.is_empty())
+    {
+        from.unsupported("from");
     }
     spec.unsupported("mapping");
     let settings = spec.section("delivery", |delivery| Settings::read(delivery, Scope::Topic, destinations));
@@ -103,7 +103,7 @@ fn read_subscription<'a>(
     defaults: &Defaults,
 ) -> Option<Subscription> {
     document.mapping(|fields| {
-        let _ = (fields.get("apiVersion"), fields.get("kind"));
+        fields.accept(&["apiVersion", "kind"]);
         let name = metadata(fields, |metadata| {
             let [namespace, topic, name] = ["namespace", "topic", "name"].map(|field| name(metadata, field));
             let name = SubscriptionName { topic: TopicName { namespace: namespace?, topic: topic? }, name: name? };

@@ -54,18 +54,17 @@ impl RetrySettings {
 
     /// These, and the other's where these say nothing. What is said here about a status stands against the other.
     pub(super) fn over(self, base: &Self) -> Self {
-        let base_without = |of: &Option<StatusSet>, own: &Option<StatusSet>| {
-            let own = own.clone().unwrap_or_default();
-            of.as_ref().map(|statuses| statuses.without(&own))
-        };
+        let said = [&self.success, &self.never_retry, &self.retry_on].map(|list| list.clone().unwrap_or_default());
+        let said = said.iter().fold(StatusSet::default(), |all, list| all.with(list));
+        let rest = |list: &Option<StatusSet>| list.clone().map(|list| list_without(list, &said));
         Self {
             max_attempts: self.max_attempts.or(base.max_attempts),
             time_to_live_ms: self.time_to_live_ms.or(base.time_to_live_ms),
             schedule: self.schedule.or_else(|| base.schedule.clone()),
             jitter_percent: self.jitter_percent.or(base.jitter_percent),
-            success: self.success.or_else(|| base.success.clone()),
-            never_retry: self.never_retry.clone().or_else(|| base_without(&base.never_retry, &self.retry_on)),
-            retry_on: self.retry_on.or_else(|| base_without(&base.retry_on, &self.never_retry)),
+            success: self.success.or_else(|| rest(&base.success)),
+            never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
+            retry_on: self.retry_on.or_else(|| rest(&base.retry_on)),
             least_waits: self.least_waits.or_else(|| base.least_waits.clone()),
             retry_after_max_ms: self.retry_after_max_ms.or(base.retry_after_max_ms),
         }
@@ -73,14 +72,14 @@ impl RetrySettings {
 
     /// The policy, with the profile's where nothing was said. `neverRetry` and `retryOn` override it by status.
     pub(super) fn complete(self, profile: RetryPolicy) -> RetryPolicy {
-        let never_retry = profile.never_retry.with(&self.never_retry.unwrap_or_default());
+        let [never_retry, retry_on] = [self.never_retry, self.retry_on].map(Option::unwrap_or_default);
         RetryPolicy {
             max_attempts: self.max_attempts.unwrap_or(profile.max_attempts),
             time_to_live_ms: self.time_to_live_ms.or(profile.time_to_live_ms),
             schedule: self.schedule.unwrap_or(profile.schedule),
             jitter_percent: self.jitter_percent.unwrap_or(profile.jitter_percent),
-            success: self.success.unwrap_or(profile.success),
-            never_retry: self.retry_on.map_or(never_retry.clone(), |retry_on| never_retry.without(&retry_on)),
+            success: list_without(self.success.unwrap_or(profile.success), &never_retry.with(&retry_on)),
+            never_retry: list_without(profile.never_retry.with(&never_retry), &retry_on),
             least_waits: match self.least_waits {
                 Some(by_status) => LeastWaits { by_status, ..profile.least_waits },
                 None => profile.least_waits,
@@ -89,6 +88,11 @@ impl RetrySettings {
             last_attempt_names_the_limit: profile.last_attempt_names_the_limit,
         }
     }
+}
+
+/// The list without these statuses; as it is, and as short, where there are none.
+fn list_without(list: StatusSet, statuses: &StatusSet) -> StatusSet {
+    if *statuses == StatusSet::default() { list } else { list.without(statuses) }
 }
 
 /// Reports a status that stands in two of the lists, at the later one.

@@ -88,9 +88,12 @@ fn every_field_reaches_its_place() {
 
 #[test]
 fn json_says_the_same_as_yaml() {
-    let (yaml, json) = (read_one(FULL_YAML), read_one(FULL_JSON));
-    assert_eq!(shown(&json), Vec::<String>::new());
-    assert_eq!(json.catalogue, yaml.catalogue);
+    let yaml = read_one(FULL_YAML);
+    for text in [FULL_JSON.to_owned(), FULL_JSON.replace(['\n', '\t'], "").replace(": ", ":").replace(", ", ",")] {
+        let json = read_one(&text);
+        assert_eq!(shown(&json), Vec::<String>::new(), "{text}");
+        assert_eq!(json.catalogue, yaml.catalogue, "{text}");
+    }
 }
 
 #[test]
@@ -147,6 +150,22 @@ fn a_subscription_goes_over_its_topic_field_by_field_wherever_that_stands() {
         assert!(matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "of-topic"));
         assert_eq!(subscription.dead_letter.delay_ms, 2 * MINUTE_MS);
         assert!(subscription.paused);
+    }
+}
+
+#[test]
+fn what_a_document_says_about_a_status_stands_against_topic_and_profile() {
+    for (of_topic, own, success, never_retry) in [
+        ("{}", "{neverRetry: [204]}", false, true),
+        ("{}", "{retryOn: [204]}", false, false),
+        ("{success: [204]}", "{retryOn: [204]}", false, false),
+        ("{neverRetry: [204]}", "{success: [204]}", true, false),
+        ("{retryOn: [204]}", "{neverRetry: [204]}", false, true),
+    ] {
+        let topic = format!("{TOPIC}spec: {{delivery: {{retry: {of_topic}}}}}\n---\n");
+        let retry = subscription(&format!("{topic}{HEAD}{URL}  retry: {own}\n")).retry.clone();
+        let found = (retry.success.contains(204), retry.never_retry.contains(204));
+        assert_eq!(found, (success, never_retry), "{of_topic} {own}");
     }
 }
 

@@ -1,0 +1,218 @@
+//! `lastmile demo`: deliveries, retries and dead letters on this machine, in seconds.
+//!
+//! Four endpoints on one port (one takes everything, one is flaky, one is gone, one is dead), real events, the real
+//! functions over the local AWS. It ends by itself, and succeeds only if every delivery ended as it should. What it
+//! leaves behind, subscriptions and dead letters, is there to be looked at.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use aws_sdk_sqs::types::MessageAttributeValue;
+use axum::http::StatusCode;
+use cloudevents::{EventBuilder as _, EventBuilderV10};
+use comfy_table::{Table, presets};
+use delivery::event::Members;
+use delivery::wire::TOPIC_ATTRIBUTE;
+use local::stack::{Stack, StackConfig};
+use local::subscriber::{Answers, Received, Subscriber};
+use local::watch::Line;
+use serde_json::json;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::commands::dev::allow_private;
+use crate::lines;
+
+/// The sample subscriptions, whose endpoints are on the port of the sample subscriber.
+const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");
+/// An event as Azure Event Grid publishes it.
+const EVENT_GRID_EVENT: &str = include_str!("../../../../examples/events/blob-created.json");
+/// The port of the sample subscriber.
+const PORT: u16 = 9180;
+/// The topic of the demo.
+const TOPIC: &str = "shop/orders";
+/// The demo has failed when it takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How each subscription's deliveries should end, after how many attempts.
+const EXPECTED: [(&str, &str, &str); 4] = [
+    ("shop/orders/dead", "MaxDeliveryAttemptsExceeded", "3"),
+    ("shop/orders/flaky", "Delivered", "3"),
+    ("shop/orders/gone", "UndeliverableDueToHttpGone", "1"),
+    ("shop/orders/good", "Delivered", "1"),
+];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder of all data; the subscriptions and the dead letters stay there
+    #[arg(long, default_value = ".lastmile", value_name = "DIR")]
+    data: PathBuf,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let mut seen = lines::watch();
+    std::fs::create_dir_all(&arguments.data).with_context(|| format!("{} cannot be made", arguments.data.display()))?;
+    let subscriptions = arguments.data.join("subscriptions.yaml");
+    std::fs::write(&subscriptions, SUBSCRIPTIONS)
+        .with_context(|| format!("{} cannot be written", subscriptions.display()))?;
+    let subscriber = Subscriber::listen(PORT).await;
+    let subscriber = subscriber.with_context(|| format!("the sample endpoints need 127.0.0.1:{PORT}"))?;
+    let endpoints = tokio::spawn(subscriber.serve(Endpoints::default(), |_, _| {}));
+    let config = StackConfig {
+        aws_port: 0,
+        data: arguments.data.clone(),
+        subscriptions: subscriptions.clone(),
+        allow_private: allow_private(),
+    };
+    let stack = Stack::start(&config).await?;
+    let events = sample_events()?;
+    println!("publishing {} events to {TOPIC}, for {} subscriptions", events.len(), EXPECTED.len());
+    publish(&stack, &events).await?;
+    let ends = tokio::time::timeout(PATIENCE, follow(&mut seen, events.len() * EXPECTED.len())).await;
+    let ends = ends.with_context(|| format!("not every delivery ended within {} s", PATIENCE.as_secs()))?;
+    stack.stop().await?;
+    endpoints.abort();
+    let letters = arguments.data.join("s3");
+    let right = show(&ends, &letters);
+    println!("\nsubscriptions: {}\ndead letters:  {}", subscriptions.display(), letters.join("dead-letters").display());
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Three orders as CloudEvents and one blob event of Event Grid.
+fn sample_events() -> anyhow::Result<Vec<String>> {
+    let order = |number: u32, kind: &str| {
+        let event = EventBuilderV10::new()
+            .id(format!("order-{number}"))
+            .source("https://shop.example.com/checkout")
+            .ty(kind)
+            .subject(format!("orders/{number}"))
+            .data("application/json", json!({ "orderId": number, "total": "19.90", "currency": "EUR" }))
+            .build()?;
+        anyhow::Ok(serde_json::to_string(&event)?)
+    };
+    let mut events = Vec::new();
+    for (number, kind) in [(1, "order.created"), (2, "order.created"), (3, "order.paid")] {
+        events.push(order(number, kind)?);
+    }
+    events.push(EVENT_GRID_EVENT.trim().to_owned());
+    Ok(events)
+}
+
+async fn publish(stack: &Stack, events: &[String]) -> anyhow::Result<()> {
+    let (client, queue) = (stack.sqs(), stack.aws().queue_url("events"));
+    for event in events {
+        let topic = MessageAttributeValue::builder().data_type("String").string_value(TOPIC).build()?;
+        client
+            .send_message()
+            .queue_url(&queue)
+            .message_body(event)
+            .message_attributes(TOPIC_ATTRIBUTE, topic)
+            .send()
+            .await?;
+    }
+    Ok(())
+}
+
+/// How one delivery ended.
+#[derive(Debug, Default)]
+struct Ended {
+    event: String,
+    subscription: String,
+    attempts: String,
+    end: String,
+    blob: Option<String>,
+}
+
+/// Prints what happens until this many deliveries have ended and every dead letter is stored.
+async fn follow(seen: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<Ended> {
+    let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
+    while let Some(line) = seen.recv().await {
+        if let Some(text) = lines::describe(&line) {
+            println!("{text}");
+        }
+        let ended = ends.entry(line.field("delivery_id").to_owned());
+        match line.name.as_str() {
+            "delivery.ended" => {
+                let ended = ended.or_default();
+                ended.event = line.field("event_id").to_owned();
+                ended.subscription = line.field("subscription").to_owned();
+                ended.attempts = line.field("attempts").to_owned();
+                let reason = line.field("reason");
+                ended.end = if reason.is_empty() { line.field("end") } else { reason }.to_owned();
+            }
+            "deadletter.stored" => {
+                ended.or_default().blob = Some(format!("{}/{}", line.field("container"), line.field("key")));
+            }
+            _ => continue,
+        }
+        let finished = |ended: &Ended| ended.end == "Delivered" || (!ended.end.is_empty() && ended.blob.is_some());
+        if ends.values().filter(|ended| finished(ended)).count() == deliveries {
+            break;
+        }
+    }
+    let mut ends: Vec<Ended> = ends.into_values().collect();
+    ends.sort_by(|a, b| (&a.subscription, &a.event).cmp(&(&b.subscription, &b.event)));
+    ends
+}
+
+/// Prints the table and says whether every delivery ended as it should.
+fn show(ends: &[Ended], storage: &std::path::Path) -> bool {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+        "subscription",
+        "event",
+        "attempts",
+        "end",
+        "as it should",
+    ]);
+    let mut all_right = true;
+    for ended in ends {
+        let expected = EXPECTED.iter().any(|expected| *expected == (&ended.subscription, &ended.end, &ended.attempts));
+        let stored = ended.blob.as_ref().is_none_or(|blob| storage.join(blob).is_file());
+        let right = expected && stored;
+        all_right &= right;
+        let mark = if right { "yes" } else { "NO" };
+        table.add_row([&ended.subscription, &ended.event, &ended.attempts, &ended.end, mark]);
+    }
+    println!("\n{table}");
+    for blob in ends.iter().filter_map(|ended| ended.blob.as_ref()) {
+        println!("{}", storage.join(blob).display());
+    }
+    all_right
+}
+
+/// The sample endpoints: `/good` takes everything, `/flaky` each event at its third attempt, `/gone` is gone, and
+/// `/dead` never works.
+#[derive(Debug, Default)]
+struct Endpoints {
+    flaky: Mutex<HashMap<String, u32>>,
+}
+
+impl Answers for Endpoints {
+    fn answer(&self, received: &Received) -> (StatusCode, u64) {
+        let status = match received.path.as_str() {
+            "/good" => StatusCode::OK,
+            "/flaky" if self.attempts(received) < 3 => StatusCode::SERVICE_UNAVAILABLE,
+            "/flaky" => StatusCode::OK,
+            "/gone" => StatusCode::GONE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        (status, 0)
+    }
+}
+
+impl Endpoints {
+    /// How often this event has come, this time included.
+    fn attempts(&self, received: &Received) -> u32 {
+        let body = String::from_utf8_lossy(&received.body);
+        let event = body.trim_start_matches('[').trim_end_matches(']');
+        let id = Members::parse(event).ok().and_then(|members| members.id().map(std::borrow::Cow::into_owned));
+        let mut flaky = self.flaky.lock().unwrap_or_else(PoisonError::into_inner);
+        let attempts = flaky.entry(id.unwrap_or_default()).or_default();
+        *attempts += 1;
+        *attempts
+    }
+}

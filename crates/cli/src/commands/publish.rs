@@ -1,0 +1,192 @@
+//! `lastmile publish`: events from files into a queue, or to an HTTP ingress.
+//!
+//! A file is one event, a JSON array of events, or one event per line. Each event is sent on its own, as it is written
+//! there. What is no event is refused here, with its place; the rest is sent.
+
+use std::io::Read as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::MessageAttributeValue;
+use delivery::event::{Element, Event, Input, Shape, decode};
+use delivery::subscription::TopicName;
+use delivery::wire::TOPIC_ATTRIBUTE;
+use futures::stream::{self, StreamExt as _};
+use local::stack::local_clients;
+use serde_json::value::RawValue;
+use url::Url;
+
+/// The events queue of `lastmile dev`.
+const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
+/// Sends under way at a time.
+const AT_ONCE: usize = 32;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The topic, as namespace/topic; without it the receiving side's default counts
+    #[arg(long, value_name = "NS/TOPIC")]
+    topic: Option<TopicName>,
+    /// The events queue; without it, that of `lastmile dev`
+    #[arg(long, value_name = "URL", conflicts_with = "to")]
+    queue_url: Option<Url>,
+    /// An HTTP ingress instead of a queue, such as http://127.0.0.1:8080/topics/shop/orders
+    #[arg(long, value_name = "URL", conflicts_with = "topic")]
+    to: Option<Url>,
+    /// Files of events; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let mut events = Vec::new();
+    let mut refused = 0_usize;
+    for file in &arguments.files {
+        for element in read(file)? {
+            match element {
+                Ok(event) => events.push(event),
+                Err(problem) => {
+                    refused += 1;
+                    eprintln!("{problem}");
+                }
+            }
+        }
+    }
+    let target = target_of(arguments).await?;
+    let results: Vec<anyhow::Result<()>> =
+        stream::iter(&events).map(|event| target.send(event)).buffered(AT_ONCE).collect().await;
+    let mut accepted = 0_usize;
+    for (event, result) in events.iter().zip(results) {
+        match result {
+            Ok(()) => accepted += 1,
+            Err(problem) => {
+                refused += 1;
+                eprintln!("event {}: {problem:#}", event.members().id().unwrap_or_default());
+            }
+        }
+    }
+    println!("{accepted} accepted, {refused} refused");
+    Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The events of a file, and what in it is none, in order.
+fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
+    let mut text = String::new();
+    match file {
+        "-" => std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?,
+        path => std::fs::File::open(path)
+            .and_then(|mut file| file.read_to_string(&mut text))
+            .with_context(|| format!("{path} cannot be read"))?,
+    };
+    let mut events = Vec::new();
+    for (line, document) in documents(&text) {
+        events.extend(decode(&document, Input::Auto).into_iter().map(|element| match element {
+            Element::Event(event) => Ok(event),
+            Element::Malformed { why, .. } => Err(format!("{file}:{line}: {why}")),
+        }));
+    }
+    if events.is_empty() {
+        bail!("{file} holds no event");
+    }
+    Ok(events)
+}
+
+/// The JSON documents of a text, with the line each begins on. Where the text is no sequence of documents, each line
+/// counts by itself, so that one bad line spoils only itself.
+fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
+    let whole: Result<Vec<&RawValue>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
+    if let Ok(whole) = whole {
+        let place = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
+        return whole.into_iter().map(|document| (line_of(text, place(document)), document.get().into())).collect();
+    }
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(index, line)| (index + 1, line.trim().into())).collect()
+}
+
+fn line_of(text: &str, place: usize) -> usize {
+    1 + text[..place].matches('\n').count()
+}
+
+/// Where events go.
+enum Target {
+    Queue { client: aws_sdk_sqs::Client, url: String, topic: Option<TopicName> },
+    Ingress { client: reqwest::Client, url: Url },
+}
+
+async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
+    if let Some(url) = arguments.to {
+        return Ok(Target::Ingress { client: reqwest::Client::builder().no_proxy().build()?, url });
+    }
+    let url = match arguments.queue_url {
+        Some(url) => url,
+        None => DEV_EVENTS_QUEUE.parse().context("the default is a URL")?,
+    };
+    let client = aws_sdk_sqs::Client::new(&clients_for(&url).await);
+    Ok(Target::Queue { client, url: url.into(), topic: arguments.topic })
+}
+
+/// A queue on this machine is reached where its URL says and with any credentials; others as AWS's environment says.
+async fn clients_for(queue: &Url) -> SdkConfig {
+    let here = matches!(queue.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    if here {
+        local_clients(&queue.origin().ascii_serialization())
+    } else {
+        aws_config::load_defaults(BehaviorVersion::latest()).await
+    }
+}
+
+impl Target {
+    async fn send(&self, event: &Event) -> anyhow::Result<()> {
+        match self {
+            Self::Queue { client, url, topic } => {
+                let mut send = client.send_message().queue_url(url).message_body(event.text().as_ref());
+                if let Some(topic) = topic {
+                    let named = MessageAttributeValue::builder().data_type("String").string_value(topic.to_string());
+                    send = send.message_attributes(TOPIC_ATTRIBUTE, named.build()?);
+                }
+                match send.send().await {
+                    Ok(_) => Ok(()),
+                    Err(error) => bail!("{url} did not take it: {}", DisplayErrorContext(&error)),
+                }
+            }
+            Self::Ingress { client, url } => {
+                let content_type = match event.shape() {
+                    Shape::CloudEvent => "application/cloudevents+json; charset=utf-8",
+                    Shape::EventGrid | Shape::Custom | Shape::Opaque => "application/json; charset=utf-8",
+                };
+                let post = client.post(url.clone()).header("content-type", content_type);
+                let answer = post.body(event.text().to_string()).send().await?;
+                match answer.status() {
+                    status if status.is_success() => Ok(()),
+                    status => bail!("{url} answered {status}: {}", answer.text().await.unwrap_or_default()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<(usize, String)> {
+        documents(text).into_iter().map(|(line, document)| (line, document.to_string())).collect()
+    }
+
+    #[test]
+    fn a_file_is_one_event_an_array_or_one_event_per_line() {
+        assert_eq!(lines("{\n \"a\": 1\n}\n"), [(1, "{\n \"a\": 1\n}".to_owned())]);
+        assert_eq!(lines("\n[1,2]"), [(2, "[1,2]".to_owned())]);
+        assert_eq!(lines("{\"a\":1}\n\n{\"b\":2}\n"), [(1, "{\"a\":1}".to_owned()), (3, "{\"b\":2}".to_owned())]);
+    }
+
+    #[test]
+    fn a_bad_line_spoils_only_itself() {
+        assert_eq!(
+            lines("{\"a\":1}\n{\n{\"b\":2}"),
+            [(1, "{\"a\":1}".to_owned()), (2, "{".to_owned()), (3, "{\"b\":2}".to_owned())]
+        );
+    }
+}

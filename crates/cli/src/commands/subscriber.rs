@@ -1,0 +1,34 @@
+//! `lastmile subscriber`: receives events, prints them, and answers as told.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use axum::http::StatusCode;
+use delivery::duration;
+use local::subscriber::{Subscriber, Told};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The port on 127.0.0.1 to listen on
+    #[arg(long, default_value_t = 9180)]
+    port: u16,
+    /// The statuses to answer in turn; the last one repeats
+    #[arg(long, value_delimiter = ',', default_value = "200", value_name = "STATUS,…")]
+    answer: Vec<StatusCode>,
+    /// How long to wait before each answer, such as PT2S
+    #[arg(long, default_value = "PT0S", value_parser = duration::parse_ms)]
+    delay: u64,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let port = arguments.port;
+    let subscriber = Subscriber::listen(port).await.with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
+    eprintln!("listening on http://127.0.0.1:{}/", subscriber.port()?);
+    let answers = Told::new(arguments.answer, arguments.delay);
+    let serve = subscriber.serve(answers, |received, status| println!("{}", received.describe(status)));
+    tokio::select! {
+        served = serve => served?,
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,87 @@
+use super::*;
+
+fn parse(text: &str) -> (Vec<String>, Vec<String>) {
+    let findings = Findings::new(["f"].into_iter());
+    let shown = documents(0, text, &findings).iter().map(|document| show(&document.root)).collect();
+    (shown, findings.into_sorted().iter().map(ToString::to_string).collect())
+}
+
+fn show(node: &Node) -> String {
+    let inner = match &node.value {
+        Value::Null => "~".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Integer(value) => value.to_string(),
+        Value::Fraction => "fraction".to_owned(),
+        Value::Text(text) => format!("{text:?}"),
+        Value::List(list) => format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(", ")),
+        Value::Map(map) => {
+            let entry = |(key, node): &(Key, Node)| format!("{}@{}:{} {}", key.text, key.line, key.column, show(node));
+            format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+    };
+    format!("{inner}@{}:{}", node.line, node.column)
+}
+
+#[test]
+fn every_node_and_key_knows_its_place() {
+    let text = "a: [1, -2]\nöü: {503: yes, x: 1.5}\nn:\nt: true\nq: '1'\n";
+    let shown = "{a@1:1 [1@1:5, -2@1:8]@1:4, öü@2:1 {503@2:6 \"yes\"@2:11, x@2:16 fraction@2:19}@2:5, \
+                 n@3:1 ~@3:2, t@4:1 true@4:4, q@5:1 \"1\"@5:4}@1:1";
+    assert_eq!(parse(text), (vec![shown.to_owned()], vec![]));
+}
+
+#[test]
+fn json_is_read_with_its_escapes_and_tabs() {
+    let (shown, findings) = parse("{\n\t\"a\":\"\\ud83d\\ude00\\/\\n\",\"b\":[true,null]}");
+    assert_eq!(shown, ["{a@2:2 \"😀/\\n\"@2:6, b@2:25 [true@2:30, ~@2:35]@2:29}@1:1"]);
+    assert!(findings.is_empty(), "{findings:?}");
+}
+
+#[test]
+fn documents_are_parted_by_lines_or_stand_in_a_list_and_empty_ones_are_skipped() {
+    assert_eq!(parse("---\n# nothing\n---\na: 1\n---\n~\n...\n").0, ["{a@4:1 1@4:4}@4:1"]);
+    assert_eq!(parse(r#"[{"a":1},null,"b"]"#).0, ["{a@1:3 1@1:7}@1:2", "\"b\"@1:15"]);
+    assert_eq!(parse(""), (vec![], vec![]));
+    assert_eq!(parse("\u{feff}a: 1").0.len(), 1);
+}
+
+#[test]
+fn an_alias_stands_where_it_is_used() {
+    assert_eq!(parse("a: &x 1\nb: *x\n").0, ["{a@1:1 1@1:7, b@2:1 1@2:4}@1:1"]);
+}
+
+#[test]
+fn a_key_that_stands_twice_ends_its_document_only() {
+    let (shown, findings) = parse("a: 1\nb: {503: 1, 503: 2}\n---\nc: 1\n");
+    assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
+    assert_eq!(findings, ["f:2:13: error: 503 stands twice in one mapping; keep one of them"]);
+}
+
+#[test]
+fn a_syntax_error_ends_its_file_and_what_came_before_stays() {
+    for (text, place) in [
+        ("a: 1\n---\nb: [1\nc: 2\n", "f:4:"),
+        ("a: 1\n---\nb: 1\n  c: 2\n", "f:4:4:"),
+        ("a: 1\n---\nb: *x\n", "f:3:4:"),
+        ("a: 1\n---\nb: \"x\n", "f:"),
+        ("a: 1\n---\nb: !secret x\n", "f:3:"),
+    ] {
+        let (shown, findings) = parse(text);
+        assert_eq!(shown.len(), 1, "{text}");
+        assert_eq!(findings.len(), 1, "{text}");
+        assert!(findings[0].starts_with(place), "{findings:?}");
+    }
+}
+
+#[test]
+fn size_nesting_and_aliases_are_bounded() {
+    let deep = format!("a: {}{}", "[".repeat(100), "]".repeat(100));
+    let bomb = (1..12).fold("a0: &a0 [x, x]\n".to_owned(), |text, level| {
+        let alias = format!("*a{}, ", level - 1).repeat(9);
+        format!("{text}a{level}: &a{level} [{alias}]\n")
+    });
+    for text in [deep, bomb, " ".repeat(FILE_MAX_BYTES + 1)] {
+        let (shown, findings) = parse(&text);
+        assert_eq!((shown.len(), findings.len()), (0, 1), "{findings:?}");
+    }
+}

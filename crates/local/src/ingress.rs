@@ -1,0 +1,146 @@
+//! Publishing over HTTP: `POST /topics/{namespace}/{topic}`.
+//!
+//! For a developer's machine; in the cloud, publishers send to the queue. What is wrong with an event is said at once,
+//! as a 4xx with a JSON error, before anything is queued. What is taken is queued as it came: one request, one message.
+
+use std::sync::Arc;
+
+use adapters::subscriptions::LiveSubscriptions;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::MessageAttributeValue;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use delivery::binary;
+use delivery::event::{Element, Input, decode};
+use delivery::ports::{MESSAGE_MAX_BYTES, SubscriptionSource as _};
+use delivery::subscription::TopicName;
+use delivery::wire::TOPIC_ATTRIBUTE;
+use serde_json::json;
+
+/// What the ingress works with.
+#[derive(Debug)]
+pub struct Ingress {
+    /// The client of the events queue.
+    pub client: Client,
+    /// The address of the events queue.
+    pub events_queue_url: String,
+    /// Which topics there are.
+    pub subscriptions: LiveSubscriptions,
+}
+
+/// Why a request is not taken.
+struct Refusal(StatusCode, String);
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.0, axum::Json(json!({ "error": self.1 }))).into_response()
+    }
+}
+
+impl Ingress {
+    /// The routes.
+    pub fn router(self) -> Router {
+        Router::new()
+            .route("/topics/{namespace}/{topic}", post(publish))
+            .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
+            .fallback(async || {
+                Refusal(StatusCode::NOT_FOUND, "POST /topics/{namespace}/{topic} is all there is".to_owned())
+            })
+            .with_state(Arc::new(self))
+    }
+
+    async fn send(&self, topic: &TopicName, body: &str) -> Result<String, Refusal> {
+        let named = MessageAttributeValue::builder().data_type("String").string_value(topic.to_string()).build();
+        let send = self.client.send_message().queue_url(&self.events_queue_url).message_body(body);
+        let sent = send.message_attributes(TOPIC_ATTRIBUTE, named.expect("the type is set")).send().await;
+        match sent {
+            Ok(sent) => Ok(sent.message_id().unwrap_or_default().to_owned()),
+            Err(error) => {
+                let problem = format!("the events queue did not take it: {}", DisplayErrorContext(&error));
+                Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))
+            }
+        }
+    }
+}
+
+async fn publish(
+    State(ingress): State<Arc<Ingress>>,
+    Path((namespace, topic)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let topic = TopicName { namespace, topic };
+    let input = input_of(&ingress, &topic).await?;
+    let body = text_of(&headers, &body, input)?;
+    let events = check(&body, input)?;
+    if body.len() > MESSAGE_MAX_BYTES {
+        return Err(Refusal(StatusCode::PAYLOAD_TOO_LARGE, "a message is at most 1 MiB".to_owned()));
+    }
+    let message = ingress.send(&topic, &body).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(json!({ "messageId": message, "events": events }))).into_response())
+}
+
+async fn input_of(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
+    let catalogue = ingress.subscriptions.reread().await;
+    let catalogue = catalogue.map_err(|problem| Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))?;
+    catalogue.topic(topic).map(|topic| topic.input).ok_or_else(|| {
+        let known: Vec<String> = catalogue.topics().map(|topic| topic.name.to_string()).collect();
+        Refusal(StatusCode::NOT_FOUND, format!("no document names the topic {topic}; there are: {}", known.join(", ")))
+    })
+}
+
+/// The record's text: the body as it came, or, from a binary-mode event, its structured form.
+fn text_of(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Refusal> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let content_type = text("content-type");
+    if text("ce-specversion").is_some() {
+        let attributes: Vec<(String, String)> = headers
+            .iter()
+            .filter_map(|(name, value)| {
+                Some((name.as_str().strip_prefix("ce-")?.to_owned(), value.to_str().ok()?.to_owned()))
+            })
+            .collect();
+        return Ok(binary::structured(&attributes, content_type, body));
+    }
+    let is_json = content_type.is_some_and(binary::is_json);
+    if !is_json && input != Input::Opaque {
+        let found = content_type.unwrap_or("none");
+        let problem = format!(
+            "the content type is {found}; application/cloudevents+json, application/cloudevents-batch+json or \
+             application/json is expected, or ce-* headers for an event in binary mode"
+        );
+        return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
+    }
+    let body = String::from_utf8(body.to_vec());
+    let body = body.map_err(|error| Refusal(StatusCode::BAD_REQUEST, format!("the body is not UTF-8: {error}")))?;
+    let shape = content_type.and_then(|essence| essence.split(';').next()).unwrap_or("").trim().to_ascii_lowercase();
+    let is_array = body.trim_start().starts_with('[');
+    match shape.as_str() {
+        "application/cloudevents+json" if is_array => {
+            Err(Refusal(StatusCode::BAD_REQUEST, "an array is sent as application/cloudevents-batch+json".to_owned()))
+        }
+        "application/cloudevents-batch+json" if !is_array => {
+            Err(Refusal(StatusCode::BAD_REQUEST, "a batch is a JSON array of events".to_owned()))
+        }
+        _ => Ok(body),
+    }
+}
+
+/// Counts the events; the first that is none refuses the whole request.
+fn check(body: &str, input: Input) -> Result<usize, Refusal> {
+    let elements = decode(&body.into(), input);
+    for (index, element) in elements.iter().enumerate() {
+        if let Element::Malformed { why, .. } = element {
+            return Err(Refusal(StatusCode::BAD_REQUEST, format!("event {index} is malformed: {why}")));
+        }
+    }
+    match elements.len() {
+        0 => Err(Refusal(StatusCode::BAD_REQUEST, "the array holds no event".to_owned())),
+        events => Ok(events),
+    }
+}

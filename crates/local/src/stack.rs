@@ -1,0 +1,183 @@
+//! The whole application on this machine: the local AWS, both functions, and what invokes them.
+//!
+//! The functions are the libraries that run in Lambda, over the same AWS clients; only the addresses are local.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use adapters::machine::Machine;
+use adapters::records;
+use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
+use adapters::shell::{Shell, StorageShell, with_limits};
+use adapters::subscriptions::{LiveSubscriptions, Location};
+use anyhow::Context as _;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_lambda_events::event::sqs::SqsEvent;
+use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+use deadletter::DeadLetters;
+use delivery::ports::Clock as _;
+use dispatch::{Deadline, Dispatch};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::aws::{LocalAws, LocalAwsConfig, REGION};
+use crate::mapping::EventSourceMapping;
+
+/// The functions' timeout here, as in the template.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a received message stays hidden: as in the template, six times the function's timeout.
+const VISIBILITY_TIMEOUT_SECONDS: u32 = 720;
+/// Messages of one invocation.
+const BATCH_SIZE: u8 = 10;
+/// Invocations at once, per queue.
+const CONCURRENCY: u8 = 10;
+
+/// What a stack is started with.
+#[derive(Debug, Clone)]
+pub struct StackConfig {
+    /// The port of the local AWS; 0 takes any free one.
+    pub aws_port: u16,
+    /// The folder of all data.
+    pub data: PathBuf,
+    /// The file of subscriptions.
+    pub subscriptions: PathBuf,
+    /// `ALLOW_PRIVATE_DESTINATIONS`.
+    pub allow_private: String,
+}
+
+/// A running stack.
+#[derive(Debug)]
+pub struct Stack {
+    aws: LocalAws,
+    subscriptions: Location,
+    mappings: JoinSet<()>,
+    stop: watch::Sender<bool>,
+}
+
+impl Stack {
+    /// Starts everything; it works until it is stopped.
+    ///
+    /// # Errors
+    /// When a port is taken or a file or folder cannot be used.
+    pub async fn start(config: &StackConfig) -> anyhow::Result<Self> {
+        let aws_config =
+            LocalAwsConfig::of_lastmile(config.aws_port, config.data.join("s3"), VISIBILITY_TIMEOUT_SECONDS);
+        let aws = LocalAws::start(aws_config).await?;
+        let file = config.subscriptions.canonicalize();
+        let file =
+            file.with_context(|| format!("the subscriptions {} cannot be read", config.subscriptions.display()))?;
+        let environment = environment(&aws, &file, &config.allow_private);
+        let clients = with_limits(local_clients(&aws.endpoint()));
+
+        let dispatch_settings = DispatchSettings::read(&environment)?;
+        let subscriptions = dispatch_settings.subscriptions.clone();
+        let shell = Shell::new(&clients, &dispatch_settings)?;
+        let dispatch = Arc::new(Dispatch::new(shell, dispatch_settings.container, dispatch_settings.default_topic));
+        let letters_settings = DeadLetterSettings::read(&environment)?;
+        let shell = StorageShell::new(&clients, &letters_settings);
+        let letters = Arc::new(DeadLetters::new(shell, letters_settings.container));
+
+        let (stop, stopped) = watch::channel(false);
+        let mut stack = Self { aws, subscriptions, mappings: JoinSet::new(), stop };
+        for queue in ["events", "retry"] {
+            let dispatch = Arc::clone(&dispatch);
+            stack.map(queue, &stopped, move |event, deadline_ms| {
+                invoke_dispatch(Arc::clone(&dispatch), event, deadline_ms)
+            });
+        }
+        stack.map("dead-letter", &stopped, move |event, _| invoke_deadletter(Arc::clone(&letters), event));
+        Ok(stack)
+    }
+
+    /// The local AWS.
+    #[must_use]
+    pub fn aws(&self) -> &LocalAws {
+        &self.aws
+    }
+
+    /// A client of the queues.
+    #[must_use]
+    pub fn sqs(&self) -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()))
+    }
+
+    /// The subscriptions, kept fresh.
+    #[must_use]
+    pub fn subscriptions(&self) -> LiveSubscriptions {
+        LiveSubscriptions::new(self.subscriptions.clone(), None)
+    }
+
+    /// Stops: running invocations end first. Says how many messages the queues in memory still held, by queue.
+    ///
+    /// # Errors
+    /// When the local AWS does not answer any more.
+    pub async fn stop(mut self) -> anyhow::Result<Vec<(String, u64)>> {
+        self.stop.send_replace(true);
+        while self.mappings.join_next().await.is_some() {}
+        let held = self.aws.messages_held().await?;
+        self.aws.stop().await;
+        Ok(held.into_iter().filter(|(_, messages)| *messages > 0).collect())
+    }
+
+    fn map<H, F>(&mut self, queue: &str, stopped: &watch::Receiver<bool>, handler: H)
+    where
+        H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let mapping = EventSourceMapping {
+            client: self.sqs(),
+            queue_url: self.aws.queue_url(queue),
+            queue_name: queue.to_owned(),
+            batch_size: BATCH_SIZE,
+            concurrency: CONCURRENCY,
+            function_timeout: FUNCTION_TIMEOUT,
+            now_ms: Arc::new(|| Machine.now_ms()),
+        };
+        let mut stopped = stopped.clone();
+        self.mappings.spawn(mapping.run(handler, async move {
+            // The sender lives as long as the stack; should it be gone, stopping is right as well.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        }));
+    }
+}
+
+type Answer = Result<aws_lambda_events::event::sqs::SqsBatchResponse, records::RecordError>;
+
+async fn invoke_dispatch(dispatch: Arc<Dispatch<Shell>>, event: SqsEvent, deadline_ms: u64) -> Answer {
+    let records = records::read(event)?;
+    let deadline = Deadline::new(Machine.now_ms(), deadline_ms);
+    Ok(records::answer(dispatch.handle(&records, deadline).await))
+}
+
+async fn invoke_deadletter(letters: Arc<DeadLetters<StorageShell>>, event: SqsEvent) -> Answer {
+    let records = records::read(event)?;
+    Ok(records::answer(letters.handle(&records).await))
+}
+
+/// The functions' environment, as the template would set it.
+fn environment(aws: &LocalAws, subscriptions: &Path, allow_private: &str) -> impl Fn(&str) -> Option<String> + use<> {
+    let values = [
+        (settings::SUBSCRIPTIONS_URI, format!("file://{}", subscriptions.display())),
+        (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),
+        (settings::RETRY_QUEUE_URL, aws.queue_url("retry")),
+        (settings::DEAD_LETTER_QUEUE_URL, aws.queue_url("dead-letter")),
+        (settings::LAST_RESORT_QUEUE_URL, aws.queue_url("last-resort")),
+        (settings::DEAD_LETTER_CONTAINER, "dead-letters".to_owned()),
+        (settings::ALLOW_PRIVATE_DESTINATIONS, allow_private.to_owned()),
+        (settings::S3_FORCE_PATH_STYLE, "true".to_owned()),
+    ];
+    move |name| values.iter().find(|(of, _)| *of == name).map(|(_, value)| value.clone())
+}
+
+/// Clients of an AWS on this machine, which takes any credentials.
+#[must_use]
+pub fn local_clients(endpoint: &str) -> SdkConfig {
+    let credentials = Credentials::new("local", "local", None, None, "local");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static(REGION))
+        .endpoint_url(endpoint)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .build()
+}

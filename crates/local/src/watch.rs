@@ -1,0 +1,73 @@
+//! The functions' log lines, as they happen, for whoever runs them here.
+//!
+//! In the cloud the lines are JSON in a log; on a developer's machine they are a stream of values that can be printed
+//! or waited for. Same lines, same fields: this is a subscriber of `tracing` and nothing in the functions knows it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tokio::sync::mpsc::UnboundedSender;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+/// One log line.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Its name, such as `delivery.attempted`.
+    pub name: String,
+    /// How grave it is.
+    pub level: Level,
+    /// Its fields, as text.
+    pub fields: BTreeMap<&'static str, String>,
+}
+
+impl Line {
+    /// A field, empty when the line has none of that name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+}
+
+/// Sends each line of ours to a channel.
+#[derive(Debug)]
+pub struct Watch {
+    lines: UnboundedSender<Line>,
+}
+
+impl Watch {
+    /// A watch that sends to this channel.
+    #[must_use]
+    pub fn new(lines: UnboundedSender<Line>) -> Self {
+        Self { lines }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Watch {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        let ours = ["adapters", "dispatch", "deadletter", "local"];
+        if !ours.iter().any(|krate| metadata.target().starts_with(krate)) {
+            return;
+        }
+        let mut line = Line { name: String::new(), level: *metadata.level(), fields: BTreeMap::new() };
+        event.record(&mut line);
+        // Nobody listens any more when the program ends.
+        let _ = self.lines.send(line);
+    }
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            value.clone_into(&mut self.name);
+        } else {
+            self.fields.insert(field.name(), value.to_owned());
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}

@@ -1,0 +1,15 @@
+//! Every rule of `delivery`, seen from outside: as tables, snapshots, properties and files that are kept for ever.
+//!
+//! The crate's own tests hold single functions. Here the rules are held as `docs` tell them: every HTTP status of every
+//! dialect, whole lives of deliveries, and the bytes that leave the system. Nothing here does I/O but read its files.
+
+#[path = "rules/arbitrary.rs"]
+mod arbitrary;
+#[path = "rules/lives.rs"]
+mod lives;
+#[path = "rules/samples.rs"]
+mod samples;
+#[path = "rules/statuses.rs"]
+mod statuses;
+#[path = "rules/wire.rs"]
+mod wire;

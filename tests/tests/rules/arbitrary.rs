@@ -1,0 +1,63 @@
+//! Deliveries and letters of every kind that can travel, drawn at random.
+
+use delivery::deadletter::{Container, Letter, Reason};
+use delivery::delivery::{Delivery, Entry, History, Origin, RESPONSE_KEPT_BYTES};
+use delivery::event::{Event, Input};
+use delivery::outcome::Outcome;
+use delivery::subscription::{SubscriptionName, is_name};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::samples::EVENT;
+
+/// Any delivery of the sample event.
+pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
+    let origin = ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
+    let moments = (any::<u64>(), option::of(any::<u64>()), any::<u64>());
+    (name(), origin, moments, any::<u32>(), history(), option::of(response())).prop_map(
+        |(name, origin, (published_ms, first_ms, due_ms), attempts, history, last_response)| {
+            let event = Event::recall(&EVENT.into(), Input::CloudEvents);
+            let new = Delivery::new(event, name, origin, published_ms);
+            Delivery { attempts, first_ms, due_ms, history, last_response, ..new }
+        },
+    )
+}
+
+/// Any letter about such a delivery.
+pub(crate) fn letter() -> impl Strategy<Value = Letter> {
+    let moments = (any::<u64>(), any::<u64>(), any::<u64>());
+    let place = (option::of(container()), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
+    (delivery(), reason(), option::of(".{0,80}"), moments, place).prop_map(
+        |(delivery, reason, detail, (decided_ms, not_before_ms, keep_trying_for_ms), place)| {
+            let (container, destination, headers) = place;
+            let bare = Letter::without_subscription(delivery, reason, decided_ms);
+            Letter { detail, not_before_ms, keep_trying_for_ms, container, destination, headers, ..bare }
+        },
+    )
+}
+
+/// Any name that a file may give.
+pub(crate) fn name() -> impl Strategy<Value = SubscriptionName> {
+    let part = "[^/\\p{Cc}]{1,20}".prop_filter("a name has its limits", |text| is_name(text));
+    [part.clone(), part.clone(), part].prop_map(|parts| parts.join("/").parse().expect("three names"))
+}
+
+fn history() -> impl Strategy<Value = History> {
+    let entry = (any::<u64>(), select(&Outcome::ALL[..]), option::of(any::<u16>()), any::<u64>());
+    let entry = entry.prop_map(|(at_ms, outcome, status, duration_ms)| Entry { at_ms, outcome, status, duration_ms });
+    vec(entry, 0..60).prop_map(|entries| History::restore(entries, 0))
+}
+
+fn response() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![vec(any::<u8>(), 0..=RESPONSE_KEPT_BYTES), ".{0,200}".prop_map(String::into_bytes)]
+}
+
+fn reason() -> impl Strategy<Value = Reason> {
+    prop_oneof![select(&Reason::NAMED[..]), (100_u16..600).prop_map(Reason::of_status)]
+}
+
+fn container() -> impl Strategy<Value = Container> {
+    "[a-z0-9.-]{3,63}(/[a-z/]{0,20})?".prop_map(|text| text.parse().expect("a bucket and perhaps a prefix"))
+}

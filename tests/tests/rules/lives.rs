@@ -1,0 +1,328 @@
+//! Whole lives of deliveries, by `arrive` and `settle` alone: when each attempt is, and how it ends.
+
+use delivery::deadletter::Reason;
+use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::outcome::{Ending, Exchange, Verdict};
+use delivery::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
+use delivery::schedule::{Jitter, Kind, Schedule};
+use delivery::step::{Arrival, End, PAUSED_WAIT_MS, arrive, settle};
+use delivery::subscription::{Sink, Subscription};
+
+use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
+
+/// A life, told in milliseconds since publication.
+#[derive(Debug, PartialEq)]
+struct Life {
+    attempts: Vec<u64>,
+    ended: u64,
+    /// `None` means delivered.
+    reason: Option<Reason>,
+}
+
+/// More turns than any delivery may take.
+const TURNS_MAX: u32 = 2 * ATTEMPTS_MAX;
+
+/// Lives a delivery with instant answers; `status` says what attempt `n` (1 for the first) is answered with.
+fn live(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Life {
+    let mut delivery = delivery();
+    let mut now_ms = PUBLISHED_MS;
+    let mut attempts = Vec::new();
+    for _ in 0..TURNS_MAX {
+        let end = match arrive(&delivery, subscription, now_ms) {
+            Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
+            Arrival::Expired(reason) => End::Drop(reason),
+            Arrival::Attempt => {
+                attempts.push(now_ms - PUBLISHED_MS);
+                let exchange = answered(status(delivery.attempts + 1), now_ms);
+                settle(&mut delivery, subscription, &exchange, now_ms, Jitter::NONE).end
+            }
+        };
+        let reason = match end {
+            End::Retry { wait_ms } => {
+                now_ms += wait_ms;
+                continue;
+            }
+            End::Done => None,
+            End::DeadLetter(letter) => Some(letter.reason),
+            End::Drop(reason) => Some(reason),
+        };
+        return Life { attempts, ended: now_ms - PUBLISHED_MS, reason };
+    }
+    panic!("no end after {TURNS_MAX} turns: {subscription:?}");
+}
+
+fn always_500(subscription: &Subscription) -> Life {
+    live(subscription, |_| 500)
+}
+
+fn seconds(times: &[u64]) -> Vec<u64> {
+    times.iter().map(|seconds| seconds * SECOND_MS).collect()
+}
+
+/// The dialect's defaults with another limit of attempts and another time to live.
+fn limited(dialect: Dialect, max_attempts: u32, time_to_live_ms: Option<u64>) -> Subscription {
+    let mut subscription = subscription(dialect);
+    subscription.retry.max_attempts = max_attempts;
+    subscription.retry.time_to_live_ms = time_to_live_ms;
+    subscription
+}
+
+/// Tries again every so often, without other limits than those of every dialect.
+fn unlimited(delay_ms: u64) -> Subscription {
+    let mut subscription = limited(Dialect::Native, u32::MAX, None);
+    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms }, max_ms: None };
+    subscription
+}
+
+#[test]
+fn event_grid_looks_at_the_time_to_live_only_when_an_attempt_is_due() {
+    let waits = [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000];
+    for (minutes, attempts, ended_s) in [(1, 3, 100), (30, 6, 2_800), (1_440, 11, 125_200)] {
+        for dialect in [Dialect::EventGrid, Dialect::EventGridResource] {
+            let life = always_500(&limited(dialect, 30, Some(minutes * MINUTE_MS)));
+            let expected = Life {
+                attempts: seconds(&waits[..attempts]),
+                ended: ended_s * SECOND_MS,
+                reason: Some(Reason::TimeToLiveExceeded),
+            };
+            assert_eq!(life, expected, "{minutes} min");
+        }
+    }
+    assert_eq!(125_200 * SECOND_MS, 34 * HOUR_MS + 46 * MINUTE_MS + 40 * SECOND_MS);
+}
+
+#[test]
+fn each_dialect_lives_by_its_defaults() {
+    let exceeded = Some(Reason::MaxDeliveryAttemptsExceeded);
+    let kubernetes: Vec<u64> = [0, 60].into_iter().chain((1..=11).map(|k| 60 + 600 * k)).collect();
+    for (dialect, attempts_s, ended_s, reason) in [
+        (Dialect::Knative, vec![0], 0, exceeded),
+        (
+            Dialect::EventGrid,
+            vec![0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000],
+            125_200,
+            Some(Reason::TimeToLiveExceeded),
+        ),
+        (Dialect::EventGridNamespace, vec![0, 10, 30, 60, 300, 600, 900, 1_200, 1_500, 1_800], 1_800, exceeded),
+        (Dialect::EventGridKubernetes, kubernetes, 7_260, Some(Reason::TimeToLiveExceeded)),
+        (Dialect::Native, vec![0, 2, 6, 14, 30, 62, 126, 254, 510, 1_022], 1_022, exceeded),
+    ] {
+        let life = always_500(&subscription(dialect));
+        assert_eq!(life, Life { attempts: seconds(&attempts_s), ended: ended_s * SECOND_MS, reason }, "{dialect:?}");
+    }
+}
+
+#[test]
+fn a_namespace_tries_at_its_moments_until_the_time_to_live_has_passed() {
+    let life = always_500(&limited(Dialect::EventGridNamespace, 10, Some(20 * MINUTE_MS)));
+    let attempts = seconds(&[0, 10, 30, 60, 300, 600, 900]);
+    let expected = Life { attempts, ended: 20 * MINUTE_MS, reason: Some(Reason::TimeToLiveExceeded) };
+    assert_eq!(life, expected);
+}
+
+#[test]
+fn kubernetes_with_three_attempts_ends_after_eleven_minutes() {
+    let life = always_500(&limited(Dialect::EventGridKubernetes, 3, Some(120 * MINUTE_MS)));
+    let attempts = seconds(&[0, 60, 660]);
+    let expected = Life { attempts, ended: 11 * MINUTE_MS, reason: Some(Reason::MaxDeliveryAttemptsExceeded) };
+    assert_eq!(life, expected);
+}
+
+#[test]
+fn knative_makes_one_attempt_more_than_it_has_retries_whatever_the_numbering() {
+    let second = SECOND_MS;
+    for (kind, attempts) in [
+        (Kind::Linear { delay_ms: second }, [0, 1, 3, 6]),
+        (Kind::Exponential { delay_ms: second }, [0, 2, 6, 14]),
+        (Kind::LinearFromZero { delay_ms: second }, [0, 0, 1, 3]),
+        (Kind::ExponentialFromZero { delay_ms: second }, [0, 1, 3, 7]),
+    ] {
+        let mut subscription = limited(Dialect::Knative, 4, None);
+        subscription.retry.schedule.kind = kind.clone();
+        let expected = Life {
+            attempts: seconds(&attempts),
+            ended: attempts[3] * second,
+            reason: Some(Reason::MaxDeliveryAttemptsExceeded),
+        };
+        assert_eq!(always_500(&subscription), expected, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_success_ends_a_delivery_even_at_its_last_attempt() {
+    for dialect in Dialect::ALL {
+        let life = live(&limited(dialect, 3, None), |attempt| if attempt == 3 { 200 } else { 500 });
+        assert_eq!((life.attempts.len(), life.reason), (3, None), "{dialect:?}");
+    }
+}
+
+#[test]
+fn no_delivery_makes_more_than_a_thousand_attempts() {
+    let life = always_500(&unlimited(SECOND_MS));
+    assert_eq!(life.attempts.len(), 1_000);
+    assert_eq!((life.ended, life.reason), (999 * SECOND_MS, Some(Reason::MaxDeliveryAttemptsExceeded)));
+}
+
+#[test]
+fn no_delivery_lives_longer_than_fourteen_days() {
+    let life = always_500(&unlimited(DAY_MS));
+    assert_eq!(life.attempts, (0..14).map(|day| day * DAY_MS).collect::<Vec<_>>());
+    assert_eq!((life.ended, life.reason), (14 * DAY_MS, Some(Reason::TimeToLiveExceeded)));
+}
+
+#[test]
+fn an_event_that_is_too_old_on_its_first_arrival_is_not_attempted() {
+    let subscription = limited(Dialect::Native, 10, Some(MINUTE_MS));
+    for (age_ms, arrival) in [
+        (0, Arrival::Attempt),
+        (MINUTE_MS - 1, Arrival::Attempt),
+        (MINUTE_MS, Arrival::Expired(Reason::TimeToLiveExceeded)),
+        (LIFETIME_MAX_MS, Arrival::Expired(Reason::TimeToLiveExceeded)),
+    ] {
+        assert_eq!(arrive(&delivery(), &subscription, PUBLISHED_MS + age_ms), arrival, "{age_ms}");
+    }
+}
+
+#[test]
+fn what_is_not_due_is_put_off_by_the_rest_of_its_wait_whatever_its_age() {
+    let subscription = limited(Dialect::Native, 10, Some(1));
+    let mut delivery = delivery();
+    delivery.due_ms = PUBLISHED_MS + HOUR_MS;
+    let before = delivery.clone();
+    for (age_ms, wait_ms) in [(0, HOUR_MS), (2, HOUR_MS - 2), (HOUR_MS - 1, 1)] {
+        assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + age_ms), Arrival::NotDue { wait_ms });
+    }
+    assert_eq!(delivery, before);
+    let expired = Arrival::Expired(Reason::TimeToLiveExceeded);
+    assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + HOUR_MS), expired);
+}
+
+#[test]
+fn the_clock_of_a_machine_that_is_behind_publication_puts_the_delivery_off() {
+    let arrival = arrive(&delivery(), &subscription(Dialect::Native), PUBLISHED_MS - 5);
+    assert_eq!(arrival, Arrival::NotDue { wait_ms: 5 });
+}
+
+#[test]
+fn a_paused_delivery_is_held_until_its_fourteen_days_are_over() {
+    let mut subscription = limited(Dialect::Native, 10, Some(MINUTE_MS));
+    subscription.paused = true;
+    let delivery = delivery();
+    let held = Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
+    for age_ms in [0, MINUTE_MS, LIFETIME_MAX_MS - 1] {
+        assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + age_ms), held, "{age_ms}");
+    }
+    let expired = Arrival::Expired(Reason::TimeToLiveExceeded);
+    assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + LIFETIME_MAX_MS), expired);
+    subscription.paused = false;
+    assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS), Arrival::Attempt);
+}
+
+#[test]
+fn a_maximum_that_was_lowered_meanwhile_ends_a_delivery_without_a_request() {
+    let mut subscription = limited(Dialect::Native, 10, None);
+    let mut delivery = delivery();
+    for _ in 0..3 {
+        let now_ms = delivery.due_ms;
+        let end = settle(&mut delivery, &subscription, &answered(500, now_ms), now_ms, Jitter::NONE).end;
+        assert!(matches!(end, End::Retry { .. }));
+    }
+    let due_ms = delivery.due_ms;
+    for (max_attempts, arrival) in [
+        (4, Arrival::Attempt),
+        (3, Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded)),
+        (2, Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded)),
+    ] {
+        subscription.retry.max_attempts = max_attempts;
+        assert_eq!(arrive(&delivery, &subscription, due_ms), arrival, "{max_attempts}");
+    }
+}
+
+#[test]
+fn in_the_event_grid_dialects_the_last_attempt_names_the_limit_whatever_its_status() {
+    let refused = Some(Reason::UndeliverableDueToHttpPayloadTooLarge);
+    let exceeded = Some(Reason::MaxDeliveryAttemptsExceeded);
+    for (dialect, at_the_last) in [
+        (Dialect::Knative, refused),
+        (Dialect::EventGrid, exceeded),
+        (Dialect::EventGridResource, exceeded),
+        (Dialect::EventGridNamespace, exceeded),
+        (Dialect::Native, refused),
+    ] {
+        let on_413_at = |attempt| live(&limited(dialect, 3, None), move |n| if n == attempt { 413 } else { 500 });
+        let (second, third) = (on_413_at(2), on_413_at(3));
+        assert_eq!((second.attempts.len(), second.reason), (2, refused), "{dialect:?}");
+        assert_eq!((third.attempts.len(), third.reason), (3, at_the_last), "{dialect:?}");
+    }
+    let kubernetes = live(&limited(Dialect::EventGridKubernetes, 3, None), |_| 413);
+    assert_eq!((kubernetes.attempts.len(), kubernetes.reason), (3, exceeded));
+}
+
+#[test]
+fn a_wait_begins_when_the_outcome_is_known_and_is_shorter_for_whoever_settles_late() {
+    let subscription = subscription(Dialect::EventGrid);
+    let exchange = Exchange { ending: Ending::TimedOut, started_ms: PUBLISHED_MS, duration_ms: 30 * SECOND_MS };
+    for (late_ms, wait_ms) in [(0, 10_000), (4_000, 6_000), (10_000, 0), (60_000, 0)] {
+        let mut delivery = delivery();
+        let now_ms = exchange.ended_ms() + late_ms;
+        let settled = settle(&mut delivery, &subscription, &exchange, now_ms, Jitter::NONE);
+        assert_eq!(settled.end, End::Retry { wait_ms }, "{late_ms}");
+        assert_eq!(delivery.due_ms, PUBLISHED_MS + 40 * SECOND_MS, "{late_ms}");
+    }
+}
+
+#[test]
+fn a_namespace_that_answers_slowly_skips_no_moment() {
+    let subscription = limited(Dialect::EventGridNamespace, 10, None);
+    let mut delivery = delivery();
+    let mut starts = Vec::new();
+    for _ in 0..7 {
+        let started_ms = delivery.due_ms;
+        starts.push((started_ms - PUBLISHED_MS) / SECOND_MS);
+        let exchange = Exchange { ending: Ending::TimedOut, started_ms, duration_ms: 30 * SECOND_MS };
+        let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
+        assert!(matches!(end, End::Retry { .. }));
+    }
+    // 30 s of silence and 10 s of least wait push the first three on; from 5 min the moments hold again.
+    assert_eq!(starts, [0, 40, 80, 120, 300, 600, 900]);
+}
+
+#[test]
+fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
+    for (asked, wait_ms) in [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)] {
+        let mut delivery = delivery();
+        let ending = Ending::Answered { status: 429, retry_after: Some(asked.to_owned()), body: Vec::new() };
+        let exchange = Exchange { ending, started_ms: PUBLISHED_MS, duration_ms: 0 };
+        let subscription = subscription(Dialect::EventGrid);
+        let settled = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
+        assert_eq!(settled.end, End::Retry { wait_ms }, "{asked}");
+    }
+}
+
+#[test]
+fn a_letter_says_all_that_its_writer_needs_and_knows_when_it_may_be_written() {
+    let mut subscription = subscription(Dialect::EventGrid);
+    subscription.destination.url = "https://user:secret@billing.example.com/in?code=secret".parse().unwrap();
+    subscription.destination.headers = vec![("X-Tenant".to_owned(), "acme".to_owned())];
+    subscription.dead_letter.sink = Sink::Container("letters/shop".parse().unwrap());
+    subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
+    let mut delivery = delivery();
+    let settled = settle(&mut delivery, &subscription, &answered(400, PUBLISHED_MS), PUBLISHED_MS + 7, Jitter::NONE);
+    assert_eq!(settled.verdict, Verdict::Undeliverable(Reason::UndeliverableDueToHttpBadRequest));
+    let End::DeadLetter(letter) = settled.end else { panic!("{:?}", settled.end) };
+    assert_eq!(letter.delivery, delivery);
+    assert_eq!((letter.delivery.attempts, letter.delivery.due_ms), (1, PUBLISHED_MS));
+    assert_eq!((letter.decided_ms, letter.not_before_ms), (PUBLISHED_MS + 7, PUBLISHED_MS + 7 + 5 * MINUTE_MS));
+    assert_eq!(letter.keep_trying_for_ms, 4 * HOUR_MS);
+    assert_eq!(letter.container, Some("letters/shop".parse().unwrap()));
+    assert_eq!(letter.headers, [("X-Tenant".to_owned(), "acme".to_owned())]);
+    assert_eq!(letter.destination.as_deref(), Some("https://billing.example.com/in"));
+}
+
+#[test]
+fn a_subscription_without_dead_letters_drops_with_the_reason() {
+    let mut subscription = limited(Dialect::Native, 1, None);
+    subscription.dead_letter.sink = Sink::None;
+    let settled = settle(&mut delivery(), &subscription, &answered(500, PUBLISHED_MS), PUBLISHED_MS, Jitter::NONE);
+    assert_eq!(settled.end, End::Drop(Reason::MaxDeliveryAttemptsExceeded));
+}

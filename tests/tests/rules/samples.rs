@@ -1,0 +1,56 @@
+//! The event, the subscription and the delivery that the tables begin with.
+
+use delivery::deadletter::{Format, Layout};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::{Event, Input};
+use delivery::filter::Filter;
+use delivery::outcome::{Ending, Exchange};
+use delivery::profile::{Dialect, Profile};
+use delivery::subscription::{DeadLetterPolicy, Destination, Sink, Subscription};
+
+/// When the sample event was published: 2026-11-20T07:03:00.123Z.
+pub(crate) const PUBLISHED_MS: u64 = 1_795_158_180_123;
+
+/// A CloudEvent.
+pub(crate) const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"order.created"}"#;
+
+/// A subscription with nothing but its dialect's defaults.
+pub(crate) fn subscription(dialect: Dialect) -> Subscription {
+    let profile = Profile::of(dialect);
+    Subscription {
+        name: "shop/orders/billing".parse().unwrap(),
+        dialect,
+        destination: Destination {
+            url: "https://billing.example.com/events".parse().unwrap(),
+            response_timeout_ms: profile.response_timeout_ms,
+            headers: Vec::new(),
+        },
+        filter: Filter::EVERYTHING,
+        retry: profile.retry,
+        dead_letter: DeadLetterPolicy {
+            sink: Sink::DefaultContainer,
+            format: Format::Namespace,
+            layout: Layout::Nested,
+            delay_ms: 0,
+            keep_trying_for_ms: profile.keep_trying_for_ms,
+        },
+        paused: false,
+    }
+}
+
+/// The sample event on its way to the sample subscription, before its first attempt.
+pub(crate) fn delivery() -> Delivery {
+    delivery_of(EVENT, Input::CloudEvents)
+}
+
+/// The same with another event.
+pub(crate) fn delivery_of(text: &str, input: Input) -> Delivery {
+    let origin = Origin { message: "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned(), index: 0 };
+    Delivery::new(Event::recall(&text.into(), input), "shop/orders/billing".parse().unwrap(), origin, PUBLISHED_MS)
+}
+
+/// An answer that takes no time.
+pub(crate) fn answered(status: u16, started_ms: u64) -> Exchange {
+    let ending = Ending::Answered { status, retry_after: None, body: Vec::new() };
+    Exchange { ending, started_ms, duration_ms: 0 }
+}

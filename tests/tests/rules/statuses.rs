@@ -1,0 +1,75 @@
+//! Every HTTP status of every dialect, written down: what happened, what it means, and the least wait it asks for.
+//!
+//! The snapshots are the tables of the dialects as ranges. Whoever changes one changes a promise.
+
+use std::fmt::Write as _;
+
+use delivery::duration::format_ms;
+use delivery::outcome::{Ending, Exchange, Verdict, judge};
+use delivery::profile::{Dialect, Profile, RetryPolicy};
+
+use crate::samples::answered;
+
+/// The statuses that HTTP knows: three digits, first one 1 to 5.
+const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
+
+/// Outcome and verdict of an exchange, as a line for people.
+fn line(policy: &RetryPolicy, exchange: &Exchange) -> String {
+    let outcome = exchange.outcome(policy).as_str();
+    match judge(policy, exchange) {
+        Verdict::Delivered => format!("{outcome:<16} delivered"),
+        Verdict::Retry { least_wait_ms: 0 } => format!("{outcome:<16} retry"),
+        Verdict::Retry { least_wait_ms } => {
+            format!("{outcome:<16} retry, not before {}", format_ms(least_wait_ms))
+        }
+        Verdict::Undeliverable(reason) => format!("{outcome:<16} undeliverable: {reason}"),
+    }
+}
+
+/// Neighbours that mean the same share a line. A reason that carries its status's number means the same.
+fn table(policy: &RetryPolicy) -> String {
+    let mut ranges: Vec<(u16, u16, String)> = Vec::new();
+    for status in STATUSES {
+        let numbered = format!("HttpStatus{status}");
+        let line = line(policy, &answered(status, 0)).replace(&numbered, "HttpStatus<code>");
+        match ranges.last_mut() {
+            Some((_, last, same)) if *same == line => *last = status,
+            _ => ranges.push((status, status, line)),
+        }
+    }
+    ranges.into_iter().fold(String::new(), |mut table, (first, last, line)| {
+        let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        writeln!(table, "{range:<8} {line}").expect("a string takes every line");
+        table
+    })
+}
+
+#[test]
+fn every_status_of_every_dialect_means_what_its_table_says() {
+    for dialect in Dialect::ALL {
+        insta::assert_snapshot!(format!("{dialect:?}"), table(&Profile::of(dialect).retry));
+    }
+}
+
+#[test]
+fn every_ending_without_an_answer_means_the_same_in_every_dialect_but_for_the_least_wait() {
+    let endings = [
+        Ending::TimedOut,
+        Ending::SocketError,
+        Ending::ResolutionError,
+        Ending::TlsError,
+        Ending::Blocked,
+        Ending::Unsendable,
+        Ending::Aborted,
+    ];
+    let mut text = String::new();
+    for dialect in Dialect::ALL {
+        writeln!(text, "{dialect:?}").expect("a string takes every line");
+        for ending in &endings {
+            let exchange = Exchange { ending: ending.clone(), started_ms: 0, duration_ms: 0 };
+            let line = line(&Profile::of(dialect).retry, &exchange);
+            writeln!(text, "    {:<16} {line}", format!("{ending:?}")).expect("a string takes every line");
+        }
+    }
+    insta::assert_snapshot!("endings_without_an_answer", text);
+}

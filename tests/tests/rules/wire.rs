@@ -1,0 +1,254 @@
+//! What travels beside an event. Version 1 is read for ever: its examples stand in `crates/delivery/fixtures/wire/v1`,
+//! and a fixture is added, never changed.
+
+use std::fs;
+use std::path::PathBuf;
+
+use delivery::deadletter::{Letter, Reason};
+use delivery::delivery::{Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Origin, RESPONSE_KEPT_BYTES};
+use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::outcome::Outcome;
+use delivery::ports::{Attribute, Message};
+use delivery::subscription::NAME_MAX_BYTES;
+use delivery::wire::{ATTRIBUTE_MAX_BYTES, WireError, read_delivery, read_letter, write_delivery, write_letter};
+use proptest::prelude::*;
+
+use crate::arbitrary;
+use crate::samples::{PUBLISHED_MS, delivery};
+
+fn entry(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Entry {
+    Entry { at_ms, outcome, status, duration_ms }
+}
+
+/// After one answer of 503.
+fn retried() -> Delivery {
+    let mut delivery = delivery();
+    delivery.attempts = 1;
+    delivery.first_ms = Some(PUBLISHED_MS + 40);
+    delivery.due_ms = PUBLISHED_MS + 30_100;
+    delivery.history.push(entry(PUBLISHED_MS + 40, Outcome::Busy, Some(503), 60));
+    delivery.last_response = Some(b"{\"error\":\"busy\"}\n".to_vec());
+    delivery
+}
+
+/// After one answer that is no text.
+fn answered_in_binary() -> Delivery {
+    Delivery { last_response: Some(vec![0xff, 0x00, 0x1f, 0x8b]), ..retried() }
+}
+
+/// After thirty attempts, of which only the first and the last are kept.
+fn long() -> Delivery {
+    let mut delivery = delivery();
+    delivery.attempts = 30;
+    delivery.first_ms = Some(PUBLISHED_MS);
+    delivery.due_ms = PUBLISHED_MS + 30 * MINUTE_MS;
+    for minute in 0..30 {
+        delivery.history.push(entry(PUBLISHED_MS + minute * MINUTE_MS, Outcome::TimedOut, None, 30_000));
+    }
+    delivery
+}
+
+/// Names and an answer outside ASCII and outside the basic plane.
+fn foreign() -> Delivery {
+    let origin = Origin { message: "m".to_owned(), index: 3 };
+    let event = delivery().event;
+    let new = Delivery::new(event, "größe/日本/🦀".parse().unwrap(), origin, PUBLISHED_MS);
+    Delivery { last_response: Some("nicht möglich 🦀\u{7f}\u{1}".into()), ..new }
+}
+
+/// With nothing but what every letter has.
+fn bare_letter() -> Letter {
+    Letter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
+}
+
+/// With all that a letter can say.
+fn full_letter() -> Letter {
+    Letter {
+        detail: Some("größer als erlaubt".to_owned()),
+        not_before_ms: PUBLISHED_MS + 100 + 5 * MINUTE_MS,
+        container: Some("letters/shop/2026".parse().unwrap()),
+        keep_trying_for_ms: 4 * HOUR_MS,
+        headers: vec![("X-Tenant".to_owned(), "acme".to_owned()), ("x-größe".to_owned(), "7".to_owned())],
+        destination: Some("https://billing.example.com/events".to_owned()),
+        ..Letter::without_subscription(retried(), Reason::of_status(418), PUBLISHED_MS + 100)
+    }
+}
+
+fn deliveries() -> [(&'static str, Delivery); 5] {
+    [
+        ("delivery-before-its-first-attempt", delivery()),
+        ("delivery-after-an-answer", retried()),
+        ("delivery-after-a-binary-answer", answered_in_binary()),
+        ("delivery-with-a-long-history", long()),
+        ("delivery-outside-ascii", foreign()),
+    ]
+}
+
+fn letters() -> [(&'static str, Letter); 2] {
+    [("deadletter-bare", bare_letter()), ("deadletter-full", full_letter())]
+}
+
+fn fixture(name: &str) -> String {
+    let file = format!("../crates/delivery/fixtures/wire/v1/{name}.json");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.trim_end().to_owned()
+}
+
+#[test]
+fn a_delivery_of_version_1_is_read_and_written_back_to_the_same_text() {
+    for (name, delivery) in deliveries() {
+        let text = fixture(name);
+        assert_eq!(write_delivery(&delivery), text, "{name}");
+        assert_eq!(read_delivery(&text, delivery.event.clone()).expect(name), delivery, "{name}");
+    }
+}
+
+#[test]
+fn a_dead_letter_of_version_1_is_read_and_written_back_to_the_same_text() {
+    for (name, letter) in letters() {
+        let text = fixture(name);
+        assert_eq!(write_letter(&letter), text, "{name}");
+        assert_eq!(read_letter(&text, letter.delivery.event.clone()).expect(name), letter, "{name}");
+    }
+}
+
+#[test]
+fn every_fixture_stands_in_the_tests() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/delivery/fixtures/wire/v1");
+    let files = fs::read_dir(folder).expect("the fixtures").map(|file| file.expect("a file").file_name());
+    let mut found: Vec<String> = files.map(|name| name.into_string().expect("a plain name")).collect();
+    found.sort();
+    let names = deliveries().map(|(name, _)| name).into_iter().chain(letters().map(|(name, _)| name));
+    let mut known: Vec<String> = names.map(|name| format!("{name}.json")).collect();
+    known.sort();
+    assert_eq!(found, known);
+}
+
+#[test]
+fn what_stands_outside_ascii_is_escaped_as_utf_16() {
+    let text = write_delivery(&foreign());
+    assert!(text.contains(r#""subscription":"gr\u00f6\u00dfe/\u65e5\u672c/\ud83e\udd80""#), "{text}");
+    assert!(text.is_ascii() && !text.bytes().any(|byte| byte < b' '), "{text}");
+}
+
+#[test]
+fn a_newer_version_is_an_error_of_its_own_so_that_it_waits_for_a_newer_reader() {
+    for (text, version) in [(r#"{"v":2}"#, 2), (r#"{"v":2,"id":7}"#, 2), (r#"{"v":0}"#, 0)] {
+        let of_delivery = read_delivery(text, delivery().event);
+        assert!(matches!(of_delivery, Err(WireError::UnknownVersion(v)) if v == version), "{text}");
+        let of_letter = read_letter(text, delivery().event);
+        assert!(matches!(of_letter, Err(WireError::UnknownVersion(v)) if v == version), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_an_error() {
+    for text in ["", "x", "{}", "[]", "null", "1", r#"{"v":1}"#, r#"{"v":"1"}"#, r#"{"v":-1}"#, r#"{"v":1.0}"#] {
+        assert!(matches!(read_delivery(text, delivery().event), Err(WireError::Unreadable(_))), "{text}");
+        assert!(matches!(read_letter(text, delivery().event), Err(WireError::Unreadable(_))), "{text}");
+    }
+    let letter = fixture("deadletter-full");
+    for end in 0..letter.len() {
+        assert!(matches!(read_letter(&letter[..end], delivery().event), Err(WireError::Unreadable(_))), "{end}");
+    }
+    assert!(read_letter(&fixture("delivery-after-an-answer"), delivery().event).is_err(), "a letter has a reason");
+}
+
+#[test]
+fn a_value_that_no_version_writes_is_an_error() {
+    let good = fixture("deadletter-full");
+    for (right, wrong) in [
+        (r#""outcome":"Busy""#, r#""outcome":"Nonsense""#),
+        (r#""status":503"#, r#""status":"503""#),
+        (r#""status":503"#, r#""status":65536"#),
+        (r#""subscription":"shop/orders/billing""#, r#""subscription":"shop/orders""#),
+        (r#""reason":"UndeliverableDueToHttpStatus418""#, r#""reason":"UndeliverableDueToBadLuck""#),
+        (r#""container":"letters/shop/2026""#, r#""container":"/shop""#),
+        (r#""format":"namespace""#, r#""format":"papyrus""#),
+        (r#""layout":"nested""#, r#""layout":"spread""#),
+        (r#""last":{"response":"#, r#""last":{"response_base64":"#),
+        (r#""attempts":1"#, r#""attempts":-1"#),
+        (r#""id":"#, r#""id":"x","was":"#),
+    ] {
+        let bad = good.replacen(right, wrong, 1);
+        assert_ne!(bad, good, "{right}");
+        assert!(matches!(read_letter(&bad, delivery().event), Err(WireError::Unreadable(_))), "{bad}");
+    }
+}
+
+#[test]
+fn a_field_that_this_version_does_not_know_is_passed_over() {
+    let text = fixture("delivery-after-an-answer").replacen(r#""attempts""#, r#""later":[{"a":1}],"attempts""#, 1);
+    assert_eq!(read_delivery(&text, delivery().event).expect("version 1"), retried());
+}
+
+/// The longest of everything that a delivery carries whatever its subscription says.
+fn longest() -> Delivery {
+    let part = "x".repeat(NAME_MAX_BYTES);
+    let origin = Origin { message: "m".repeat(100), index: u32::MAX };
+    let new = Delivery::new(delivery().event, [part.as_str(); 3].join("/").parse().unwrap(), origin, u64::MAX);
+    let mut delivery = Delivery { attempts: u32::MAX, first_ms: Some(u64::MAX), due_ms: u64::MAX, ..new };
+    for _ in 0..HISTORY_FIRST + HISTORY_LAST + 1_000 {
+        delivery.history.push(entry(u64::MAX, Outcome::ResolutionError, Some(u16::MAX), u64::MAX));
+    }
+    // A control character takes six bytes in JSON; nothing takes more per byte of the response.
+    delivery.last_response = Some(vec![1; RESPONSE_KEPT_BYTES]);
+    delivery
+}
+
+#[test]
+fn the_longest_history_and_response_leave_room_for_the_rest_of_a_letter() {
+    let attribute = write_delivery(&longest());
+    assert!(attribute.len() <= ATTRIBUTE_MAX_BYTES * 2 / 3, "{}", attribute.len());
+    let reason = Reason::UndeliverableDueToHttpUnsupportedMediaType;
+    let letter = Letter { delivery: longest(), reason, ..full_letter() };
+    assert!(write_letter(&letter).len() <= ATTRIBUTE_MAX_BYTES * 2 / 3);
+}
+
+#[test]
+fn a_message_whose_attribute_or_whole_is_too_long_does_not_fit() {
+    let message = |body: String, attribute: String| {
+        let subscription = delivery().subscription;
+        let topic = Some(subscription.topic.clone());
+        Message { body: body.into(), topic, attribute: Attribute::DeadLetter(attribute), subscription, wait_ms: 0 }
+    };
+    let beside = "topicStringshop/ordersdeadletterString".len();
+    let whole = 1_048_576 - beside;
+    for (body_bytes, attribute_bytes, fits) in [
+        (1, 16_384, true),
+        (1, 16_385, false),
+        (whole - 100, 100, true),
+        (whole - 99, 100, false),
+        (whole - 100, 101, false),
+    ] {
+        let message = message("x".repeat(body_bytes), "y".repeat(attribute_bytes));
+        assert_eq!(message.fits(), fits, "{body_bytes} + {attribute_bytes}");
+    }
+    let headers = vec![("x-large".to_owned(), "z".repeat(ATTRIBUTE_MAX_BYTES))];
+    let letter = write_letter(&Letter { headers, ..full_letter() });
+    assert!(!message("{}".to_owned(), letter).fits());
+}
+
+proptest! {
+    #[test]
+    fn any_delivery_comes_back_as_it_went(delivery in arbitrary::delivery()) {
+        let text = write_delivery(&delivery);
+        prop_assert!(text.is_ascii());
+        prop_assert!(text.len() <= ATTRIBUTE_MAX_BYTES);
+        prop_assert_eq!(read_delivery(&text, delivery.event.clone()).expect("our own"), delivery);
+    }
+
+    #[test]
+    fn any_letter_comes_back_as_it_went(letter in arbitrary::letter()) {
+        let text = write_letter(&letter);
+        prop_assert!(text.is_ascii());
+        prop_assert_eq!(read_letter(&text, letter.delivery.event.clone()).expect("our own"), letter);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in ".{0,200}") {
+        prop_assert!(read_delivery(&text, delivery().event).is_err());
+        prop_assert!(read_letter(&text, delivery().event).is_err());
+    }
+}
