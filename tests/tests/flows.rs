@@ -1,0 +1,189 @@
+//! The whole application on this machine: real functions, real HTTP, queues and storage of the local AWS.
+//!
+//! What is shown here is what a user sees from outside: requests that arrive, and dead letters as files.
+
+#![recursion_limit = "256"] // the futures of the AWS clients nest deeply
+
+#[path = "flows/town.rs"]
+mod town;
+
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use crate::town::Town;
+
+const CLOUD_EVENT: &str = "{ \"specversion\":\"1.0\", \"id\":\"1\",\"source\":\"s\",\"type\":\"t\",\"time\":\"2026-11-20T07:03:00.1234567Z\",\"big\":12345678901234567890123,\"data\":{\"a\":1,\"a\":\"€ 😀\"} }\n";
+
+fn subscription(name: &str, path: &str, more: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+         spec:\n  destination: {{url: \"http://127.0.0.1:PORT{path}\"}}\n{more}\n"
+    )
+}
+
+const THREE_QUICK: &str = "  retry: {maxAttempts: 3, schedule: {kind: waits, waits: [PT1S, PT0.3S]}, jitterPercent: 0}";
+
+#[tokio::test]
+async fn a_busy_endpoint_is_tried_again_after_its_waits_never_early_and_gets_the_published_bytes() {
+    let town = Town::start(&[subscription("billing", "/in", THREE_QUICK)], &[503, 503, 200]).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    let received = town.received(3).await;
+    for request in &received {
+        assert_eq!(request.body, CLOUD_EVENT);
+        assert_eq!(request.headers["content-type"], "application/cloudevents+json; charset=utf-8");
+    }
+    assert!(received[1].at_ms - received[0].at_ms >= 1_000);
+    assert!(received[2].at_ms - received[1].at_ms >= 300);
+    assert_eq!(town.letters_at_rest().await, Vec::<(String, Value)>::new());
+}
+
+#[tokio::test]
+async fn an_endpoint_that_never_works_leaves_one_letter_with_its_whole_history() {
+    let town = Town::start(&[subscription("billing", "/in", THREE_QUICK)], &[503]).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    let (key, letter) = town.letters(1).await.remove(0);
+    assert_eq!(town.received(3).await.len(), 3);
+    assert!(is_key_of("shop/orders/billing", &key), "{key}");
+    let properties = &letter["deadletterProperties"];
+    assert_eq!(properties["deadletterreasoncode"], "MaxDeliveryAttemptsExceeded");
+    assert_eq!(properties["deliveryattempts"], 3);
+    assert_eq!(properties["history"].as_array().map(Vec::len), Some(3));
+    assert!(properties["history"].as_array().unwrap().iter().all(|entry| entry["status"] == 503));
+}
+
+#[tokio::test]
+async fn a_refusal_that_retries_cannot_mend_is_one_request_and_one_letter() {
+    let town = Town::start(&[subscription("billing", "/in", "")], &[400]).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    let letters = town.letters(1).await;
+    assert_eq!(letters[0].1["deadletterProperties"]["deadletterreasoncode"], "UndeliverableDueToHttpBadRequest");
+    assert_eq!((town.letters_at_rest().await.len(), town.received(1).await.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_or_placed_is_stored_with_its_text_and_the_rest_is_delivered() {
+    let town = Town::start(&[subscription("billing", "/in", "")], &[200]).await;
+    let array = format!(r#"[{}, {{"x":1,"x":2}}]"#, CLOUD_EVENT.trim());
+    town.publish("shop/orders", &array).await;
+    town.publish("shop/orders", "no JSON at all").await;
+    town.publish("shop/nowhere", CLOUD_EVENT).await;
+    let letters = town.letters(3).await;
+    assert_eq!(town.received(1).await[0].body, CLOUD_EVENT.trim());
+    let what: Vec<(String, &Value, &Value)> = letters
+        .iter()
+        .map(|(key, letter)| {
+            let place = key.split('/').take(3).collect::<Vec<_>>().join("/");
+            (place, &letter["deadletterProperties"]["deadletterreasoncode"], &letter["event"])
+        })
+        .collect();
+    assert_eq!((what[0].0.as_str(), what[0].1), ("shop/nowhere/_unknown", &Value::from("TopicNotFound")));
+    assert_eq!(what[0].2["id"], "1");
+    let malformed: Vec<&Value> = what[1..].iter().map(|(_, _, event)| *event).collect();
+    assert!(
+        malformed.contains(&&Value::from("no JSON at all")) && malformed.contains(&&Value::from(r#"{"x":1,"x":2}"#))
+    );
+    assert!(
+        what[1..].iter().all(|(place, reason, _)| place == "shop/orders/_malformed" && **reason == "MalformedEvent")
+    );
+}
+
+#[tokio::test]
+async fn a_record_with_many_deliveries_is_split_and_each_arrives_once() {
+    let subscriptions: Vec<String> = (0..7).map(|n| subscription(&format!("s{n}"), &format!("/{n}"), "")).collect();
+    let town = Town::start(&subscriptions, &[200]).await;
+    town.publish("shop/orders", &format!("[{0},{0},{0}]", CLOUD_EVENT.trim())).await;
+    let mut paths: Vec<String> = town.received(21).await.iter().map(|request| request.path.clone()).collect();
+    paths.sort();
+    let each_three_times: Vec<String> = (0..7).flat_map(|n| std::iter::repeat_n(format!("/{n}"), 3)).collect();
+    assert_eq!(paths, each_three_times);
+    assert_eq!(town.letters_at_rest().await.len(), 0);
+    assert_eq!(town.received(21).await.len(), 21);
+}
+
+#[tokio::test]
+async fn each_shape_is_sent_with_its_content_type() {
+    let topic =
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: notes}\nspec: {input: opaque}\n";
+    let notes = subscription("notes", "/notes", "").replace("topic: orders", "topic: notes");
+    let town = Town::start(&[subscription("all", "/in", ""), topic.to_owned(), notes], &[200]).await;
+    let grid = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","data":{}}"#;
+    for (topic, body, sent, content_type) in [
+        ("shop/orders", grid, format!("[{grid}]"), "application/json; charset=utf-8"),
+        ("shop/orders", r#"{"orderId": 7}"#, r#"[{"orderId": 7}]"#.to_owned(), "application/json; charset=utf-8"),
+        ("shop/notes", "plain <text>", "plain <text>".to_owned(), "text/plain; charset=utf-8"),
+    ] {
+        let before = town.received(0).await.len();
+        town.publish(topic, body).await;
+        let request = &town.received(before + 1).await[before];
+        assert_eq!(
+            (request.body.as_ref(), request.headers["content-type"].to_str().unwrap()),
+            (sent.as_bytes(), content_type)
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_others() {
+    let town = Town::start(&[subscription("billing", "/in", "")], &[200]).await;
+    let (address, client) = (town.ingress().await, reqwest::Client::new());
+    let post = async |path: &str, content_type: &str, headers: &[(&str, &str)], body: String| {
+        let mut post = client.post(format!("{address}{path}")).header("content-type", content_type).body(body);
+        for (name, value) in headers {
+            post = post.header(*name, *value);
+        }
+        let answer = post.send().await.expect("it answers");
+        let status = answer.status();
+        let body = answer.bytes().await.expect("it answers");
+        (status, serde_json::from_slice::<Value>(&body).expect("it answers in JSON"))
+    };
+    let (orders, event) = ("/topics/shop/orders", CLOUD_EVENT.trim());
+    let binary = [("ce-specversion", "1.0"), ("ce-id", "b"), ("ce-source", "s"), ("ce-type", "t%20t")];
+    for (content_type, headers, body) in [
+        ("application/cloudevents+json", &[][..], event.to_owned()),
+        ("application/cloudevents-batch+json; charset=utf-8", &[][..], format!("[{event}]")),
+        (
+            "application/json",
+            &[][..],
+            r#"[{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z","data":{}}]"#.to_owned(),
+        ),
+        ("application/json", &[][..], r#"{"orderId":7}"#.to_owned()),
+        ("application/json", &binary[..], r#"{"a": 1.0}"#.to_owned()),
+    ] {
+        assert_eq!(post(orders, content_type, headers, body).await.0, StatusCode::ACCEPTED, "{content_type}");
+    }
+    let bodies: Vec<_> = town.received(5).await.into_iter().map(|request| request.body).collect();
+    let structured = r#"{"specversion":"1.0","type":"t t","source":"s","id":"b","datacontenttype":"application/json","data":{"a": 1.0}}"#;
+    assert!(bodies.iter().any(|body| body == structured), "{bodies:?}");
+
+    for (path, content_type, body, status, says) in [
+        (orders, "application/cloudevents+json", "{", 400, "not JSON"),
+        (orders, "application/cloudevents+json", r#"{"specversion":"1.0","id":"","source":"s","type":"t"}"#, 400, "id"),
+        (orders, "application/cloudevents+json", "[]", 400, "application/cloudevents-batch+json"),
+        (orders, "application/cloudevents-batch+json", "[]", 400, "no event"),
+        (orders, "text/plain", "hello", 415, "application/cloudevents+json"),
+        ("/topics/shop/nowhere", "application/json", "{}", 404, "shop/orders"),
+        ("/elsewhere", "application/json", "{}", 404, "POST /topics"),
+    ] {
+        let (answered, error) = post(path, content_type, &[], body.to_owned()).await;
+        assert_eq!(answered.as_u16(), status, "{path} {content_type} {body}");
+        assert!(error["error"].as_str().is_some_and(|text| text.contains(says)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn stopping_says_what_the_queues_still_held() {
+    let waits = "  retry: {schedule: {kind: constant, delay: PT1H}}";
+    let town = Town::start(&[subscription("billing", "/in", waits)], &[503]).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    town.received(1).await;
+    assert_eq!(town.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
+}
+
+/// `<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, no number with leading zeros.
+fn is_key_of(subscription: &str, key: &str) -> bool {
+    let segments: Vec<&str> = key.strip_prefix(subscription).unwrap_or_default().split('/').skip(1).collect();
+    let [hour @ .., name] = &segments[..] else { return false };
+    let plain = |text: &&str| text.parse::<u32>().is_ok_and(|number| number.to_string() == **text);
+    let guid = name.strip_suffix(".json").is_some_and(|guid| uuid::Uuid::parse_str(guid).is_ok());
+    hour.len() == 4 && hour.iter().all(plain) && guid
+}

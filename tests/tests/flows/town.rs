@@ -1,0 +1,120 @@
+//! A town: a stack, a subscriber that keeps what it receives, and the dead letters as files.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_sqs::types::MessageAttributeValue;
+use axum::http::StatusCode;
+use local::ingress::Ingress;
+use local::stack::{Stack, StackConfig};
+use local::subscriber::{Received, Subscriber, Told};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Nothing in a town takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Town {
+    pub(crate) stack: Stack,
+    received: Arc<Mutex<Vec<Received>>>,
+    data: TempDir,
+}
+
+impl Town {
+    /// A town with these subscriptions (`PORT` is the subscriber's), whose subscriber answers these statuses in turn.
+    pub(crate) async fn start(subscriptions: &[String], answers: &[u16]) -> Self {
+        let data = tempfile::tempdir().expect("a folder can be made");
+        let subscriber = Subscriber::listen(0).await.expect("a port is free");
+        let port = subscriber.port().expect("it listens").to_string();
+        let file = data.path().join("subscriptions.yaml");
+        std::fs::write(&file, subscriptions.join("---\n").replace("PORT", &port)).expect("the file can be written");
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let statuses = answers.iter().map(|status| StatusCode::from_u16(*status).expect("a status")).collect();
+        let keep = Arc::clone(&received);
+        tokio::spawn(subscriber.serve(Told::new(statuses, 0), move |request, _| {
+            keep.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        }));
+        let allow_private = "127.0.0.1".to_owned();
+        let config = StackConfig { aws_port: 0, data: data.path().to_owned(), subscriptions: file, allow_private };
+        let stack = Stack::start(&config).await.expect("the stack starts");
+        Self { stack, received, data }
+    }
+
+    /// Sends a record to the events queue, as any publisher would.
+    pub(crate) async fn publish(&self, topic: &str, body: &str) {
+        let topic = MessageAttributeValue::builder().data_type("String").string_value(topic).build().expect("typed");
+        let queue = self.stack.aws().queue_url("events");
+        let send = self.stack.sqs().send_message().queue_url(queue).message_body(body);
+        send.message_attributes("topic", topic).send().await.expect("the queue takes it");
+    }
+
+    /// An HTTP ingress into this town; its address.
+    pub(crate) async fn ingress(&self) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it listens");
+        let ingress = Ingress {
+            client: self.stack.sqs(),
+            events_queue_url: self.stack.aws().queue_url("events"),
+            subscriptions: self.stack.subscriptions(),
+        };
+        tokio::spawn(axum::serve(listener, ingress.router()).into_future());
+        format!("http://{address}")
+    }
+
+    /// What the subscriber received, once it is this many requests.
+    pub(crate) async fn received(&self, requests: usize) -> Vec<Received> {
+        let held = || self.received.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        until(&format!("{requests} requests"), async || Some(held()).filter(|held| held.len() >= requests)).await
+    }
+
+    /// The dead letters by key, once there are this many.
+    pub(crate) async fn letters(&self, letters: usize) -> Vec<(String, Value)> {
+        let container = self.data.path().join("s3/dead-letters");
+        until(&format!("{letters} dead letters"), async || {
+            Some(files(&container)).filter(|found| found.len() >= letters)
+        })
+        .await
+    }
+
+    /// The dead letters once nothing moves any more: the queues are empty.
+    pub(crate) async fn letters_at_rest(&self) -> Vec<(String, Value)> {
+        until("empty queues", async || {
+            let held = self.stack.aws().messages_held().await.expect("the queues answer");
+            held.values().all(|messages| *messages == 0).then_some(())
+        })
+        .await;
+        self.letters(0).await
+    }
+}
+
+async fn until<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
+    let waiting = async {
+        loop {
+            if let Some(found) = check().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("waited in vain for {what}"))
+}
+
+fn files(folder: &Path) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let key = path.strip_prefix(folder).expect("below the folder").display().to_string();
+            let bytes = std::fs::read(&path).expect("a letter can be read");
+            found.push((key, serde_json::from_slice(&bytes).expect("a letter is JSON")));
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}

@@ -1,0 +1,142 @@
+//! What goes wrong on purpose: kinds, chances and counts.
+//!
+//! Every fault is rolled with the seed's dice and counted where it happens, so that the summary tells what was really
+//! survived. A seed has a budget of faults: without one, a world that always breaks would never come to its end.
+
+use std::collections::BTreeMap;
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+
+/// One kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    /// A queue hands out a message twice.
+    DeliveredTwice,
+    /// A delayed message is received before its delay has passed.
+    DeliveredEarly,
+    /// A message is received long after its delay has passed.
+    DeliveredLate,
+    /// The queue has the message, but the sender is told otherwise.
+    SendAnswerLost,
+    /// The queue does not take the message.
+    SendFailed,
+    /// The endpoint has the event, but its answer is lost.
+    HttpAnswerLost,
+    /// The function dies between two steps.
+    Crash,
+    /// The function panics within a step.
+    Panic,
+    /// The invocation has little time.
+    ShortDeadline,
+    /// The platform ends an invocation that had too little time.
+    Killed,
+    /// A record cannot be hidden.
+    HideFailed,
+    /// The subscriptions cannot be read.
+    Unusable,
+    /// A subscription is paused.
+    Paused,
+    /// A subscription is removed.
+    Removed,
+    /// A subscription allows fewer attempts than before.
+    FewerAttempts,
+    /// Storage refuses a blob.
+    StorageRefused,
+    /// The container does not exist.
+    ContainerMissing,
+    /// The blob is written, but the writer is told otherwise.
+    StorageAnswerLost,
+    /// One event, or storage itself, breaks the function every time.
+    CrashLoop,
+    /// A queue gives a message up after too many receives.
+    Redriven,
+}
+
+impl Fault {
+    /// Every kind.
+    pub(crate) const ALL: [Self; 20] = [
+        Self::DeliveredTwice,
+        Self::DeliveredEarly,
+        Self::DeliveredLate,
+        Self::SendAnswerLost,
+        Self::SendFailed,
+        Self::HttpAnswerLost,
+        Self::Crash,
+        Self::Panic,
+        Self::ShortDeadline,
+        Self::Killed,
+        Self::HideFailed,
+        Self::Unusable,
+        Self::Paused,
+        Self::Removed,
+        Self::FewerAttempts,
+        Self::StorageRefused,
+        Self::ContainerMissing,
+        Self::StorageAnswerLost,
+        Self::CrashLoop,
+        Self::Redriven,
+    ];
+}
+
+/// How often each kind happened.
+pub(crate) type Counts = BTreeMap<Fault, u64>;
+
+/// The dice of a seed, and what they may still break.
+#[derive(Debug)]
+pub(crate) struct Dice {
+    rng: StdRng,
+    budget: u32,
+    favourite: Fault,
+    /// What happened so far.
+    pub(crate) counts: Counts,
+    /// Nothing goes wrong in this world.
+    pub(crate) quiet: bool,
+}
+
+impl Dice {
+    /// The dice of a seed. Every fourth world is quiet; any other prefers one kind of fault.
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let quiet = seed.is_multiple_of(4);
+        let budget = if quiet { 0 } else { rng.random_range(1..=10) };
+        let favourite = Fault::ALL[rng.random_range(0..Fault::ALL.len())];
+        Self { rng, budget, favourite, counts: Counts::new(), quiet }
+    }
+
+    /// A number from 0 up to this, without it.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.rng.random_range(0..end.max(1))
+    }
+
+    /// Whether something happens that does so in this many cases of a hundred.
+    pub(crate) fn percent(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of these.
+    pub(crate) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.rng.random_range(0..of.len())]
+    }
+
+    /// One roll for jitter.
+    pub(crate) fn roll(&mut self) -> u32 {
+        self.rng.random()
+    }
+
+    /// Whether this fault happens now; if so it is counted.
+    pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
+        let chance = if fault == self.favourite { 15 } else { 2 };
+        if self.budget == 0 || !self.percent(chance) {
+            return false;
+        }
+        self.budget -= 1;
+        self.count(fault);
+        true
+    }
+
+    /// Counts a fault that the world's own plan brought.
+    pub(crate) fn count(&mut self, fault: Fault) {
+        *self.counts.entry(fault).or_default() += 1;
+    }
+}

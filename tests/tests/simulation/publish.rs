@@ -1,0 +1,119 @@
+//! What publishers send: a mix of good records and bad ones.
+//!
+//! Every element carries a mark of its own, so that a request, a message and a blob can be told whose they are.
+
+use delivery::ports::MESSAGE_MAX_BYTES;
+
+use super::faults::Dice;
+use super::rules::{TOPIC, WANTED_TYPE};
+
+/// What one element of a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// A CloudEvent of the type that filters take.
+    Wanted,
+    /// Any other event.
+    Other,
+    /// No event at all.
+    Malformed,
+}
+
+/// One element of a record.
+#[derive(Debug, Clone)]
+pub(crate) struct Element {
+    /// Its text, as published.
+    pub(crate) text: String,
+    /// What it is.
+    pub(crate) sort: Sort,
+}
+
+/// A record as it is published.
+#[derive(Debug, Clone)]
+pub(crate) struct Published {
+    /// When.
+    pub(crate) at_ms: u64,
+    /// The `topic` attribute.
+    pub(crate) topic: Option<&'static str>,
+    /// Its body.
+    pub(crate) body: String,
+    /// What stands in it.
+    pub(crate) elements: Vec<Element>,
+    /// Its body leaves no room for our attributes.
+    pub(crate) big: bool,
+}
+
+impl Published {
+    /// Whether its topic has subscriptions; the deployment's default topic has.
+    pub(crate) fn is_known(&self) -> bool {
+        self.topic.is_none_or(|topic| topic == TOPIC)
+    }
+}
+
+/// A record of this number.
+pub(crate) fn record(number: usize, at_ms: u64, dice: &mut Dice) -> Published {
+    let big = dice.percent(1) && dice.percent(60);
+    let topic = match dice.below(12) {
+        0 => Some("shop/nowhere"),
+        1 => None,
+        _ => Some(TOPIC),
+    };
+    if big {
+        return big_record(number, at_ms);
+    }
+    let (body, elements) = match dice.below(10) {
+        0 => {
+            let text = format!("hello, {} is no event", mark(number, 0));
+            (text.clone(), vec![Element { text, sort: Sort::Malformed }])
+        }
+        1 | 2 => {
+            let elements: Vec<Element> = (0..=dice.below(4)).map(|index| element(number, index as usize, dice)).collect();
+            let texts: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
+            (format!(" [{}]\n", texts.join(" , ")), elements)
+        }
+        _ => {
+            let element = element(number, 0, dice);
+            (element.text.clone(), vec![element])
+        }
+    };
+    Published { at_ms, topic, body, elements, big }
+}
+
+/// One CloudEvent that just fits into a message by itself.
+fn big_record(number: usize, at_ms: u64) -> Published {
+    let head = format!(r#"{{"specversion":"1.0","id":"{}","source":"s","type":"big","data":""#, mark(number, 0));
+    let attribute = "topic".len() + "String".len() + TOPIC.len();
+    let filling = "x".repeat(MESSAGE_MAX_BYTES - attribute - head.len() - 2);
+    let text = format!(r#"{head}{filling}"}}"#);
+    let elements = vec![Element { text: text.clone(), sort: Sort::Other }];
+    Published { at_ms, topic: Some(TOPIC), body: text, elements, big: true }
+}
+
+fn element(number: usize, index: usize, dice: &mut Dice) -> Element {
+    let mark = mark(number, index);
+    let cloud_event = |kind: &str| {
+        format!(r#"{{"specversion":"1.0", "id":"{mark}","source":"/söurce","type":"{kind}","data":{{"n":1.50}}}}"#)
+    };
+    let (text, sort) = match dice.below(8) {
+        0 => (format!(r#"{{"specversion":"7","id":"{mark}"}}"#), Sort::Malformed),
+        1 | 2 => (
+            format!(r#"{{"id":"{mark}","subject":"s","eventType":"t","eventTime":"2026-11-20T07:03:00Z","data":{{}}}}"#),
+            Sort::Other,
+        ),
+        3 => (cloud_event("order.paid"), Sort::Other),
+        _ => (cloud_event(WANTED_TYPE), Sort::Wanted),
+    };
+    Element { text, sort }
+}
+
+/// The mark of an element.
+fn mark(number: usize, index: usize) -> String {
+    format!("ev-{number}-{index}.")
+}
+
+/// The record and the place that a text's first mark names.
+pub(crate) fn marked(text: &str) -> Option<(usize, usize)> {
+    let (_, rest) = text.split_once("ev-")?;
+    let (number, rest) = rest.split_once('-')?;
+    let (index, _) = rest.split_once('.')?;
+    Some((number.parse().ok()?, index.parse().ok()?))
+}

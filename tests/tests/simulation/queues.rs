@@ -1,0 +1,199 @@
+//! Queues with the manners of SQS: delays, visibility, receive counts, redrive, retention.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use adapters::records::Record;
+use delivery::deadletter::Letter;
+use delivery::delivery::Delivery;
+use delivery::duration::{DAY_MS, SECOND_MS};
+use delivery::ports::{Attribute, QueueName};
+
+/// The queues that functions read, in the order in which they are looked at.
+pub(crate) const READ: [QueueName; 3] = [QueueName::Events, QueueName::Retry, QueueName::DeadLetter];
+/// A received message is hidden this long.
+pub(crate) const VISIBILITY_MS: u64 = 720 * SECOND_MS;
+/// No message is kept longer.
+const RETENTION_MS: u64 = 14 * DAY_MS;
+/// The longest delay of a message.
+pub(crate) const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
+
+/// What a message says about a delivery, as it was sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Carried {
+    /// Nothing: a publisher sent it.
+    Nothing,
+    /// A delivery that goes on.
+    Delivery(Arc<Delivery>),
+    /// A dead letter.
+    Letter(Arc<Letter>),
+}
+
+impl Carried {
+    /// The delivery it is about.
+    pub(crate) fn delivery(&self) -> Option<&Delivery> {
+        match self {
+            Self::Nothing => None,
+            Self::Delivery(delivery) => Some(delivery),
+            Self::Letter(letter) => Some(&letter.delivery),
+        }
+    }
+}
+
+/// A message in a queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    /// Which copy of the message this is; a message that is delivered twice has two.
+    pub(crate) copy: u64,
+    /// Its id.
+    pub(crate) message: String,
+    /// Its body.
+    pub(crate) body: Arc<str>,
+    /// The `topic` attribute.
+    pub(crate) topic: Option<String>,
+    /// Our attribute, as the function will see it.
+    pub(crate) attribute: Option<Attribute>,
+    /// Our attribute, as it was sent.
+    pub(crate) carried: Carried,
+    /// SentTimestamp.
+    pub(crate) sent_ms: u64,
+    /// The first receive from this queue.
+    pub(crate) first_received_ms: Option<u64>,
+    /// How often it was received.
+    pub(crate) receives: u32,
+    /// Not received before.
+    pub(crate) visible_ms: u64,
+    /// The receipt of its last receive.
+    pub(crate) receipt: String,
+}
+
+impl Held {
+    /// The published record it stems from.
+    pub(crate) fn origin(&self) -> &str {
+        self.carried.delivery().map_or(&self.message, |delivery| &delivery.origin.message)
+    }
+
+    /// The message as Lambda hands it over.
+    pub(crate) fn record(&self, queue: QueueName) -> Record {
+        let (delivery, deadletter) = match &self.attribute {
+            None => (None, None),
+            Some(Attribute::Delivery(value)) => (Some(value.clone()), None),
+            Some(Attribute::DeadLetter(value)) => (None, Some(value.clone())),
+        };
+        Record {
+            message: self.message.clone(),
+            receipt: self.receipt.clone(),
+            queue: label(queue).to_owned(),
+            body: Arc::clone(&self.body),
+            topic: self.topic.clone(),
+            delivery,
+            deadletter,
+            sent_ms: self.sent_ms,
+            first_received_ms: self.first_received_ms.unwrap_or(self.sent_ms),
+            receives: self.receives,
+        }
+    }
+}
+
+/// The name that a queue's ARN ends with.
+pub(crate) fn label(queue: QueueName) -> &'static str {
+    match queue {
+        QueueName::Events => "events",
+        QueueName::Retry => "retry",
+        QueueName::DeadLetter => "dead-letter",
+        QueueName::LastResort => "last-resort",
+    }
+}
+
+/// Where a queue puts what was received too often, and how often that is.
+fn redrive(queue: QueueName) -> (QueueName, u32) {
+    match queue {
+        QueueName::Events | QueueName::Retry => (QueueName::DeadLetter, 100),
+        QueueName::DeadLetter | QueueName::LastResort => (QueueName::LastResort, 1_000),
+    }
+}
+
+/// All four queues.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    held: BTreeMap<&'static str, Vec<Held>>,
+    copies: u64,
+}
+
+/// What came of a look into a queue.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    /// The batch.
+    pub(crate) batch: Vec<Held>,
+    /// What went to the next queue instead.
+    pub(crate) redriven: Vec<Held>,
+}
+
+impl Queues {
+    /// A number nobody else has.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.copies += 1;
+        self.copies
+    }
+
+    /// Puts a message into a queue.
+    pub(crate) fn put(&mut self, queue: QueueName, held: Held) {
+        self.held.entry(label(queue)).or_default().push(held);
+    }
+
+    /// Every message of a queue.
+    pub(crate) fn all(&self, queue: QueueName) -> impl Iterator<Item = &Held> {
+        self.held.get(label(queue)).into_iter().flatten()
+    }
+
+    /// The earliest moment at which a message of the queues that are read can be received.
+    pub(crate) fn next_ms(&self) -> Option<u64> {
+        READ.iter().flat_map(|queue| self.all(*queue)).map(|held| held.visible_ms).min()
+    }
+
+    /// Receives up to so many messages of a queue.
+    pub(crate) fn receive(&mut self, queue: QueueName, most: usize, now_ms: u64) -> Received {
+        let (next, limit) = redrive(queue);
+        let mut received = Received::default();
+        let mut receipts = self.copies;
+        for held in self.held.entry(label(queue)).or_default() {
+            if held.visible_ms > now_ms || received.batch.len() >= most {
+                continue;
+            }
+            if held.receives >= limit {
+                received.redriven.push(held.clone());
+                continue;
+            }
+            receipts += 1;
+            held.receives += 1;
+            held.first_received_ms.get_or_insert(now_ms);
+            held.visible_ms = now_ms + VISIBILITY_MS;
+            held.receipt = format!("r{receipts}");
+            received.batch.push(held.clone());
+        }
+        self.copies = receipts;
+        for held in &received.redriven {
+            self.delete(queue, held.copy);
+            self.put(next, Held { receives: 0, first_received_ms: None, visible_ms: now_ms, ..held.clone() });
+        }
+        received
+    }
+
+    /// Deletes a copy of a message.
+    pub(crate) fn delete(&mut self, queue: QueueName, copy: u64) {
+        self.held.entry(label(queue)).or_default().retain(|held| held.copy != copy);
+    }
+
+    /// Changes when a received message is seen again.
+    pub(crate) fn hide(&mut self, name: &str, receipt: &str, until_ms: u64) -> bool {
+        let found = self.held.get_mut(name).and_then(|held| held.iter_mut().find(|held| held.receipt == receipt));
+        found.map(|held| held.visible_ms = until_ms).is_some()
+    }
+
+    /// Throws away what is too old; the last-resort queue is where a person looks in time.
+    pub(crate) fn forget_old(&mut self, now_ms: u64) {
+        for queue in READ {
+            self.held.entry(label(queue)).or_default().retain(|held| held.sent_ms + RETENTION_MS > now_ms);
+        }
+    }
+}

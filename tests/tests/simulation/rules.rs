@@ -1,0 +1,213 @@
+//! The subscriptions of a world, each with what the documents say about it, written down a second time.
+//!
+//! The engine computes its waits from schedules; here they stand as the lists that the documents print. So a fault in
+//! the engine's arithmetic is found by the checks and not repeated by them.
+
+use std::sync::Arc;
+
+use delivery::deadletter::{Format, Layout};
+use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::filter::Filter;
+use delivery::outcome::Ending;
+use delivery::profile::{Dialect, Profile};
+use delivery::schedule::{Kind, Schedule};
+use delivery::subscription::{DeadLetterPolicy, Destination, Sink, Subscription};
+
+use super::faults::Dice;
+
+/// The topic that has subscriptions.
+pub(crate) const TOPIC: &str = "shop/orders";
+/// The container that some subscriptions name.
+pub(crate) const OWN_CONTAINER: &str = "own-letters/of/ours";
+/// Those with a filter take this type only.
+pub(crate) const WANTED_TYPE: &str = "order.created";
+
+/// The waits, as lists; the last one repeats.
+#[derive(Debug, Clone, Copy)]
+enum Waits {
+    /// Before retry 1, 2, 3 …
+    Each(&'static [u64]),
+    /// Since the first attempt.
+    SinceFirst(&'static [u64]),
+}
+
+/// What an exchange has to lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// Done.
+    Delivered,
+    /// Tried again after at least this much, if the limits allow.
+    Retry(u64),
+    /// Trying again cannot help.
+    Final,
+}
+
+/// A subscription and what the documents say about it.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    /// What the engine is given.
+    pub(crate) subscription: Subscription,
+    /// It takes one type of CloudEvents only.
+    pub(crate) filtered: bool,
+    waits: Waits,
+}
+
+impl Rules {
+    /// A subscription of this number, with rules that the dice choose.
+    pub(crate) fn choose(number: usize, dice: &mut Dice) -> Self {
+        let (profile, waits) = policy(dice);
+        let filtered = dice.percent(25);
+        let filter = Filter::Exact { name: "type".to_owned(), value: WANTED_TYPE.to_owned() };
+        let sink = match dice.below(6) {
+            0 => Sink::None,
+            1 | 2 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
+            _ => Sink::DefaultContainer,
+        };
+        let subscription = Subscription {
+            name: format!("{TOPIC}/s{number}").parse().expect("a name"),
+            dialect: profile.dialect,
+            destination: Destination {
+                url: format!("https://s{number}.example.com/in").parse().expect("an address"),
+                response_timeout_ms: profile.response_timeout_ms,
+                headers: vec![("x-tenant".to_owned(), "acme".to_owned())],
+            },
+            filter: if filtered { filter } else { Filter::EVERYTHING },
+            retry: profile.retry,
+            dead_letter: DeadLetterPolicy {
+                sink,
+                format: Format::Namespace,
+                layout: Layout::Nested,
+                delay_ms: dice.one_of(&[0, 0, 5 * MINUTE_MS]),
+                keep_trying_for_ms: dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]),
+            },
+            paused: false,
+        };
+        Self { subscription, filtered, waits }
+    }
+
+    /// What the told ending has to lead to, limits apart.
+    pub(crate) fn expected(&self, told: &Ending) -> Expected {
+        let (success, never, otherwise_ms): (u16, &[u16], u64) = match self.subscription.dialect {
+            Dialect::Knative => (299, &[302, 400, 401, 403, 410, 413, 422], 0),
+            Dialect::Native => (299, &[302, 400, 401, 403, 404, 410, 413, 422], 0),
+            Dialect::EventGrid => (204, &[400, 401, 403, 404, 413], 10 * SECOND_MS),
+            Dialect::EventGridResource => (204, &[400, 403, 413], 10 * SECOND_MS),
+            Dialect::EventGridNamespace => (204, &[400, 401, 403, 404, 413, 414], 10 * SECOND_MS),
+            Dialect::EventGridKubernetes => (204, &[], 0),
+        };
+        let event_grid = otherwise_ms > 0;
+        match told {
+            Ending::Answered { status, .. } if (200..=success).contains(status) => Expected::Delivered,
+            Ending::Answered { status, .. } if never.contains(status) => Expected::Final,
+            Ending::Answered { status, retry_after, .. } => {
+                let least_ms = match status {
+                    408 if event_grid => 2 * MINUTE_MS,
+                    503 if event_grid => 30 * SECOND_MS,
+                    _ => otherwise_ms,
+                };
+                let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
+                let asked_ms = asked.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) * SECOND_MS;
+                Expected::Retry(least_ms.max(asked_ms.min(HOUR_MS)))
+            }
+            Ending::TlsError | Ending::Blocked | Ending::Unsendable => Expected::Final,
+            Ending::TimedOut | Ending::SocketError | Ending::ResolutionError | Ending::Aborted => {
+                Expected::Retry(otherwise_ms)
+            }
+        }
+    }
+
+    /// The least and the longest wait after this many attempts, the last of which ended then and asked for a least wait.
+    pub(crate) fn wait_ms(&self, attempts: u32, first_ms: u64, ended_ms: u64, least_ms: u64) -> (u64, u64) {
+        let nth = |list: &[u64]| list[(attempts as usize - 1).min(list.len() - 1)];
+        let wait_ms = match self.waits {
+            Waits::Each(list) => nth(list),
+            Waits::SinceFirst(list) => (first_ms + nth(list)).saturating_sub(ended_ms),
+        };
+        let wait_ms = wait_ms.max(least_ms);
+        let jitter = u64::from(self.subscription.retry.jitter_percent);
+        (wait_ms, wait_ms + wait_ms * jitter / 100)
+    }
+}
+
+/// A profile with changes, and the waits that the documents give for it.
+fn policy(dice: &mut Dice) -> (Profile, Waits) {
+    match dice.below(11) {
+        0 => knative(0, Kind::Exponential { delay_ms: 1_000 }, &[0]),
+        1 => knative(3, Kind::Linear { delay_ms: 1_000 }, &[1_000, 2_000, 3_000]),
+        2 => knative(4, Kind::Exponential { delay_ms: 200 }, &[400, 800, 1_600, 3_200]),
+        3 => knative(4, Kind::LinearFromZero { delay_ms: 200 }, &[0, 200, 400, 600]),
+        4 => knative(5, Kind::ExponentialFromZero { delay_ms: 1_000 }, &[1_000, 2_000, 4_000, 8_000, 16_000]),
+        5 => event_grid(dice.one_of(&[1, 30, 30, 240, 1_440])),
+        6 => namespace(),
+        7 => kubernetes(),
+        8 => native(8, Kind::Constant { delay_ms: 300 }, &[300]),
+        9 => native(3, Kind::Waits { waits_ms: [500, 2_000_000].into() }, &[500, 2_000_000]),
+        _ => {
+            let kind = Kind::Exponential { delay_ms: 1_000 };
+            native(10, kind, &[2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000])
+        }
+    }
+}
+
+fn knative(retry: u32, kind: Kind, waits: &'static [u64]) -> (Profile, Waits) {
+    let mut profile = Profile::of(Dialect::Knative);
+    profile.retry.max_attempts = retry + 1;
+    profile.retry.schedule = Schedule { kind, max_ms: None };
+    (profile, Waits::Each(waits))
+}
+
+fn native(attempts: u32, kind: Kind, waits: &'static [u64]) -> (Profile, Waits) {
+    let mut profile = Profile::of(Dialect::Native);
+    profile.retry.max_attempts = attempts;
+    profile.retry.schedule.kind = kind;
+    (profile, Waits::Each(waits))
+}
+
+fn event_grid(minutes: u64) -> (Profile, Waits) {
+    const WAITS: [u64; 10] = [
+        10 * SECOND_MS,
+        30 * SECOND_MS,
+        MINUTE_MS,
+        5 * MINUTE_MS,
+        10 * MINUTE_MS,
+        30 * MINUTE_MS,
+        HOUR_MS,
+        3 * HOUR_MS,
+        6 * HOUR_MS,
+        DAY_MS / 2,
+    ];
+    let mut profile = Profile::of(Dialect::EventGrid);
+    profile.retry.time_to_live_ms = Some(minutes * MINUTE_MS);
+    (profile, Waits::Each(&WAITS))
+}
+
+fn namespace() -> (Profile, Waits) {
+    const MOMENTS: [u64; 9] = [10, 30, 60, 300, 600, 900, 1_200, 1_500, 1_800];
+    const MOMENTS_MS: [u64; 9] = {
+        let mut moments = MOMENTS;
+        let mut index = 0;
+        while index < moments.len() {
+            moments[index] *= SECOND_MS;
+            index += 1;
+        }
+        moments
+    };
+    let mut profile = Profile::of(Dialect::EventGridNamespace);
+    profile.retry.time_to_live_ms = Some(20 * MINUTE_MS);
+    (profile, Waits::SinceFirst(&MOMENTS_MS))
+}
+
+fn kubernetes() -> (Profile, Waits) {
+    let mut profile = Profile::of(Dialect::EventGridKubernetes);
+    profile.retry.max_attempts = 3;
+    (profile, Waits::Each(&[MINUTE_MS, 10 * MINUTE_MS]))
+}
+
+/// A catalogue's worth of subscriptions.
+pub(crate) fn catalogue(subscriptions: impl IntoIterator<Item = Subscription>) -> Arc<delivery::subscription::Catalogue> {
+    let mut catalogue = delivery::subscription::Catalogue::default();
+    let name = TOPIC.parse().expect("a topic");
+    catalogue.add_topic(delivery::subscription::Topic { name, input: delivery::event::Input::Auto });
+    subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
+    Arc::new(catalogue)
+}
