@@ -1,1 +1,3 @@
-//! .
+//! What the tests of the whole share. The tests themselves stand in `tests`; nothing here is part of the product.
+
+pub mod scripted;

@@ -5,10 +5,16 @@
 
 #[path = "rules/arbitrary.rs"]
 mod arbitrary;
+#[path = "rules/blobs.rs"]
+mod blobs;
+#[path = "rules/events.rs"]
+mod events;
 #[path = "rules/lives.rs"]
 mod lives;
 #[path = "rules/samples.rs"]
 mod samples;
+#[path = "rules/schedules.rs"]
+mod schedules;
 #[path = "rules/statuses.rs"]
 mod statuses;
 #[path = "rules/wire.rs"]

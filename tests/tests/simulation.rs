@@ -1,4 +1,95 @@
-//! Placeholder while the simulation is being written.
+//! A simulated lifetime: the real functions over one fake world, thousands of times, with failures on purpose.
+//!
+//! Time is virtual, dice have a seed, queues, endpoints, storage and subscriptions are fakes that misbehave. After each
+//! lifetime the world, which saw everything, is asked whether the promise was kept: at least once, never lost, never too
+//! often, never too early, and every dead letter tells the truth. The rules are written down a second time in
+//! `simulation/rules.rs`; nothing here asks the engine what the engine should do.
+//!
+//! `LASTMILE_SEED=123` replays one seed and tells what happened; `LASTMILE_SEEDS=100000` looks at more of them.
+//! It does not simulate AWS's limits of size and rate, nor HTTP on the wire; the adapters have tests of their own.
+
+mod simulation {
+    pub(crate) mod checks;
+    pub(crate) mod driver;
+    pub(crate) mod endpoints;
+    pub(crate) mod faults;
+    pub(crate) mod ledger;
+    pub(crate) mod lifetime;
+    pub(crate) mod publish;
+    pub(crate) mod queues;
+    pub(crate) mod rules;
+    pub(crate) mod sabotage;
+    pub(crate) mod storage;
+    pub(crate) mod verdict;
+    pub(crate) mod versions;
+    pub(crate) mod world;
+}
+
+use simulation::faults::Fault;
+use simulation::lifetime::{Summary, live};
+use simulation::sabotage::Sabotage;
+
+/// Seeds of an ordinary run.
+const SEEDS: u64 = 2_000;
+/// Failing seeds that are told about; more of them help nobody.
+const FAILURES_TOLD: usize = 10;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
 
 #[test]
-fn it_compiles() {}
+fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
+    let one = variable("LASTMILE_SEED");
+    let seeds = one.map_or(0..variable("LASTMILE_SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
+    let mut summary = Summary::default();
+    let mut failures = Vec::new();
+    for seed in seeds.clone() {
+        let life = live(seed, None, one.is_some());
+        summary.add(&life);
+        failures.extend(life.report());
+        if failures.len() >= FAILURES_TOLD {
+            break;
+        }
+    }
+    println!("{summary}");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    if seeds.end - seeds.start >= SEEDS {
+        for fault in Fault::ALL {
+            assert!(
+                summary.faults.contains_key(&fault),
+                "{fault:?} never happened: the simulation proves less than it says"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_broken_rule_is_found_out_at_once() {
+    for (sabotage, complaints) in [
+        (Sabotage::LosesAMessage, &["lost"][..]),
+        (Sabotage::DoublesAMessage, &["chains, but the faults explain 1", "although due within", "yet there are more"]),
+        (Sabotage::ForgetsAnAttempt, &["attempts are written down"]),
+        (Sabotage::ForgetsTheWait, &["attempted before it was due"]),
+        (Sabotage::MisfilesABlob, &["its blob has a key"]),
+        (Sabotage::ForgesABlob, &["its history does not add up"]),
+    ] {
+        // Every fourth world is quiet: there, one broken rule cannot be taken for a fault.
+        let lives = (0..400).step_by(4).map(|seed| live(seed, Some(sabotage), false));
+        let sabotaged: Vec<_> = lives.filter(|life| life.sabotaged).take(5).collect();
+        assert_eq!(sabotaged.len(), 5, "{sabotage:?} found no opportunity");
+        for life in sabotaged {
+            let report = life.report().unwrap_or_default();
+            let noticed = complaints.iter().any(|complaint| report.contains(complaint));
+            assert!(noticed, "{sabotage:?} in seed {} went unnoticed: {report}", life.seed);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_lives_the_same_life() {
+    for seed in [1, 2, 3] {
+        let lives = [live(seed, None, false), live(seed, None, false)];
+        assert_eq!(lives[0], lives[1]);
+    }
+}

@@ -11,6 +11,9 @@ use delivery::event::{Event, Input};
 use delivery::subscription::SubscriptionName;
 use delivery::wire::{WireError, read_delivery, read_letter};
 
+/// Told of a message that came by native redrive. The same at every receive: a letter is a function of its message.
+const GIVEN_UP: &str = "its queue gave it up: it was received again and again without an end";
+
 /// Reads a record.
 ///
 /// # Errors
@@ -24,9 +27,8 @@ pub(crate) fn open(record: &Record) -> Result<Letter, WireError> {
         Some(attribute) => read_delivery(attribute, event)?,
         None => unprocessed(record, event),
     };
-    let detail = format!("received {} times without an end", record.receives);
     let decided_ms = record.first_received_ms;
-    Ok(Letter::without_subscription(delivery, Reason::ProcessingFailed, decided_ms).because(detail))
+    Ok(Letter::without_subscription(delivery, Reason::ProcessingFailed, decided_ms).because(GIVEN_UP))
 }
 
 /// A published record that dispatch could never take apart.

@@ -49,9 +49,8 @@ impl Published {
     }
 }
 
-/// A record of this number.
-pub(crate) fn record(number: usize, at_ms: u64, dice: &mut Dice) -> Published {
-    let big = dice.percent(1) && dice.percent(60);
+/// A record of this number; a big one leaves no room for our attributes.
+pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut Dice) -> Published {
     let topic = match dice.below(12) {
         0 => Some("shop/nowhere"),
         1 => None,
@@ -66,7 +65,8 @@ pub(crate) fn record(number: usize, at_ms: u64, dice: &mut Dice) -> Published {
             (text.clone(), vec![Element { text, sort: Sort::Malformed }])
         }
         1 | 2 => {
-            let elements: Vec<Element> = (0..=dice.below(4)).map(|index| element(number, index as usize, dice)).collect();
+            let elements: Vec<Element> =
+                (0..=dice.below(4)).map(|index| element(number, index as usize, dice)).collect();
             let texts: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
             (format!(" [{}]\n", texts.join(" , ")), elements)
         }
@@ -96,7 +96,9 @@ fn element(number: usize, index: usize, dice: &mut Dice) -> Element {
     let (text, sort) = match dice.below(8) {
         0 => (format!(r#"{{"specversion":"7","id":"{mark}"}}"#), Sort::Malformed),
         1 | 2 => (
-            format!(r#"{{"id":"{mark}","subject":"s","eventType":"t","eventTime":"2026-11-20T07:03:00Z","data":{{}}}}"#),
+            format!(
+                r#"{{"id":"{mark}","subject":"s","eventType":"t","eventTime":"2026-11-20T07:03:00Z","data":{{}}}}"#
+            ),
             Sort::Other,
         ),
         3 => (cloud_event("order.paid"), Sort::Other),

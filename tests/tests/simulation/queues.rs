@@ -68,11 +68,6 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The published record it stems from.
-    pub(crate) fn origin(&self) -> &str {
-        self.carried.delivery().map_or(&self.message, |delivery| &delivery.origin.message)
-    }
-
     /// The message as Lambda hands it over.
     pub(crate) fn record(&self, queue: QueueName) -> Record {
         let (delivery, deadletter) = match &self.attribute {

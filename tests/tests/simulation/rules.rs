@@ -204,7 +204,9 @@ fn kubernetes() -> (Profile, Waits) {
 }
 
 /// A catalogue's worth of subscriptions.
-pub(crate) fn catalogue(subscriptions: impl IntoIterator<Item = Subscription>) -> Arc<delivery::subscription::Catalogue> {
+pub(crate) fn catalogue(
+    subscriptions: impl IntoIterator<Item = Subscription>,
+) -> Arc<delivery::subscription::Catalogue> {
     let mut catalogue = delivery::subscription::Catalogue::default();
     let name = TOPIC.parse().expect("a topic");
     catalogue.add_topic(delivery::subscription::Topic { name, input: delivery::event::Input::Auto });

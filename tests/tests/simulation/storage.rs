@@ -32,7 +32,7 @@ pub(crate) struct Storage {
 impl Storage {
     /// Storage for one world.
     pub(crate) fn choose(dice: &mut Dice, now_ms: u64) -> Self {
-        let default = Self::mood(dice, now_ms, 8);
+        let default = Self::mood(dice, now_ms, 4);
         let own = Self::mood(dice, now_ms, 20);
         Self { default, own, blobs: BTreeMap::new() }
     }
@@ -41,7 +41,7 @@ impl Storage {
         if dice.quiet || !dice.percent(percent) {
             return Mood::Fine;
         }
-        let until_ms = now_ms + dice.one_of(&[60_000, 3_600_000, 200_000_000, u64::MAX / 2]);
+        let until_ms = now_ms + dice.one_of(&[60_000, 3_600_000, 3_600_000, 10_000_000, 10_000_000, u64::MAX / 2]);
         if dice.percent(50) { Mood::RefusesUntil(until_ms) } else { Mood::MissingUntil(until_ms) }
     }
 

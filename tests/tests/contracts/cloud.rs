@@ -1,0 +1,72 @@
+//! The local AWS and real clients of it.
+
+use std::collections::HashMap;
+
+use adapters::queues::SqsQueues;
+use delivery::ports::QueueName;
+use local::aws::{LocalAws, LocalAwsConfig};
+use tempfile::TempDir;
+
+/// The buckets and queues of one test; they end with it.
+pub(crate) struct Cloud {
+    pub(crate) aws: LocalAws,
+    pub(crate) sqs: aws_sdk_sqs::Client,
+    pub(crate) s3: aws_sdk_s3::Client,
+    _folder: TempDir,
+}
+
+impl Cloud {
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = LocalAwsConfig::of_lastmile(0, folder.path().to_owned(), 60);
+        let aws = LocalAws::start(config).await.expect("a free port");
+        let (sqs, s3) = (sqs_client(&aws.endpoint()), s3_client(&aws.endpoint()));
+        Self { aws, sqs, s3, _folder: folder }
+    }
+
+    /// The queues as the functions have them.
+    pub(crate) fn queues(&self, fair: bool) -> SqsQueues {
+        SqsQueues::new(self.sqs.clone(), self.urls(), fair)
+    }
+
+    pub(crate) fn urls(&self) -> HashMap<QueueName, String> {
+        let names = [QueueName::Events, QueueName::Retry, QueueName::DeadLetter, QueueName::LastResort];
+        names.into_iter().map(|name| (name, self.aws.queue_url(local_name(name)))).collect()
+    }
+}
+
+fn local_name(queue: QueueName) -> &'static str {
+    match queue {
+        QueueName::Events => "events",
+        QueueName::Retry => "retry",
+        QueueName::DeadLetter => "dead-letter",
+        QueueName::LastResort => "last-resort",
+    }
+}
+
+/// A client that makes each request once, so that a test can count.
+pub(crate) fn sqs_client(endpoint: &str) -> aws_sdk_sqs::Client {
+    use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
+    let config = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("any", "thing", None, None, "test"))
+        .retry_config(RetryConfig::disabled())
+        .endpoint_url(endpoint)
+        .build();
+    aws_sdk_sqs::Client::from_conf(config)
+}
+
+/// The same for S3.
+pub(crate) fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {
+    use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("any", "thing", None, None, "test"))
+        .retry_config(RetryConfig::disabled())
+        .endpoint_url(endpoint)
+        .force_path_style(true)
+        .build();
+    aws_sdk_s3::Client::from_conf(config)
+}

@@ -1,0 +1,290 @@
+//! `SendHttp`: never fails. Whatever happens is an `Exchange`, and it ends within the request's timeout.
+
+use adapters::http::{HttpSender, RESPONSE_READ_BYTES};
+use adapters::machine::Machine;
+use delivery::address::PrivateDestinations;
+use delivery::outcome::{Ending, Exchange};
+use delivery::ports::{Clock as _, SendHttp};
+use delivery::request::Request;
+use lastmile_tests::scripted::{Scripted, Step, answer};
+use tokio::net::TcpListener;
+
+/// An exchange may outlast its timeout by this much: time to notice, on a busy machine.
+const GRACE_MS: u64 = 1_000;
+/// The timeout of requests that are meant to run into it.
+const SHORT_MS: u64 = 300;
+/// The timeout of requests that are not.
+const LONG_MS: u64 = 10_000;
+
+fn request(url: &str, timeout_ms: u64) -> Request {
+    Request {
+        url: url.parse().unwrap_or_else(|error| panic!("{url}: {error}")),
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: "{\"grüße\": \"🦀\"}".into(),
+        timeout_ms,
+    }
+}
+
+/// A sender that may reach the loopback address, and so the scripted server.
+fn sender() -> HttpSender {
+    sender_allowing("127.0.0.1")
+}
+
+fn sender_allowing(private: &str) -> HttpSender {
+    HttpSender::new(PrivateDestinations::parse(private).expect("destinations")).expect("TLS works")
+}
+
+/// Makes an exchange with a server that answers every request with these steps, within the timeout.
+async fn exchange(sender: &impl SendHttp, timeout_ms: u64, steps: &[Step]) -> (Exchange, Scripted) {
+    let script = steps.to_vec();
+    let server = Scripted::start(move |_| script.clone()).await.expect("a free port");
+    let made = exchange_with(sender, &request(&server.endpoint(), timeout_ms)).await;
+    (made, server)
+}
+
+/// Makes an exchange and holds what is promised of every one: it ends in time and tells its times.
+async fn exchange_with(sender: &impl SendHttp, request: &Request) -> Exchange {
+    let before_ms = Machine.now_ms();
+    let made = sender.exchange(request).await;
+    let after_ms = Machine.now_ms();
+    assert!(after_ms - before_ms <= request.timeout_ms + GRACE_MS, "{} ms: {made:?}", after_ms - before_ms);
+    assert!(before_ms <= made.started_ms && made.ended_ms() <= after_ms, "{before_ms}..{after_ms}: {made:?}");
+    made
+}
+
+fn answered(status: u16, retry_after: Option<&str>, body: &[u8]) -> Ending {
+    Ending::Answered { status, retry_after: retry_after.map(ToOwned::to_owned), body: body.to_vec() }
+}
+
+/// The request is a POST with the headers and the body as they were given.
+async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    let mut request = request(&format!("{}/in/a%20b?code=1%2F2", server.endpoint()), LONG_MS);
+    request
+        .headers
+        .extend([("X-Twice", "1"), ("x-twice", "2"), ("x-latin", "größe")].map(|(n, v)| (n.into(), v.into())));
+    assert_eq!(exchange_with(sender, &request).await.ending, answered(200, None, b""));
+    let [asked] = &server.asked()[..] else { panic!("one request is expected") };
+    assert!(asked.head.starts_with("POST /in/a%20b?code=1%2F2 HTTP/1.1\r\n"), "{}", asked.head);
+    assert_eq!(asked.body, request.body.as_bytes());
+    assert_eq!(asked.header("content-type"), Some("application/json"));
+    assert_eq!(asked.header("x-latin"), Some("größe"));
+    let twice = asked.head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-twice:")).count();
+    assert_eq!(twice, 2, "{}", asked.head);
+    assert_eq!(asked.header("referer"), None);
+}
+
+/// Any status is an answer, with its body and Retry-After as they came.
+async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
+    for (line, headers, body, ending) in [
+        ("200 OK", vec![], "taken", answered(200, None, b"taken")),
+        ("204 No Content", vec![], "", answered(204, None, b"")),
+        ("299 Odd", vec![], "", answered(299, None, b"")),
+        ("400 Bad Request", vec![], "{\"error\":\"größe\"}", answered(400, None, "{\"error\":\"größe\"}".as_bytes())),
+        ("503 Busy", vec![("Retry-After", "7")], "", answered(503, Some("7"), b"")),
+        (
+            "429 Slow Down",
+            vec![("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")],
+            "",
+            answered(429, Some("Wed, 21 Oct 2015 07:28:00 GMT"), b""),
+        ),
+        ("599 Own", vec![], "", answered(599, None, b"")),
+    ] {
+        let (made, _) = exchange(sender, LONG_MS, &[answer(line, &headers, body.as_bytes())]).await;
+        assert_eq!(made.ending, ending, "{line}");
+    }
+}
+
+/// Silence ends with the timeout, wherever in the exchange it begins, and so does an answer that never ends.
+async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
+    let write = |text: &str| Step::Write(text.as_bytes().to_vec());
+    for steps in [
+        vec![Step::Silence],
+        vec![write("HTTP/1.1 200"), Step::Silence],
+        vec![write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"), Step::Silence],
+        vec![write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), Step::Silence],
+        vec![write("HTTP/1.1 200 OK\r\nx-drip: "), Step::Drip(b'x')],
+        vec![write("HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n"), Step::Drip(b'x')],
+        vec![write("HTTP/1.1 100 Continue\r\n\r\n"), Step::Silence],
+    ] {
+        let (made, _server) = exchange(sender, SHORT_MS, &steps).await;
+        assert_eq!(made.ending, Ending::TimedOut, "{steps:?}");
+        assert!(made.duration_ms >= SHORT_MS, "{made:?}");
+    }
+}
+
+/// A connection that is refused, or ends before the answer is whole, is a failure of the connection.
+async fn tells_a_broken_connection(sender: &impl SendHttp) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let nobody = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    assert_eq!(exchange_with(sender, &request(&nobody, LONG_MS)).await.ending, Ending::SocketError);
+    let write = |text: &str| Step::Write(text.as_bytes().to_vec());
+    for steps in [
+        vec![Step::Close],
+        vec![Step::Reset],
+        vec![write("HTTP/1.1 200 OK\r\ncontent-le"), Step::Close],
+        vec![write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), Step::Close],
+        vec![write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), Step::Reset],
+        vec![write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n"), Step::Close],
+        vec![write("SSH-2.0-OpenSSH_9.9\r\n"), Step::Close],
+    ] {
+        let (made, _server) = exchange(sender, LONG_MS, &steps).await;
+        assert_eq!(made.ending, Ending::SocketError, "{steps:?}");
+    }
+}
+
+/// What answers in clear where TLS is expected is a broken connection, not a refused certificate.
+async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHttp) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("https://{}", listener.local_addr().expect("an address"));
+    let in_clear = async {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        stream.writable().await.expect("a connection");
+        stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("a write");
+        stream
+    };
+    let request = request(&url, LONG_MS);
+    let (made, _stream) = tokio::join!(exchange_with(sender, &request), in_clear);
+    assert_eq!(made.ending, Ending::SocketError);
+}
+
+/// No more of a body than its beginning is read, and an endless one is an answer all the same.
+async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
+    let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
+    let (made, _server) = exchange(sender, LONG_MS, &[answer("500 Long", &[], long.as_bytes())]).await;
+    assert_eq!(made.ending, answered(500, None, &long.as_bytes()[..RESPONSE_READ_BYTES]));
+    assert_eq!(RESPONSE_READ_BYTES, 65_536);
+    let head = Step::Write(b"HTTP/1.1 200 OK\r\n\r\n".to_vec());
+    let endless = [head, Step::Write(long.into_bytes()), Step::Drip(b'x')];
+    let (made, _server) = exchange(sender, LONG_MS, &endless).await;
+    assert!(matches!(made.ending, Ending::Answered { status: 200, ref body, .. } if body.len() == 65_536));
+}
+
+/// A redirect is an answer; nobody goes where it points.
+async fn follows_no_redirect(sender: &impl SendHttp) {
+    for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
+        let elsewhere = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+        let redirect = answer(status, &[("location", &elsewhere.endpoint())], b"");
+        let (made, server) = exchange(sender, LONG_MS, &[redirect]).await;
+        assert_eq!(made.status().map(|code| code.to_string()).as_deref(), status.get(..3));
+        assert_eq!((server.asked().len(), elsewhere.asked().len()), (1, 0), "{status}");
+    }
+}
+
+/// A body is kept as it came; nobody asked for a compressed one.
+async fn does_not_decompress(sender: &impl SendHttp) {
+    let gzip = [0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0x4b, 0x04, 0, 0x43, 0xbe, 0xb7, 0xe8, 0x01, 0, 0, 0];
+    let (made, server) = exchange(sender, LONG_MS, &[answer("200 OK", &[("content-encoding", "gzip")], &gzip)]).await;
+    assert_eq!(made.ending, answered(200, None, &gzip));
+    assert_eq!(server.asked()[0].header("accept-encoding"), None);
+}
+
+/// A connection that the destination has closed meanwhile is no failure of the next request.
+async fn survives_a_connection_that_was_closed_while_idle(sender: &impl SendHttp) {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b""), Step::Close]).await.expect("a free port");
+    for _ in 0..3 {
+        let made = exchange_with(sender, &request(&server.endpoint(), LONG_MS)).await;
+        assert_eq!(made.ending, answered(200, None, b""));
+    }
+}
+
+#[tokio::test]
+async fn the_sender_sends_the_request_as_it_is() {
+    sends_the_request_as_it_is(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_tells_status_body_and_retry_after() {
+    tells_status_body_and_retry_after(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_times_out_wherever_the_silence_begins() {
+    times_out_wherever_the_silence_begins(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_tells_a_broken_connection() {
+    tells_a_broken_connection(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_tells_a_server_without_tls_as_a_broken_connection() {
+    tells_a_server_without_tls_as_a_broken_connection(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_reads_no_more_than_the_beginning_of_a_body() {
+    reads_no_more_than_the_beginning_of_a_body(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_follows_no_redirect() {
+    follows_no_redirect(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_does_not_decompress() {
+    does_not_decompress(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_survives_a_connection_that_was_closed_while_idle() {
+    survives_a_connection_that_was_closed_while_idle(&sender()).await;
+}
+
+#[tokio::test]
+async fn a_name_that_does_not_resolve_is_told_apart() {
+    // A label of more than 63 characters resolves nowhere, without asking anyone.
+    let host = format!("{}.invalid", "a".repeat(64));
+    let made = exchange_with(&sender_allowing(&host), &request(&format!("http://{host}/"), LONG_MS)).await;
+    assert_eq!(made.ending, Ending::ResolutionError);
+}
+
+#[tokio::test]
+async fn no_packet_leaves_for_an_address_that_is_not_allowed() {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    let port = server.endpoint().rsplit(':').next().expect("a port").to_owned();
+    let sender = sender_allowing("");
+    for url in [
+        format!("https://127.0.0.1:{port}/"),
+        format!("https://[::1]:{port}/"),
+        format!("https://[::ffff:127.0.0.1]:{port}/"),
+        // Other spellings of 127.0.0.1.
+        format!("https://2130706433:{port}/"),
+        format!("https://0x7f.1:{port}/"),
+        // A public name that leads to a private address.
+        format!("https://localhost:{port}/"),
+        "https://169.254.169.254/latest/meta-data".to_owned(),
+        "https://10.0.0.1/".to_owned(),
+    ] {
+        assert_eq!(exchange_with(&sender, &request(&url, LONG_MS)).await.ending, Ending::Blocked, "{url}");
+    }
+    assert_eq!(server.asked(), []);
+}
+
+#[tokio::test]
+async fn no_packet_leaves_in_clear_unless_that_is_allowed() {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    for url in ["http://example.com/", "http://8.8.8.8/", server.endpoint().as_str()] {
+        let made = exchange_with(&sender_allowing(""), &request(url, LONG_MS)).await;
+        assert_eq!(made.ending, Ending::Blocked, "{url}");
+    }
+    assert_eq!(server.asked(), []);
+    for allowed in ["127.0.0.1", "127.0.0.0/8"] {
+        let made = exchange_with(&sender_allowing(allowed), &request(&server.endpoint(), LONG_MS)).await;
+        assert_eq!(made.ending, answered(200, None, b""), "{allowed}");
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_cannot_be_sent_is_not_sent_and_nothing_else_is() {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    for (name, value) in [("bad name", "x"), ("", "x"), ("x-split", "a\r\nx-injected: b"), ("x-null", "\0")] {
+        let mut request = request(&server.endpoint(), LONG_MS);
+        request.headers.push((name.to_owned(), value.to_owned()));
+        assert_eq!(exchange_with(&sender(), &request).await.ending, Ending::Unsendable, "{name:?}");
+    }
+    assert_eq!(server.asked(), []);
+}

@@ -1,0 +1,41 @@
+//! `Clock` and `Dice` of this machine.
+
+use adapters::machine::Machine;
+use delivery::ports::{Clock, Dice};
+use futures::future::join_all;
+
+/// 2026-01-01 and 2100-01-01: a clock that counts seconds or microseconds is outside.
+const THIS_CENTURY_MS: std::ops::Range<u64> = 1_767_225_600_000..4_102_444_800_000;
+
+async fn a_clock_tells_milliseconds_and_sleeps_in_full(clock: &impl Clock) {
+    let before_ms = clock.now_ms();
+    assert!(THIS_CENTURY_MS.contains(&before_ms), "{before_ms}");
+    let sleeps = [0, 1, 2, 3, 5, 8, 13, 21].map(|wait_ms| async move {
+        let from_ms = clock.now_ms();
+        clock.sleep(wait_ms).await;
+        let slept_ms = clock.now_ms() - from_ms;
+        assert!(slept_ms >= wait_ms, "{slept_ms} of {wait_ms}");
+    });
+    join_all(sleeps).await;
+    let all_ms = clock.now_ms() - before_ms;
+    assert!((21..5_000).contains(&all_ms), "{all_ms}");
+}
+
+fn dice_roll_over_the_whole_range(dice: &impl Dice) {
+    let rolls: Vec<u32> = (0..1_000).map(|_| dice.roll().0).collect();
+    for eighth in 0..8 {
+        let in_eighth = rolls.iter().filter(|roll| **roll >> 29 == eighth).count();
+        // 125 are expected; 40 or fewer come about once in 10^17 runs.
+        assert!(in_eighth > 40, "{in_eighth} of 1000 rolls in eighth {eighth}");
+    }
+}
+
+#[tokio::test]
+async fn the_machines_clock_tells_milliseconds_and_sleeps_in_full() {
+    a_clock_tells_milliseconds_and_sleeps_in_full(&Machine).await;
+}
+
+#[test]
+fn the_machines_dice_roll_over_the_whole_range() {
+    dice_roll_over_the_whole_range(&Machine);
+}

@@ -1,0 +1,225 @@
+//! `Queue`: what it took is received after about the wait; perhaps early, perhaps twice, but not lost.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use adapters::queues::SqsQueues;
+use aws_sdk_sqs::types::MessageSystemAttributeName;
+use delivery::ports::{Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName};
+use futures::future::join_all;
+
+use crate::cloud::Cloud;
+
+/// What comes out of a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Received {
+    body: String,
+    topic: Option<String>,
+    attribute: Option<Attribute>,
+    group: Option<String>,
+}
+
+/// A queue under test that lets us see what it holds.
+trait Observed: Queue {
+    /// Takes out what can be received now, or the first that can be within so many seconds.
+    async fn receive(&self, queue: QueueName, within_seconds: i32) -> Vec<Received>;
+}
+
+/// Queues in SQS, and the client that looks into them.
+struct Sqs {
+    queues: SqsQueues,
+    cloud: Cloud,
+}
+
+impl Sqs {
+    async fn start(fair: bool) -> Self {
+        let cloud = Cloud::start().await;
+        Self { queues: cloud.queues(fair), cloud }
+    }
+}
+
+impl Queue for Sqs {
+    async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
+        self.queues.send(queue, message).await
+    }
+}
+
+impl Observed for Sqs {
+    async fn receive(&self, queue: QueueName, within_seconds: i32) -> Vec<Received> {
+        let request = self.cloud.sqs.receive_message().queue_url(&self.cloud.urls()[&queue]);
+        let request = request.max_number_of_messages(10).wait_time_seconds(within_seconds);
+        let request =
+            request.message_attribute_names("All").message_system_attribute_names(MessageSystemAttributeName::All);
+        let received = request.send().await.expect("a receive").messages.unwrap_or_default();
+        received.into_iter().map(as_received).collect()
+    }
+}
+
+fn as_received(message: aws_sdk_sqs::types::Message) -> Received {
+    let attributes = message.message_attributes.unwrap_or_default();
+    let text = |name: &str| attributes.get(name).and_then(|value| value.string_value.clone());
+    let system = message.attributes.unwrap_or_default();
+    Received {
+        body: message.body.unwrap_or_default(),
+        topic: text("topic"),
+        attribute: text("delivery").map(Attribute::Delivery).or(text("deadletter").map(Attribute::DeadLetter)),
+        group: system.get(&MessageSystemAttributeName::MessageGroupId).cloned(),
+    }
+}
+
+fn message(body: impl Into<Arc<str>>) -> Message {
+    Message {
+        body: body.into(),
+        topic: Some("shop/orders".parse().unwrap()),
+        attribute: Attribute::Delivery(r#"{"v":1,"text":"\u00fc"}"#.to_owned()),
+        subscription: "shop/orders/billing".parse().unwrap(),
+        wait_ms: 0,
+    }
+}
+
+/// Receives until there are so many messages.
+async fn receive_all(queue: &impl Observed, name: QueueName, count: usize) -> Vec<Received> {
+    let mut all = Vec::new();
+    while all.len() < count {
+        let some = queue.receive(name, 5).await;
+        assert!(!some.is_empty(), "{} of {count} messages came", all.len());
+        all.extend(some);
+    }
+    all
+}
+
+/// A message comes out with body, topic and our attribute as they went in, from its own queue and no other.
+async fn keeps_a_message_as_it_is(queue: &impl Observed) {
+    let body = "{ \"b\" : 1.50,\n\"a\":\"\\u0000 é 漢 🦀\" }";
+    let of_delivery = message(body);
+    let of_letter = Message { topic: None, attribute: Attribute::DeadLetter("{\"v\":1}".to_owned()), ..message(body) };
+    for (name, sent) in [
+        (QueueName::Events, &of_delivery),
+        (QueueName::Retry, &of_delivery),
+        (QueueName::DeadLetter, &of_letter),
+        (QueueName::LastResort, &of_letter),
+    ] {
+        queue.send(name, sent.clone()).await.expect("taken");
+        let [received] = &queue.receive(name, 5).await[..] else { panic!("one message is in {name:?}") };
+        assert_eq!(received.body, body);
+        assert_eq!(received.topic, sent.topic.as_ref().map(ToString::to_string));
+        assert_eq!(received.attribute.as_ref(), Some(&sent.attribute));
+    }
+}
+
+/// Sends at the same time are each taken or refused for themselves, and what was taken is there.
+async fn loses_none_of_many_concurrent_messages(queue: &impl Observed) {
+    let sends = (0..25).map(|index| queue.send(QueueName::Events, message(index.to_string())));
+    assert_eq!(join_all(sends).await, vec![Ok(()); 25]);
+    let received = receive_all(queue, QueueName::Events, 25).await;
+    let bodies: BTreeSet<usize> = received.iter().map(|message| message.body.parse().expect("a number")).collect();
+    assert_eq!(bodies, (0..25).collect());
+}
+
+/// A message that cannot be taken is refused alone; those sent at the same time arrive.
+async fn refuses_what_is_too_large_or_unsendable_and_nothing_else(queue: &impl Observed) {
+    let too_large = "x".repeat(MESSAGE_MAX_BYTES + 1);
+    let sends = ["one", too_large.as_str(), "two", "not XML 1.0: \u{1}", "three"].map(message);
+    let results = join_all(sends.map(|message| queue.send(QueueName::Events, message))).await;
+    let taken: Vec<bool> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(taken, [true, false, true, false, true], "{results:?}");
+    let mut bodies: Vec<String> =
+        receive_all(queue, QueueName::Events, 3).await.into_iter().map(|message| message.body).collect();
+    bodies.sort();
+    assert_eq!(bodies, ["one", "three", "two"]);
+}
+
+/// Messages that are large only together are all taken.
+async fn takes_large_messages_at_the_same_time(queue: &impl Observed) {
+    let sends = (0..4).map(|index| queue.send(QueueName::Events, message(index.to_string().repeat(600_000))));
+    assert_eq!(join_all(sends).await, vec![Ok(()); 4]);
+    let received = receive_all(queue, QueueName::Events, 4).await;
+    let bodies: BTreeSet<&str> = received.iter().map(|message| &message.body[..1]).collect();
+    assert_eq!(bodies, BTreeSet::from(["0", "1", "2", "3"]));
+    assert!(received.iter().all(|message| message.body.len() == 600_000));
+}
+
+/// The largest message that fits by our own reckoning is taken: the reckoning is not too generous.
+async fn takes_the_largest_message_that_fits(queue: &impl Observed) {
+    let room = MESSAGE_MAX_BYTES - message("").size_bytes();
+    let largest = message("x".repeat(room));
+    assert!(largest.fits() && !message("x".repeat(room + 1)).fits());
+    queue.send(QueueName::Events, largest).await.expect("taken");
+    assert_eq!(receive_all(queue, QueueName::Events, 1).await[0].body.len(), room);
+}
+
+#[tokio::test]
+async fn sqs_keeps_a_message_as_it_is() {
+    keeps_a_message_as_it_is(&Sqs::start(false).await).await;
+    keeps_a_message_as_it_is(&Sqs::start(true).await).await;
+}
+
+#[tokio::test]
+async fn sqs_loses_none_of_many_concurrent_messages() {
+    loses_none_of_many_concurrent_messages(&Sqs::start(false).await).await;
+}
+
+#[tokio::test]
+async fn sqs_refuses_what_is_too_large_or_unsendable_and_nothing_else() {
+    refuses_what_is_too_large_or_unsendable_and_nothing_else(&Sqs::start(false).await).await;
+}
+
+#[tokio::test]
+async fn sqs_takes_large_messages_at_the_same_time() {
+    takes_large_messages_at_the_same_time(&Sqs::start(false).await).await;
+}
+
+#[tokio::test]
+async fn sqs_takes_the_largest_message_that_fits() {
+    takes_the_largest_message_that_fits(&Sqs::start(false).await).await;
+}
+
+#[tokio::test]
+async fn sqs_delays_by_whole_seconds_and_never_comes_early() {
+    let sqs = Sqs::start(false).await;
+    let sent_ms = Machine.now_ms();
+    // 1.001 s is two whole seconds.
+    sqs.send(QueueName::Retry, Message { wait_ms: 1_001, ..message("later") }).await.expect("taken");
+    assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
+    assert_eq!(sqs.receive(QueueName::Retry, 10).await[0].body, "later");
+    let waited_ms = Machine.now_ms() - sent_ms;
+    assert!((1_900..6_000).contains(&waited_ms), "{waited_ms}");
+}
+
+#[tokio::test]
+async fn sqs_takes_a_wait_longer_than_it_can_delay() {
+    let sqs = Sqs::start(false).await;
+    sqs.send(QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") }).await.expect("taken");
+    assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
+    assert_eq!(sqs.cloud.aws.messages_held().await.expect("counts")["retry"], 1);
+}
+
+#[tokio::test]
+async fn fair_queues_group_by_subscription_and_others_do_not_group() {
+    for fair in [true, false] {
+        let sqs = Sqs::start(fair).await;
+        let other = Message { subscription: "shop/orders/audit".parse().unwrap(), ..message("2") };
+        let sends = [message("1"), message("1"), other].map(|message| sqs.send(QueueName::Events, message));
+        assert_eq!(join_all(sends).await, vec![Ok(()); 3]);
+        let received = receive_all(&sqs, QueueName::Events, 3).await;
+        let groups: BTreeSet<(String, Option<String>)> =
+            received.into_iter().map(|message| (message.body, message.group)).collect();
+        if fair {
+            assert_eq!(groups.len(), 2, "{groups:?}");
+            assert!(groups.iter().all(|(_, group)| group.as_ref().is_some_and(|group| group.len() == 64)));
+            assert_eq!(groups.iter().map(|(_, group)| group).collect::<BTreeSet<_>>().len(), 2, "{groups:?}");
+        } else {
+            assert!(groups.iter().all(|(_, group)| group.is_none()), "{groups:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_the_function_does_not_have_is_an_error() {
+    let cloud = Cloud::start().await;
+    let events = cloud.urls().remove(&QueueName::Events).expect("events");
+    let queues = SqsQueues::new(cloud.sqs.clone(), [(QueueName::Events, events)], false);
+    assert!(queues.send(QueueName::Retry, message("x")).await.expect_err("unknown").0.contains("Retry"));
+    queues.send(QueueName::Events, message("x")).await.expect("taken");
+}

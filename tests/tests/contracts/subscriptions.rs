@@ -1,0 +1,184 @@
+//! `SubscriptionSource`: the last good catalogue. A broken newer one is reported and does not replace it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use adapters::subscriptions::{LiveSubscriptions, Location};
+use delivery::ports::{Clock as _, SubscriptionSource};
+use delivery::subscription::Catalogue;
+use tempfile::TempDir;
+
+use crate::cloud::Cloud;
+
+/// Rereads happen at most once a second.
+const REREAD_EVERY_MS: u64 = 1_000;
+
+/// A place where subscriptions stand, and new readers of it.
+trait Place {
+    /// Puts this text there.
+    async fn write(&self, text: &str);
+    /// A reader that has not looked yet.
+    fn reader(&self) -> impl SubscriptionSource;
+    /// What messages call the place.
+    fn name(&self) -> String;
+}
+
+struct File {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl File {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { path: folder.path().join("subscriptions.yaml"), _folder: folder }
+    }
+}
+
+impl Place for File {
+    async fn write(&self, text: &str) {
+        std::fs::write(&self.path, text).expect("a file");
+    }
+
+    fn reader(&self) -> impl SubscriptionSource {
+        let location = Location::parse(&format!("file://{}", self.path.display())).expect("a location");
+        LiveSubscriptions::new(location, None)
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+struct Object(Cloud);
+
+impl Place for Object {
+    async fn write(&self, text: &str) {
+        let put = self.0.s3.put_object().bucket("config").key("a/subscriptions.yaml");
+        put.body(text.as_bytes().to_vec().into()).send().await.expect("a put");
+    }
+
+    fn reader(&self) -> impl SubscriptionSource {
+        let location = Location::parse("s3://config/a/subscriptions.yaml").expect("a location");
+        LiveSubscriptions::new(location, Some(self.0.s3.clone()))
+    }
+
+    fn name(&self) -> String {
+        "s3://config/a/subscriptions.yaml".to_owned()
+    }
+}
+
+/// A file with one subscription of this name.
+fn one(name: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+         spec: {{destination: {{url: 'https://{name}.example.com/'}}}}\n"
+    )
+}
+
+fn names(catalogue: &Catalogue) -> Vec<String> {
+    catalogue.subscriptions().map(|subscription| subscription.name.name.clone()).collect()
+}
+
+/// A reread that surely looks: the last look is over a second ago.
+async fn looked_again(source: &impl SubscriptionSource) -> Result<Arc<Catalogue>, String> {
+    Machine.sleep(REREAD_EVERY_MS).await;
+    source.reread().await
+}
+
+/// A newer version is seen on the next look.
+async fn sees_a_newer_version_on_a_reread(place: &impl Place) {
+    place.write(&one("first")).await;
+    let source = place.reader();
+    assert_eq!(names(&source.current().await.expect("a catalogue")), ["first"]);
+    place.write(&one("second-is-longer")).await;
+    assert_eq!(names(&looked_again(&source).await.expect("a catalogue")), ["second-is-longer"]);
+    assert_eq!(names(&source.current().await.expect("a catalogue")), ["second-is-longer"]);
+}
+
+/// A broken version, or none at all, leaves the last good one in place until a good one comes.
+async fn keeps_the_last_good_one_while_a_newer_one_is_broken(place: &impl Place) {
+    place.write(&one("good")).await;
+    let source = place.reader();
+    assert_eq!(names(&source.current().await.expect("a catalogue")), ["good"]);
+    for broken in ["apiVersion: [", "apiVersion: lastmile.dev/v1\nkind: Subscription\n", "\u{0}"] {
+        place.write(broken).await;
+        assert!(place.reader().current().await.is_err(), "{broken:?} is broken");
+        assert_eq!(names(&looked_again(&source).await.expect("the last good one")), ["good"], "{broken:?}");
+    }
+    place.write(&one("repaired")).await;
+    assert_eq!(names(&looked_again(&source).await.expect("a catalogue")), ["repaired"]);
+}
+
+/// What is missing or broken from the start is an error for people, until it is there.
+async fn says_what_is_wrong_with_the_only_one_there_is(place: &impl Place) {
+    let source = place.reader();
+    let missing = source.current().await.expect_err("nothing is there");
+    assert!(missing.contains(&place.name()), "{missing}");
+    place.write(&one("good").replace("url", "urn")).await;
+    let broken = looked_again(&source).await.expect_err("the only one is broken");
+    assert!(broken.contains(&place.name()) && broken.contains("urn"), "{broken}");
+    assert_eq!(source.current().await.expect_err("still broken"), broken);
+    place.write(&one("good")).await;
+    assert_eq!(names(&looked_again(&source).await.expect("a catalogue")), ["good"]);
+}
+
+/// Many readers at the same time get the same catalogue.
+async fn gives_everyone_the_same_catalogue(place: &impl Place) {
+    place.write(&one("good")).await;
+    let source = place.reader();
+    let all = futures::future::join_all((0..20).map(|_| source.current())).await;
+    let first = all[0].as_ref().expect("a catalogue");
+    assert!(all.iter().all(|catalogue| catalogue.as_ref().is_ok_and(|catalogue| Arc::ptr_eq(catalogue, first))));
+}
+
+#[tokio::test]
+async fn of_a_file_a_newer_version_is_seen_on_a_reread() {
+    sees_a_newer_version_on_a_reread(&File::new()).await;
+}
+
+#[tokio::test]
+async fn of_a_file_the_last_good_version_is_kept_while_a_newer_one_is_broken() {
+    keeps_the_last_good_one_while_a_newer_one_is_broken(&File::new()).await;
+}
+
+#[tokio::test]
+async fn of_a_file_it_is_said_what_is_wrong_with_the_only_version() {
+    says_what_is_wrong_with_the_only_one_there_is(&File::new()).await;
+}
+
+#[tokio::test]
+async fn of_a_file_everyone_gets_the_same_catalogue() {
+    gives_everyone_the_same_catalogue(&File::new()).await;
+}
+
+#[tokio::test]
+async fn of_an_object_a_newer_version_is_seen_on_a_reread() {
+    sees_a_newer_version_on_a_reread(&Object(Cloud::start().await)).await;
+}
+
+#[tokio::test]
+async fn of_an_object_the_last_good_version_is_kept_while_a_newer_one_is_broken() {
+    keeps_the_last_good_one_while_a_newer_one_is_broken(&Object(Cloud::start().await)).await;
+}
+
+#[tokio::test]
+async fn of_an_object_it_is_said_what_is_wrong_with_the_only_version() {
+    says_what_is_wrong_with_the_only_one_there_is(&Object(Cloud::start().await)).await;
+}
+
+#[tokio::test]
+async fn of_an_object_everyone_gets_the_same_catalogue() {
+    gives_everyone_the_same_catalogue(&Object(Cloud::start().await)).await;
+}
+
+#[tokio::test]
+async fn an_object_that_was_removed_leaves_the_last_good_version() {
+    let place = Object(Cloud::start().await);
+    place.write(&one("good")).await;
+    let source = place.reader();
+    assert_eq!(names(&source.current().await.expect("a catalogue")), ["good"]);
+    place.0.s3.delete_object().bucket("config").key("a/subscriptions.yaml").send().await.expect("a delete");
+    assert_eq!(names(&looked_again(&source).await.expect("the last good one")), ["good"]);
+}

@@ -1,0 +1,112 @@
+//! Who may depend on whom: one way only, and nothing but rules in `delivery`.
+//!
+//! What the architecture promises about absence is held here, by the graph that cargo itself resolves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
+
+/// Our packages, from the rules up; each may depend on those above its own line, and on no other of ours.
+const LAYERS: [&[&str]; 6] =
+    [&["delivery"], &["adapters"], &["dispatch", "deadletter"], &["local"], &["lastmile"], &["lastmile-tests"]];
+
+/// The machines that the functions run on; crates of other systems are none of our affair.
+const DEPLOYED_ON: &str = "x86_64-unknown-linux-gnu";
+
+fn metadata() -> Metadata {
+    let mut command = MetadataCommand::new();
+    command.manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    command.other_options(["--filter-platform".to_owned(), DEPLOYED_ON.to_owned()]);
+    command.exec().expect("cargo describes the workspace")
+}
+
+fn layer(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|names| names.contains(&name))
+}
+
+fn package<'a>(metadata: &'a Metadata, name: &str) -> &'a Package {
+    let found = metadata.workspace_packages().into_iter().find(|package| package.name == name);
+    found.unwrap_or_else(|| panic!("{name} is no package of ours"))
+}
+
+/// Everything that is compiled into these packages, themselves included: normal dependencies, all the way down.
+fn compiled_into<'a>(metadata: &'a Metadata, roots: impl IntoIterator<Item = &'a PackageId>) -> Vec<&'a Package> {
+    let resolve = metadata.resolve.as_ref().expect("cargo resolves dependencies");
+    let nodes: BTreeMap<&PackageId, _> = resolve.nodes.iter().map(|node| (&node.id, node)).collect();
+    let mut reached = BTreeSet::new();
+    let mut next: Vec<&PackageId> = roots.into_iter().collect();
+    while let Some(id) = next.pop() {
+        if reached.insert(id) {
+            let normal = nodes[id]
+                .deps
+                .iter()
+                .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal));
+            next.extend(normal.map(|dependency| &dependency.pkg));
+        }
+    }
+    reached.into_iter().map(|id| &metadata[id]).collect()
+}
+
+#[test]
+fn every_package_has_its_layer() {
+    let metadata = metadata();
+    let names: BTreeSet<String> =
+        metadata.workspace_packages().into_iter().map(|package| package.name.to_string()).collect();
+    let layered: BTreeSet<String> = LAYERS.iter().copied().flatten().map(|name| (*name).to_owned()).collect();
+    assert_eq!(names, layered);
+}
+
+#[test]
+fn dependencies_point_one_way_even_in_tests() {
+    let metadata = metadata();
+    for package in metadata.workspace_packages() {
+        for dependency in &package.dependencies {
+            if let Some(below) = layer(&dependency.name) {
+                let own = layer(&package.name).unwrap_or_else(|| panic!("{} has no layer", package.name));
+                assert!(below < own, "{} may not depend on {} ({})", package.name, dependency.name, dependency.kind);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rules_know_no_runtime_no_cloud_no_network_and_no_chance() {
+    let metadata = metadata();
+    let delivery = package(&metadata, "delivery");
+    let below: Vec<&str> =
+        compiled_into(&metadata, [&delivery.id]).iter().map(|package| package.name.as_str()).collect();
+    assert!(below.contains(&"serde_json"), "the graph has been walked: {below:?}");
+    for name in below {
+        let first = name.split(['-', '_']).next().unwrap_or(name);
+        let banned =
+            ["tokio", "async", "futures", "aws", "lambda", "reqwest", "hyper", "http", "rustls", "rand", "tracing"];
+        assert!(!banned.contains(&first), "delivery depends on {name}");
+    }
+}
+
+#[test]
+fn there_is_one_version_of_http_and_one_of_tls() {
+    let metadata = metadata();
+    let roots = metadata.workspace_packages().into_iter().filter(|package| package.name != "lastmile-tests");
+    let roots: Vec<&PackageId> = roots.map(|package| &package.id).collect();
+    let compiled = compiled_into(&metadata, roots);
+    for name in ["hyper", "rustls", "http", "tokio", "reqwest"] {
+        let versions: BTreeSet<String> =
+            compiled.iter().filter(|package| package.name == name).map(|package| package.version.to_string()).collect();
+        assert_eq!(versions.len(), 1, "{name}: {versions:?}");
+    }
+    for name in ["openssl", "native-tls", "openssl-sys"] {
+        assert!(compiled.iter().all(|package| package.name != name), "{name} is a second TLS");
+    }
+}
+
+#[test]
+fn the_functions_are_built_without_the_local_aws() {
+    let metadata = metadata();
+    for function in ["dispatch", "deadletter"] {
+        let compiled = compiled_into(&metadata, [&package(&metadata, function).id]);
+        for name in ["local", "s3s", "axum", "clap", "rustack-sqs-core", "cloudevents-sdk"] {
+            assert!(compiled.iter().all(|package| package.name != name), "{function} carries {name}");
+        }
+    }
+}

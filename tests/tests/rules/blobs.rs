@@ -1,0 +1,287 @@
+//! Blobs as they leave the system, compared to the byte with the files in `golden/blobs`, and their keys.
+//!
+//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the table of
+//! dead-letter formats.
+
+use std::fs;
+use std::path::PathBuf;
+
+use delivery::blob::{self, MALFORMED, UNKNOWN_TOPIC, nameless_topic};
+use delivery::deadletter::{Letter, Reason};
+use delivery::delivery::{Delivery, Entry, Origin};
+use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::event::{Event, Input};
+use delivery::outcome::Outcome;
+use delivery::subscription::SubscriptionName;
+use serde_json::Value;
+
+use crate::samples::{PUBLISHED_MS, delivery, delivery_of};
+
+/// An event in which every byte counts: order, spaces, escapes, a number twice, big and exact numbers.
+const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"exact-1\",\
+    \"time\":\"2026-11-20T07:03:00.1234567+01:00\",\"dataschema\":\"#\",\"comexampleothervalue\":5,\
+    \"data\":{\"b\":1.50,\"a\":12345678901234567890123,\"a\":1e400,\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}}";
+
+/// The event of the documents' own sample, and its two headers.
+const DOCUMENTED: &str = r#"{"specversion":"1.0","type":"com.example.someevent","source":"/mycontext","id":"A234-1234-1234","time":"2018-04-05T17:31:00Z","comexampleextension1":"value","comexampleothervalue":5,"datacontenttype":"application/json","data":{}}"#;
+
+fn letter(delivery: Delivery, reason: Reason) -> Letter {
+    Letter::without_subscription(delivery, reason, PUBLISHED_MS + HOUR_MS)
+}
+
+/// After one attempt with this answer, 40 ms after publication.
+fn answered(mut delivery: Delivery, outcome: Outcome, status: u16, body: &[u8]) -> Delivery {
+    delivery.attempts = 1;
+    delivery.first_ms = Some(PUBLISHED_MS + 40);
+    delivery.history.push(Entry { at_ms: PUBLISHED_MS + 40, outcome, status: Some(status), duration_ms: 25 });
+    delivery.last_response = Some(body.to_vec());
+    delivery
+}
+
+/// A letter about a refused delivery that had a destination.
+fn refused(body: &[u8]) -> Letter {
+    let delivery = answered(delivery(), Outcome::Unauthorized, 401, body);
+    let destination = Some("https://billing.example.com/events".to_owned());
+    Letter { destination, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
+}
+
+/// The letter of the documents' sample: three attempts, the last one refused, two headers.
+fn documented() -> Letter {
+    let mut delivery = delivery_of(DOCUMENTED, Input::CloudEvents);
+    let attempts = [(Outcome::TimedOut, None), (Outcome::SocketError, None), (Outcome::Unauthorized, Some(401))];
+    for (minute, (outcome, status)) in (0..).zip(attempts) {
+        let at_ms = PUBLISHED_MS + minute * MINUTE_MS;
+        delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 30_000 });
+    }
+    delivery.attempts = 3;
+    delivery.last_response = Some(Vec::new());
+    let headers = [("custom-header-1", "value1"), ("custom-header-2", "34")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    Letter { headers, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
+}
+
+/// After thirty attempts without an answer.
+fn long() -> Letter {
+    let mut delivery = delivery();
+    delivery.attempts = 30;
+    for minute in 0..30 {
+        let at_ms = PUBLISHED_MS + minute * MINUTE_MS;
+        delivery.history.push(Entry { at_ms, outcome: Outcome::TimedOut, status: None, duration_ms: 30_000 });
+    }
+    letter(delivery, Reason::MaxDeliveryAttemptsExceeded)
+}
+
+/// Compares with the golden file of this name, or writes it when asked to.
+fn assert_golden(name: &str, bytes: &[u8]) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/blobs").join(format!("{name}.json"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(String::from_utf8_lossy(bytes), String::from_utf8_lossy(&golden), "{name}");
+    assert!(bytes == golden, "{name} differs in bytes that are no text");
+}
+
+fn assert_blob(name: &str, letter: &Letter) {
+    assert_golden(name, &blob::bytes(letter, None));
+}
+
+#[test]
+fn a_letter_without_an_attempt_names_neither_outcome_nor_attempt_nor_status() {
+    assert_blob("no-attempt", &letter(delivery(), Reason::TimeToLiveExceeded));
+}
+
+#[test]
+fn a_letter_after_an_attempt_tells_status_and_response() {
+    assert_blob("one-attempt", &refused(b"{\"error\":\"who are you?\"}\n"));
+}
+
+#[test]
+fn a_response_that_is_no_text_is_kept_in_base64() {
+    assert_blob("binary-response", &refused(&[0xff, 0x00, 0x1f, 0x8b]));
+}
+
+#[test]
+fn a_response_cut_within_a_character_stays_text_and_an_empty_one_is_told() {
+    let cut = [b"gr".as_slice(), &"ü".as_bytes()[..1]].concat();
+    assert_blob("cut-response", &refused(&cut));
+    assert_blob("empty-response", &refused(b""));
+}
+
+#[test]
+fn a_long_history_tells_how_many_attempts_were_left_out() {
+    assert_blob("long-history", &long());
+}
+
+#[test]
+fn headers_stand_in_the_custom_properties_as_they_were_spelled() {
+    let headers = [("X-Tenant", "acme"), ("x-größe", "7 \"Zoll\"")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    assert_blob("headers", &Letter { headers, ..refused(b"") });
+}
+
+#[test]
+fn what_was_no_event_is_kept_as_text_with_the_reason() {
+    for (name, text) in
+        [("malformed-text", "{\"id\": \"1\",\n <oops> \u{fffd} \"ü\""), ("malformed-json", "{\"a\":1,\"a\":2}")]
+    {
+        let letter = letter(delivery_of(text, Input::Opaque), Reason::MalformedEvent);
+        assert_blob(name, &letter.because("the member \"a\" stands twice"));
+    }
+}
+
+#[test]
+fn the_text_of_an_opaque_topic_stays_text() {
+    assert_blob(
+        "opaque",
+        &letter(delivery_of("<order id=\"1\">grüße</order>\n", Input::Opaque), Reason::TimeToLiveExceeded),
+    );
+}
+
+#[test]
+fn a_letter_that_missed_its_container_says_why() {
+    let letter = letter(delivery(), Reason::TimeToLiveExceeded);
+    assert_golden("sink-error", &blob::bytes(&letter, Some("letters/shop: NoSuchBucket: \"letters\" does not exist")));
+}
+
+#[test]
+fn the_events_own_bytes_are_not_touched() {
+    let letter = letter(delivery_of(EXACT, Input::CloudEvents), Reason::TimeToLiveExceeded);
+    let bytes = blob::bytes(&letter, None);
+    assert!(bytes.starts_with(format!("{{\"event\":{EXACT},\"deadletterProperties\":{{").as_bytes()));
+    assert_golden("exact", &bytes);
+}
+
+#[test]
+fn an_event_of_another_shape_stands_in_the_blob_as_it_came() {
+    for (name, text, input) in [
+        (
+            "event-grid",
+            r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","data":{}}"#,
+            Input::Auto,
+        ),
+        ("custom", r#"{"orderId": 7, "total": 1.10}"#, Input::Custom),
+        ("custom-number", " 42 ", Input::Custom),
+    ] {
+        assert_blob(name, &letter(delivery_of(text, input), Reason::TimeToLiveExceeded));
+    }
+}
+
+#[test]
+fn every_golden_blob_is_json_with_the_three_members_in_their_order() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/blobs");
+    let mut blobs = 0;
+    for file in fs::read_dir(folder).expect("the golden blobs") {
+        let text = fs::read_to_string(file.expect("a file").path()).expect("text");
+        let names = names_in_order(&text);
+        let expected = ["event", "customDeliveryProperties", "deadletterProperties"];
+        assert!(names == expected || names == [expected[0], expected[2]], "{names:?}");
+        blobs += 1;
+    }
+    assert!(blobs > 0);
+}
+
+/// The names of an object's members in the order they are written; `serde_json::Value` would sort them.
+fn names_in_order(object: &str) -> Vec<String> {
+    let members = delivery::event::Members::parse(object).expect("an object");
+    members.iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+fn member(object: &str, name: &str) -> String {
+    let members = delivery::event::Members::parse(object).expect("an object");
+    members.get(name).unwrap_or_else(|| panic!("{name} in {object}")).to_owned()
+}
+
+/// The members of the sample's `deadletterProperties`; ours come after them.
+const DOCUMENTED_PROPERTIES: [&str; 5] =
+    ["deadletterreason", "deliveryattempts", "deliveryresult", "publishutc", "deliveryattemptutc"];
+
+#[test]
+fn the_documents_sample_is_written_with_its_names_in_its_order_and_ours_after_them() {
+    let blob = String::from_utf8(blob::bytes(&documented(), None)).expect("text");
+    assert_golden("documented", blob.as_bytes());
+    assert_eq!(names_in_order(&blob), ["event", "customDeliveryProperties", "deadletterProperties"]);
+    assert_eq!(member(&blob, "event"), DOCUMENTED);
+    let properties = member(&blob, "deadletterProperties");
+    assert_eq!(names_in_order(&properties)[..5], DOCUMENTED_PROPERTIES);
+    assert_eq!(member(&properties, "deadletterreason"), r#""Undeliverable due to client error""#);
+    assert_eq!(member(&properties, "deliveryattempts"), "3");
+    assert_eq!(member(&properties, "deliveryresult"), r#""Unauthorized""#);
+}
+
+#[test]
+fn our_copy_of_the_documents_sample_is_the_sample() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/seeds/004_0e6d3fc2c0c14748.txt");
+    let Ok(page) = fs::read_to_string(&file) else {
+        return crate::samples::skipped("the sample of a persisted dead letter", "../shared/seeds");
+    };
+    let sample = first_persisted(&page);
+    let blob = String::from_utf8(blob::bytes(&documented(), None)).expect("text");
+    assert_eq!(names_in_order(&sample), names_in_order(&blob));
+    let of = |text: &str, name: &str| serde_json::from_str::<Value>(&member(text, name)).expect("JSON");
+    for name in ["event", "customDeliveryProperties"] {
+        assert_eq!(names_in_order(&member(&sample, name)), names_in_order(&member(&blob, name)), "{name}");
+        assert_eq!(of(&sample, name), of(&blob, name), "{name}");
+    }
+    assert_eq!(names_in_order(&member(&sample, "deadletterProperties")), DOCUMENTED_PROPERTIES);
+    for name in ["deadletterreason", "deliveryattempts", "deliveryresult"] {
+        assert_eq!(of(&sample, "deadletterProperties")[name], of(&blob, "deadletterProperties")[name], "{name}");
+    }
+}
+
+/// The first JSON of the page that holds an event and its dead-letter properties, without its comment.
+fn first_persisted(page: &str) -> String {
+    let lines: Vec<&str> = page.lines().map(str::trim_end).collect();
+    let first = lines.windows(2).position(|pair| pair[0].trim() == "{" && pair[1].trim() == "\"event\": {");
+    let first = first.expect("the page shows a persisted dead letter");
+    let close = lines[first].replace('{', "}");
+    let length = lines[first..].iter().position(|line| *line == close).expect("its last line");
+    lines[first..=first + length].iter().filter(|line| !line.trim().starts_with("//")).copied().collect()
+}
+
+#[test]
+fn a_key_is_names_hour_and_guid_behind_the_prefix() {
+    let guid = delivery().id;
+    let mut letter = letter(delivery(), Reason::TimeToLiveExceeded);
+    for (prefix, expected) in [
+        ("", format!("shop/orders/billing/2026/11/20/7/{guid}.json")),
+        ("dead", format!("dead/shop/orders/billing/2026/11/20/7/{guid}.json")),
+        ("/dead/letters/", format!("dead/letters/shop/orders/billing/2026/11/20/7/{guid}.json")),
+    ] {
+        assert_eq!(blob::key(&letter, prefix), expected);
+    }
+    // 2027-01-02T03:04:05Z: month, day and hour stand without leading zeros; the time is when the attempt was due.
+    letter.delivery.due_ms = 1_798_859_045_000;
+    assert_eq!(blob::key(&letter, ""), format!("shop/orders/billing/2027/1/2/3/{guid}.json"));
+    letter.decided_ms += HOUR_MS;
+    assert_eq!(blob::key(&letter, ""), format!("shop/orders/billing/2027/1/2/3/{guid}.json"));
+}
+
+#[test]
+fn a_key_is_percent_encoded_and_stays_within_its_folders() {
+    let in_key = |name: SubscriptionName| {
+        let origin = Origin { message: "m".to_owned(), index: 0 };
+        let delivery = Delivery::new(Event::recall(&"{}".into(), Input::Auto), name, origin, PUBLISHED_MS);
+        let guid = format!("/2026/11/20/7/{}.json", delivery.id);
+        blob::key(&letter(delivery, Reason::TopicNotFound), "").strip_suffix(&guid).expect("the hour").to_owned()
+    };
+    let in_place = |place: &str| SubscriptionName { topic: nameless_topic(), name: place.to_owned() };
+    for (name, key) in [
+        ("a b/ö+ü/日本".parse().unwrap(), "a%20b/%C3%B6%2B%C3%BC/%E6%97%A5%E6%9C%AC"),
+        ("a/b/..".parse().unwrap(), "a/b/%2E%2E"),
+        ("a/./b".parse().unwrap(), "a/%2E/b"),
+        ("A-1/b_2/c.3".parse().unwrap(), "A-1/b_2/c.3"),
+        ("a%2Fb/c:d/e\\f".parse().unwrap(), "a%252Fb/c%3Ad/e%5Cf"),
+        (in_place(MALFORMED), "_/_/_malformed"),
+        (
+            SubscriptionName { topic: "shop/orders".parse().unwrap(), name: MALFORMED.to_owned() },
+            "shop/orders/_malformed",
+        ),
+        (
+            SubscriptionName { topic: "shop/gone".parse().unwrap(), name: UNKNOWN_TOPIC.to_owned() },
+            "shop/gone/_unknown",
+        ),
+    ] {
+        assert_eq!(in_key(name), key);
+    }
+}

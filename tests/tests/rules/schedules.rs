@@ -1,0 +1,239 @@
+//! What holds of every wait, drawn near the values that files really say and near the ends of the numbers.
+
+use delivery::deadletter::Reason;
+use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::outcome::{Ending, Exchange};
+use delivery::profile::{Dialect, LIFETIME_MAX_MS};
+use delivery::schedule::{Jitter, Kind, Moments, Schedule, next_wait_ms, storage_wait_ms};
+use delivery::step::{Arrival, End, arrive, settle};
+use delivery::subscription::Subscription;
+use proptest::collection::{btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::samples::{PUBLISHED_MS, delivery, subscription};
+
+/// The values that tables and files are made of.
+const REAL_MS: [u64; 12] = [
+    0,
+    200,
+    SECOND_MS,
+    2_500,
+    10 * SECOND_MS,
+    30 * SECOND_MS,
+    MINUTE_MS,
+    5 * MINUTE_MS,
+    HOUR_MS,
+    12 * HOUR_MS,
+    DAY_MS,
+    14 * DAY_MS,
+];
+
+/// A duration at, or just beside, a value that files say.
+fn real_ms() -> impl Strategy<Value = u64> {
+    (select(&REAL_MS[..]), 0..=2_u64, any::<bool>())
+        .prop_map(|(ms, beside, above)| if above { ms + beside } else { ms.saturating_sub(beside) })
+}
+
+/// Mostly such a duration; now and then any number, or one of the last.
+fn any_ms() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => real_ms(), 1 => any::<u64>(), 1 => (0..=2_u64).prop_map(|below| u64::MAX - below)]
+}
+
+/// Mostly a retry that comes up; now and then one of the last.
+fn retry() -> impl Strategy<Value = u32> {
+    prop_oneof![6 => 1..=40_u32, 1 => 1..=1_000_u32, 1 => (0..=2_u32).prop_map(|below| u32::MAX - below)]
+}
+
+/// The kinds whose waits depend on nothing but the number of the retry.
+fn counted_kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        any_ms().prop_map(|delay_ms| Kind::Linear { delay_ms }),
+        any_ms().prop_map(|delay_ms| Kind::Exponential { delay_ms }),
+        any_ms().prop_map(|delay_ms| Kind::LinearFromZero { delay_ms }),
+        any_ms().prop_map(|delay_ms| Kind::ExponentialFromZero { delay_ms }),
+        any_ms().prop_map(|delay_ms| Kind::Constant { delay_ms }),
+        vec(any_ms(), 1..12).prop_map(|mut waits_ms| {
+            waits_ms.sort_unstable();
+            Kind::Waits { waits_ms: waits_ms.into() }
+        }),
+    ]
+}
+
+fn moments_kind() -> impl Strategy<Value = Kind> {
+    btree_set(any_ms(), 1..8).prop_map(|moments| Kind::Moments { moments_ms: moments.into_iter().collect() })
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    (prop_oneof![4 => counted_kind(), 1 => moments_kind()], option::of(any_ms()))
+        .prop_map(|(kind, max_ms)| Schedule { kind, max_ms })
+}
+
+/// A first attempt and an outcome not before it.
+fn moments() -> impl Strategy<Value = Moments> {
+    (prop_oneof![Just(PUBLISHED_MS), any::<u64>()], any_ms()).prop_map(|(first_attempt_ms, after_ms)| Moments {
+        first_attempt_ms,
+        outcome_ms: first_attempt_ms.saturating_add(after_ms),
+    })
+}
+
+fn jitter() -> impl Strategy<Value = Jitter> {
+    prop_oneof![Just(0), Just(u32::MAX), any::<u32>()].prop_map(Jitter)
+}
+
+const AT_ONCE: Moments = Moments { first_attempt_ms: PUBLISHED_MS, outcome_ms: PUBLISHED_MS };
+
+proptest! {
+    #[test]
+    fn a_wait_is_never_below_the_schedule_or_the_least_wait_and_never_above_them_with_full_jitter(
+        schedule in schedule(), k in retry(), moments in moments(), least_ms in any_ms(),
+        percent in 0..=100_u32, jitter in jitter(),
+    ) {
+        let plain_ms = schedule.wait_ms(k, moments).max(least_ms);
+        let wait_ms = next_wait_ms(&schedule, k, moments, least_ms, percent, jitter);
+        prop_assert!(wait_ms >= plain_ms);
+        let most_ms = u128::from(plain_ms) + u128::from(plain_ms) * u128::from(percent) / 100;
+        prop_assert!(u128::from(wait_ms) <= most_ms, "{} above {}", wait_ms, most_ms);
+    }
+
+    #[test]
+    fn jitter_adds_nothing_at_its_least_all_at_its_most_and_the_more_the_higher_the_roll(
+        schedule in schedule(), k in retry(), moments in moments(), least_ms in real_ms(),
+        percent in 0..=100_u32, (low, high) in (jitter(), jitter()),
+    ) {
+        let wait_ms = |jitter| next_wait_ms(&schedule, k, moments, least_ms, percent, jitter);
+        let plain_ms = schedule.wait_ms(k, moments).max(least_ms);
+        prop_assert_eq!(wait_ms(Jitter::NONE), plain_ms);
+        let all_ms = u128::from(plain_ms) + u128::from(plain_ms) * u128::from(percent) / 100;
+        prop_assert_eq!(u128::from(wait_ms(Jitter(u32::MAX))), all_ms.min(u128::from(u64::MAX)));
+        let (low, high) = if low.0 <= high.0 { (low, high) } else { (high, low) };
+        prop_assert!(wait_ms(low) <= wait_ms(high));
+    }
+
+    #[test]
+    fn no_wait_is_shorter_than_the_one_before_it(kind in counted_kind(), max_ms in option::of(any_ms()), k in retry()) {
+        let schedule = Schedule { kind, max_ms };
+        prop_assert!(schedule.wait_ms(k, AT_ONCE) <= schedule.wait_ms(k.saturating_add(1), AT_ONCE));
+    }
+
+    #[test]
+    fn the_cap_is_kept_and_changes_nothing_below_it(schedule in schedule(), cap_ms in any_ms(), k in retry(), moments in moments()) {
+        let uncapped = Schedule { max_ms: None, ..schedule.clone() }.wait_ms(k, moments);
+        let capped = Schedule { max_ms: Some(cap_ms), ..schedule }.wait_ms(k, moments);
+        prop_assert_eq!(capped, uncapped.min(cap_ms));
+    }
+
+    #[test]
+    fn a_moment_is_met_exactly_or_at_once_when_it_has_passed(kind in moments_kind(), k in 1..=40_u32, late_ms in real_ms()) {
+        let Kind::Moments { moments_ms } = &kind else { panic!("{kind:?}") };
+        let last = moments_ms.len() - 1;
+        let gap_ms = if last == 0 { moments_ms[0] } else { moments_ms[last] - moments_ms[last - 1] };
+        let index = k as usize - 1;
+        let beyond = index.saturating_sub(last) as u64;
+        let moment_ms = moments_ms[index.min(last)].saturating_add(gap_ms.saturating_mul(beyond));
+        let schedule = Schedule { kind, max_ms: None };
+        let outcome_ms = PUBLISHED_MS + late_ms;
+        let wait_ms = schedule.wait_ms(k, Moments { first_attempt_ms: PUBLISHED_MS, outcome_ms });
+        prop_assert_eq!(wait_ms, PUBLISHED_MS.saturating_add(moment_ms).saturating_sub(outcome_ms));
+    }
+
+    #[test]
+    fn no_number_makes_a_wait_wrap_around(schedule in schedule(), k in any::<u32>(), moments in moments(), percent in any::<u32>(), jitter in jitter(), least_ms in any_ms()) {
+        let wait_ms = next_wait_ms(&schedule, k, moments, least_ms, percent, jitter);
+        prop_assert!(wait_ms >= least_ms);
+    }
+
+    #[test]
+    fn storage_is_tried_again_within_five_minutes_and_never_at_once(since_ms in any_ms()) {
+        let wait_ms = storage_wait_ms(since_ms);
+        prop_assert!(wait_ms <= 5 * MINUTE_MS);
+        prop_assert!(wait_ms > 0 || since_ms > u64::MAX - 5 * MINUTE_MS);
+    }
+}
+
+/// A destination that answers as it likes, slowly or at once, and a queue that hands messages out early or late.
+#[derive(Debug, Clone)]
+struct Turn {
+    status: u16,
+    retry_after: Option<u64>,
+    duration_ms: u64,
+    early_ms: u64,
+    late_ms: u64,
+    jitter: Jitter,
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let answer =
+        (prop_oneof![3 => Just(500_u16), 1 => select(&[404, 408, 429, 503, 599][..])], option::of(0..7_200_u64));
+    let times =
+        (prop_oneof![Just(0), 0..30_000_u64], prop_oneof![Just(0), 1..DAY_MS], prop_oneof![Just(0), 1..HOUR_MS]);
+    (answer, times, jitter()).prop_map(|((status, retry_after), (duration_ms, early_ms, late_ms), jitter)| Turn {
+        status,
+        retry_after,
+        duration_ms,
+        early_ms,
+        late_ms,
+        jitter,
+    })
+}
+
+fn any_subscription() -> impl Strategy<Value = Subscription> {
+    (select(&Dialect::ALL[..]), 1..=40_u32, option::of(1..20 * DAY_MS)).prop_map(|(dialect, max_attempts, ttl_ms)| {
+        let mut subscription = subscription(dialect);
+        subscription.retry.max_attempts = max_attempts;
+        subscription.retry.time_to_live_ms = ttl_ms;
+        subscription
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_queue_and_the_destination_do_no_attempt_is_early_too_old_or_one_too_many(
+        subscription in any_subscription(), turns in vec(turn(), 1..60),
+    ) {
+        let policy = &subscription.retry;
+        let mut delivery = delivery();
+        for turn in turns {
+            // Early: it is put off by exactly the rest, and nothing of it changes.
+            let early_ms = delivery.due_ms.saturating_sub(turn.early_ms);
+            if early_ms < delivery.due_ms {
+                let rest = Arrival::NotDue { wait_ms: delivery.due_ms - early_ms };
+                prop_assert_eq!(arrive(&delivery, &subscription, early_ms), rest);
+            }
+            let now_ms = delivery.due_ms + turn.late_ms;
+            let age_ms = now_ms - PUBLISHED_MS;
+            match arrive(&delivery, &subscription, now_ms) {
+                Arrival::NotDue { .. } | Arrival::Paused { .. } => prop_assert!(false, "it is due and not paused"),
+                Arrival::Expired(reason) => {
+                    let limit_ms = policy.time_to_live_ms.unwrap_or(u64::MAX).min(LIFETIME_MAX_MS);
+                    prop_assert_eq!(reason, Reason::TimeToLiveExceeded);
+                    prop_assert!(age_ms >= limit_ms);
+                    return Ok(());
+                }
+                Arrival::Attempt => prop_assert!(policy.time_to_live_ms.is_none_or(|ttl_ms| age_ms < ttl_ms)),
+            }
+            let retry_after = turn.retry_after.map(|seconds| seconds.to_string());
+            let ending = Ending::Answered { status: turn.status, retry_after, body: Vec::new() };
+            let exchange = Exchange { ending, started_ms: now_ms, duration_ms: turn.duration_ms };
+            let before = delivery.attempts;
+            let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), turn.jitter).end;
+            prop_assert_eq!(delivery.attempts, before + 1);
+            prop_assert!(delivery.attempts <= policy.max_attempts);
+            match end {
+                End::Retry { wait_ms } => {
+                    prop_assert!(delivery.attempts < policy.max_attempts);
+                    prop_assert_eq!(delivery.due_ms, exchange.ended_ms() + wait_ms);
+                    prop_assert!(wait_ms >= policy.least_waits.of_status(turn.status));
+                }
+                End::DeadLetter(letter) => {
+                    let exhausted = delivery.attempts == policy.max_attempts;
+                    prop_assert!(exhausted || policy.never_retry.contains(turn.status));
+                    prop_assert_eq!(&letter.delivery, &delivery);
+                    return Ok(());
+                }
+                End::Done | End::Drop(_) => prop_assert!(false, "no success, and letters are wanted"),
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Runs the functions over the world, in virtual time: receives, polls, lets die, acknowledges.
+//!
+//! Invocations run side by side, each polled by hand. When none of them can go on, time leaps to the next moment at
+//! which something happens.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use deadletter::DeadLetters;
+use delivery::duration::{DAY_MS, SECOND_MS};
+use delivery::ports::QueueName;
+use dispatch::{Deadline, Dispatch};
+
+use super::faults::Fault;
+use super::ledger::Invocation;
+use super::publish::Sort;
+use super::queues::{Held, READ};
+use super::rules::TOPIC;
+use super::storage::DEFAULT_CONTAINER;
+use super::world::World;
+
+/// The end of the simulated time.
+pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
+/// The time of an invocation when nobody shortens it.
+const TIMEOUT_MS: u64 = 120 * SECOND_MS;
+/// Rounds of polling; more of them mean that something spins.
+const ROUNDS_MAX: u32 = 400_000;
+
+/// Remembers that somebody wants to be polled.
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// An invocation under way.
+struct Running {
+    number: usize,
+    future: Pin<Box<dyn Future<Output = Vec<String>>>>,
+    flag: Arc<Flag>,
+    ends_ms: u64,
+}
+
+/// The functions, deployed into a world.
+pub(crate) struct Driver {
+    world: World,
+    dispatch: Arc<Dispatch<World>>,
+    letters: Arc<DeadLetters<World>>,
+    running: Vec<Running>,
+}
+
+impl Driver {
+    /// Deploys the functions.
+    pub(crate) fn new(world: World) -> Self {
+        let container = || DEFAULT_CONTAINER.parse().expect("a container");
+        let topic = TOPIC.parse().expect("a topic");
+        let dispatch = Arc::new(Dispatch::new(world.clone(), container(), Some(topic)));
+        let letters = Arc::new(DeadLetters::new(world.clone(), container()));
+        Self { world, dispatch, letters, running: Vec::new() }
+    }
+
+    /// Runs until every queue is empty or the time is over.
+    pub(crate) fn run(&mut self) {
+        for _ in 0..ROUNDS_MAX {
+            READ.into_iter().for_each(|queue| self.receive(queue));
+            if self.poll() {
+                continue;
+            }
+            if !self.leap() {
+                return;
+            }
+        }
+        self.world.with(|world| world.ledger.broke("it goes on and on".to_owned()));
+    }
+
+    /// Starts invocations for all that can be received from a queue.
+    fn receive(&mut self, queue: QueueName) {
+        loop {
+            let batch = self.world.with(|world| {
+                let most = 1 + world.dice.below(10) as usize;
+                let received = world.queues.receive(queue, most, world.now_ms);
+                received.redriven.iter().for_each(|held| world.note_redriven(queue, held));
+                received.batch
+            });
+            if batch.is_empty() {
+                return;
+            }
+            self.start(queue, batch);
+        }
+    }
+
+    fn start(&mut self, queue: QueueName, batch: Vec<Held>) {
+        let records: Vec<_> = batch.iter().map(|held| held.record(queue)).collect();
+        let stores = queue == QueueName::DeadLetter;
+        let (number, now_ms, timeout_ms) = self.world.with(|world| {
+            let short = world.dice.strikes(Fault::ShortDeadline);
+            let timeout_ms = if short { world.dice.one_of(&[500, 1_500, 4_000, 7_000, 16_000]) } else { TIMEOUT_MS };
+            world.current = world.invocations.len();
+            world.tell(|| {
+                let what: Vec<_> = records.iter().map(|record| (&record.message, record.receives)).collect();
+                format!("RECEIVES {what:?} from {queue:?}")
+            });
+            let taken = batch.iter().map(|held| (queue, held.clone())).collect();
+            world.invocations.push(Invocation { stores, taken, short, ..Invocation::default() });
+            batch.iter().for_each(|held| world.perhaps_twice(queue, held));
+            (world.current, world.now_ms, timeout_ms)
+        });
+        let (dispatch, letters) = (Arc::clone(&self.dispatch), Arc::clone(&self.letters));
+        let future: Pin<Box<dyn Future<Output = Vec<String>>>> = if stores {
+            Box::pin(async move { letters.handle(&records).await })
+        } else {
+            let deadline = Deadline::new(now_ms, now_ms + timeout_ms);
+            Box::pin(async move { dispatch.handle(&records, deadline).await })
+        };
+        let flag = Arc::new(Flag(AtomicBool::new(true)));
+        self.running.push(Running { number, future, flag, ends_ms: now_ms + timeout_ms });
+    }
+
+    /// Polls every invocation that was woken; says whether there was one.
+    fn poll(&mut self) -> bool {
+        let mut polled = false;
+        let world = self.world.clone();
+        self.running.retain_mut(|running| {
+            if !running.flag.0.swap(false, Ordering::Relaxed) {
+                return true;
+            }
+            polled = true;
+            world.with(|world| world.current = running.number);
+            let waker = Waker::from(Arc::clone(&running.flag));
+            let mut context = Context::from_waker(&waker);
+            let poll = std::panic::catch_unwind(AssertUnwindSafe(|| running.future.as_mut().poll(&mut context)));
+            match poll {
+                Ok(Poll::Ready(given_back)) => {
+                    world.with(|world| world.acknowledge(&given_back));
+                    false
+                }
+                // The function failed as a whole: everything comes again.
+                Err(_) => false,
+                Ok(Poll::Pending) => !world.with(|world| world.invocation().crashed),
+            }
+        });
+        polled
+    }
+
+    /// Lets time go on to the next event; says whether there is one in time.
+    fn leap(&mut self) -> bool {
+        let ends_ms = self.running.iter().map(|running| running.ends_ms).min();
+        let now_ms = self.world.with(|world| {
+            let timer_ms = world.timers.iter().map(|(at_ms, _)| *at_ms).min();
+            let next_ms = [ends_ms, timer_ms, world.queues.next_ms()].into_iter().flatten().min()?;
+            if next_ms > world.began_ms + LIFETIME_MS {
+                return None;
+            }
+            world.now_ms = world.now_ms.max(next_ms);
+            let now_ms = world.now_ms;
+            world.timers.retain(|(at_ms, waker)| {
+                let waits = *at_ms > now_ms;
+                if !waits {
+                    waker.wake_by_ref();
+                }
+                waits
+            });
+            world.queues.forget_old(now_ms);
+            Some(now_ms)
+        });
+        let Some(now_ms) = now_ms else { return false };
+        let world = self.world.clone();
+        self.running.retain(|running| {
+            let ended = now_ms >= running.ends_ms && !running.flag.0.load(Ordering::Relaxed);
+            if ended {
+                world.with(|world| {
+                    world.current = running.number;
+                    world.tell(|| "KILLED".to_owned());
+                    world.note_killed();
+                });
+            }
+            !ended
+        });
+        true
+    }
+}
+
+impl super::world::Inner {
+    /// A queue gave a message up.
+    fn note_redriven(&mut self, queue: QueueName, held: &Held) {
+        self.dice.count(Fault::Redriven);
+        self.tell(|| format!("GIVES UP {} of {queue:?}", held.message));
+        if queue == QueueName::DeadLetter {
+            return;
+        }
+        let unprocessed = self.ledger.unprocessed.iter();
+        let id = match held.carried.delivery() {
+            Some(delivery) => Some(delivery.id),
+            None => unprocessed
+                .filter(|(_, record)| self.ledger.published[**record].0 == held.message)
+                .map(|(id, _)| *id)
+                .next(),
+        };
+        if held.carried.delivery().is_none() {
+            self.ledger.given_up.insert(held.message.clone());
+        }
+        if let Some(id) = id {
+            self.ledger.owed.insert(id);
+            *self.ledger.letters.entry(id).or_default() += 1;
+        }
+    }
+
+    /// A queue may hand a message out a second time.
+    fn perhaps_twice(&mut self, queue: QueueName, held: &Held) {
+        if !self.dice.strikes(Fault::DeliveredTwice) {
+            return;
+        }
+        self.ledger.fork(held);
+        let visible_ms = self.now_ms + self.dice.one_of(&[0, 30, 1_000, 500_000]);
+        let copy = self.queues.number();
+        self.tell(|| format!("TWICE {}", held.message));
+        self.queues.put(queue, Held { copy, visible_ms, ..held.clone() });
+    }
+
+    /// What Lambda does with the answer: failed records stay, all others are deleted.
+    fn acknowledge(&mut self, given_back: &[String]) {
+        let taken = std::mem::take(&mut self.invocation().taken);
+        self.tell(|| format!("gives back {given_back:?}"));
+        if given_back.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
+            self.ledger.broke("an answer names a message that was not received".to_owned());
+        }
+        for (queue, held) in &taken {
+            if given_back.contains(&held.message) {
+                continue;
+            }
+            self.queues.delete(*queue, held.copy);
+            if *queue == QueueName::Events && held.carried.delivery().is_none() {
+                self.note_acknowledged(held);
+            }
+        }
+        self.invocation().taken = taken;
+    }
+
+    /// A published record is done: from now on each of its deliveries is owed.
+    fn note_acknowledged(&mut self, held: &Held) {
+        self.ledger.acknowledged.insert(held.message.clone());
+        let record = self.ledger.published.iter().position(|(message, _)| *message == held.message);
+        let record = record.expect("every published record is known");
+        let versions = self.invocation().versions.clone();
+        for ((subscription, of, index), id) in self.ledger.ids.clone() {
+            if of != record {
+                continue;
+            }
+            let element = &self.ledger.published[record].1.elements[index];
+            let wanted = match subscription {
+                None => true,
+                Some(number) => {
+                    let facts = self.versions.facts(&versions, number);
+                    let takes = !self.rules[number].filtered || element.sort == Sort::Wanted;
+                    takes && !facts.is_empty() && facts.iter().all(Option::is_some)
+                }
+            };
+            if wanted {
+                self.ledger.owed.insert(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! One seed, from an empty world to the verdict, and what many seeds add up to.
+
+use std::fmt;
+
+use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::ports::QueueName;
+
+use super::driver::Driver;
+use super::endpoints::Behaviour;
+use super::faults::{Counts, Dice, Fault};
+use super::ledger::Ledger;
+use super::publish;
+use super::queues::{Carried, Held, Queues};
+use super::rules::Rules;
+use super::sabotage::{Sabotage, Saboteur};
+use super::storage::Storage;
+use super::verdict::verdict;
+use super::versions::Versions;
+use super::world::{Inner, World};
+
+/// The morning on which every world begins: 2026-11-20, 07:03 UTC.
+const BEGINNING_MS: u64 = 1_795_158_180_123;
+
+/// What came of one seed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// Its seed.
+    pub(crate) seed: u64,
+    /// The rule that was to be broken was broken.
+    pub(crate) sabotaged: bool,
+    deliveries: u64,
+    attempts: u64,
+    invocations: u64,
+    letters: u64,
+    faults: Counts,
+    broken: Vec<String>,
+}
+
+impl Life {
+    /// What broke, and how to see it again; `None` if nothing did.
+    pub(crate) fn report(&self) -> Option<String> {
+        let Self { seed, broken, .. } = self;
+        let replay = "cargo test -p lastmile-tests --test simulation nothing_is_lost -- --nocapture";
+        (!broken.is_empty())
+            .then(|| format!("seed {seed}: {}\n  replay: LASTMILE_SEED={seed} {replay}", broken.join("; ")))
+    }
+}
+
+/// Lives one seed.
+pub(crate) fn live(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Life {
+    let world = World::new(create(seed, sabotage, trace));
+    Driver::new(world.clone()).run();
+    let world = world.lock();
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    Life {
+        seed,
+        sabotaged: world.saboteur.done,
+        deliveries: count(world.ledger.owed.len()),
+        attempts: count(world.ledger.seen.values().map(Vec::len).sum()),
+        invocations: count(world.invocations.len()),
+        letters: count(world.storage.blobs.len()),
+        faults: world.dice.counts.clone(),
+        broken: verdict(&world),
+    }
+}
+
+/// A world at its beginning: subscriptions, endpoints, and records on their way.
+fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
+    let mut dice = Dice::new(seed);
+    let began_ms = BEGINNING_MS + dice.below(24) * HOUR_MS;
+    // Now and then more subscriptions than one invocation serves in place.
+    let subscriptions = if dice.percent(6) { 11 + dice.below(3) } else { 1 + dice.below(3) };
+    let rules: Vec<Rules> = (0..subscriptions as usize).map(|number| Rules::choose(number, &mut dice)).collect();
+    let mut behaviours: Vec<_> = rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
+    if sabotage.is_some() {
+        // A success would hide what was broken before it.
+        behaviours.fill(Behaviour::Always(500));
+    }
+    let versions = Versions::choose(&rules, &mut dice, began_ms);
+    let storage = Storage::choose(&mut dice, began_ms);
+    let within_ms = dice.one_of(&[1, 1, 10_000, 30 * MINUTE_MS]);
+    let records = if subscriptions > 10 { 1 } else { 1 + dice.below(4) as usize };
+    // Big events cost memory, so there are few.
+    let big = dice.below(1_000) < if subscriptions > 10 { 30 } else { 6 };
+    let records = (0..records).map(|number| {
+        let at_ms = began_ms + dice.below(within_ms);
+        publish::record(number, at_ms, big && number == 0, &mut dice)
+    });
+    let ledger = Ledger::new(records.collect(), &rules);
+    let mut queues = Queues::default();
+    for (message, published) in &ledger.published {
+        let copy = queues.number();
+        queues.put(
+            QueueName::Events,
+            Held {
+                copy,
+                message: message.clone(),
+                body: published.body.as_str().into(),
+                topic: published.topic.map(ToOwned::to_owned),
+                attribute: None,
+                carried: Carried::Nothing,
+                sent_ms: published.at_ms,
+                first_received_ms: None,
+                receives: 0,
+                visible_ms: published.at_ms,
+                receipt: String::new(),
+            },
+        );
+    }
+    let mut break_always = |in_a_thousand| !dice.quiet && dice.below(1_000) < in_a_thousand;
+    let poisonous = break_always(12).then_some(0);
+    let storage_is_poisonous = break_always(2);
+    Inner {
+        now_ms: began_ms,
+        began_ms,
+        queues,
+        storage,
+        versions,
+        rules,
+        behaviours,
+        ledger,
+        saboteur: Saboteur { plan: sabotage, ..Saboteur::default() },
+        timers: Vec::new(),
+        invocations: Vec::new(),
+        current: 0,
+        poisonous,
+        storage_is_poisonous,
+        trace,
+        dice,
+    }
+}
+
+/// What many lives add up to.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    seeds: u64,
+    deliveries: u64,
+    attempts: u64,
+    invocations: u64,
+    letters: u64,
+    /// Faults by kind.
+    pub(crate) faults: Counts,
+}
+
+impl Summary {
+    /// Adds a life.
+    pub(crate) fn add(&mut self, life: &Life) {
+        self.seeds += 1;
+        self.deliveries += life.deliveries;
+        self.attempts += life.attempts;
+        self.invocations += life.invocations;
+        self.letters += life.letters;
+        for (fault, count) in &life.faults {
+            *self.faults.entry(*fault).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seeds, deliveries, attempts, invocations, letters, .. } = self;
+        write!(f, "simulation: {seeds} seeds, {deliveries} deliveries, {attempts} attempts, {letters} dead letters, ")?;
+        write!(f, "{invocations} invocations; faults:")?;
+        let count = |fault: &Fault| self.faults.get(fault).copied().unwrap_or(0);
+        Fault::ALL.iter().try_for_each(|fault| write!(f, " {fault:?} {}", count(fault)))
+    }
+}

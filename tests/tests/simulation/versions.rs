@@ -1,0 +1,143 @@
+//! The subscriptions over time: what the files say, and what a function has read of them.
+
+use std::sync::Arc;
+
+use delivery::subscription::Catalogue;
+
+use super::faults::{Dice, Fault};
+use super::rules::{Rules, catalogue};
+
+/// What one version says about one subscription, as far as checks look at it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    /// Attempts allowed.
+    pub(crate) max_attempts: u32,
+    /// Held, not attempted.
+    pub(crate) paused: bool,
+}
+
+/// One version of the files.
+#[derive(Debug)]
+struct Version {
+    from_ms: u64,
+    /// `None`: they cannot be read.
+    catalogue: Option<Arc<Catalogue>>,
+    /// By number of the subscription; `None`: it is not there.
+    facts: Vec<Option<Facts>>,
+    /// What goes wrong with it, until it is counted.
+    brings: Vec<Fault>,
+}
+
+/// Every version, in the order of time.
+#[derive(Debug)]
+pub(crate) struct Versions {
+    list: Vec<Version>,
+    read: usize,
+    read_ms: u64,
+}
+
+impl Versions {
+    /// The versions of one world; a quiet one never changes.
+    pub(crate) fn choose(rules: &[Rules], dice: &mut Dice, now_ms: u64) -> Self {
+        let mut versions = Self { list: Vec::new(), read: 0, read_ms: 0 };
+        let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
+        let mut at_ms = now_ms;
+        if !dice.quiet && dice.percent(6) {
+            versions.add_unusable(at_ms, rules.len());
+            at_ms += dice.one_of(&[20_000, 1_000_000, 4_000_000, 40_000_000]);
+        }
+        versions.add(at_ms, &whole, Vec::new());
+        if !dice.quiet && dice.percent(30) {
+            let mut changed = whole.clone();
+            versions.change(&mut changed, dice, at_ms);
+            if dice.percent(30) {
+                let from_ms = versions.list.last().map_or(at_ms, |version| version.from_ms);
+                versions.change(&mut changed, dice, from_ms);
+            }
+        }
+        versions
+    }
+
+    /// Some time after this moment one subscription is paused for a while, removed or shortened.
+    fn change(&mut self, rules: &mut [Option<Rules>], dice: &mut Dice, after_ms: u64) {
+        let from_ms = after_ms + dice.one_of(&[1_000, 30_000, 600_000, 10_000_000]);
+        let mut brings = Vec::new();
+        let number = dice.below(rules.len() as u64) as usize;
+        if let Some(rules) = &mut rules[number] {
+            match dice.below(5) {
+                0 | 1 => {
+                    rules.subscription.paused = true;
+                    brings.push(Fault::Paused);
+                }
+                2 | 3 => {
+                    let before = &mut rules.subscription.retry.max_attempts;
+                    let fewer = (1 + dice.below(3) as u32).min(*before);
+                    brings.extend((fewer < *before).then_some(Fault::FewerAttempts));
+                    *before = fewer;
+                }
+                _ => {}
+            }
+        }
+        let gone = dice.percent(20);
+        if gone && rules[number].take().is_some() {
+            brings.push(Fault::Removed);
+        }
+        self.add(from_ms, rules, brings);
+        let mut resumed = rules.to_vec();
+        let paused = resumed.iter().flatten().any(|rules| rules.subscription.paused);
+        if paused && dice.percent(97) {
+            resumed.iter_mut().flatten().for_each(|rules| rules.subscription.paused = false);
+            self.add(from_ms + dice.one_of(&[10_000, 1_000_000, 30_000_000]), &resumed, Vec::new());
+            rules.clone_from_slice(&resumed);
+        }
+    }
+
+    fn add(&mut self, from_ms: u64, rules: &[Option<Rules>], brings: Vec<Fault>) {
+        let facts = |rules: &Rules| Facts {
+            max_attempts: rules.subscription.retry.max_attempts,
+            paused: rules.subscription.paused,
+        };
+        self.list.push(Version {
+            from_ms,
+            catalogue: Some(catalogue(rules.iter().flatten().map(|rules| rules.subscription.clone()))),
+            facts: rules.iter().map(|rules| rules.as_ref().map(facts)).collect(),
+            brings,
+        });
+    }
+
+    fn add_unusable(&mut self, from_ms: u64, subscriptions: usize) {
+        self.list.push(Version { from_ms, catalogue: None, facts: vec![None; subscriptions], brings: Vec::new() });
+    }
+
+    /// The version that is read now: the newest, if the last look is so long ago.
+    pub(crate) fn look(&mut self, now_ms: u64, looked_at_every_ms: u64) -> usize {
+        if now_ms.saturating_sub(self.read_ms) >= looked_at_every_ms {
+            self.read_ms = now_ms;
+            self.read = self.list.iter().rposition(|version| version.from_ms <= now_ms).unwrap_or(0);
+        }
+        self.read
+    }
+
+    /// What a version brings that was not yet counted.
+    pub(crate) fn brings(&mut self, version: usize) -> Vec<Fault> {
+        std::mem::take(&mut self.list[version].brings)
+    }
+
+    /// The catalogue of a version.
+    pub(crate) fn catalogue(&self, version: usize) -> Option<Arc<Catalogue>> {
+        self.list[version].catalogue.clone()
+    }
+
+    /// What these versions say about a subscription; nothing from those that cannot be read.
+    pub(crate) fn facts(&self, versions: &[usize], subscription: usize) -> Vec<Option<Facts>> {
+        let readable =
+            versions.iter().map(|version| &self.list[*version]).filter(|version| version.catalogue.is_some());
+        readable.map(|version| version.facts[subscription]).collect()
+    }
+
+    /// The fewest attempts that any version allows.
+    pub(crate) fn fewest_attempts(&self, subscription: usize) -> u32 {
+        let facts = self.list.iter().filter_map(|version| version.facts[subscription]);
+        facts.map(|facts| facts.max_attempts).min().unwrap_or(0)
+    }
+}

@@ -1,0 +1,410 @@
+//! One fake world behind all ports: time, dice, queues, endpoints, storage and subscriptions.
+//!
+//! Each call of a port may be troubled before and after its effect: by a crash, a panic, a pause. What the functions
+//! send and request is checked right here against the ledger; what can only be judged at the end is in `verdict`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use delivery::event::{Event, Input};
+use delivery::outcome::Exchange;
+use delivery::ports::{
+    Attribute, Clock, Dice as Rolls, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SendHttp,
+    SubscriptionSource,
+};
+use delivery::request::Request;
+use delivery::schedule::Jitter;
+use delivery::subscription::Catalogue;
+use delivery::wire::{read_delivery, read_letter};
+use uuid::Uuid;
+
+use super::endpoints::Behaviour;
+use super::faults::{Dice, Fault};
+use super::ledger::{Invocation, Ledger};
+use super::publish::marked;
+use super::queues::{Carried, DELAY_MAX_MS, Held, Queues};
+use super::rules::Rules;
+use super::sabotage::Saboteur;
+use super::storage::Storage;
+use super::versions::Versions;
+
+/// Everything that is not a function.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    /// Now.
+    pub(crate) now_ms: u64,
+    /// When it all began.
+    pub(crate) began_ms: u64,
+    pub(crate) dice: Dice,
+    pub(crate) queues: Queues,
+    pub(crate) storage: Storage,
+    pub(crate) versions: Versions,
+    pub(crate) rules: Vec<Rules>,
+    pub(crate) behaviours: Vec<Behaviour>,
+    pub(crate) ledger: Ledger,
+    pub(crate) saboteur: Saboteur,
+    /// Who wants to be woken, and when.
+    pub(crate) timers: Vec<(u64, Waker)>,
+    /// Every invocation so far.
+    pub(crate) invocations: Vec<Invocation>,
+    /// The invocation that is being polled.
+    pub(crate) current: usize,
+    /// The record whose requests always kill the function.
+    pub(crate) poisonous: Option<usize>,
+    /// Storing always makes the function panic.
+    pub(crate) storage_is_poisonous: bool,
+    /// Tell what happens.
+    pub(crate) trace: bool,
+}
+
+/// A handle on the world; every function holds one.
+#[derive(Debug, Clone)]
+pub(crate) struct World(Arc<Mutex<Inner>>);
+
+/// What a port call is about, for those who look at what a fault touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Touched {
+    Everything,
+    Delivery(Uuid),
+    Request(Uuid),
+    Blob,
+}
+
+/// What troubles a port call.
+enum Trouble {
+    None,
+    Yield,
+    Linger(u64),
+    Crash,
+    Panic,
+}
+
+impl World {
+    /// A handle on this world.
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(Arc::new(Mutex::new(inner)))
+    }
+
+    /// Looks into the world, or changes it.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+        act(&mut self.lock())
+    }
+
+    /// The world itself.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A moment at which things may go wrong.
+    async fn step(&self, touched: Touched) {
+        match self.with(|world| world.trouble(touched)) {
+            Trouble::None => {}
+            Trouble::Yield => yield_once().await,
+            Trouble::Linger(wait_ms) => self.sleep(wait_ms).await,
+            Trouble::Crash => std::future::pending().await,
+            // Unlike a plain panic this one does not write to the terminal.
+            Trouble::Panic => std::panic::resume_unwind(Box::new("a panic on purpose")),
+        }
+    }
+}
+
+async fn yield_once() {
+    let mut yielded = false;
+    std::future::poll_fn(move |context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// A sleep in virtual time.
+struct Sleep {
+    world: World,
+    until_ms: u64,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.world.with(|world| {
+            if world.now_ms >= self.until_ms {
+                return Poll::Ready(());
+            }
+            world.timers.push((self.until_ms, context.waker().clone()));
+            Poll::Pending
+        })
+    }
+}
+
+impl Inner {
+    /// The invocation that is being polled.
+    pub(crate) fn invocation(&mut self) -> &mut Invocation {
+        &mut self.invocations[self.current]
+    }
+
+    /// Tells what happens, to whoever replays a seed.
+    pub(crate) fn tell(&self, what: impl FnOnce() -> String) {
+        if self.trace {
+            let since_ms = self.now_ms - self.began_ms;
+            println!("{:>10}.{:03}  #{:<4} {}", since_ms / 1_000, since_ms % 1_000, self.current, what());
+        }
+    }
+
+    fn trouble(&mut self, touched: Touched) -> Trouble {
+        let poisoned = match touched {
+            Touched::Request(id) => {
+                self.poisonous.is_some() && self.ledger.known.get(&id).map(|known| known.record) == self.poisonous
+            }
+            Touched::Blob => self.storage_is_poisonous && self.invocation().stores,
+            Touched::Everything | Touched::Delivery(_) => false,
+        };
+        if poisoned {
+            self.dice.count(Fault::CrashLoop);
+            self.fork(Touched::Everything);
+            self.invocation().crashed |= touched != Touched::Blob;
+            return if touched == Touched::Blob { Trouble::Panic } else { Trouble::Crash };
+        }
+        if self.dice.strikes(Fault::Crash) {
+            self.tell(|| format!("CRASH {touched:?}"));
+            self.fork(Touched::Everything);
+            self.invocation().crashed = true;
+            return Trouble::Crash;
+        }
+        if self.dice.strikes(Fault::Panic) {
+            self.tell(|| format!("PANIC {touched:?}"));
+            self.fork(touched);
+            self.invocation().panics += 1;
+            return Trouble::Panic;
+        }
+        match self.dice.below(100) {
+            0..4 => Trouble::Yield,
+            4..7 if !self.dice.quiet => Trouble::Linger(1 + self.dice.below(50)),
+            _ => Trouble::None,
+        }
+    }
+
+    /// Notes that a fault touched these messages of the running invocation.
+    pub(crate) fn fork(&mut self, touched: Touched) {
+        let Self { invocations, current, ledger, .. } = self;
+        let invocation = &invocations[*current];
+        let of = |id: Uuid| {
+            let record = ledger.known.get(&id).map(|known| known.record);
+            let origin = record.map_or(String::new(), |record| ledger.published[record].0.clone());
+            invocation.speaking_for(id, &origin)
+        };
+        let held = match touched {
+            Touched::Everything | Touched::Blob => Vec::new(),
+            Touched::Delivery(id) | Touched::Request(id) => of(id),
+        };
+        if held.is_empty() {
+            invocation.taken.iter().for_each(|(_, held)| ledger.fork(held));
+        } else {
+            held.into_iter().for_each(|held| ledger.fork(held));
+        }
+    }
+
+    /// A message on its way into a queue.
+    fn send(&mut self, queue: QueueName, message: Message, carried: Carried) -> Result<(), QueueError> {
+        let id = carried.delivery().map(|delivery| delivery.id).expect("our messages carry a delivery");
+        self.check_sent(queue, &message, &carried);
+        if self.dice.strikes(Fault::SendFailed) {
+            self.tell(|| format!("SEND FAILED {}", self.ledger.name(id)));
+            self.fork(Touched::Delivery(id));
+            return Err(QueueError("no".to_owned()));
+        }
+        if matches!(carried, Carried::Letter(_)) && queue == QueueName::DeadLetter {
+            *self.ledger.letters.entry(id).or_default() += 1;
+        }
+        self.ledger.owed.insert(id);
+        self.enqueue(queue, message, carried);
+        if self.dice.strikes(Fault::SendAnswerLost) {
+            self.tell(|| format!("SEND ANSWER LOST {}", self.ledger.name(id)));
+            self.fork(Touched::Delivery(id));
+            return Err(QueueError("no answer".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, queue: QueueName, message: Message, carried: Carried) {
+        let seconds_ms = message.wait_ms.div_ceil(1_000).saturating_mul(1_000).min(DELAY_MAX_MS);
+        let mut visible_ms = self.now_ms + seconds_ms;
+        if seconds_ms > 0 && self.dice.strikes(Fault::DeliveredEarly) {
+            visible_ms = self.now_ms + self.dice.below(seconds_ms);
+        } else if self.dice.strikes(Fault::DeliveredLate) {
+            visible_ms += self.dice.below(4_000_000);
+        }
+        let number = self.queues.number();
+        let mut held = Held {
+            copy: number,
+            message: format!("n{number}"),
+            body: message.body,
+            topic: message.topic.map(|topic| topic.to_string()),
+            attribute: Some(message.attribute),
+            carried,
+            sent_ms: self.now_ms,
+            first_received_ms: None,
+            receives: 0,
+            visible_ms,
+            receipt: String::new(),
+        };
+        self.tell(|| {
+            let id = held.carried.delivery().map(|delivery| delivery.id).unwrap_or_default();
+            let wait_ms = visible_ms - self.now_ms;
+            format!("sends {} {:?} as {}, seen in {wait_ms} ms", self.ledger.name(id), queue, held.message)
+        });
+        if self.saboteur.tampers(queue, &mut held) {
+            self.queues.put(queue, held);
+        }
+        for (queue, held) in std::mem::take(&mut self.saboteur.copies) {
+            let copy = self.queues.number();
+            self.queues.put(queue, Held { copy, ..held });
+        }
+    }
+
+    /// A request at an endpoint.
+    fn request(&mut self, request: &Request) -> (Exchange, Option<Uuid>) {
+        let now_ms = self.now_ms;
+        let Some((number, id)) = self.addressee(request) else {
+            self.ledger.broke(format!("a request to {} that nobody can ask for", request.url));
+            let ending = delivery::outcome::Ending::Aborted;
+            return (Exchange { ending, started_ms: now_ms, duration_ms: 0 }, None);
+        };
+        self.check_request(number, id, request);
+        let answer = self.behaviours[number].answer(&mut self.dice, now_ms, request.timeout_ms);
+        let lost = self.dice.strikes(Fault::HttpAnswerLost);
+        if lost {
+            *self.ledger.forks.entry(id).or_default() += 1;
+        }
+        let exchange = self.note_request(number, id, answer, lost, request.timeout_ms);
+        self.tell(|| format!("requests {}: {:?}, lost: {lost}", self.ledger.name(id), exchange.ending));
+        (exchange, Some(id))
+    }
+
+    /// Whom a request is for, and what it is about.
+    pub(crate) fn addressee(&self, request: &Request) -> Option<(usize, Uuid)> {
+        let host = request.url.host_str()?;
+        let number: usize = host.strip_prefix('s')?.strip_suffix(".example.com")?.parse().ok()?;
+        let (record, index) = marked(&request.body)?;
+        Some((number, *self.ledger.ids.get(&(Some(number), record, index))?))
+    }
+}
+
+/// What a message says, read as the next function will read it.
+fn carried(message: &Message) -> Carried {
+    let event = Event::recall(&message.body, Input::Opaque);
+    match &message.attribute {
+        Attribute::Delivery(value) => {
+            Carried::Delivery(Arc::new(read_delivery(value, event).expect("what is written can be read")))
+        }
+        Attribute::DeadLetter(value) => {
+            Carried::Letter(Arc::new(read_letter(value, event).expect("what is written can be read")))
+        }
+    }
+}
+
+impl SendHttp for World {
+    async fn exchange(&self, request: &Request) -> Exchange {
+        let id = self.with(|world| world.addressee(request).map(|(_, id)| id));
+        self.step(id.map_or(Touched::Everything, Touched::Request)).await;
+        let (exchange, id) = self.with(|world| world.request(request));
+        self.sleep(exchange.duration_ms).await;
+        self.step(id.map_or(Touched::Everything, Touched::Delivery)).await;
+        exchange
+    }
+}
+
+impl Queue for World {
+    async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
+        let carried = carried(&message);
+        let touched = carried.delivery().map_or(Touched::Everything, |delivery| Touched::Delivery(delivery.id));
+        self.step(touched).await;
+        let answer = self.with(|world| world.send(queue, message, carried));
+        self.step(touched).await;
+        answer
+    }
+}
+
+impl HideRecord for World {
+    async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
+        self.step(Touched::Everything).await;
+        self.with(|world| {
+            if world.dice.strikes(Fault::HideFailed) {
+                return;
+            }
+            let until_ms = world.now_ms + u64::from(seconds) * 1_000;
+            world.tell(|| format!("hides {receipt} for {seconds} s"));
+            if seconds > 43_200 || !world.queues.hide(queue, receipt, until_ms) {
+                world.ledger.broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
+            }
+        });
+    }
+}
+
+impl PutBlob for World {
+    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+        self.step(Touched::Blob).await;
+        let answer = self.with(|world| world.store(bucket, key, bytes));
+        self.step(Touched::Blob).await;
+        answer
+    }
+}
+
+impl SubscriptionSource for World {
+    async fn current(&self) -> Result<Arc<Catalogue>, String> {
+        self.step(Touched::Everything).await;
+        self.with(|world| world.catalogue(30_000))
+    }
+
+    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+        self.step(Touched::Everything).await;
+        self.with(|world| world.catalogue(1_000))
+    }
+}
+
+impl Inner {
+    fn catalogue(&mut self, looked_at_every_ms: u64) -> Result<Arc<Catalogue>, String> {
+        let version = self.versions.look(self.now_ms, looked_at_every_ms);
+        self.invocation().versions.push(version);
+        self.versions.brings(version).into_iter().for_each(|fault| self.dice.count(fault));
+        let Some(catalogue) = self.versions.catalogue(version) else {
+            self.dice.count(Fault::Unusable);
+            return Err("the file is broken".to_owned());
+        };
+        Ok(catalogue)
+    }
+}
+
+impl Clock for World {
+    fn now_ms(&self) -> u64 {
+        self.with(|world| world.now_ms)
+    }
+
+    async fn sleep(&self, wait_ms: u64) {
+        let until_ms = self.now_ms() + wait_ms;
+        Sleep { world: self.clone(), until_ms }.await;
+    }
+}
+
+impl Rolls for World {
+    fn roll(&self) -> Jitter {
+        let (roll, panics) = self.with(|world| {
+            let panics = world.dice.percent(10) && world.dice.strikes(Fault::Panic);
+            if panics {
+                world.tell(|| "PANIC while rolling".to_owned());
+                world.fork(Touched::Everything);
+                world.invocation().panics += 1;
+            }
+            (world.dice.roll(), panics)
+        });
+        if panics {
+            std::panic::resume_unwind(Box::new("a panic on purpose"));
+        }
+        Jitter(roll)
+    }
+}
