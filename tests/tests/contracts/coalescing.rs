@@ -52,7 +52,7 @@ fn message(body: &str) -> Message {
         body: body.into(),
         topic: None,
         attribute: Attribute::Delivery("{\"v\":1}".to_owned()),
-        subscription: "shop/orders/billing".parse().unwrap(),
+        subscription: "shop/orders/billing".parse().expect("well formed"),
         wait_ms: 0,
     }
 }

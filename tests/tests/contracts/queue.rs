@@ -71,9 +71,9 @@ fn as_received(message: aws_sdk_sqs::types::Message) -> Received {
 fn message(body: impl Into<Arc<str>>) -> Message {
     Message {
         body: body.into(),
-        topic: Some("shop/orders".parse().unwrap()),
+        topic: Some("shop/orders".parse().expect("well formed")),
         attribute: Attribute::Delivery(r#"{"v":1,"text":"\u00fc"}"#.to_owned()),
-        subscription: "shop/orders/billing".parse().unwrap(),
+        subscription: "shop/orders/billing".parse().expect("well formed"),
         wait_ms: 0,
     }
 }
@@ -199,7 +199,7 @@ async fn sqs_takes_a_wait_longer_than_it_can_delay() {
 async fn fair_queues_group_by_subscription_and_others_do_not_group() {
     for fair in [true, false] {
         let sqs = Sqs::start(fair).await;
-        let other = Message { subscription: "shop/orders/audit".parse().unwrap(), ..message("2") };
+        let other = Message { subscription: "shop/orders/audit".parse().expect("well formed"), ..message("2") };
         let sends = [message("1"), message("1"), other].map(|message| sqs.send(QueueName::Events, message));
         assert_eq!(join_all(sends).await, vec![Ok(()); 3]);
         let received = receive_all(&sqs, QueueName::Events, 3).await;

@@ -267,18 +267,18 @@ fn a_key_is_percent_encoded_and_stays_within_its_folders() {
     };
     let in_place = |place: &str| SubscriptionName { topic: nameless_topic(), name: place.to_owned() };
     for (name, key) in [
-        ("a b/ö+ü/日本".parse().unwrap(), "a%20b/%C3%B6%2B%C3%BC/%E6%97%A5%E6%9C%AC"),
-        ("a/b/..".parse().unwrap(), "a/b/%2E%2E"),
-        ("a/./b".parse().unwrap(), "a/%2E/b"),
-        ("A-1/b_2/c.3".parse().unwrap(), "A-1/b_2/c.3"),
-        ("a%2Fb/c:d/e\\f".parse().unwrap(), "a%252Fb/c%3Ad/e%5Cf"),
+        ("a b/ö+ü/日本".parse().expect("well formed"), "a%20b/%C3%B6%2B%C3%BC/%E6%97%A5%E6%9C%AC"),
+        ("a/b/..".parse().expect("well formed"), "a/b/%2E%2E"),
+        ("a/./b".parse().expect("well formed"), "a/%2E/b"),
+        ("A-1/b_2/c.3".parse().expect("well formed"), "A-1/b_2/c.3"),
+        ("a%2Fb/c:d/e\\f".parse().expect("well formed"), "a%252Fb/c%3Ad/e%5Cf"),
         (in_place(MALFORMED), "_/_/_malformed"),
         (
-            SubscriptionName { topic: "shop/orders".parse().unwrap(), name: MALFORMED.to_owned() },
+            SubscriptionName { topic: "shop/orders".parse().expect("well formed"), name: MALFORMED.to_owned() },
             "shop/orders/_malformed",
         ),
         (
-            SubscriptionName { topic: "shop/gone".parse().unwrap(), name: UNKNOWN_TOPIC.to_owned() },
+            SubscriptionName { topic: "shop/gone".parse().expect("well formed"), name: UNKNOWN_TOPIC.to_owned() },
             "shop/gone/_unknown",
         ),
     ] {

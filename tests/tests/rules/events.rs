@@ -35,7 +35,7 @@ proptest! {
     ) {
         let builder = EventBuilderV10::new().id(&id).ty(&ty).source(&source);
         let builder = builder.time("2026-11-20T07:03:00Z").extension("flag", flag).extension("count", count);
-        let builder = subject.iter().fold(builder, |builder, subject| builder.subject(subject));
+        let builder = subject.iter().fold(builder, EventBuilderV10::subject);
         let builder = data.iter().fold(builder, |builder, data| {
             builder.data("application/json", serde_json::json!({ "text": data }))
         });

@@ -20,10 +20,10 @@ pub(crate) const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop"
 pub(crate) fn subscription(dialect: Dialect) -> Subscription {
     let profile = Profile::of(dialect);
     Subscription {
-        name: "shop/orders/billing".parse().unwrap(),
+        name: "shop/orders/billing".parse().expect("well formed"),
         dialect,
         destination: Destination {
-            url: "https://billing.example.com/events".parse().unwrap(),
+            url: "https://billing.example.com/events".parse().expect("well formed"),
             response_timeout_ms: profile.response_timeout_ms,
             headers: Vec::new(),
         },
@@ -48,7 +48,12 @@ pub(crate) fn delivery() -> Delivery {
 /// The same with another event.
 pub(crate) fn delivery_of(text: &str, input: Input) -> Delivery {
     let origin = Origin { message: "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned(), index: 0 };
-    Delivery::new(Event::recall(&text.into(), input), "shop/orders/billing".parse().unwrap(), origin, PUBLISHED_MS)
+    Delivery::new(
+        Event::recall(&text.into(), input),
+        "shop/orders/billing".parse().expect("well formed"),
+        origin,
+        PUBLISHED_MS,
+    )
 }
 
 /// An answer that takes no time.

@@ -52,7 +52,7 @@ fn long() -> Delivery {
 fn foreign() -> Delivery {
     let origin = Origin { message: "m".to_owned(), index: 3 };
     let event = delivery().event;
-    let new = Delivery::new(event, "größe/日本/🦀".parse().unwrap(), origin, PUBLISHED_MS);
+    let new = Delivery::new(event, "größe/日本/🦀".parse().expect("well formed"), origin, PUBLISHED_MS);
     Delivery { last_response: Some("nicht möglich 🦀\u{7f}\u{1}".into()), ..new }
 }
 
@@ -66,7 +66,7 @@ fn full_letter() -> Letter {
     Letter {
         detail: Some("größer als erlaubt".to_owned()),
         not_before_ms: PUBLISHED_MS + 100 + 5 * MINUTE_MS,
-        container: Some("letters/shop/2026".parse().unwrap()),
+        container: Some("letters/shop/2026".parse().expect("well formed")),
         keep_trying_for_ms: 4 * HOUR_MS,
         headers: vec![("X-Tenant".to_owned(), "acme".to_owned()), ("x-größe".to_owned(), "7".to_owned())],
         destination: Some("https://billing.example.com/events".to_owned()),
@@ -187,7 +187,8 @@ fn a_field_that_this_version_does_not_know_is_passed_over() {
 fn longest() -> Delivery {
     let part = "x".repeat(NAME_MAX_BYTES);
     let origin = Origin { message: "m".repeat(100), index: u32::MAX };
-    let new = Delivery::new(delivery().event, [part.as_str(); 3].join("/").parse().unwrap(), origin, u64::MAX);
+    let new =
+        Delivery::new(delivery().event, [part.as_str(); 3].join("/").parse().expect("well formed"), origin, u64::MAX);
     let mut delivery = Delivery { attempts: u32::MAX, first_ms: Some(u64::MAX), due_ms: u64::MAX, ..new };
     for _ in 0..HISTORY_FIRST + HISTORY_LAST + 1_000 {
         delivery.history.push(entry(u64::MAX, Outcome::ResolutionError, Some(u16::MAX), u64::MAX));

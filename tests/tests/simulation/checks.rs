@@ -212,13 +212,12 @@ impl Inner {
     }
 
     /// A blob on its way into storage.
-    pub(crate) fn store(&mut self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+    pub(crate) fn store(&mut self, bucket: &str, mut key: String, mut bytes: Vec<u8>) -> Result<(), PutError> {
+        self.saboteur.tampers_with_blob(&mut key, &mut bytes);
         let id = key.rsplit('/').next().and_then(|name| name.strip_suffix(".json")).and_then(|name| name.parse().ok());
         let id: Uuid = id.unwrap_or_default();
-        self.check_blob(id, bucket, key, &bytes);
-        let (mut filed, mut written) = (key.to_owned(), bytes);
-        self.saboteur.tampers_with_blob(&mut filed, &mut written);
-        let (there, answer) = self.storage.put(&mut self.dice, self.now_ms, (bucket, &filed), written);
+        self.check_blob(id, bucket, &key, &bytes);
+        let (there, answer) = self.storage.put(&mut self.dice, self.now_ms, (bucket, &key), bytes);
         self.tell(|| format!("stores {} in {bucket}/{key}: {answer:?}", self.ledger.name(id)));
         if !self.invocation().stores {
             self.note_stored_directly(id, bucket, there, &answer);

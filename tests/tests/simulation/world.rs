@@ -349,7 +349,7 @@ impl HideRecord for World {
 impl PutBlob for World {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
         self.step(Touched::Blob).await;
-        let answer = self.with(|world| world.store(bucket, key, bytes));
+        let answer = self.with(|world| world.store(bucket, key.to_owned(), bytes));
         self.step(Touched::Blob).await;
         answer
     }

@@ -1,0 +1,252 @@
+//! What the functions tell their queue: which records come again, when, and what left as its own message before.
+//!
+//! One scene per rule of giving back, splitting and finishing, over a desk of ports that keep what they were asked.
+
+#[path = "acknowledgement/desk.rs"]
+mod desk;
+
+use adapters::records::Record;
+use deadletter::DeadLetters;
+use delivery::deadletter::{Letter, Reason};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::{Event, Input};
+use delivery::outcome::Ending;
+use delivery::ports::{Attribute, PutError, QueueName};
+use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
+use dispatch::{Deadline, Dispatch};
+use futures::executor::block_on;
+
+use crate::desk::{Desk, NOW_MS, container, record, subscriptions};
+
+const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
+/// A deadline two minutes away, as the template sets it.
+const ENDS_MS: u64 = NOW_MS + 120_000;
+
+fn dispatch(desk: &Desk, records: &[Record], ends_ms: u64) -> Vec<String> {
+    let dispatch = Dispatch::new(desk.clone(), container(), None);
+    block_on(dispatch.handle(records, Deadline::new(NOW_MS, ends_ms)))
+}
+
+fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
+    block_on(DeadLetters::new(desk.clone(), container()).handle(records))
+}
+
+fn delivery(name: &str) -> Delivery {
+    let origin = Origin { message: "published".to_owned(), index: 0 };
+    Delivery::new(Event::recall(&EVENT.into(), Input::Auto), name.parse().expect("a name"), origin, NOW_MS - 10_000)
+}
+
+/// A record of the retry queue that carries this delivery.
+fn retried(delivery: &Delivery) -> Record {
+    Record { delivery: Some(write_delivery(delivery)), queue: "retry".to_owned(), ..record("m1", EVENT) }
+}
+
+/// A record of the dead-letter queue that carries this letter.
+fn buried(letter: &Letter) -> Record {
+    Record { deadletter: Some(write_letter(letter)), queue: "dead-letter".to_owned(), ..record("m1", EVENT) }
+}
+
+#[test]
+fn a_delivered_record_is_acknowledged_and_leaves_nothing() {
+    let desk = Desk::new(subscriptions(1));
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!((desk.requests(), desk.sent().len(), desk.hidden().len()), (1, 0, 0));
+}
+
+#[test]
+fn a_failure_leaves_as_a_message_with_its_state_before_the_record_is_acknowledged() {
+    let desk = Desk::new(subscriptions(1)).answering(503);
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    let (queue, message) = desk.sent().remove(0);
+    assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::Retry, EVENT, 2_000));
+    let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
+    let sent = read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours");
+    assert_eq!((sent.attempts, sent.due_ms, sent.origin.message.as_str()), (1, NOW_MS + 2_000, "m1"));
+}
+
+#[test]
+fn a_record_whose_message_the_queue_does_not_take_comes_again_after_its_own_visibility() {
+    let desk = Desk::new(subscriptions(1)).answering(503).refusing_messages();
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT), record("m2", "not JSON")], ENDS_MS), ["m1", "m2"]);
+    assert_eq!(desk.hidden(), []);
+}
+
+#[test]
+fn without_usable_subscriptions_every_record_comes_again_after_300_seconds() {
+    let desk = Desk::without_subscriptions();
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS), ["m1", "m2"]);
+    assert_eq!(
+        desk.hidden(),
+        [("events".to_owned(), "m1".to_owned(), 300), ("events".to_owned(), "m2".to_owned(), 300)]
+    );
+    assert_eq!(desk.requests(), 0);
+}
+
+#[test]
+fn an_unknown_wire_version_is_given_back_and_never_dead_lettered() {
+    let desk = Desk::new(subscriptions(1));
+    let newer = Record { delivery: Some(r#"{"v":2}"#.to_owned()), ..record("m1", EVENT) };
+    assert_eq!(dispatch(&desk, &[newer.clone()], ENDS_MS), ["m1"]);
+    let newer_letter = Record { deadletter: Some(r#"{"v":2}"#.to_owned()), ..newer.clone() };
+    assert_eq!(deadletter(&desk, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]), ["m1", "m2"]);
+    assert_eq!((desk.sent().len(), desk.blobs().len(), desk.hidden().len()), (0, 0, 0));
+}
+
+#[test]
+fn a_record_with_eleven_deliveries_is_split_onto_the_events_queue_without_a_request() {
+    let desk = Desk::new(subscriptions(11));
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!(desk.requests(), 0);
+    assert_eq!(desk.sent().iter().filter(|(queue, _)| *queue == QueueName::Events).count(), 11);
+    let ten = Desk::new(subscriptions(10));
+    dispatch(&ten, &[record("m1", EVENT)], ENDS_MS);
+    assert_eq!((ten.requests(), ten.sent().len()), (10, 0));
+}
+
+#[test]
+fn out_of_time_an_untouched_record_is_given_back_for_a_second_less_than_its_receives_at_most_thirty() {
+    for (receives, seconds) in [(1, 0), (2, 1), (31, 30), (99, 30)] {
+        let desk = Desk::new(subscriptions(1)).taking_ms(60_000);
+        let late = Record { receives, ..record("m2", EVENT) };
+        // The first exchange takes so long that the second would not end in time.
+        assert_eq!(dispatch(&desk, &[record("m1", EVENT), late], NOW_MS + 45_000), ["m2"]);
+        assert_eq!(desk.hidden(), [("events".to_owned(), "m2".to_owned(), seconds)]);
+    }
+}
+
+#[test]
+fn out_of_time_what_is_left_of_a_touched_record_leaves_as_its_own_message() {
+    let desk = Desk::new(subscriptions(2)).taking_ms(60_000);
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], NOW_MS + 45_000), [""; 0]);
+    assert_eq!(desk.requests(), 1);
+    let (queue, message) = desk.sent().remove(0);
+    let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
+    let left = read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours");
+    assert_eq!((queue, message.wait_ms, left.attempts), (QueueName::Retry, 0, 0));
+}
+
+#[test]
+fn a_panic_counts_as_an_attempt_and_spoils_no_other_record() {
+    let desk = Desk::new(subscriptions(1)).panicking_once();
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS), [""; 0]);
+    let sent = desk.sent();
+    let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
+    let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
+    assert!(attribute.contains(r#""attempts":1"#) && attribute.contains("Aborted"), "{attribute}");
+}
+
+#[test]
+fn an_early_delivery_is_sent_on_with_the_rest_of_its_wait_and_counts_nothing() {
+    let desk = Desk::new(subscriptions(1));
+    let mut early = delivery("shop/orders/s0");
+    (early.attempts, early.due_ms) = (1, NOW_MS + 5_000);
+    assert_eq!(dispatch(&desk, &[retried(&early)], ENDS_MS), [""; 0]);
+    let (queue, message) = desk.sent().remove(0);
+    assert_eq!((desk.requests(), queue, message.wait_ms), (0, QueueName::Retry, 5_000));
+    assert_eq!(message.attribute, Attribute::Delivery(write_delivery(&early)));
+}
+
+#[test]
+fn a_rest_below_a_second_is_waited_in_place() {
+    let desk = Desk::new(subscriptions(1));
+    let mut early = delivery("shop/orders/s0");
+    early.due_ms = NOW_MS + 999;
+    assert_eq!(dispatch(&desk, &[retried(&early)], ENDS_MS), [""; 0]);
+    assert_eq!((desk.requests(), desk.sent().len(), desk.slept_ms()), (1, 0, 999));
+}
+
+#[test]
+fn a_missing_name_is_looked_for_again_before_it_becomes_a_dead_letter() {
+    let desk = Desk::new(subscriptions(0)).finding_on_reread(subscriptions(1));
+    assert_eq!(dispatch(&desk, &[retried(&delivery("shop/orders/s0"))], ENDS_MS), [""; 0]);
+    assert_eq!((desk.requests(), desk.sent().len()), (1, 0));
+    let desk = Desk::new(subscriptions(1));
+    dispatch(&desk, &[retried(&delivery("shop/orders/gone"))], ENDS_MS);
+    let (queue, message) = desk.sent().remove(0);
+    let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
+    let letter = read_letter(attribute, Event::recall(&message.body, Input::Auto)).expect("ours");
+    assert_eq!((queue, letter.reason), (QueueName::DeadLetter, Reason::SubscriptionNotFound));
+    assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/gone");
+}
+
+#[test]
+fn what_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
+    let desk = Desk::new(subscriptions(1)).answering(503);
+    let big = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#, "x".repeat(1_048_400));
+    assert_eq!(dispatch(&desk, &[record("m1", &big)], ENDS_MS), [""; 0]);
+    let blobs = desk.blobs();
+    assert_eq!((desk.sent().len(), blobs.len()), (0, 1));
+    assert!(blobs[0].0.starts_with("letters/shop/orders/s0/") && blobs[0].1.contains("EventTooLargeToResend"));
+}
+
+#[test]
+fn a_letter_that_storage_refuses_waits_by_visibility_from_the_time_since_the_decision() {
+    for (since_ms, seconds) in [(0, 10), (9_000, 1), (10_000, 50), (60_000, 240), (300_000, 300), (86_400_000, 300)] {
+        let desk = Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
+        let letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS - since_ms);
+        assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
+        assert_eq!(desk.hidden(), [("dead-letter".to_owned(), "m1".to_owned(), seconds)], "{since_ms}");
+        assert_eq!(desk.sent().len(), 0);
+    }
+}
+
+#[test]
+fn a_letter_that_storage_refuses_for_too_long_goes_to_the_last_resort_queue() {
+    let two_days_ms = 2 * 86_400_000;
+    let desk = Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
+    let letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS - two_days_ms);
+    assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
+    let (queue, message) = desk.sent().remove(0);
+    assert_eq!((queue, message.body.as_ref()), (QueueName::LastResort, EVENT));
+    assert_eq!(message.attribute, Attribute::DeadLetter(write_letter(&letter)));
+    let desk =
+        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned())).refusing_messages();
+    assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
+}
+
+#[test]
+fn a_container_that_refuses_for_good_is_replaced_by_the_default_and_the_letter_says_so() {
+    let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
+    let desk = Desk::new(subscriptions(0)).refusing_blobs("elsewhere", missing);
+    let mut letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+    letter.container = Some("elsewhere/deep".parse().expect("a container"));
+    assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
+    let blobs = desk.blobs();
+    assert!(
+        blobs[0].0.starts_with("letters/a/b/c/") && blobs[0].1.contains(r#""sinkerror":"elsewhere/deep"#),
+        "{blobs:?}"
+    );
+    let desk = Desk::new(subscriptions(0));
+    deadletter(&desk, &[buried(&letter)]);
+    assert!(desk.blobs()[0].0.starts_with("elsewhere/deep/a/b/c/"));
+}
+
+#[test]
+fn a_letter_is_not_written_before_its_time() {
+    let desk = Desk::new(subscriptions(0));
+    let mut letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+    letter.not_before_ms = NOW_MS + 300_000;
+    assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
+    assert_eq!((desk.blobs().len(), desk.hidden()), (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 300)]));
+}
+
+#[test]
+fn a_message_that_came_by_native_redrive_is_stored_with_what_is_known_of_it() {
+    let desk = Desk::new(subscriptions(0));
+    let known = Record { message: "m2".to_owned(), ..retried(&delivery("shop/orders/s0")) };
+    assert_eq!(deadletter(&desk, &[record("m1", "[{"), known]), [""; 0]);
+    let mut keys: Vec<String> = desk.blobs().into_iter().map(|(key, _)| key).collect();
+    keys.sort();
+    assert!(keys[0].starts_with("letters/shop/orders/_unprocessed/"), "{keys:?}");
+    assert!(keys[1].starts_with("letters/shop/orders/s0/"), "{keys:?}");
+    assert!(desk.blobs().iter().all(|(_, blob)| blob.contains("ProcessingFailed")));
+}
+
+#[test]
+fn a_refused_certificate_or_address_is_one_request_and_a_dead_letter() {
+    for ending in [Ending::TlsError, Ending::Blocked, Ending::Unsendable] {
+        let desk = Desk::new(subscriptions(1)).ending(ending.clone());
+        assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+        assert_eq!((desk.requests(), desk.sent()[0].0), (1, QueueName::DeadLetter), "{ending:?}");
+    }
+}
