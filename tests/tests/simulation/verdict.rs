@@ -169,10 +169,7 @@ fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     }
     let seen = ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
     let agrees = |entry: &Value, seen: &Seen| {
-        let status = match &seen.told {
-            Ending::Answered { status, .. } => Some(u64::from(*status)),
-            _ => None,
-        };
+        let status = if let Ending::Answered { status, .. } = &seen.told { Some(u64::from(*status)) } else { None };
         entry["at"] == rfc3339(seen.at_ms) && entry["status"].as_u64() == status
     };
     for entry in entries.iter().filter(|entry| entry["outcome"] != "Aborted") {
