@@ -154,6 +154,10 @@ pub struct Subscription {
     pub dead_letter: DeadLetterPolicy,
     /// Held, not attempted.
     pub paused: bool,
+    /// Where replies of the destination go.
+    pub reply: Option<Url>,
+    /// From this moment on it takes no new events.
+    pub expires_ms: Option<u64>,
 }
 
 /// A topic that some document names.
@@ -209,13 +213,14 @@ impl Catalogue {
         self.topics.values()
     }
 
-    /// The subscriptions of a topic whose filter takes the event.
-    pub fn matching(&self, topic: &TopicName, event: &Event) -> impl Iterator<Item = &Arc<Subscription>> {
+    /// The subscriptions of a topic that have not expired and whose filter takes the event.
+    pub fn matching(&self, topic: &TopicName, event: &Event, now_ms: u64) -> impl Iterator<Item = &Arc<Subscription>> {
         let first = SubscriptionName { topic: topic.clone(), name: String::new() };
         let of_topic = self.subscriptions.range(first..).map(|(_, subscription)| subscription);
         let members = event.members();
         of_topic
             .take_while(move |subscription| subscription.name.topic == *topic)
+            .filter(move |subscription| subscription.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms))
             .filter(move |subscription| subscription.filter.takes(&members))
     }
 }

@@ -81,7 +81,7 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
             Element::Event(event) if topic.is_none() => {
                 pieces.push(bury(deliver(&event, in_place(UNKNOWN_TOPIC)), Reason::TopicNotFound, now_ms));
             }
-            Element::Event(event) => pieces.extend(catalogue.matching(&name, &event).map(|subscription| {
+            Element::Event(event) => pieces.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
                 Piece::Deliver(Arc::clone(subscription), Box::new(deliver(&event, subscription.name.clone())))
             })),
         }

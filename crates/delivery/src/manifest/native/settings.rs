@@ -78,6 +78,8 @@ impl Settings {
             dead_letter: self.dead_letter.unwrap_or_default().complete(&profile),
             retry: self.retry.complete(profile.retry),
             paused: self.paused.unwrap_or(false),
+            reply: None,
+            expires_ms: None,
         })
     }
 }
