@@ -6,13 +6,16 @@
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 mod commands;
+mod files;
 mod lines;
+mod stack;
+mod store;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{demo, dev, publish, subscriber};
+use crate::commands::{apply, check, demo, dev, explain, publish, rollback, subscriber};
 
 /// Delivers events over their last mile: at least once, never lost, and you can always find out why.
 #[derive(Debug, Parser)]
@@ -28,6 +31,14 @@ enum Command {
     Dev(dev::Arguments),
     /// Shows deliveries, retries and dead letters on this machine, and ends by itself
     Demo(demo::Arguments),
+    /// Checks subscription files: 0 if they can be deployed, 1 if not
+    Check(check::Arguments),
+    /// Shows the life of a delivery whose endpoint always does the same
+    Explain(explain::Arguments),
+    /// Puts subscription files where a deployment reads them, and shows first what that changes
+    Apply(apply::Arguments),
+    /// Brings back what the subscriptions of a deployment said before
+    Rollback(rollback::Arguments),
     /// Publishes events from files
     Publish(publish::Arguments),
     /// Receives events, prints them, and answers as told
@@ -39,6 +50,10 @@ async fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Dev(arguments) => dev::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
+        Command::Check(arguments) => check::run(arguments).await,
+        Command::Explain(arguments) => explain::run(arguments),
+        Command::Apply(arguments) => apply::run(arguments).await,
+        Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
     };

@@ -2,11 +2,17 @@
 //!
 //! Filters look at the untouched event: its top-level members as the publisher wrote them. A member that is missing,
 //! or is no string, number or boolean, fails every comparison. The vocabulary is that of the CloudEvents
-//! Subscriptions API: exact, prefix, suffix, all, any, not.
+//! Subscriptions API: exact, prefix, suffix, all, any, not; and the conditions of Event Grid ([`advanced`]), which
+//! look into the data too and have rules of their own.
+
+pub mod advanced;
+pub mod key;
+pub mod number;
 
 use std::borrow::Cow;
 
 use crate::event::Members;
+use advanced::Condition;
 
 /// A condition over an event's members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +44,8 @@ pub enum Filter {
         /// How it has to end.
         value: String,
     },
+    /// A condition of Event Grid's advanced filters holds.
+    Advanced(Condition),
 }
 
 impl Filter {
@@ -54,6 +62,7 @@ impl Filter {
             Self::Exact { name, value } => scalar(members, name).is_some_and(|of| of == value.as_str()),
             Self::Prefix { name, value } => scalar(members, name).is_some_and(|of| of.starts_with(value)),
             Self::Suffix { name, value } => scalar(members, name).is_some_and(|of| of.ends_with(value)),
+            Self::Advanced(condition) => condition.holds(members),
         }
     }
 }

@@ -9,7 +9,8 @@
 //! [`manifest`] (files → subscriptions) · [`filter`] · [`schedule`] · [`outcome`] (what happened → verdict) ·
 //! [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`request`] (one attempt as data) ·
 //! [`deadletter`] · [`blob`] (key and bytes) · [`wire`] (what travels beside the event) · [`ports`] (what the shell
-//! promises).
+//! promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery lives by it) · [`diff`]
+//! (what another file would change).
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 
@@ -18,12 +19,15 @@ pub mod binary;
 pub mod blob;
 pub mod deadletter;
 pub mod delivery;
+pub mod diff;
 pub mod duration;
 pub mod event;
+pub mod explain;
 pub mod filter;
 pub mod manifest;
 pub mod moment;
 pub mod outcome;
+pub mod policy;
 pub mod ports;
 pub mod profile;
 pub mod request;

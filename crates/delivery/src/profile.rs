@@ -12,6 +12,9 @@ use crate::schedule::{Kind, Schedule};
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// No delivery lives longer after publication, in any dialect.
 pub const LIFETIME_MAX_MS: u64 = 14 * DAY_MS;
+/// The longest response timeout: a function lives for at most 15 minutes, and other work has to fit beside it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
+pub const RESPONSE_TIMEOUT_MAX_MS: u64 = 10 * MINUTE_MS;
 
 /// Whose rules a subscription follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,10 @@
 //! One file per subcommand.
 
+pub(crate) mod apply;
+pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod dev;
+pub(crate) mod explain;
 pub(crate) mod publish;
+pub(crate) mod rollback;
 pub(crate) mod subscriber;

@@ -1,8 +1,9 @@
 //! Which family of dialects a document belongs to, told from its outermost fields.
 //!
-//! Separate because it is the one place that knows all families: a family that is read has a module of its own, and
-//! what this version does not read is refused here, by name and with the place of the document.
+//! Separate because it is the one place that knows all families: each has a module of its own, and what belongs to none
+//! is refused here, with the place of the document. In a format that is not ours a field that is not known is a warning.
 
+use super::eventgrid;
 use super::findings::{Message, quoted};
 use super::hint::hint;
 use super::reader::Cursor;
@@ -19,6 +20,10 @@ pub(super) struct Families<'a> {
     pub(super) topics: Vec<Cursor<'a>>,
     /// Native subscriptions.
     pub(super) subscriptions: Vec<Cursor<'a>>,
+    /// Knative objects.
+    pub(super) knative: Vec<Cursor<'a>>,
+    /// Event Grid resources, and templates of them.
+    pub(super) event_grid: Vec<Cursor<'a>>,
     /// What references mean here, for every family.
     pub(super) destinations: Vec<Cursor<'a>>,
 }
@@ -37,9 +42,9 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
         if api_version == NATIVE {
             sort_native(&mut families, document);
         } else if is_event_grid(&document) {
-            document.error("Event Grid manifests are not read by this version");
+            families.event_grid.push(document.lenient());
         } else if is_knative(api_version, &document) {
-            document.error("Knative manifests are not read by this version");
+            families.knative.push(document.lenient());
         } else {
             report_unknown(&document, api_version);
         }
@@ -64,8 +69,8 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
     }
 }
 
-/// Objects of Knative and of the Google Cloud brokers and channels that follow it; any object with a sink is an
-/// event source.
+/// Objects of Knative and of the Google Cloud brokers and channels that follow it, and what holds their templates; any
+/// object with a sink is an event source.
 fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let named = group == "knative.dev" || group.ends_with(".knative.dev");
@@ -74,20 +79,23 @@ fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     let source = !api_version.is_empty()
         && !group.ends_with("lastmile.dev")
         && document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
-    named || google || source
+    let template =
+        api_version == "v1" && document.peek("kind").is_some_and(|kind| kind.peek_text() == Some("ConfigMap"));
+    named || google || source || template
 }
 
 /// A resource of Event Grid, or a template of resources.
 fn is_event_grid(document: &Cursor<'_>) -> bool {
-    let begins = |field: &str, with: &str| {
+    let holds = |field: &str, part: &str| {
         let text = document.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
-        text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
+        text.to_ascii_lowercase().contains(part)
     };
-    let schema = document.peek("$schema").and_then(|schema| schema.peek_text()).unwrap_or_default();
     let properties = document.peek("properties");
     let has = |field: &str| properties.as_ref().is_some_and(|properties| properties.peek(field).is_some());
-    begins("type", "Microsoft.EventGrid/")
-        || schema.to_ascii_lowercase().contains("deploymenttemplate")
+    holds("type", "microsoft.eventgrid/")
+        || holds("type", "/eventsubscriptions")
+        || holds("id", "/eventsubscriptions/")
+        || eventgrid::is_template(document)
         || ["destination", "deliveryConfiguration", "deliveryWithResourceIdentity"].into_iter().any(has)
 }
 

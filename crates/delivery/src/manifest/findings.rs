@@ -137,6 +137,11 @@ impl Findings {
         self.gathered.borrow().iter().filter(|(_, finding)| finding.severity == Severity::Error).count()
     }
 
+    /// The name of a file.
+    pub(super) fn file(&self, file: usize) -> &str {
+        &self.files[file]
+    }
+
     /// A place as text.
     pub(super) fn location(&self, place: Place) -> String {
         format!("{}:{}:{}", self.files[place.file], place.line, place.column)

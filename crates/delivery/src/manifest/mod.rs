@@ -5,27 +5,36 @@
 //! each document belongs to a family of dialects by its `apiVersion`, and each family is one module with one `read`.
 //!
 //! Reading goes in steps: text → documents with places (`node`) → by family (`family`) → what references mean here
-//! (`destinations`) → subscriptions (`native`), all of which report through one cursor (`reader`, `findings`).
+//! (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), all of which report through one cursor
+//! (`reader`, `findings`).
 //!
 //! Promises: every problem of every document is found in one go, each with file, line and column; nothing that a file
-//! says is passed over in silence, so a field this version does not know how to follow is an error; no input panics.
+//! says is passed over in silence, so a field this version does not know is an error, in a format that is not ours a
+//! warning; no input panics.
 //! A subscription with an error, or whose topic has one, is not in the catalogue.
 //!
 //! Does not read files, resolve host names or look whether a container exists.
 
 mod destinations;
+mod eventgrid;
 mod family;
 mod findings;
+mod headers;
 mod hint;
+mod knative;
+mod names;
 mod native;
 mod node;
+mod origins;
 mod reader;
+mod statuses;
 
 use std::collections::BTreeMap;
 
 use crate::subscription::{Catalogue, Subscription, SubscriptionName, Topic, TopicName};
 
 pub use findings::{Finding, Severity};
+pub use origins::{FIELDS, Origins};
 
 use destinations::Destinations;
 use findings::{Findings, Message};
@@ -47,6 +56,8 @@ pub struct Reading {
     pub catalogue: Catalogue,
     /// All findings, in the order of the files and their lines.
     pub findings: Vec<Finding>,
+    /// Where the documents state what they state, for every subscription of the catalogue.
+    pub origins: BTreeMap<SubscriptionName, Origins>,
 }
 
 impl Reading {
@@ -72,7 +83,10 @@ pub fn read(files: &[Source<'_>]) -> Reading {
     let destinations = Destinations::read(&families.destinations);
     let mut draft = Draft::default();
     native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
-    Reading { catalogue: draft.into_catalogue(), findings: findings.into_sorted() }
+    eventgrid::read(&families.event_grid, &destinations, &mut draft);
+    knative::read(&families.knative, &destinations, &mut draft);
+    let (catalogue, origins) = draft.into_catalogue();
+    Reading { catalogue, findings: findings.into_sorted(), origins }
 }
 
 /// The catalogue while it is written: names are taken once, whatever the family of the document.
@@ -81,7 +95,7 @@ struct Draft<'a> {
     named_topics: BTreeMap<TopicName, Cursor<'a>>,
     named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
     topics: Vec<Topic>,
-    subscriptions: Vec<Subscription>,
+    subscriptions: Vec<(Subscription, Origins)>,
 }
 
 impl<'a> Draft<'a> {
@@ -95,11 +109,20 @@ impl<'a> Draft<'a> {
         take(&mut self.named_subscriptions, name, at, "subscription")
     }
 
-    fn into_catalogue(self) -> Catalogue {
+    /// Adds a subscription and where its documents state what they state.
+    fn add_subscription(&mut self, subscription: Subscription, origins: Origins) {
+        self.subscriptions.push((subscription, origins));
+    }
+
+    fn into_catalogue(self) -> (Catalogue, BTreeMap<SubscriptionName, Origins>) {
         let mut catalogue = Catalogue::default();
+        let mut origins = BTreeMap::new();
         self.topics.into_iter().for_each(|topic| catalogue.add_topic(topic));
-        self.subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
-        catalogue
+        for (subscription, of_subscription) in self.subscriptions {
+            origins.insert(subscription.name.clone(), of_subscription);
+            catalogue.add_subscription(subscription);
+        }
+        (catalogue, origins)
     }
 }
 

@@ -43,8 +43,8 @@ pub(super) enum Value {
     Bool(bool),
     /// A whole number.
     Integer(i128),
-    /// Any other number.
-    Fraction,
+    /// Any other number, as the nearest double.
+    Fraction(f64),
     /// Text.
     Text(String),
     /// A sequence.
@@ -82,7 +82,7 @@ impl Value {
             Self::Null => "nothing",
             Self::Bool(_) => "a boolean",
             Self::Integer(_) => "a whole number",
-            Self::Fraction => "a number with a fraction",
+            Self::Fraction(_) => "a number with a fraction",
             Self::Text(_) => "text",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
@@ -190,8 +190,8 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value::Integer(value.into()))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Value, E> {
-        Ok(Value::Fraction)
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Fraction(value))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -8,10 +8,14 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 use crate::duration;
+use crate::filter::number::Number;
 
 use super::findings::{Findings, Message, Place, Severity, quoted};
 use super::hint::hint;
 use super::node::{Document, Key, Node, Value};
+
+/// Doubles below this hold every whole number exactly.
+const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 
 /// A value of a document, its path, and where to report.
 #[derive(Clone)]
@@ -19,6 +23,7 @@ pub(super) struct Cursor<'a> {
     node: &'a Node,
     place: Place,
     field: String,
+    unknown: Severity,
     findings: &'a Findings,
 }
 
@@ -36,7 +41,13 @@ impl<'a> Cursor<'a> {
     /// The outermost value of a document.
     pub(super) fn root(document: &'a Document, findings: &'a Findings) -> Self {
         let place = document.root.place(document.file);
-        Self { node: &document.root, place, field: String::new(), findings }
+        Self { node: &document.root, place, field: String::new(), unknown: Severity::Error, findings }
+    }
+
+    /// The same, but a field that is not known is a warning from here on down: the format is not ours, and a newer
+    /// edition of it may well know the field.
+    pub(super) fn lenient(self) -> Self {
+        Self { unknown: Severity::Warning, ..self }
     }
 
     /// Reports an error here.
@@ -54,6 +65,12 @@ impl<'a> Cursor<'a> {
         self.error(format!("{what} is not supported by this version"));
     }
 
+    /// The name of the file, without folders and ending.
+    pub(super) fn file_stem(&self) -> &'a str {
+        let name = self.findings.file(self.place.file).rsplit(['/', '\\']).next().unwrap_or_default();
+        name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+    }
+
     /// Where this stands, as text.
     pub(super) fn location(&self) -> String {
         self.findings.location(self.place)
@@ -68,13 +85,24 @@ impl<'a> Cursor<'a> {
 
     fn expected(&self, what: &str) {
         let message = Message::new(format!("expected {what}, found {}", self.node.value.kind()));
-        let quotes = what == "text" && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction);
+        let quotes =
+            what == "text" && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
         self.error(if quotes { message.help("write it in quotes") } else { message });
     }
 
     /// Whether this is a mapping; reports nothing.
     pub(super) fn is_mapping(&self) -> bool {
         matches!(self.node.value, Value::Map(_))
+    }
+
+    /// Whether this is a list; reports nothing.
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self.node.value, Value::List(_))
+    }
+
+    /// Whether nothing stands here; reports nothing.
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self.node.value, Value::Null)
     }
 
     /// The field of this name, if this is a mapping that has one; reports nothing and asks for nothing.
@@ -87,7 +115,9 @@ impl<'a> Cursor<'a> {
     pub(super) fn peek_text(&self) -> Option<&'a str> {
         match &self.node.value {
             Value::Text(text) => Some(text),
-            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Fraction | Value::List(_) | Value::Map(_) => None,
+            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) | Value::List(_) | Value::Map(_) => {
+                None
+            }
         }
     }
 
@@ -105,7 +135,7 @@ impl<'a> Cursor<'a> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
             Value::Integer(value) => Some(value.to_string()),
-            Value::Null | Value::Fraction | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+            Value::Null | Value::Fraction(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
                 self.text().map(str::to_owned)
             }
         }
@@ -131,6 +161,25 @@ impl<'a> Cursor<'a> {
             self.error(format!("has to be {} to {}, is {value}", range.start(), range.end()));
         }
         inside
+    }
+
+    /// A number, exactly as it is written.
+    pub(super) fn number(&self) -> Option<Number> {
+        let text = match self.node.value {
+            Value::Integer(value) => value.to_string(),
+            // What a double holds exactly; one without a fraction is a whole number that was rounded.
+            Value::Fraction(value) if value.fract() != 0.0 || value.abs() < EXACT_BELOW => value.to_string(),
+            Value::Fraction(_) => {
+                self.error("a number of so many digits cannot be compared exactly; at most 18 digits are read");
+                return None;
+            }
+            Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => String::new(),
+        };
+        let number = Number::parse(&text);
+        if number.is_none() {
+            self.expected("a number");
+        }
+        number
     }
 
     /// A duration within the range, in milliseconds.
@@ -214,7 +263,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn child(&self, key: &Key, node: &'a Node) -> Self {
-        Self { node, place: node.place(self.place.file), field: self.path_to(&key.text), findings: self.findings }
+        Self { node, place: node.place(self.place.file), field: self.path_to(&key.text), ..*self }
     }
 
     fn path_to(&self, name: &str) -> String {
@@ -227,7 +276,7 @@ impl<'a> Cursor<'a> {
 pub(super) struct Fields<'a> {
     of: Cursor<'a>,
     entries: &'a [(Key, Node)],
-    asked: RefCell<Vec<&'static str>>,
+    asked: RefCell<Vec<&'a str>>,
 }
 
 impl<'a> Fields<'a> {
@@ -246,9 +295,19 @@ impl<'a> Fields<'a> {
         self.asked.borrow_mut().extend(names);
     }
 
+    /// Takes every field as known: what they mean is not ours to judge.
+    pub(super) fn accept_rest(&self) {
+        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.text.as_str()));
+    }
+
     /// The field, if it is there.
     pub(super) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.find(name).map(|(key, node)| self.of.child(key, node))
+    }
+
+    /// The field, if it is there and holds something: where resources are exported, `null` says nothing.
+    pub(super) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.get(name).filter(|cursor| !matches!(cursor.node.value, Value::Null))
     }
 
     /// The field; reported at the mapping where it is missing.
@@ -264,7 +323,7 @@ impl<'a> Fields<'a> {
     /// A field that is a mapping; one with nothing in it counts as absent.
     pub(super) fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
         let cursor = self.get(name)?;
-        if matches!(cursor.node.value, Value::Null) { None } else { cursor.mapping(read) }
+        if cursor.is_null() { None } else { cursor.mapping(read) }
     }
 
     /// A cursor that reports at the key of a field, if it is there.
@@ -287,7 +346,8 @@ impl<'a> Fields<'a> {
         for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
             let cursor = Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
             let message = format!("no field {} is known here", quoted(&key.text));
-            cursor.error(Message::new(message).help(hint(&key.text, &known, &known)));
+            let message = Message::new(message).help(hint(&key.text, &known, &known));
+            self.of.findings.add(self.of.unknown, cursor.place, &cursor.field, message);
         }
     }
 }

@@ -10,6 +10,7 @@
 mod dead_letter;
 mod destination;
 mod filter;
+mod origins;
 mod retry;
 mod schedule;
 mod settings;
@@ -18,12 +19,14 @@ use std::collections::BTreeMap;
 
 use crate::event::Input;
 use crate::filter::Filter;
-use crate::subscription::{NAME_RULE, Subscription, SubscriptionName, Topic, TopicName, is_name};
+use crate::subscription::{Subscription, SubscriptionName, Topic, TopicName};
 
 use super::Draft;
 use super::destinations::Destinations;
-use super::findings::Message;
+use super::names;
+use super::origins::Origins;
 use super::reader::{Cursor, Fields};
+use origins::Stated;
 use settings::{Scope, Settings};
 
 /// How the records of a topic may be read; those without a value are known, but not to this version.
@@ -39,7 +42,7 @@ const INPUTS: [(&str, Option<Input>); 8] = [
 ];
 
 /// What each topic says about its subscriptions; `None` where it has errors, so that they would not be as meant.
-type Defaults = BTreeMap<TopicName, Option<Settings>>;
+type Defaults = BTreeMap<TopicName, Option<(Settings, Stated)>>;
 
 /// Reads all native documents into the draft.
 pub(super) fn read<'a>(
@@ -53,8 +56,10 @@ pub(super) fn read<'a>(
         read_topic(document, destinations, draft, &mut defaults);
     }
     for document in subscriptions {
-        let subscription = document.without_error(|| read_subscription(document, destinations, draft, &defaults));
-        draft.subscriptions.extend(subscription);
+        let read = document.without_error(|| read_subscription(document, destinations, draft, &defaults));
+        if let Some((subscription, origins)) = read {
+            draft.add_subscription(subscription, origins);
+        }
     }
 }
 
@@ -84,7 +89,7 @@ fn read_topic<'a>(
     defaults.insert(name, settings);
 }
 
-fn topic_spec(spec: &Fields<'_>, destinations: &Destinations<'_>) -> (Input, Settings) {
+fn topic_spec(spec: &Fields<'_>, destinations: &Destinations<'_>) -> (Input, (Settings, Stated)) {
     let input = spec.get("input").and_then(|input| input.choice("input", &INPUTS));
     if let Some(from) = spec.get("from")
         && from.list().is_some_and(|publishers| !publishers.is_empty())
@@ -92,7 +97,9 @@ fn topic_spec(spec: &Fields<'_>, destinations: &Destinations<'_>) -> (Input, Set
         from.unsupported("from");
     }
     spec.unsupported("mapping");
-    let settings = spec.section("delivery", |delivery| Settings::read(delivery, Scope::Topic, destinations));
+    let settings = spec.section("delivery", |delivery| {
+        (Settings::read(delivery, Scope::Topic, destinations), Stated::of(delivery.parent()))
+    });
     (input.unwrap_or_default(), settings.unwrap_or_default())
 }
 
@@ -101,7 +108,7 @@ fn read_subscription<'a>(
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
     defaults: &Defaults,
-) -> Option<Subscription> {
+) -> Option<(Subscription, Origins)> {
     document.mapping(|fields| {
         fields.accept(&["apiVersion", "kind"]);
         let name = metadata(fields, |metadata| {
@@ -112,15 +119,19 @@ fn read_subscription<'a>(
         let spec = fields.required("spec").and_then(|spec| {
             spec.mapping(|spec| {
                 let filter = spec.get("filter").map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter));
-                (filter, Settings::read(spec, Scope::Subscription, destinations))
+                let settings = Settings::read(spec, Scope::Subscription, destinations);
+                (filter, settings, Stated::of(spec.parent()))
             })
         });
-        let (name, (filter, settings)) = (name?, spec?);
-        let settings = match defaults.get(&name.topic) {
-            Some(of_topic) => settings.over(of_topic.as_ref()?),
-            None => settings,
+        let (name, (filter, settings, stated)) = (name?, spec?);
+        let (settings, origins) = match defaults.get(&name.topic) {
+            Some(of_topic) => {
+                let (base, base_stated) = of_topic.as_ref()?;
+                (settings.over(base), stated.over(base_stated))
+            }
+            None => (settings, stated.into_origins()),
         };
-        settings.complete(name, filter?)
+        Some((settings.complete(name, filter?)?, origins))
     })?
 }
 
@@ -128,21 +139,8 @@ fn metadata<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> Option
     fields.required("metadata")?.mapping(read)?
 }
 
-/// Names that begin with this are ours: `_unknown` and its like stand in subscriptions' places in containers.
-const RESERVED: char = '_';
-
 fn name(metadata: &Fields<'_>, field: &'static str) -> Option<String> {
-    let cursor = metadata.required(field)?;
-    let text = cursor.text()?;
-    if !is_name(text) {
-        cursor.error(Message::new(format!("not a usable name: {NAME_RULE}")));
-        return None;
-    }
-    if text.starts_with(RESERVED) {
-        cursor.error(format!("not a usable name: what begins with {RESERVED} is reserved"));
-        return None;
-    }
-    Some(text.to_owned())
+    names::read(&metadata.required(field)?)
 }
 
 #[cfg(test)]

@@ -9,10 +9,8 @@ use crate::schedule::Schedule;
 
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
+use super::super::statuses;
 use super::schedule;
-
-/// Statuses of HTTP.
-const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
 
 /// What a document says about retries.
 #[derive(Clone, Default)]
@@ -33,8 +31,8 @@ impl RetrySettings {
     pub(super) fn read(fields: &Fields<'_>) -> Self {
         let duration_ms = |name, range_ms| fields.get(name).and_then(|cursor| cursor.duration_ms(range_ms));
         let integer = |name, range| fields.get(name).and_then(|cursor| cursor.integer(range));
-        let [success, never_retry, retry_on] =
-            ["success", "neverRetry", "retryOn"].map(|name| fields.get(name).and_then(|cursor| statuses(&cursor)));
+        let [success, never_retry, retry_on] = ["success", "neverRetry", "retryOn"]
+            .map(|name| fields.get(name).and_then(|cursor| statuses::list(&cursor)));
         if let Some(success) = fields.get("success").filter(|_| success == Some(StatusSet::default())) {
             success.error("at least one status has to be a success");
         }
@@ -56,7 +54,7 @@ impl RetrySettings {
     pub(super) fn over(self, base: &Self) -> Self {
         let said = [&self.success, &self.never_retry, &self.retry_on].map(|list| list.clone().unwrap_or_default());
         let said = said.iter().fold(StatusSet::default(), |all, list| all.with(list));
-        let rest = |list: &Option<StatusSet>| list.clone().map(|list| list_without(list, &said));
+        let rest = |list: &Option<StatusSet>| list.clone().map(|list| statuses::without(list, &said));
         Self {
             max_attempts: self.max_attempts.or(base.max_attempts),
             time_to_live_ms: self.time_to_live_ms.or(base.time_to_live_ms),
@@ -72,27 +70,24 @@ impl RetrySettings {
 
     /// The policy, with the profile's where nothing was said. `neverRetry` and `retryOn` override it by status.
     pub(super) fn complete(self, profile: RetryPolicy) -> RetryPolicy {
-        let [never_retry, retry_on] = [self.never_retry, self.retry_on].map(Option::unwrap_or_default);
-        RetryPolicy {
+        let mut policy = RetryPolicy {
             max_attempts: self.max_attempts.unwrap_or(profile.max_attempts),
             time_to_live_ms: self.time_to_live_ms.or(profile.time_to_live_ms),
             schedule: self.schedule.unwrap_or(profile.schedule),
             jitter_percent: self.jitter_percent.unwrap_or(profile.jitter_percent),
-            success: list_without(self.success.unwrap_or(profile.success), &never_retry.with(&retry_on)),
-            never_retry: list_without(profile.never_retry.with(&never_retry), &retry_on),
+            success: self.success.unwrap_or(profile.success),
+            never_retry: profile.never_retry,
             least_waits: match self.least_waits {
                 Some(by_status) => LeastWaits { by_status, ..profile.least_waits },
                 None => profile.least_waits,
             },
             retry_after_max_ms: self.retry_after_max_ms.unwrap_or(profile.retry_after_max_ms),
             last_attempt_names_the_limit: profile.last_attempt_names_the_limit,
-        }
+        };
+        let [never_retry, retry_on] = [self.never_retry, self.retry_on].map(Option::unwrap_or_default);
+        statuses::override_meaning(&mut policy, &never_retry, &retry_on);
+        policy
     }
-}
-
-/// The list without these statuses; as it is, and as short, where there are none.
-fn list_without(list: StatusSet, statuses: &StatusSet) -> StatusSet {
-    if *statuses == StatusSet::default() { list } else { list.without(statuses) }
 }
 
 /// Reports a status that stands in two of the lists, at the later one.
@@ -100,7 +95,7 @@ fn report_shared(fields: &Fields<'_>, lists: &[(&'static str, &Option<StatusSet>
     for (index, (name, later)) in lists.iter().enumerate() {
         for (other, earlier) in &lists[..index] {
             let (Some(later), Some(earlier)) = (later, earlier) else { continue };
-            let shared = STATUSES.into_iter().find(|status| later.contains(*status) && earlier.contains(*status));
+            let shared = statuses::shared(later, earlier);
             if let (Some(status), Some(cursor)) = (shared, fields.get(name)) {
                 cursor.error(format!("{status} stands in {other} too; it can be one of them"));
             }
@@ -108,35 +103,10 @@ fn report_shared(fields: &Fields<'_>, lists: &[(&'static str, &Option<StatusSet>
     }
 }
 
-/// Statuses such as `202`, and ranges such as `200-299`.
-fn statuses(cursor: &Cursor<'_>) -> Option<StatusSet> {
-    let elements = cursor.list()?;
-    let ranges: Vec<_> = elements.iter().map(status_range).collect();
-    Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
-}
-
-fn status_range(cursor: &Cursor<'_>) -> Option<std::ops::RangeInclusive<u16>> {
-    let text = cursor.scalar()?;
-    let (first, last) = text.split_once('-').unwrap_or((&text, &text));
-    match (status(first.trim()), status(last.trim())) {
-        (Some(first), Some(last)) if first <= last => Some(first..=last),
-        (_, _) => {
-            let message = Message::new(format!("{} is no status and no range of statuses", quoted(&text)));
-            cursor.error(message.help("a status is 100 to 599, a range is such as 200-299"));
-            None
-        }
-    }
-}
-
-fn status(text: &str) -> Option<u16> {
-    let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|status| digits && STATUSES.contains(status))
-}
-
 fn least_waits(cursor: &Cursor<'_>) -> Option<Vec<(u16, u64)>> {
     let mut waits = Vec::new();
     for entry in cursor.entries()? {
-        let of = status(entry.name);
+        let of = statuses::status(entry.name);
         if of.is_none() {
             let message = Message::new(format!("{} is no status", quoted(entry.name)));
             entry.key.error(message.help("a status is 100 to 599"));

@@ -35,6 +35,7 @@ fn with_spec(spec: &str) -> Arc<Subscription> {
     subscription(&format!("{HEAD}{URL}{spec}"))
 }
 
+mod origins;
 mod refused;
 
 #[test]

@@ -11,7 +11,7 @@ fn show(node: &Node) -> String {
         Value::Null => "~".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Integer(value) => value.to_string(),
-        Value::Fraction => "fraction".to_owned(),
+        Value::Fraction(_) => "fraction".to_owned(),
         Value::Text(text) => format!("{text:?}"),
         Value::List(list) => format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {

@@ -1,0 +1,79 @@
+//! Explanations for people: the policy with where it came from, the attempts along a line of time, and the end.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use delivery::explain::{Attempt, Endpoint, Life};
+
+use super::Explained;
+use super::timeline::{Axis, dead_letter, span};
+
+/// The width of a table of the policy, in characters.
+const WIDTH: u16 = 110;
+/// The width of the line of time, in characters.
+const LINE: f64 = 47.0;
+/// Of a long life the first attempts are shown, and the last.
+const FIRST: usize = 15;
+/// The last attempts of a long life.
+const LAST: usize = 5;
+
+/// All of it, one subscription after the other.
+pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
+    if explained.is_empty() {
+        return "no subscription\n".to_owned();
+    }
+    let each: Vec<String> = explained.iter().map(|explained| one(explained, endpoint)).collect();
+    each.join("\n")
+}
+
+fn one(Explained { subscription, policy, life }: &Explained, endpoint: &Endpoint) -> String {
+    let retry_after = endpoint.retry_after.as_ref().map_or(String::new(), |value| format!(", Retry-After: {value}"));
+    let paused = if subscription.paused { ", paused now" } else { "" };
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(WIDTH).set_header(["policy", "value", "from"]);
+    for (setting, from) in policy {
+        table.add_row([setting.field, setting.text.as_str(), from.as_str()]);
+    }
+    format!(
+        "{} ({}{paused}) -> {}\n{table}\n\nits endpoint always does this: {}{retry_after}\n\n{}{}",
+        subscription.name,
+        subscription.dialect.as_str(),
+        subscription.destination.display(),
+        endpoint.always,
+        attempts(life),
+        end(life)
+    )
+}
+
+fn attempts(life: &Life) -> String {
+    let axis = Axis::of(life);
+    let mut text = format!("{:>8}  {:>12}  moment\n", "attempt", "wait");
+    let all = &life.attempts;
+    let (first, last) =
+        if all.len() > FIRST + LAST { (&all[..FIRST], &all[all.len() - LAST..]) } else { (all.as_slice(), &[][..]) };
+    first.iter().for_each(|attempt| text.push_str(&line(attempt, &axis)));
+    if !last.is_empty() {
+        text.push_str(&format!("{:>8}  {} more\n", "...", all.len() - FIRST - LAST));
+    }
+    last.iter().for_each(|attempt| text.push_str(&line(attempt, &axis)));
+    text
+}
+
+fn line(attempt: &Attempt, axis: &Axis) -> String {
+    let wait = if attempt.attempt == 1 { "-".to_owned() } else { span(attempt.wait_ms) };
+    let moment = format!("+{}", span(attempt.at_ms));
+    let drawn = format!("{}●", "─".repeat(column(axis.place(attempt.at_ms))));
+    format!("{:>8}  {wait:>12}  {moment:<14}{drawn}\n", attempt.attempt)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place is 0 to 1 and the line is short")]
+fn column(place: f64) -> usize {
+    (place.clamp(0.0, 1.0) * LINE).round() as usize
+}
+
+fn end(life: &Life) -> String {
+    let axis = Axis::of(life);
+    let moment = format!("+{}", span(life.ended_ms));
+    let mark = format!("{}■", "─".repeat(column(axis.place(life.ended_ms))));
+    let end = format!("{:>8}  {:>12}  {moment:<14}{mark} {}\n", "end", "", life.reason_name());
+    dead_letter(life).map_or(end.clone(), |letter| format!("{end}\n{letter}\n"))
+}

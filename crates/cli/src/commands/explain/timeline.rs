@@ -1,0 +1,86 @@
+//! Moments and places on a timeline, for text and picture alike.
+//!
+//! Separate because a life may last seconds or days and both have to be seen: the axis is logarithmic, with the
+//! shortest wait as its unit.
+
+use delivery::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::explain::Life;
+use delivery::policy::format_name;
+
+/// A logarithmic axis from publication to the last thing that happens.
+pub(super) struct Axis {
+    unit_ms: u64,
+    /// Where it ends.
+    pub(super) end_ms: u64,
+}
+
+impl Axis {
+    /// The axis on which the whole life can be seen.
+    pub(super) fn of(life: &Life) -> Self {
+        let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
+        let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
+        let shortest_ms = life.attempts.iter().map(|attempt| attempt.wait_ms).filter(|wait_ms| *wait_ms > 0).min();
+        Self { unit_ms: shortest_ms.unwrap_or(SECOND_MS).clamp(1, end_ms), end_ms }
+    }
+
+    /// The place of a moment: 0 is publication, 1 the end.
+    pub(super) fn place(&self, at_ms: u64) -> f64 {
+        let logarithm = |ms: u64| (1.0 + approximate(ms) / approximate(self.unit_ms)).ln();
+        logarithm(at_ms) / logarithm(self.end_ms)
+    }
+}
+
+/// Good enough for a place on paper.
+#[expect(clippy::cast_precision_loss, reason = "a place on paper needs no exact milliseconds")]
+fn approximate(ms: u64) -> f64 {
+    ms as f64
+}
+
+/// A span as people say it: `34h46m40s`, `0.25s`, `0s`.
+pub(super) fn span(ms: u64) -> String {
+    let (hours, minutes, rest_ms) = (ms / HOUR_MS, ms % HOUR_MS / MINUTE_MS, ms % MINUTE_MS);
+    let (seconds, milliseconds) = (rest_ms / SECOND_MS, rest_ms % SECOND_MS);
+    let mut text = String::new();
+    if hours > 0 {
+        text.push_str(&format!("{hours}h"));
+    }
+    if minutes > 0 {
+        text.push_str(&format!("{minutes}m"));
+    }
+    if milliseconds > 0 {
+        let fraction = format!("{milliseconds:03}");
+        text.push_str(&format!("{seconds}.{}s", fraction.trim_end_matches('0')));
+    } else if seconds > 0 || text.is_empty() {
+        text.push_str(&format!("{seconds}s"));
+    }
+    text
+}
+
+/// What becomes of the event at the end, in one line; nothing is said about one that was delivered.
+pub(super) fn dead_letter(life: &Life) -> Option<String> {
+    life.reason?;
+    let Some(stored) = &life.stored else { return Some("dead letter: none, the event is dropped".to_owned()) };
+    let default = || "the default container of the deployment".to_owned();
+    let container = stored.container.as_ref().map_or_else(default, |container| format!("s3://{container}"));
+    let when = if stored.after_ms == 0 { "at once".to_owned() } else { format!("{} later", span(stored.after_ms)) };
+    Some(format!("dead letter: {when}, to {container}, as {}", format_name(stored.format)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_hours_minutes_and_seconds() {
+        for (ms, text) in [
+            (0, "0s"),
+            (250, "0.25s"),
+            (60_000, "1m"),
+            (125_200_000, "34h46m40s"),
+            (3_600_000, "1h"),
+            (3_601_005, "1h1.005s"),
+        ] {
+            assert_eq!(span(ms), text);
+        }
+    }
+}

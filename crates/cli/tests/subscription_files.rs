@@ -1,0 +1,198 @@
+//! Subscription files at the command line: check, explain, apply, rollback, and their exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Two subscriptions, one of them named.
+const TWO: &str = "
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: billing}
+spec:
+  destination: {url: 'https://billing.example.com/events?code=secret'}
+  retry: {maxAttempts: 3, schedule: {kind: waits, waits: [PT1M, PT10M]}}
+  deadLetter: {sink: 's3://letters/shop', delay: PT5M}
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: mail}
+spec: {destination: {url: 'https://mail.example.com/'}, deadLetter: none}
+";
+const BILLING: &str = "shop/orders/billing";
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).expect("the file can be written");
+    }
+    folder
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(arguments).current_dir(folder).output().expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+}
+
+#[test]
+fn check_says_by_its_exit_code_whether_the_files_can_be_deployed() {
+    let wrong = TWO.replace("maxAttempts: 3", "maxAttempts: 0");
+    let folder = folder(&[("two.yaml", TWO), ("wrong.yaml", &wrong)]);
+    let checked = run(folder.path(), &["check", "two.yaml"]);
+    assert_eq!(checked.status.code(), Some(0));
+    assert!(
+        text(&checked.stdout).starts_with("two.yaml:13:69: warning: spec.deadLetter: "),
+        "{}",
+        text(&checked.stdout)
+    );
+
+    let checked = run(folder.path(), &["check", "wrong.yaml"]);
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(text(&checked.stdout).contains("wrong.yaml:7:24: error: spec.retry.maxAttempts: "));
+
+    let missing = run(folder.path(), &["check", "two.yaml", "nowhere.yaml"]);
+    assert_eq!((missing.status.code(), missing.stdout.len()), (Some(2), 0));
+    assert!(text(&missing.stderr).contains("nowhere.yaml cannot be read"));
+    assert_eq!(run(folder.path(), &["check"]).status.code(), Some(2));
+}
+
+#[test]
+fn check_tells_tools_every_part_of_a_finding_in_order() {
+    let folder = folder(&[("wrong.yaml", &TWO.replace("maxAttempts: 3", "maxAttempt: 3"))]);
+    let checked = run(folder.path(), &["check", "wrong.yaml", "--output", "json"]);
+    assert_eq!(checked.status.code(), Some(1));
+    let first = &json(&checked)["findings"][0];
+    assert_eq!((&first["severity"], &first["line"], &first["column"]), (&"error".into(), &7.into(), &11.into()));
+    assert_eq!(first["field"], "spec.retry.maxAttempt");
+    assert!(first["help"].as_str().is_some_and(|help| help.contains("maxAttempts")), "{first}");
+    let (written, mut from) = (text(&checked.stdout), 0);
+    for member in ["findings", "severity", "file", "line", "column", "field", "message", "help"] {
+        from += written[from..].find(&format!("\"{member}\":")).unwrap_or_else(|| panic!("{member} in {written}"));
+    }
+}
+
+#[test]
+fn explain_tells_tools_attempts_end_and_where_each_value_came_from() {
+    let folder = folder(&[("two.yaml", TWO)]);
+    let explained = run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", BILLING, "--output", "json"]);
+    assert_eq!(explained.status.code(), Some(0), "{}", text(&explained.stderr));
+    let written = text(&explained.stdout);
+    let (before, attempts) = written.split_once("\"attempts\":").expect("there are attempts");
+    assert!(before.starts_with(r#"{"subscription":"shop/orders/billing","dialect":"native","policy":{"maxAttempts":{"value":3,"from":"two.yaml:7:24"},"#), "{before}");
+    assert!(before.contains(r#""timeToLive":{"value":"P1D","from":"default of the native profile"}"#), "{before}");
+    assert_eq!(
+        attempts.trim_end(),
+        concat!(
+            r#"[{"attempt":1,"wait_ms":0,"at_ms":0},{"attempt":2,"wait_ms":60000,"at_ms":60000},"#,
+            r#"{"attempt":3,"wait_ms":600000,"at_ms":660000}],"#,
+            r#""end":{"reason":"MaxDeliveryAttemptsExceeded","at_ms":660000,"deadletter_after_ms":300000,"#,
+            r#""container":"letters/shop","format":"namespace"},"#,
+            r#""status":{"deadLetterSinkUri":"s3://letters/shop","container":"letters/shop","format":"namespace"}}"#
+        )
+    );
+}
+
+#[test]
+fn explain_follows_the_outcome_and_shows_all_subscriptions_when_none_is_named() {
+    let folder = folder(&[("two.yaml", TWO)]);
+    let all = json(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "json", "--outcome", "400"]));
+    let reasons: Vec<&serde_json::Value> =
+        all.as_array().into_iter().flatten().map(|of| &of["end"]["reason"]).collect();
+    assert_eq!(reasons, ["UndeliverableDueToHttpBadRequest"; 2]);
+    assert_eq!(all[1]["end"]["container"], serde_json::Value::Null);
+    let busy = ["explain", "-f", "two.yaml", "--subscription", BILLING, "--output", "json", "--outcome", "429"];
+    let busy = json(&run(folder.path(), &[&busy[..], &["--retry-after", "120"]].concat()));
+    assert_eq!(busy["attempts"][1]["wait_ms"], 120_000);
+    let done = json(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "json", "--outcome", "202"]));
+    assert_eq!((&done[0]["end"]["reason"], &done[0]["end"]["at_ms"]), (&"Delivered".into(), &0.into()));
+    assert_eq!(run(folder.path(), &["explain", "-f", "two.yaml", "--outcome", "bad"]).status.code(), Some(2));
+}
+
+#[test]
+fn explain_draws_a_line_of_time_as_text_and_as_a_picture() {
+    let folder = folder(&[("two.yaml", TWO)]);
+    let table = text(&run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", BILLING]).stdout);
+    assert!(table.starts_with("shop/orders/billing (native) -> https://billing.example.com/events\n"), "{table}");
+    for part in ["10m  +11m", "MaxDeliveryAttemptsExceeded", "dead letter: 5m later, to s3://letters/shop"] {
+        assert!(table.contains(part), "{part} in {table}");
+    }
+    assert!(!table.contains("secret"), "{table}");
+    let picture = text(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "svg"]).stdout);
+    assert!(picture.starts_with("<svg ") && picture.trim_end().ends_with("</svg>"), "{picture}");
+    assert_eq!((picture.matches("<circle ").count(), picture.contains("href")), (3 + 10, false));
+}
+
+#[test]
+fn explain_lists_the_subscriptions_there_are_when_the_named_one_is_not() {
+    let folder = folder(&[("two.yaml", TWO)]);
+    let missing = run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", "shop/orders/nobody"]);
+    assert_eq!((missing.status.code(), missing.stdout.len()), (Some(2), 0));
+    assert!(text(&missing.stderr).contains("  shop/orders/billing\n  shop/orders/mail\n"), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn apply_shows_what_changes_and_rollback_brings_back_what_was() {
+    let first = TWO.split("---").next().expect("there is a first document");
+    let second = TWO.replace("maxAttempts: 3", "maxAttempts: 4").replace("name: mail", "name: post");
+    let folder = folder(&[("first.yaml", first), ("two.yaml", TWO), ("second.yaml", &second)]);
+    let target = folder.path().join("deployed.yaml");
+    let uri = format!("file://{}", target.display());
+    let apply = |files: &[&str], rest: &[&str]| {
+        let command = [&["apply", "--to", &uri], rest, &["-f"], files].concat();
+        run(folder.path(), &command)
+    };
+
+    let unasked = apply(&["two.yaml"], &[]);
+    assert_eq!(unasked.status.code(), Some(2), "{}", text(&unasked.stderr));
+    assert!(!target.exists());
+
+    let applied = apply(&["two.yaml"], &["--yes"]);
+    assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
+    assert!(text(&applied.stdout).contains("+ subscription shop/orders/billing\n+ subscription shop/orders/mail\n"));
+    assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
+    assert!(text(&apply(&["two.yaml"], &["--yes"]).stdout).contains("nothing to do"));
+
+    let changed = text(&apply(&["second.yaml"], &["--yes"]).stdout);
+    for part in [
+        "~ subscription shop/orders/billing\n    maxAttempts: 3 -> 4\n",
+        "- subscription shop/orders/mail\n    warning: removed",
+        "+ subscription shop/orders/post",
+    ] {
+        assert!(changed.contains(part), "{part} in {changed}");
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("deployed.yaml.previous")).expect("it is kept"), TWO);
+
+    let back = run(folder.path(), &["rollback", "--to", &uri, "--yes"]);
+    assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
+    assert!(text(&back.stdout).contains("maxAttempts: 4 -> 3"));
+    assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
+}
+
+#[test]
+fn apply_joins_several_files_and_refuses_what_has_errors() {
+    let (first, second) = TWO.split_once("---").expect("there are two documents");
+    let as_json =
+        r#"{"apiVersion": "lastmile.dev/v1", "kind": "Topic", "metadata": {"namespace": "shop", "name": "orders"}}"#;
+    let folder = folder(&[("a.yaml", first), ("b.yaml", second), ("c.json", as_json), ("wrong.yaml", "kind: Topic\n")]);
+    let target = folder.path().join("deployed.yaml");
+    let uri = format!("file://{}", target.display());
+    let joined = run(folder.path(), &["apply", "-f", "a.yaml", "-f", "b.yaml", "c.json", "--to", &uri, "--yes"]);
+    assert_eq!(joined.status.code(), Some(0), "{}", text(&joined.stderr));
+    let checked = run(folder.path(), &["check", "deployed.yaml"]);
+    assert_eq!(
+        (checked.status.code(), text(&checked.stderr)),
+        (Some(0), "subscriptions without an error: 2; errors: 0; warnings: 1\n".to_owned())
+    );
+
+    let before = std::fs::read(&target).expect("it is there");
+    assert_eq!(run(folder.path(), &["apply", "-f", "wrong.yaml", "--to", &uri, "--yes"]).status.code(), Some(1));
+    assert_eq!(std::fs::read(&target).expect("it is there"), before);
+    assert_eq!(run(folder.path(), &["apply", "-f", "a.yaml", "--yes"]).status.code(), Some(2));
+}

@@ -1,0 +1,91 @@
+use super::*;
+use crate::manifest::{Source, read};
+
+/// A catalogue of these subscriptions, each a name and the rest of its `spec`.
+fn catalogue(subscriptions: &[(&str, &str)]) -> Catalogue {
+    let document = |(name, spec): &(&str, &str)| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+             spec: {{{spec}}}\n---\n"
+        )
+    };
+    let text: String = subscriptions.iter().map(document).collect();
+    read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the documents are right")
+}
+
+fn told(old: &Catalogue, new: &Catalogue) -> Vec<String> {
+    let tell = |(subject, change): (Subject, Change)| match change {
+        Change::Added => vec![format!("+ {subject}")],
+        Change::Removed => vec![format!("- {subject}")],
+        Change::Changed(fields) => fields
+            .iter()
+            .map(|change| format!("{subject} {}: {} -> {}", change.field, change.old, change.new))
+            .collect(),
+    };
+    diff(old, new).into_iter().flat_map(tell).collect()
+}
+
+const TO_A: &str = "destination: {url: 'https://a.example.com/'}";
+
+#[test]
+fn what_is_added_changed_and_removed_is_told_by_subscription_and_field() {
+    let old = catalogue(&[("gone", TO_A), ("kept", TO_A), ("same", TO_A)]);
+    let changed = "destination: {url: 'https://b.example.com/', timeout: PT5S}, retry: {maxAttempts: 3, neverRetry: [409]}, \
+                   filter: {exact: {type: x}}, paused: true, deadLetter: {sink: 's3://letters/shop'}";
+    let new = catalogue(&[("fresh", TO_A), ("kept", changed), ("same", TO_A)]);
+    let kept = "subscription shop/orders/kept";
+    assert_eq!(
+        told(&old, &new),
+        [
+            "+ subscription shop/orders/fresh".to_owned(),
+            "- subscription shop/orders/gone".to_owned(),
+            format!("{kept} destination.url: https://a.example.com/ -> https://b.example.com/"),
+            format!("{kept} filter: every event -> Exact {{ name: \"type\", value: \"x\" }}"),
+            format!("{kept} paused: false -> true"),
+            format!("{kept} maxAttempts: 10 -> 3"),
+            format!("{kept} responseTimeout: PT30S -> PT5S"),
+            format!(
+                "{kept} neverRetry: 100-199 300-399 400-401 403-406 410 413-415 422 431 451 -> \
+                 100-199 300-399 400-401 403-406 409-410 413-415 422 431 451"
+            )
+            .replace("300-399 400-401", "300-401"),
+            format!("{kept} deadLetter.sink: the default container of the deployment -> s3://letters/shop"),
+        ]
+    );
+}
+
+#[test]
+fn a_default_that_is_written_out_is_no_change() {
+    let old = catalogue(&[("a", TO_A)]);
+    let new = catalogue(&[("a", &format!("{TO_A}, retry: {{maxAttempts: 10, jitterPercent: 10}}, paused: false"))]);
+    assert_eq!(told(&old, &new), Vec::<String>::new());
+}
+
+#[test]
+fn secrets_are_not_told_but_their_change_is() {
+    let spec = |secret: &str| {
+        format!(
+            "destination: {{url: 'https://u:{secret}@a.example.com/in?code={secret}', \
+             headers: [{{name: authorization, value: {secret}}}]}}"
+        )
+    };
+    let told = told(&catalogue(&[("a", &spec("hush1"))]), &catalogue(&[("a", &spec("hush2"))]));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told.iter().all(|line| line.ends_with("(what is not shown changed)") && !line.contains("hush")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
+    let topics = |spec: &str, name: &str| {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: {name}}}\nspec: {{{spec}}}\n"
+        );
+        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the document is right")
+    };
+    let (old, read_otherwise) = (topics("input: cloudevents", "a"), topics("", "a"));
+    assert_eq!(told(&old, &read_otherwise), ["topic shop/a input: CloudEvents -> Auto"]);
+    assert_eq!(told(&old, &topics("", "b")), ["- topic shop/a", "+ topic shop/b"]);
+}

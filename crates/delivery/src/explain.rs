@@ -1,0 +1,203 @@
+//! The life of a delivery whose endpoint always answers the same: every attempt, every wait, the end.
+//!
+//! Separate because it is the one caller of the machine that has no shell: it drives [`step::arrive`] and
+//! [`step::settle`] with virtual time, so what it shows is what production does. It computes no wait of its own.
+//!
+//! Promises: it ends, after at most [`ATTEMPTS_MAX`] attempts; answers are instant, a timeout takes the response
+//! timeout, there is no jitter; a paused subscription is explained as if it were not.
+//!
+//! Does not know the deployment: its default container, and how far its functions cut a response timeout.
+
+use std::str::FromStr;
+
+use crate::deadletter::{Container, Format, Letter, Reason};
+use crate::delivery::{Delivery, Origin};
+use crate::event::{Event, Input};
+use crate::outcome::{Ending, Exchange};
+use crate::profile::ATTEMPTS_MAX;
+use crate::schedule::Jitter;
+use crate::step::{Arrival, End, arrive, end_without_success, settle};
+use crate::subscription::Subscription;
+
+/// The event that is delivered in explanations; nothing depends on it.
+const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/explain","type":"explained"}"#;
+
+/// What an endpoint does, every time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Always {
+    /// It answers with this status.
+    Status(u16),
+    /// It gives no answer within the response timeout.
+    Timeout,
+    /// It refuses the connection.
+    Refused,
+    /// It breaks the connection off.
+    Reset,
+    /// Its name does not resolve.
+    Dns,
+    /// Its certificate is refused.
+    Tls,
+    /// Its address is one we do not send to.
+    Blocked,
+}
+
+impl FromStr for Always {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "timeout" => Ok(Self::Timeout),
+            "refused" => Ok(Self::Refused),
+            "reset" => Ok(Self::Reset),
+            "dns" => Ok(Self::Dns),
+            "tls" => Ok(Self::Tls),
+            "blocked" => Ok(Self::Blocked),
+            status => match status.parse() {
+                Ok(status @ 100..=599) => Ok(Self::Status(status)),
+                Ok(_) | Err(_) => Err(format!(
+                    "\"{text}\" is no outcome: a status from 100 to 599, timeout, refused, reset, dns, tls or blocked \
+                     is expected"
+                )),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Always {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "{status}"),
+            Self::Timeout => f.write_str("timeout"),
+            Self::Refused => f.write_str("refused"),
+            Self::Reset => f.write_str("reset"),
+            Self::Dns => f.write_str("dns"),
+            Self::Tls => f.write_str("tls"),
+            Self::Blocked => f.write_str("blocked"),
+        }
+    }
+}
+
+/// An endpoint that always does the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// What it does.
+    pub always: Always,
+    /// The `Retry-After` of its answers.
+    pub retry_after: Option<String>,
+}
+
+impl Endpoint {
+    /// One exchange with it, begun at this moment.
+    fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
+        let (ending, duration_ms) = match self.always {
+            Always::Status(status) => {
+                (Ending::Answered { status, retry_after: self.retry_after.clone(), body: Vec::new() }, 0)
+            }
+            Always::Timeout => (Ending::TimedOut, subscription.destination.response_timeout_ms),
+            Always::Refused | Always::Reset => (Ending::SocketError, 0),
+            Always::Dns => (Ending::ResolutionError, 0),
+            Always::Tls => (Ending::TlsError, 0),
+            Always::Blocked => (Ending::Blocked, 0),
+        };
+        Exchange { ending, started_ms, duration_ms }
+    }
+}
+
+/// One attempt of an explained delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its number; 1 is the first.
+    pub attempt: u32,
+    /// The wait before it, from the outcome of the one before.
+    pub wait_ms: u64,
+    /// Its start, since publication.
+    pub at_ms: u64,
+}
+
+/// How and when a dead letter is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// It is written this long after the decision.
+    pub after_ms: u64,
+    /// Its container; `None` means that of the deployment.
+    pub container: Option<Container>,
+    /// How it is written.
+    pub format: Format,
+}
+
+/// The life of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Life {
+    /// Its attempts, in order.
+    pub attempts: Vec<Attempt>,
+    /// Why it ended; `None` when it was delivered.
+    pub reason: Option<Reason>,
+    /// When that was decided, since publication.
+    pub ended_ms: u64,
+    /// Its dead letter; `None` when it was delivered or dropped.
+    pub stored: Option<Stored>,
+}
+
+impl Life {
+    /// The reason of the end in one word; success has one too.
+    #[must_use]
+    pub fn reason_name(&self) -> String {
+        self.reason.map_or_else(|| "Delivered".to_owned(), |reason| reason.to_string())
+    }
+}
+
+/// The life of a delivery to this endpoint. `published_ms` matters only to a `Retry-After` that is a date.
+#[must_use]
+pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64) -> Life {
+    let subscription = &Subscription { paused: false, ..subscription.clone() };
+    let origin = Origin { message: "explain".to_owned(), index: 0 };
+    let event = Event::recall(&EVENT.into(), Input::CloudEvents);
+    let mut delivery = Delivery::new(event, subscription.name.clone(), origin, published_ms);
+    let mut attempts = Vec::new();
+    let (mut now_ms, mut waited_ms) = (published_ms, 0);
+    for _ in 0..=ATTEMPTS_MAX {
+        let end = match arrive(&delivery, subscription, now_ms) {
+            Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
+            Arrival::Expired(reason) => end_without_success(&delivery, subscription, reason, now_ms),
+            Arrival::Attempt => {
+                let at_ms = now_ms.saturating_sub(published_ms);
+                attempts.push(Attempt { attempt: delivery.attempts.saturating_add(1), wait_ms: waited_ms, at_ms });
+                let exchange = endpoint.exchange(subscription, now_ms);
+                now_ms = exchange.ended_ms();
+                settle(&mut delivery, subscription, &exchange, now_ms, Jitter::NONE).end
+            }
+        };
+        match end {
+            End::Retry { wait_ms } => {
+                waited_ms = wait_ms;
+                now_ms = now_ms.saturating_add(wait_ms);
+            }
+            end @ (End::Done | End::DeadLetter(_) | End::Drop(_)) => {
+                return ended(attempts, &end, now_ms, published_ms);
+            }
+        }
+    }
+    let end = end_without_success(&delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms);
+    ended(attempts, &end, now_ms, published_ms)
+}
+
+/// The life that ends so at this moment.
+fn ended(attempts: Vec<Attempt>, end: &End, now_ms: u64, published_ms: u64) -> Life {
+    let (reason, stored) = match end {
+        End::Done | End::Retry { .. } => (None, None),
+        End::Drop(reason) => (Some(*reason), None),
+        End::DeadLetter(letter) => (Some(letter.reason), Some(stored(letter))),
+    };
+    Life { attempts, reason, ended_ms: now_ms.saturating_sub(published_ms), stored }
+}
+
+fn stored(letter: &Letter) -> Stored {
+    Stored {
+        after_ms: letter.not_before_ms.saturating_sub(letter.decided_ms),
+        container: letter.container.clone(),
+        format: letter.format,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+use super::*;
+use crate::deadletter::Layout;
+use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use crate::filter::Filter;
+use crate::profile::{Dialect, Profile};
+use crate::schedule::{Kind, Schedule};
+use crate::subscription::{DeadLetterPolicy, Destination, Sink};
+
+/// 2026-11-20T07:03:00Z.
+const PUBLISHED_MS: u64 = 1_795_158_180_000;
+
+/// A subscription with nothing but its dialect's defaults.
+fn subscription(dialect: Dialect) -> Subscription {
+    let profile = Profile::of(dialect);
+    Subscription {
+        name: "shop/orders/billing".parse().unwrap(),
+        dialect,
+        destination: Destination {
+            url: "https://billing.example.com/events".parse().unwrap(),
+            response_timeout_ms: profile.response_timeout_ms,
+            headers: Vec::new(),
+        },
+        filter: Filter::EVERYTHING,
+        retry: profile.retry,
+        dead_letter: DeadLetterPolicy {
+            sink: Sink::DefaultContainer,
+            format: Format::Namespace,
+            layout: Layout::Nested,
+            delay_ms: 0,
+            keep_trying_for_ms: profile.keep_trying_for_ms,
+        },
+        paused: false,
+        reply: None,
+        expires_ms: None,
+    }
+}
+
+/// A Knative subscription with this many retries.
+fn knative(kind: Kind, retries: u32) -> Subscription {
+    let mut subscription = subscription(Dialect::Knative);
+    subscription.retry.max_attempts = retries + 1;
+    subscription.retry.schedule = Schedule { kind, max_ms: None };
+    subscription
+}
+
+fn always(outcome: &str) -> Endpoint {
+    Endpoint { always: outcome.parse().unwrap(), retry_after: None }
+}
+
+fn life(subscription: &Subscription, outcome: &str) -> Life {
+    explain(subscription, &always(outcome), PUBLISHED_MS)
+}
+
+/// The waits before the second attempt and those after it, in seconds.
+fn waits_s(life: &Life) -> Vec<u64> {
+    life.attempts.iter().skip(1).map(|attempt| attempt.wait_ms / SECOND_MS).collect()
+}
+
+/// The moments of the attempts, in seconds.
+fn moments_s(life: &Life) -> Vec<u64> {
+    life.attempts.iter().map(|attempt| attempt.at_ms / SECOND_MS).collect()
+}
+
+#[test]
+fn knative_waits_as_the_class_numbers_them() {
+    let delay_ms = SECOND_MS;
+    for (kind, waits) in [
+        (Kind::Exponential { delay_ms }, [2, 4, 8, 16, 32]),
+        (Kind::ExponentialFromZero { delay_ms }, [1, 2, 4, 8, 16]),
+        (Kind::LinearFromZero { delay_ms }, [0, 1, 2, 3, 4]),
+        (Kind::Linear { delay_ms }, [1, 2, 3, 4, 5]),
+    ] {
+        let life = life(&knative(kind, 5), "500");
+        assert_eq!(waits_s(&life), waits);
+        assert_eq!(life.reason, Some(Reason::MaxDeliveryAttemptsExceeded));
+        assert_eq!(life.ended_ms, waits.iter().sum::<u64>() * SECOND_MS);
+    }
+}
+
+#[test]
+fn event_grid_by_default_ends_after_eleven_attempts_when_the_twelfth_is_due() {
+    let life = life(&subscription(Dialect::EventGrid), "500");
+    assert_eq!(moments_s(&life), [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000]);
+    assert_eq!(life.ended_ms, 34 * HOUR_MS + 46 * MINUTE_MS + 40 * SECOND_MS);
+    assert_eq!(life.reason, Some(Reason::TimeToLiveExceeded));
+}
+
+#[test]
+fn a_namespace_with_twenty_minutes_makes_seven_attempts() {
+    let mut subscription = subscription(Dialect::EventGridNamespace);
+    subscription.retry.time_to_live_ms = Some(20 * MINUTE_MS);
+    let life = life(&subscription, "500");
+    assert_eq!(moments_s(&life), [0, 10, 30, 60, 300, 600, 900]);
+    assert_eq!((life.ended_ms, life.reason), (20 * MINUTE_MS, Some(Reason::TimeToLiveExceeded)));
+}
+
+#[test]
+fn three_attempts_on_kubernetes_are_at_once_after_one_and_after_eleven_minutes() {
+    let mut subscription = subscription(Dialect::EventGridKubernetes);
+    subscription.retry.max_attempts = 3;
+    let life = life(&subscription, "500");
+    assert_eq!(moments_s(&life), [0, 60, 660]);
+    assert_eq!(waits_s(&life), [60, 600]);
+    assert_eq!(life.reason, Some(Reason::MaxDeliveryAttemptsExceeded));
+}
+
+#[test]
+fn a_status_may_ask_for_a_longer_first_wait_or_end_the_delivery() {
+    assert_eq!(waits_s(&life(&subscription(Dialect::EventGrid), "408"))[0], 120);
+    for (dialect, outcome, reason) in [
+        (Dialect::EventGrid, "400", Reason::UndeliverableDueToHttpBadRequest),
+        (Dialect::EventGrid, "404", Reason::UndeliverableDueToHttpNotFound),
+        (Dialect::Native, "302", Reason::UndeliverableDueToRedirect),
+        (Dialect::Native, "tls", Reason::UndeliverableDueToTls),
+        (Dialect::Knative, "blocked", Reason::UndeliverableDueToBlockedAddress),
+    ] {
+        let mut subscription = subscription(dialect);
+        subscription.retry.max_attempts = subscription.retry.max_attempts.max(2);
+        let life = life(&subscription, outcome);
+        let first = Attempt { attempt: 1, wait_ms: 0, at_ms: 0 };
+        assert_eq!(
+            (life.attempts, life.reason, life.ended_ms),
+            (vec![first], Some(reason), 0),
+            "{dialect:?} {outcome}"
+        );
+    }
+}
+
+#[test]
+fn success_is_one_attempt_and_no_dead_letter() {
+    let life = life(&subscription(Dialect::Native), "204");
+    assert_eq!((life.attempts.len(), life.ended_ms, life.reason_name().as_str()), (1, 0, "Delivered"));
+    assert_eq!(life.stored, None);
+}
+
+#[test]
+fn a_timeout_takes_the_response_timeout_before_each_wait() {
+    let mut subscription = knative(Kind::Constant { delay_ms: SECOND_MS }, 2);
+    subscription.destination.response_timeout_ms = 30 * SECOND_MS;
+    let life = life(&subscription, "timeout");
+    assert_eq!((moments_s(&life), waits_s(&life)), (vec![0, 31, 62], vec![1, 1]));
+    assert_eq!(life.ended_ms, 92 * SECOND_MS);
+}
+
+#[test]
+fn retry_after_is_followed_as_seconds_and_as_a_date() {
+    let subscription = subscription(Dialect::EventGrid);
+    for (asked, wait_s) in [("5", 10), ("90", 90), ("86400", 3_600), ("Fri, 20 Nov 2026 07:05:00 GMT", 120)] {
+        let endpoint = Endpoint { always: Always::Status(429), retry_after: Some(asked.to_owned()) };
+        assert_eq!(waits_s(&explain(&subscription, &endpoint, PUBLISHED_MS))[0], wait_s, "{asked}");
+    }
+}
+
+#[test]
+fn the_dead_letter_says_where_in_what_form_and_when() {
+    let mut subscription = knative(Kind::Constant { delay_ms: 1 }, 0);
+    subscription.dead_letter.sink = Sink::Container("letters/shop".parse().unwrap());
+    subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
+    let stored = life(&subscription, "reset").stored;
+    let container = Some("letters/shop".parse().unwrap());
+    assert_eq!(stored, Some(Stored { after_ms: 5 * MINUTE_MS, container, format: Format::Namespace }));
+    subscription.dead_letter.sink = Sink::None;
+    let dropped = life(&subscription, "dns");
+    assert_eq!((dropped.reason, dropped.stored), (Some(Reason::MaxDeliveryAttemptsExceeded), None));
+}
+
+#[test]
+fn every_life_ends_within_the_limits_of_all_dialects() {
+    let mut subscription = knative(Kind::Constant { delay_ms: 1 }, 5_000);
+    subscription.paused = true;
+    assert_eq!(life(&subscription, "500").attempts.len(), 1_000);
+    subscription.retry.schedule.kind = Kind::LinearFromZero { delay_ms: 0 };
+    assert_eq!(life(&subscription, "refused").attempts.len(), 1_000);
+    subscription.retry.schedule.kind = Kind::Exponential { delay_ms: DAY_MS };
+    let life = life(&subscription, "500");
+    assert_eq!((life.attempts.len(), life.reason), (3, Some(Reason::TimeToLiveExceeded)));
+}
+
+#[test]
+fn outcomes_are_read_back_and_others_refused() {
+    for text in ["100", "599", "timeout", "refused", "reset", "dns", "tls", "blocked"] {
+        assert_eq!(text.parse::<Always>().map(|always| always.to_string()), Ok(text.to_owned()));
+    }
+    for text in ["", "99", "600", "Timeout", "-1", "200 "] {
+        assert!(text.parse::<Always>().is_err_and(|error| error.contains("timeout")), "{text}");
+    }
+}

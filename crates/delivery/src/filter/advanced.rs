@@ -1,0 +1,173 @@
+//! Conditions of Event Grid's `advancedFilters`: one key, one operator, its values.
+//!
+//! Separate because their rules are their own ("Event filtering", operators): a condition with several values holds
+//! when one of them does, a negated one when none does; strings are compared without regard to case; numbers exactly,
+//! digit by digit; values of another type than the operator's are passed over.
+//!
+//! What is missing, or null, fails every operator but `IsNullOrUndefined`, `NumberNotIn`, `NumberNotInRange` and
+//! `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith` and `StringNotEndsWith` among those that do
+//! not match. It is silent about `NumberNotInRange`, which follows `NumberNotIn` here.
+//!
+//! An array's elements are looked at where the filter says so; else an array is a value of another type.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::key::Key;
+use super::number::Number;
+use crate::event::Members;
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Where the value stands.
+    pub key: Key,
+    /// What has to hold.
+    pub test: Test,
+    /// The elements of an array are looked at (`enableAdvancedFilteringOnArrays`).
+    pub arrays: bool,
+}
+
+/// What has to hold for the value of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Test {
+    /// A number that passes: `NumberIn`, `NumberLessThan`, `NumberInRange` and their like.
+    Number(NumberTest),
+    /// No number that passes: `NumberNotIn`, `NumberNotInRange`.
+    NotNumber(NumberTest),
+    /// This boolean: `BoolEquals`.
+    Bool(bool),
+    /// A string that passes: `StringContains` and its like.
+    Text(TextTest),
+    /// No string that passes: `StringNotContains` and its like.
+    NotText(TextTest),
+    /// Missing, or null.
+    IsNullOrUndefined,
+    /// Neither missing nor null.
+    IsNotNull,
+}
+
+/// How a number is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NumberTest {
+    /// One of these.
+    In(Vec<Number>),
+    /// Below this.
+    LessThan(Number),
+    /// This or below.
+    LessThanOrEquals(Number),
+    /// Above this.
+    GreaterThan(Number),
+    /// This or above.
+    GreaterThanOrEquals(Number),
+    /// Within one of these, both ends included.
+    InRange(Vec<(Number, Number)>),
+}
+
+/// How a string is compared, without regard to case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextTest {
+    how: TextMatch,
+    lower: Vec<String>,
+}
+
+/// What a string has to do with one of the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextMatch {
+    /// Be it.
+    In,
+    /// Hold it.
+    Contains,
+    /// Begin with it.
+    BeginsWith,
+    /// End with it.
+    EndsWith,
+}
+
+impl TextTest {
+    /// A comparison with each of these values.
+    #[must_use]
+    pub fn new(how: TextMatch, values: &[String]) -> Self {
+        Self { how, lower: values.iter().map(|value| value.to_lowercase()).collect() }
+    }
+
+    fn passes(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.lower.iter().any(|value| match self.how {
+            TextMatch::In => text == *value,
+            TextMatch::Contains => text.contains(value),
+            TextMatch::BeginsWith => text.starts_with(value),
+            TextMatch::EndsWith => text.ends_with(value),
+        })
+    }
+}
+
+impl NumberTest {
+    fn passes(&self, number: &Number) -> bool {
+        match self {
+            Self::In(values) => values.contains(number),
+            Self::LessThan(value) => number < value,
+            Self::LessThanOrEquals(value) => number <= value,
+            Self::GreaterThan(value) => number > value,
+            Self::GreaterThanOrEquals(value) => number >= value,
+            Self::InRange(ranges) => ranges.iter().any(|(least, most)| least <= number && number <= most),
+        }
+    }
+}
+
+impl Condition {
+    /// Whether the condition holds for an event with these members.
+    #[must_use]
+    pub fn holds(&self, members: &Members<'_>) -> bool {
+        match self.key.find(members).filter(|value| *value != "null") {
+            Some(value) => self.holds_for(value),
+            None => self.holds_without_value(),
+        }
+    }
+
+    fn holds_without_value(&self) -> bool {
+        match &self.test {
+            Test::IsNullOrUndefined | Test::NotNumber(_) => true,
+            Test::NotText(test) => test.how == TextMatch::In,
+            Test::IsNotNull | Test::Number(_) | Test::Bool(_) | Test::Text(_) => false,
+        }
+    }
+
+    fn holds_for(&self, value: &str) -> bool {
+        let any = |passes: &dyn Fn(&str) -> bool| self.candidates(value).into_iter().any(passes);
+        let number = |test: &NumberTest| any(&|value| Number::parse(value).is_some_and(|number| test.passes(&number)));
+        let text = |test: &TextTest| any(&|value| self.text(value).is_some_and(|text| test.passes(&text)));
+        match &self.test {
+            Test::Number(test) => number(test),
+            Test::NotNumber(test) => !number(test),
+            Test::Bool(expected) => any(&|value| value == if *expected { "true" } else { "false" }),
+            Test::Text(test) => text(test),
+            Test::NotText(test) => !text(test),
+            Test::IsNullOrUndefined => false,
+            Test::IsNotNull => true,
+        }
+    }
+
+    /// The values to look at: the one that stands there, or the elements of the array.
+    fn candidates<'a>(&self, value: &'a str) -> Vec<&'a str> {
+        if !self.arrays || !value.starts_with('[') {
+            return vec![value];
+        }
+        let elements: Vec<&'a RawValue> = serde_json::from_str(value).unwrap_or_default();
+        elements.into_iter().map(RawValue::get).collect()
+    }
+
+    /// A string's content; a number or boolean among the event's own members stands for its spelling, since
+    /// attributes of CloudEvents are compared as strings.
+    fn text<'a>(&self, value: &'a str) -> Option<Cow<'a, str>> {
+        match value.as_bytes().first()? {
+            b'"' => serde_json::from_str(value).ok().map(Cow::Owned),
+            b'{' | b'[' | b'n' => None,
+            _ => self.key.is_attribute().then_some(Cow::Borrowed(value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

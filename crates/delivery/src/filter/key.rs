@@ -1,0 +1,138 @@
+//! Keys of Event Grid's advanced filters: where in an event a value stands.
+//!
+//! Separate because the same key means different members in different schemas: `eventType` is `type` in a CloudEvent,
+//! `topic` is `source`, and the data of an event in a schema of its own is the whole event. A key is a path whose
+//! parts are parted by points, without escapes ("Event filtering", limitations). Names are compared as written first,
+//! then without regard to case, as in the examples of that page.
+//!
+//! Does not look into arrays: that is the condition's to decide.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use crate::event::Members;
+
+/// A member's other names, in lower case: what is asked for, and what stands in its place in the other schema.
+const ALIASES: [(&str, &str); 7] = [
+    ("eventid", "id"),
+    ("eventtype", "type"),
+    ("type", "eventtype"),
+    ("topic", "source"),
+    ("source", "topic"),
+    ("eventtypeversion", "dataversion"),
+    ("eventtime", "time"),
+];
+
+/// The member that holds the payload.
+const DATA: &str = "data";
+/// The members that tell an event with attributes from one that is nothing but its payload.
+const ENVELOPE: [&str; 2] = ["specversion", "eventType"];
+
+/// The path to a value of an event; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key(Vec<String>);
+
+impl Key {
+    /// Reads a key such as `subject` or `data.order.total`. Nothing where a part is empty.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
+        parts.iter().all(|part| !part.is_empty()).then_some(Self(parts))
+    }
+
+    /// Whether it names a member of the event itself, not one of its data.
+    #[must_use]
+    pub fn is_attribute(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    /// The value as the publisher wrote it; nothing where it is missing.
+    #[must_use]
+    pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
+        let (first, rest) = self.0.split_first()?;
+        if let Some(value) = top_level(members, first) {
+            return inside(value, rest);
+        }
+        let is_payload = ENVELOPE.iter().all(|name| members.get(name).is_none());
+        match rest {
+            [name, rest @ ..] if is_payload && first.eq_ignore_ascii_case(DATA) => inside(named(members, name)?, rest),
+            _ => None,
+        }
+    }
+}
+
+/// What stands at a path below a value.
+fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
+    path.iter().try_fold(value, |value, part| member(value, part))
+}
+
+/// A member of the event by its own name, else by the name it has in the other schema.
+fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    let alias = ALIASES.iter().find(|(of, _)| *of == lower).map(|(_, alias)| *alias);
+    named(members, name).or_else(|| named(members, alias?))
+}
+
+fn named<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
+    let without_case = || members.iter().find(|(of, _)| same(of, name)).map(|(_, value)| value);
+    members.get(name).or_else(without_case)
+}
+
+/// A member of a JSON object; of one that stands twice, the last.
+fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(object).ok()?;
+    let without_case = || members.iter().find(|(of, _)| same(of, name)).map(|(_, value)| value);
+    members.get(name).or_else(without_case).map(|value| value.get())
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || a.to_lowercase() == b.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_the_same_member_in_every_schema() {
+        let grid = r#"{"id":"1","topic":"/t","subject":"s","eventType":"et","eventTime":"now","dataVersion":"2","data":{"siteName":{"N":7},"a.b":1}}"#;
+        let cloud = r#"{"specversion":"1.0","id":"1","source":"/t","type":"et","time":"now","comext":5,"data":{"siteName":{"N":7},"siteName":{"N":8}}}"#;
+        let custom = r#"{"siteName":{"N":7},"type":null}"#;
+        for (event, key, value) in [
+            (grid, "ID", Some("\"1\"")),
+            (grid, "Topic", Some("\"/t\"")),
+            (grid, "source", Some("\"/t\"")),
+            (grid, "EventType", Some("\"et\"")),
+            (grid, "type", Some("\"et\"")),
+            (grid, "DataVersion", Some("\"2\"")),
+            (grid, "EventTypeVersion", Some("\"2\"")),
+            (grid, "data.sitename.n", Some("7")),
+            (grid, "Data.siteName", Some("{\"N\":7}")),
+            (grid, "data.a.b", None),
+            (grid, "data.siteName.N.more", None),
+            (grid, "siteName", None),
+            (cloud, "eventid", Some("\"1\"")),
+            (cloud, "topic", Some("\"/t\"")),
+            (cloud, "eventType", Some("\"et\"")),
+            (cloud, "specversion", Some("\"1.0\"")),
+            (cloud, "comext", Some("5")),
+            (cloud, "data.siteName.N", Some("8")),
+            (cloud, "data.comext", None),
+            (custom, "data.siteName.N", Some("7")),
+            (custom, "siteName.N", Some("7")),
+            (custom, "data", None),
+            (custom, "type", Some("null")),
+        ] {
+            let members = Members::parse(event).unwrap();
+            assert_eq!(Key::parse(key).unwrap().find(&members), value, "{key} of {event}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_key_is_empty() {
+        for text in ["", ".", "data.", ".data", "a..b"] {
+            assert_eq!(Key::parse(text), None, "{text}");
+        }
+    }
+}

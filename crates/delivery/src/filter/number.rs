@@ -1,0 +1,129 @@
+//! Numbers of filters, exactly: decimal digits, never a float.
+//!
+//! Separate because an event's numbers are compared as their publisher wrote them: 9007199254740993 is not
+//! 9007199254740992, `5.0` is 5, and `1e400` is a number like any other. Promises: comparing needs no more memory than
+//! the spellings take, whatever the exponent. Does no arithmetic.
+
+use std::cmp::Ordering;
+
+/// A decimal number, equal and ordered by value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number {
+    negative: bool,
+    /// The digits after `0.`, without zeros at either end; none for zero.
+    digits: String,
+    /// The power of ten that `0.digits` is multiplied by; 0 for zero.
+    exponent: i64,
+}
+
+impl Number {
+    /// Reads a number as JSON spells it: `-12.5e3`. Nothing for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+        if [whole, fraction].iter().any(|part| part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit())) {
+            return None;
+        }
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0');
+        let leading_zeros = i64::try_from(all.len() - digits.len()).ok()?;
+        let digits = digits.trim_end_matches('0');
+        let exponent = read_exponent(exponent)?;
+        if digits.is_empty() {
+            return Some(Self { negative: false, digits: String::new(), exponent: 0 });
+        }
+        let exponent = exponent.saturating_add(i64::try_from(whole.len()).ok()?).saturating_sub(leading_zeros);
+        Some(Self { negative, digits: digits.to_owned(), exponent })
+    }
+
+    /// By distance from zero; zero itself is handled by the caller.
+    fn magnitude(&self, other: &Self) -> Ordering {
+        self.exponent.cmp(&other.exponent).then_with(|| self.digits.cmp(&other.digits))
+    }
+
+    fn sign(&self) -> i8 {
+        match (self.digits.is_empty(), self.negative) {
+            (true, _) => 0,
+            (false, true) => -1,
+            (false, false) => 1,
+        }
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.sign().cmp(&other.sign()).then_with(|| {
+            let magnitude = self.magnitude(other);
+            if self.negative { magnitude.reverse() } else { magnitude }
+        })
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A whole number with an optional sign; one that is too large stands for the largest there is.
+fn read_exponent(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let largest = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    Some(text.parse().unwrap_or(largest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Number {
+        Number::parse(text).unwrap_or_else(|| panic!("{text}"))
+    }
+
+    #[test]
+    fn numbers_are_ordered_by_value_whatever_their_spelling() {
+        let rising = [
+            "-1e400",
+            "-12345678901234567890124",
+            "-12345678901234567890123",
+            "-2",
+            "-1.5",
+            "-0.1",
+            "0",
+            "1e-400",
+            "0.09",
+            "0.1",
+            "1",
+            "3.14159",
+            "9007199254740992",
+            "9007199254740993",
+            "1e99999999999999999999",
+        ];
+        for (i, a) in rising.iter().enumerate() {
+            for (j, b) in rising.iter().enumerate() {
+                assert_eq!(number(a).cmp(&number(b)), i.cmp(&j), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_value_has_many_spellings() {
+        for (a, b) in
+            [("5", "5.0"), ("0", "-0.0e7"), ("1200", "1.2E+3"), ("0.012", "12e-3"), ("0", "0e99999999999999999999")]
+        {
+            assert_eq!(number(a), number(b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_numbers() {
+        for text in ["", "-", "+1", ".5", "5.", "1e", "1e+", "0x1", "NaN", "inf", "1 ", "\"1\"", "true"] {
+            assert_eq!(Number::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Dead-letter destinations: a container in a storage account of Azure, and what it is here.
+//!
+//! Separate because one thing has many spellings: with and without an identity, the container inside `properties` or
+//! inside `StorageBlob`, its id in two parts or in full. An id that no `Destinations` document names is a warning, not
+//! an error: dead letters are safe in the default container.
+
+use crate::deadletter::{Format, Layout};
+use crate::duration::{DAY_MS, MINUTE_MS};
+use crate::profile::{Dialect, Profile};
+use crate::subscription::{DeadLetterPolicy, Sink};
+
+use super::super::destinations::{Destinations, Resolved, Target};
+use super::super::findings::{Message, quoted};
+use super::super::origins::{Origins, note};
+use super::super::reader::{Cursor, Fields};
+use super::{endpoint, words};
+
+/// Event Grid, "dead-letter events": five minutes between the last attempt and the dead letter.
+const DELAY_MS: u64 = 5 * MINUTE_MS;
+
+/// What a resource says about dead letters.
+#[derive(Default)]
+pub(super) struct DeadLetters {
+    sink: Option<Sink>,
+    keep_trying_for_ms: Option<u64>,
+}
+
+impl DeadLetters {
+    /// Reads the destinations of these names; a resource has one of them.
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        spellings: &[&'static str],
+        destinations: &Destinations<'_>,
+        origins: &mut Origins,
+    ) -> Self {
+        let mut letters = Self::default();
+        let mut first = None;
+        for name in spellings {
+            let Some(cursor) = fields.given(name) else { continue };
+            if let Some(first) = first {
+                cursor.error(format!("{first} stands beside it; it can be one of them"));
+                continue;
+            }
+            first = Some(name);
+            cursor.mapping(|of| letters.destination(of, destinations, origins));
+        }
+        letters
+    }
+
+    /// The fields of a destination; one with an identity may hold the destination itself a level deeper.
+    fn destination(&mut self, fields: &Fields<'_>, destinations: &Destinations<'_>, origins: &mut Origins) {
+        endpoint::unused(fields, "identity");
+        self.period(fields, origins);
+        if let Some(inner) = fields.given("deadLetterDestination") {
+            inner.mapping(|inner| self.destination(inner, destinations, origins));
+            return;
+        }
+        if let Some(kind) = fields.required("endpointType") {
+            words::read(&kind, &["StorageBlob"]);
+        }
+        let [blob, properties] = ["StorageBlob", "properties"].map(|field| fields.given(field));
+        let container = match blob.or(properties) {
+            Some(container) => Some(container),
+            None => fields.required("properties"),
+        };
+        let Some(container) = container else { return };
+        container.mapping(|properties| {
+            self.period(properties, origins);
+            note(origins, "deadLetter.sink", properties.given("resourceId").as_ref());
+            self.sink = sink(properties, destinations);
+        });
+    }
+
+    fn period(&mut self, fields: &Fields<'_>, origins: &mut Origins) {
+        let Some(days) = fields.given("deliveryRetryPeriodInDays") else { return };
+        note(origins, "deadLetter.keepTryingFor", Some(&days));
+        self.keep_trying_for_ms = days.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
+    }
+
+    /// The policy, with the profile's where nothing was said.
+    pub(super) fn complete(self, profile: &Profile) -> DeadLetterPolicy {
+        DeadLetterPolicy {
+            sink: self.sink.unwrap_or(Sink::DefaultContainer),
+            format: Format::Namespace,
+            layout: Layout::Nested,
+            delay_ms: match profile.dialect {
+                Dialect::EventGrid | Dialect::EventGridResource => DELAY_MS,
+                Dialect::EventGridNamespace | Dialect::EventGridKubernetes | Dialect::Knative | Dialect::Native => 0,
+            },
+            keep_trying_for_ms: self.keep_trying_for_ms.unwrap_or(profile.keep_trying_for_ms),
+        }
+    }
+}
+
+fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
+    let cursor = fields.required("resourceId");
+    let container = fields.given("blobContainerName");
+    let cursor = cursor?;
+    let mut id = cursor.text()?.trim_end_matches('/').to_owned();
+    if let Some(container) = &container {
+        id = format!("{id}/blobServices/default/containers/{}", container.text()?);
+    }
+    match destinations.resolve(&id, &cursor) {
+        Resolved::Target(Target::Container(container)) => return Some(Sink::Container(container)),
+        Resolved::Target(Target::Endpoint(_)) => cursor.unsupported("an HTTP address as a container"),
+        Resolved::Reported => {}
+        Resolved::Unknown => unmapped(&cursor, &id),
+    }
+    None
+}
+
+fn unmapped(cursor: &Cursor<'_>, id: &str) {
+    let message = Message::new("no Destinations document names this container; dead letters go to the default one");
+    cursor.warn(message.help(format!("spec: {{{}: s3://…}}", quoted(id))));
+}

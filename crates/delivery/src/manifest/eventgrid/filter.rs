@@ -1,0 +1,202 @@
+//! `filter` and `filtersConfiguration`: which events a subscription takes.
+//!
+//! Separate because the operators' values have types and limits of their own. All parts have to hold: the type of the
+//! event, how its subject begins and ends, and every advanced filter.
+
+use crate::filter::Filter;
+use crate::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
+use crate::filter::key::Key;
+use crate::filter::number::Number;
+
+use super::super::findings::Message;
+use super::super::reader::{Cursor, Fields};
+use super::words;
+
+/// "Event filtering", limitations: advanced filters of one subscription.
+const FILTERS_MAX: usize = 25;
+/// Values of all of them together; a range is one value.
+const VALUES_MAX: usize = 25;
+/// Characters of a value.
+const TEXT_MAX_CHARS: usize = 512;
+/// The word for every type.
+const ALL: &str = "All";
+
+/// Reads the filter among the fields of `properties`; everything where there is none.
+pub(super) fn read(fields: &Fields<'_>) -> Option<Filter> {
+    let mut parts = Vec::new();
+    fields.section("filter", |filter| {
+        parts.push(types(filter));
+        parts.push(subject(filter));
+        parts.push(conditions(filter, "advancedFilters"));
+    });
+    // A subscription to a topic of a namespace has this in place of the other.
+    fields.section("filtersConfiguration", |filter| {
+        parts.push(types(filter));
+        parts.push(conditions(filter, "filters"));
+    });
+    let parts = parts.into_iter().collect::<Option<Vec<Vec<Filter>>>>()?;
+    Some(Filter::All(parts.into_iter().flatten().collect()))
+}
+
+fn arrays(fields: &Fields<'_>) -> bool {
+    fields.given("enableAdvancedFilteringOnArrays").and_then(|cursor| cursor.boolean()).unwrap_or(false)
+}
+
+/// `includedEventTypes`: the type is one of the list; `All`, nothing and an empty list take every type.
+fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
+    let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
+    let texts = cursor.list()?.iter().map(|element| element.text().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
+    if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
+        return Some(Vec::new());
+    }
+    let exact =
+        |text: String| ["type", "eventType"].map(|name| Filter::Exact { name: name.to_owned(), value: text.clone() });
+    Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
+}
+
+/// How the subject begins and ends; case counts only where the filter says so.
+fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
+    let sensitive = fields.given("isSubjectCaseSensitive").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let mut filters = Vec::new();
+    for (field, how) in [("subjectBeginsWith", TextMatch::BeginsWith), ("subjectEndsWith", TextMatch::EndsWith)] {
+        let Some(cursor) = fields.given(field) else { continue };
+        let value = cursor.text()?.to_owned();
+        if value.is_empty() {
+            continue;
+        }
+        let name = "subject".to_owned();
+        filters.push(match how {
+            TextMatch::BeginsWith if sensitive => Filter::Prefix { name, value },
+            TextMatch::EndsWith if sensitive => Filter::Suffix { name, value },
+            TextMatch::BeginsWith | TextMatch::EndsWith | TextMatch::In | TextMatch::Contains => {
+                Filter::Advanced(Condition {
+                    key: Key::parse(&name)?,
+                    test: Test::Text(TextTest::new(how, &[value])),
+                    arrays: false,
+                })
+            }
+        });
+    }
+    Some(filters)
+}
+
+/// The advanced filters of a list, and whether they look into arrays.
+fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
+    let arrays = arrays(fields);
+    let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
+    let elements = cursor.list()?;
+    if elements.len() > FILTERS_MAX {
+        cursor.error(format!("at most {FILTERS_MAX} filters, here are {}", elements.len()));
+    }
+    let values = elements.iter().filter_map(|element| element.peek("values").filter(Cursor::is_list)?.list());
+    let values: usize = values.map(|values| values.len()).sum();
+    if values > VALUES_MAX {
+        cursor.error(format!("at most {VALUES_MAX} values in all filters together, here are {values}"));
+    }
+    // Each is read, also after a bad one: all have their findings.
+    let read = |element: &Cursor<'_>| element.mapping(|fields| condition(fields, arrays)).flatten();
+    let conditions: Vec<Option<Filter>> = elements.iter().map(read).collect();
+    conditions.into_iter().collect()
+}
+
+fn condition(fields: &Fields<'_>, arrays: bool) -> Option<Filter> {
+    let key = fields.required("key").and_then(|cursor| {
+        let key = Key::parse(cursor.text()?);
+        if key.is_none() {
+            cursor.error(Message::new("not a key").help("such as subject or data.key1.key2"));
+        }
+        key
+    });
+    let operator = fields.required("operatorType").and_then(|cursor| words::read(&cursor, &OPERATORS));
+    let test = operator.and_then(|operator| test(operator, fields));
+    if operator.is_none() {
+        fields.accept(&["value", "values"]);
+    }
+    Some(Filter::Advanced(Condition { key: key?, test: test?, arrays }))
+}
+
+/// Every operator.
+const OPERATORS: [&str; 19] = [
+    "NumberIn",
+    "NumberNotIn",
+    "NumberLessThan",
+    "NumberLessThanOrEquals",
+    "NumberGreaterThan",
+    "NumberGreaterThanOrEquals",
+    "NumberInRange",
+    "NumberNotInRange",
+    "BoolEquals",
+    "StringContains",
+    "StringNotContains",
+    "StringBeginsWith",
+    "StringNotBeginsWith",
+    "StringEndsWith",
+    "StringNotEndsWith",
+    "StringIn",
+    "StringNotIn",
+    "IsNullOrUndefined",
+    "IsNotNull",
+];
+
+/// What an operator asks for, with the values it is given.
+fn test(operator: &str, fields: &Fields<'_>) -> Option<Test> {
+    let value = |make: fn(Number) -> NumberTest| Some(Test::Number(make(fields.required("value")?.number()?)));
+    let text = |how| Some(TextTest::new(how, &several(fields, text)?));
+    match operator {
+        "NumberIn" => Some(Test::Number(NumberTest::In(several(fields, Cursor::number)?))),
+        "NumberNotIn" => Some(Test::NotNumber(NumberTest::In(several(fields, Cursor::number)?))),
+        "NumberLessThan" => value(NumberTest::LessThan),
+        "NumberLessThanOrEquals" => value(NumberTest::LessThanOrEquals),
+        "NumberGreaterThan" => value(NumberTest::GreaterThan),
+        "NumberGreaterThanOrEquals" => value(NumberTest::GreaterThanOrEquals),
+        "NumberInRange" => Some(Test::Number(NumberTest::InRange(several(fields, range)?))),
+        "NumberNotInRange" => Some(Test::NotNumber(NumberTest::InRange(several(fields, range)?))),
+        "BoolEquals" => Some(Test::Bool(fields.required("value")?.boolean()?)),
+        "StringContains" => Some(Test::Text(text(TextMatch::Contains)?)),
+        "StringNotContains" => Some(Test::NotText(text(TextMatch::Contains)?)),
+        "StringBeginsWith" => Some(Test::Text(text(TextMatch::BeginsWith)?)),
+        "StringNotBeginsWith" => Some(Test::NotText(text(TextMatch::BeginsWith)?)),
+        "StringEndsWith" => Some(Test::Text(text(TextMatch::EndsWith)?)),
+        "StringNotEndsWith" => Some(Test::NotText(text(TextMatch::EndsWith)?)),
+        "StringIn" => Some(Test::Text(text(TextMatch::In)?)),
+        "StringNotIn" => Some(Test::NotText(text(TextMatch::In)?)),
+        "IsNullOrUndefined" => Some(Test::IsNullOrUndefined),
+        "IsNotNull" => Some(Test::IsNotNull),
+        _ => None,
+    }
+}
+
+/// `values`, at least one, each as `read` reads it.
+fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) -> Option<Vec<T>> {
+    let cursor = fields.required("values")?;
+    let elements = cursor.list()?;
+    if elements.is_empty() {
+        cursor.error("at least one value has to stand here");
+        return None;
+    }
+    let values: Vec<Option<T>> = elements.iter().map(read).collect();
+    values.into_iter().collect()
+}
+
+fn text(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    let chars = text.chars().count();
+    if chars > TEXT_MAX_CHARS {
+        cursor.error(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Two numbers, the first not above the second; both belong to the range.
+fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
+    let ends: Vec<Option<Number>> = cursor.list()?.iter().map(Cursor::number).collect();
+    match ends.as_slice() {
+        [Some(least), Some(most)] if least <= most => Some((least.clone(), most.clone())),
+        [None, _] | [_, None] => None,
+        _ => {
+            cursor.error(Message::new("a range is two numbers, the smaller one first").help("such as [3000, 4000]"));
+            None
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Whose rules an event subscription follows, and what it is called here.
+//!
+//! Separate because both are told from many places: the resource's id, its type, its version, its name, the name of
+//! the file, and the `lastmile` section that somebody has added. The id goes before that section where it names a
+//! topic: a resource means the same topic in every file.
+
+use crate::profile::{Dialect, StatusSet};
+use crate::subscription::{SubscriptionName, TopicName};
+
+use super::super::Draft;
+use super::super::findings::{Message, quoted};
+use super::super::origins::{Origins, note};
+use super::super::reader::{Cursor, Fields};
+use super::super::{names, statuses};
+use super::template::Resource;
+
+/// The version of the resources that Event Grid on Kubernetes takes.
+const KUBERNETES_VERSION: &str = "2020-10-15-preview";
+
+const DIALECTS: [(&str, Option<Dialect>); 3] = [
+    ("eventgrid", Some(Dialect::EventGrid)),
+    ("eventgrid-namespace", Some(Dialect::EventGridNamespace)),
+    ("eventgrid-kubernetes", Some(Dialect::EventGridKubernetes)),
+];
+
+/// What a `lastmile` section adds to a resource.
+#[derive(Default)]
+pub(super) struct Lastmile<'a> {
+    /// Whose rules to follow.
+    pub(super) dialect: Option<Dialect>,
+    /// Statuses that are never retried.
+    pub(super) never_retry: StatusSet,
+    /// Statuses that are retried.
+    pub(super) retry_on: StatusSet,
+    topic: Option<(TopicName, Cursor<'a>)>,
+    name: Option<(String, Cursor<'a>)>,
+}
+
+impl<'a> Lastmile<'a> {
+    /// Reads the fields of `lastmile`.
+    pub(super) fn read(fields: &Fields<'a>, origins: &mut Origins) -> Self {
+        let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
+        note(origins, "neverRetry", never_retry.as_ref());
+        note(origins, "retryOn", retry_on.as_ref());
+        let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list).unwrap_or_default();
+        let (never, again) = (list(&never_retry), list(&retry_on));
+        if let (Some(status), Some(cursor)) = (statuses::shared(&never, &again), &retry_on) {
+            cursor.error(format!("{status} stands in neverRetry too; it can be one of them"));
+        }
+        Self {
+            dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
+            never_retry: never,
+            retry_on: again,
+            topic: fields.given("topic").and_then(|cursor| Some((topic(&cursor)?, cursor))),
+            name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
+        }
+    }
+}
+
+fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
+    let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
+        cursor.error(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"));
+        None
+    })?;
+    Some(TopicName { namespace: names::checked(namespace, cursor)?, topic: names::checked(topic, cursor)? })
+}
+
+/// The dialect that a resource's own fields tell; endpoints that are resources are told apart later.
+pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
+    let text = |field: &str| resource.cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
+    let properties = resource.cursor.peek("properties");
+    let inside = |field: &str| properties.as_ref().and_then(|properties| properties.peek(field));
+    let id = text("id").to_ascii_lowercase();
+    let in_namespace = |path: &str| path.contains("/namespaces/") && path.contains("/topics/");
+    if inside("deliveryConfiguration").is_some()
+        || in_namespace(&id)
+        || resource.kind.starts_with("microsoft.eventgrid/namespaces/topics/")
+    {
+        return Dialect::EventGridNamespace;
+    }
+    let endpoint = inside("destination").and_then(|destination| destination.peek("properties"));
+    let schema_inside = endpoint.is_some_and(|endpoint| endpoint.peek("eventDeliverySchema").is_some());
+    if schema_inside || text("apiVersion").trim().eq_ignore_ascii_case(KUBERNETES_VERSION) {
+        return Dialect::EventGridKubernetes;
+    }
+    Dialect::EventGrid
+}
+
+/// The full name of a subscription, taken once.
+pub(super) fn name<'a>(
+    resource: &Resource<'a>,
+    fields: &Fields<'a>,
+    own: &Lastmile<'a>,
+    draft: &mut Draft<'a>,
+) -> Option<SubscriptionName> {
+    let topic = topic_of(resource, fields, own);
+    let (name, at) = match (fields.given("name"), &own.name) {
+        (Some(cursor), _) => (names::checked(last(cursor.text()?), &cursor)?, cursor),
+        (None, Some((name, cursor))) => (name.clone(), cursor.clone()),
+        (None, None) => (names::checked(resource.cursor.file_stem(), &resource.cursor)?, resource.cursor.clone()),
+    };
+    let name = SubscriptionName { topic: topic?, name };
+    draft.name_subscription(&name, &at).then_some(name)
+}
+
+/// The last part of a name such as `topic/subscription`.
+fn last(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// The topic: that of the id, else that of a full name in a namespace, else what `lastmile` says.
+fn topic_of(resource: &Resource<'_>, fields: &Fields<'_>, own: &Lastmile<'_>) -> Option<TopicName> {
+    let id = fields.given("id");
+    let text = id.as_ref().and_then(Cursor::text).unwrap_or_default();
+    let told = topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor).clone()));
+    let told = told.or_else(|| topic_of_path(resource).map(|names| (names, resource.cursor.clone())));
+    match (told, &own.topic) {
+        (Some(((namespace, topic), at)), stated) => {
+            let name = TopicName { namespace: names::checked(namespace, &at)?, topic: names::checked(topic, &at)? };
+            if let Some((_, cursor)) = stated.as_ref().filter(|(stated, _)| *stated != name) {
+                cursor.warn(format!("not used: the resource itself names the topic {}", quoted(&name.to_string())));
+            }
+            Some(name)
+        }
+        (None, Some((name, _))) => Some(name.clone()),
+        (None, None) => {
+            let message = Message::new("neither an id nor lastmile names the topic of this subscription");
+            resource.cursor.error(message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"));
+            None
+        }
+    }
+}
+
+/// `namespace/topic/subscription`, where the type says so.
+fn topic_of_path<'r>(resource: &'r Resource<'_>) -> Option<(&'r str, &'r str)> {
+    let mut parts = resource.path.split('/');
+    let is_of_namespace = resource.kind == "microsoft.eventgrid/namespaces/topics/eventsubscriptions";
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(namespace), Some(topic), Some(_), None) if is_of_namespace => Some((namespace, topic)),
+        (_, _, _, _) => None,
+    }
+}
+
+/// The names in an id, `/subscriptions/…/resourceGroups/G/providers/P/type/name/…/eventSubscriptions/S`: the topic, and
+/// the namespace or domain that holds it, else the resource group.
+fn topic_of_id(id: &str) -> Option<(&str, &str)> {
+    let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
+    let position = |name: &str| parts.iter().position(|part| part.eq_ignore_ascii_case(name));
+    let group = position("resourceGroups").and_then(|at| parts.get(at + 1)).copied();
+    let end = parts.iter().rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions")).unwrap_or(parts.len());
+    // Types and names of what the subscription is of; an extension's own provider stands at their end.
+    let source = parts.get(position("providers")? + 2..end)?;
+    let source = match source {
+        [source @ .., providers, _] if providers.eq_ignore_ascii_case("providers") => source,
+        source => source,
+    };
+    match source {
+        [.., _, holder, kind, topic] if kind.eq_ignore_ascii_case("topics") => Some((holder, topic)),
+        [.., _, topic] => Some((group?, topic)),
+        [] | [_] => None,
+    }
+}

@@ -1,0 +1,76 @@
+//! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event Grid on Kubernetes.
+//!
+//! Separate because it is one family of dialects among others, in other people's files: a field that is not known is
+//! a warning, since a newer edition may know it; a value out of the range of its documents is an error.
+//!
+//! Reading goes in steps: document → resources (`template`) → whose rules and what name (`identity`) → `properties`
+//! (`settings`, and one module for each part of it) → a subscription over the profile of its dialect.
+//!
+//! Does not evaluate template expressions, and does not offer pull delivery.
+
+mod dead_letter;
+mod endpoint;
+mod filter;
+mod identity;
+mod retry;
+mod settings;
+mod template;
+mod words;
+
+use crate::subscription::Subscription;
+
+use super::Draft;
+use super::destinations::Destinations;
+use super::origins::Origins;
+use super::reader::Cursor;
+use identity::Lastmile;
+use settings::Settings;
+use template::Resource;
+
+pub(super) use template::is_template;
+
+/// The fields of a resource that say nothing about delivery, or have been looked at elsewhere.
+const ELSEWHERE: [&str; 11] = [
+    "$schema",
+    "apiVersion",
+    "comments",
+    "dependsOn",
+    "location",
+    "resourceGroup",
+    "resources",
+    "scope",
+    "systemData",
+    "tags",
+    "type",
+];
+
+/// Reads all Event Grid documents into the draft.
+pub(super) fn read<'a>(documents: &[Cursor<'a>], destinations: &Destinations<'_>, draft: &mut Draft<'a>) {
+    for resource in documents.iter().flat_map(template::resources) {
+        let read = resource.cursor.without_error(|| read_resource(&resource, destinations, draft));
+        if let Some((subscription, origins)) = read {
+            draft.add_subscription(subscription, origins);
+        }
+    }
+}
+
+fn read_resource<'a>(
+    resource: &Resource<'a>,
+    destinations: &Destinations<'_>,
+    draft: &mut Draft<'a>,
+) -> Option<(Subscription, Origins)> {
+    resource.cursor.mapping(|fields| {
+        fields.accept(&ELSEWHERE);
+        let mut origins = Origins::new();
+        let own = fields.section("lastmile", |own| Lastmile::read(own, &mut origins)).unwrap_or_default();
+        let dialect = own.dialect.unwrap_or_else(|| identity::recognise(resource));
+        let name = identity::name(resource, fields, &own, draft);
+        let properties = fields.required("properties");
+        let settings =
+            properties.and_then(|of| of.mapping(|of| Settings::read(of, dialect, destinations, &mut origins)));
+        Some((settings?.complete(name?, dialect, &own)?, origins))
+    })?
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! `properties`: all that a resource says about delivery, read by the modules of its parts.
+//!
+//! Separate because a push subscription of a namespace says the same things in other places: where
+//! `deliveryConfiguration` stands, limits and destination are inside it.
+
+use jiff::Timestamp;
+
+use crate::filter::Filter;
+use crate::profile::{Dialect, Profile};
+use crate::subscription::{Destination, Subscription, SubscriptionName};
+
+use super::super::destinations::Destinations;
+use super::super::findings::{Message, quoted};
+use super::super::origins::Origins;
+use super::super::reader::{Cursor, Fields};
+use super::super::statuses;
+use super::dead_letter::DeadLetters;
+use super::endpoint::{self, Endpoint};
+use super::filter;
+use super::identity::Lastmile;
+use super::retry::Limits;
+use super::words;
+
+/// The spellings of a dead-letter destination.
+const DEAD_LETTERS: [&str; 3] =
+    ["deadLetterDestination", "deadLetterDestinationWithResourceIdentity", "deadLetterWithResourceIdentity"];
+
+/// What a resource says about delivery.
+pub(super) struct Settings {
+    endpoint: Option<Endpoint>,
+    limits: Limits,
+    dead_letters: DeadLetters,
+    filter: Option<Filter>,
+    expires_ms: Option<u64>,
+}
+
+impl Settings {
+    /// Reads the fields of `properties`.
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        dialect: Dialect,
+        destinations: &Destinations<'_>,
+        origins: &mut Origins,
+    ) -> Self {
+        // What Azure writes into a resource that is read back, and what only people read.
+        fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
+        let usual = usual_schema(dialect);
+        if let Some(schema) = fields.given("eventDeliverySchema") {
+            endpoint::read_schema(&schema, usual);
+        }
+        let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
+        let filter = filter::read(fields);
+        let (endpoint, limits, dead_letters) = match fields.given("deliveryConfiguration") {
+            Some(configuration) => {
+                let push = configuration.mapping(push).flatten();
+                let read = push.and_then(|push| {
+                    push.mapping(|push| {
+                        let limits = Limits::of_push(push, origins);
+                        let (endpoint, dead_letters) = delivery(push, usual, destinations, origins);
+                        (endpoint, limits, dead_letters)
+                    })
+                });
+                read.unwrap_or_default()
+            }
+            None => {
+                let limits = fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, origins));
+                let (endpoint, dead_letters) = delivery(fields, usual, destinations, origins);
+                (endpoint, limits.unwrap_or_default(), dead_letters)
+            }
+        };
+        Self { endpoint, limits, dead_letters, filter, expires_ms }
+    }
+
+    /// A subscription with the profile's defaults filled in; nothing where a part could not be read.
+    pub(super) fn complete(self, name: SubscriptionName, dialect: Dialect, own: &Lastmile<'_>) -> Option<Subscription> {
+        let Endpoint { url, is_resource, headers } = self.endpoint?;
+        let dialect = match dialect {
+            Dialect::EventGrid if is_resource => Dialect::EventGridResource,
+            Dialect::EventGrid
+            | Dialect::EventGridResource
+            | Dialect::EventGridNamespace
+            | Dialect::EventGridKubernetes
+            | Dialect::Knative
+            | Dialect::Native => dialect,
+        };
+        let profile = Profile::of(dialect);
+        let mut retry = profile.retry.clone();
+        retry.max_attempts = self.limits.max_attempts.unwrap_or(retry.max_attempts);
+        retry.time_to_live_ms = self.limits.time_to_live_ms.or(retry.time_to_live_ms);
+        statuses::override_meaning(&mut retry, &own.never_retry, &own.retry_on);
+        Some(Subscription {
+            name,
+            dialect,
+            destination: Destination { url, response_timeout_ms: profile.response_timeout_ms, headers },
+            filter: self.filter?,
+            dead_letter: self.dead_letters.complete(&profile),
+            retry,
+            paused: false,
+            reply: None,
+            expires_ms: self.expires_ms,
+        })
+    }
+}
+
+/// The shape that events are delivered in where nothing is said.
+fn usual_schema(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::EventGridNamespace => "CloudEventSchemaV1_0",
+        Dialect::EventGrid
+        | Dialect::EventGridResource
+        | Dialect::EventGridKubernetes
+        | Dialect::Knative
+        | Dialect::Native => "EventGridSchema",
+    }
+}
+
+/// Where events and dead letters go: told alike in `properties` and in `push`.
+fn delivery(
+    fields: &Fields<'_>,
+    usual: &str,
+    destinations: &Destinations<'_>,
+    origins: &mut Origins,
+) -> (Option<Endpoint>, DeadLetters) {
+    let endpoint = destination(fields, usual, destinations);
+    (endpoint, DeadLetters::read(fields, &DEAD_LETTERS, destinations, origins))
+}
+
+/// `destination`, or the one inside `deliveryWithResourceIdentity`.
+fn destination(fields: &Fields<'_>, usual: &str, destinations: &Destinations<'_>) -> Option<Endpoint> {
+    let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
+        return Endpoint::read(&fields.required("destination")?, usual, destinations);
+    };
+    if let Some(other) = fields.given("destination") {
+        other.error("deliveryWithResourceIdentity stands beside it; it can be one of them");
+    }
+    delivery.mapping(|delivery| {
+        endpoint::unused(delivery, "identity");
+        Endpoint::read(&delivery.required("destination")?, usual, destinations)
+    })?
+}
+
+/// `push` of a delivery configuration.
+fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
+    fields.accept(&["queue"]);
+    let mode = fields.required("deliveryMode")?;
+    if words::read(&mode, &["Push", "Queue"])? == "Queue" {
+        fields.accept(&["push"]);
+        mode.error(Message::new("pull delivery is not offered").help("deliveryMode: Push, with a destination"));
+        return None;
+    }
+    fields.required("push")
+}
+
+/// A moment such as 2026-12-31T00:00:00Z.
+fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
+    let text = cursor.text()?;
+    let moment = text.parse::<Timestamp>().ok().and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
+    if moment.is_none() {
+        let message = Message::new(format!("{} is not a moment of RFC 3339", quoted(text)));
+        cursor.error(message.help("a moment looks like 2026-12-31T00:00:00Z"));
+    }
+    moment
+}

@@ -1,0 +1,111 @@
+//! Documents → resources: one document may be a template of many.
+//!
+//! Separate because a template holds resources of every kind, nested in one another, and only event subscriptions
+//! among them mean anything here; the others are named in warnings. A template's expressions (`[parameters('x')]`)
+//! are not evaluated: each one in an event subscription is an error, and that subscription is not read further.
+
+use super::super::findings::{Message, quoted};
+use super::super::reader::Cursor;
+
+/// The parts of a template beside its resources.
+const PARTS: [&str; 11] = [
+    "$schema",
+    "apiProfile",
+    "contentVersion",
+    "definitions",
+    "functions",
+    "imports",
+    "languageVersion",
+    "metadata",
+    "outputs",
+    "parameters",
+    "variables",
+];
+/// How the types of event subscriptions end; compared in lower case.
+const SUBSCRIPTIONS: &str = "eventsubscriptions";
+/// The provider of Event Grid, in lower case.
+const PROVIDER: &str = "microsoft.eventgrid/";
+
+/// One event subscription as it stands in a document.
+pub(super) struct Resource<'a> {
+    /// The resource.
+    pub(super) cursor: Cursor<'a>,
+    /// Its full type, in lower case; empty where none is told.
+    pub(super) kind: String,
+    /// Its full name with the names of the resources around it, as written; empty where none is told.
+    pub(super) path: String,
+}
+
+/// Whether a document is a template of resources.
+pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
+    let schema = document.peek("$schema").and_then(|schema| schema.peek_text()).unwrap_or_default();
+    schema.to_ascii_lowercase().contains("deploymenttemplate")
+}
+
+/// The event subscriptions of a document: itself, or what a template holds.
+pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
+    let mut found = Vec::new();
+    if !is_template(document) {
+        found.push(resource(document, "", ""));
+        return found;
+    }
+    document.mapping(|fields| {
+        fields.accept(&PARTS);
+        if let Some(resources) = fields.required("resources") {
+            inside(&resources, "", "", &mut found);
+        }
+    });
+    found
+}
+
+/// The resources of a list, or of a mapping from symbolic names; each may hold further ones.
+fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Resource<'a>>) {
+    let elements = if resources.is_mapping() {
+        resources.entries().map(|entries| entries.into_iter().map(|entry| entry.value).collect())
+    } else {
+        resources.list()
+    };
+    for cursor in elements.unwrap_or_default() {
+        let resource = resource(&cursor, kind, path);
+        if let Some(nested) = cursor.peek("resources") {
+            inside(&nested, &resource.kind, &resource.path, found);
+        }
+        if !resource.kind.ends_with(SUBSCRIPTIONS) {
+            let kind = cursor.peek("type").and_then(|kind| kind.peek_text()).unwrap_or("a resource without a type");
+            cursor.warn(format!("{} is not read; only event subscriptions are", quoted(kind)));
+        } else if !has_expression(&cursor) {
+            found.push(resource);
+        }
+    }
+}
+
+/// A resource with the type and names of those around it.
+fn resource<'a>(cursor: &Cursor<'a>, around_kind: &str, around_path: &str) -> Resource<'a> {
+    let text = |field: &str| cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
+    let (kind, name) = (text("type").to_ascii_lowercase(), text("name"));
+    let is_full = around_kind.is_empty() || kind.starts_with(PROVIDER) && around_kind.starts_with(PROVIDER);
+    let joined = |around: &str, own: &str| if is_full { own.to_owned() } else { format!("{around}/{own}") };
+    Resource { cursor: cursor.clone(), kind: joined(around_kind, &kind), path: joined(around_path, name) }
+}
+
+/// Reports every expression in a resource; true when there is one.
+fn has_expression(cursor: &Cursor<'_>) -> bool {
+    if let Some(text) = cursor.peek_text() {
+        let is_expression = text.starts_with('[') && !text.starts_with("[[") && text.ends_with(']');
+        if is_expression {
+            let message = Message::new(format!("the expression {} is not evaluated here", quoted(text)));
+            cursor.error(message.help("write its value, or read the resource as it is deployed"));
+        }
+        return is_expression;
+    }
+    let inner: Vec<Cursor<'_>> = if cursor.is_mapping() {
+        let entries = cursor.entries().unwrap_or_default();
+        entries.into_iter().filter(|entry| entry.name != "dependsOn").map(|entry| entry.value).collect()
+    } else if cursor.is_list() {
+        cursor.list().unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    // Each is looked at, also after the first: all have their findings.
+    inner.iter().filter(|cursor| has_expression(cursor)).count() > 0
+}

@@ -1,0 +1,286 @@
+use std::sync::Arc;
+
+use crate::deadletter::{Container, Format};
+use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use crate::event::{Element, Input, decode};
+use crate::profile::{Dialect, Profile};
+use crate::subscription::{Sink, Subscription};
+
+use super::super::{Reading, Source, read};
+
+mod filters;
+mod refused;
+
+const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid/topics/t/eventSubscriptions/n";
+const S2: &str = include_str!("../../../fixtures/manifest/eventgrid-kubernetes.json");
+const S3: &str = include_str!("../../../fixtures/manifest/eventgrid.json");
+const S4: &str = include_str!("../../../fixtures/manifest/eventgrid-namespace.json");
+const DESTINATIONS: &str = include_str!("../../../fixtures/manifest/eventgrid-destinations.yaml");
+
+fn read_files(texts: &[&str]) -> Reading {
+    let files: Vec<Source<'_>> = texts.iter().map(|text| Source { name: "folder/f.json", text }).collect();
+    read(&files)
+}
+
+fn shown(reading: &Reading) -> Vec<String> {
+    let findings = reading.findings.iter().map(ToString::to_string);
+    findings.map(|finding| finding.trim_start_matches("folder/f.json:").to_owned()).collect()
+}
+
+/// The one subscription of these texts, which have no error, and their findings.
+fn loaded(texts: &[&str]) -> (Arc<Subscription>, Vec<String>) {
+    let reading = read_files(texts);
+    let found = shown(&reading);
+    let catalogue = reading.into_result().unwrap_or_else(|_| panic!("{texts:?}: {found:#?}"));
+    let mut subscriptions = catalogue.subscriptions();
+    let subscription = Arc::clone(subscriptions.next().unwrap_or_else(|| panic!("no subscription in {texts:?}")));
+    assert!(subscriptions.next().is_none());
+    (subscription, found)
+}
+
+/// A webhook's resource in one line of YAML, with further fields among its properties and around them.
+fn webhook(properties: &str, around: &str) -> String {
+    format!(
+        "{{id: {ID}, properties: {{destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}\
+         {properties}}}{around}}}"
+    )
+}
+
+fn push(fields: &str) -> String {
+    format!(
+        "{{name: n, lastmile: {{topic: a/b}}, properties: {{deliveryConfiguration: {{deliveryMode: Push, push: \
+         {{destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}{fields}}}}}}}}}"
+    )
+}
+
+#[test]
+fn what_is_not_said_is_the_profile_of_the_dialect() {
+    let resource = "{id: /subscriptions/s/resourceGroups/g/providers/P/a/t/eventSubscriptions/n, properties: \
+                    {destination: {endpointType: EventHub, properties: {resourceId: /hub}}}}\n---\n\
+                    {apiVersion: lastmile.dev/v1, kind: Destinations, spec: {/hub: 'http://h/'}}";
+    for (text, dialect, delay_ms) in [
+        (webhook("", ""), Dialect::EventGrid, 5 * MINUTE_MS),
+        (resource.to_owned(), Dialect::EventGridResource, 5 * MINUTE_MS),
+        (push(""), Dialect::EventGridNamespace, 0),
+        (webhook("", ", apiVersion: 2020-10-15-Preview"), Dialect::EventGridKubernetes, 0),
+    ] {
+        let (subscription, findings) = loaded(&[&text]);
+        let profile = Profile::of(dialect);
+        assert_eq!(findings, Vec::<String>::new(), "{text}");
+        assert_eq!(subscription.dialect, dialect);
+        assert_eq!(subscription.retry, profile.retry);
+        assert_eq!(subscription.destination.url.as_str(), "http://h/");
+        assert_eq!(subscription.destination.response_timeout_ms, profile.response_timeout_ms);
+        let policy = &subscription.dead_letter;
+        assert_eq!((&policy.sink, policy.format), (&Sink::DefaultContainer, Format::Namespace));
+        assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (delay_ms, profile.keep_trying_for_ms));
+        assert_eq!(subscription.expires_ms, None);
+    }
+}
+
+#[test]
+fn the_rows_of_the_profiles_hold_as_read_from_files() {
+    let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: AzureFunction, properties: \
+               {resourceId: 'http://h/'}}}}";
+    for (text, attempts, time_to_live_ms, timeout_ms, jitter, never, taken, keep_ms) in [
+        (webhook("", ""), 30, 1_440 * MINUTE_MS, 30 * SECOND_MS, 10, vec![400, 401, 403, 404, 413], 204, 4 * HOUR_MS),
+        (hub.to_owned(), 30, 1_440 * MINUTE_MS, 30 * SECOND_MS, 10, vec![400, 403, 413], 204, 4 * HOUR_MS),
+        (push(""), 10, 7 * DAY_MS, 30 * SECOND_MS, 10, vec![400, 401, 403, 404, 413, 414], 204, 2 * DAY_MS),
+        (
+            webhook("", ", lastmile: {dialect: eventgrid-kubernetes}"),
+            30,
+            120 * MINUTE_MS,
+            MINUTE_MS,
+            0,
+            vec![],
+            204,
+            2 * DAY_MS,
+        ),
+    ] {
+        let (subscription, _) = loaded(&[&text]);
+        let retry = &subscription.retry;
+        assert_eq!((retry.max_attempts, retry.time_to_live_ms), (attempts, Some(time_to_live_ms)), "{text}");
+        assert_eq!(subscription.destination.response_timeout_ms, timeout_ms);
+        assert_eq!(retry.jitter_percent, jitter);
+        let refused: Vec<u16> = (100..600).filter(|status| retry.never_retry.contains(*status)).collect();
+        assert_eq!(refused, never, "{text}");
+        let success: Vec<u16> = (100..600).filter(|status| retry.success.contains(*status)).collect();
+        assert_eq!((success.first(), success.last()), (Some(&200), Some(&taken)));
+        assert_eq!(subscription.dead_letter.keep_trying_for_ms, keep_ms);
+    }
+}
+
+#[test]
+fn the_sample_for_kubernetes_loads_when_completed() {
+    let (subscription, findings) = loaded(&[S2]);
+    assert_eq!(
+        findings,
+        [
+            "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are left out",
+            "9:28: warning: properties.destination.properties.eventDeliverySchema: this version delivers events in the shape they are published in, whatever stands here",
+        ]
+    );
+    assert_eq!(
+        (subscription.name.to_string().as_str(), subscription.dialect),
+        ("shop/orders/billing", Dialect::EventGridKubernetes)
+    );
+    assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (3, Some(30 * MINUTE_MS)));
+}
+
+#[test]
+fn the_values_of_event_grids_page_load_as_a_resource() {
+    let (subscription, findings) = loaded(&[S3, DESTINATIONS]);
+    assert_eq!(
+        findings,
+        [
+            "10:30: warning: properties.destination.properties.maxEventsPerBatch: this version delivers each event in a request of its own"
+        ]
+    );
+    assert_eq!(
+        (subscription.name.to_string().as_str(), subscription.dialect),
+        ("shop/uploads/site", Dialect::EventGrid)
+    );
+    let container = Container { bucket: "dead-letters".to_owned(), prefix: "shop".to_owned() };
+    assert_eq!(subscription.dead_letter.sink, Sink::Container(container));
+}
+
+#[test]
+fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
+    let (subscription, findings) = loaded(&[S4, DESTINATIONS]);
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].contains("identity is not used here"), "{findings:?}");
+    assert_eq!(subscription.name.to_string(), "mynamespace/mytopic/f");
+    assert_eq!(subscription.dialect, Dialect::EventGridNamespace);
+    assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (3, Some(DAY_MS)));
+    assert_eq!(subscription.dead_letter.keep_trying_for_ms, 2 * DAY_MS);
+    assert!(matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "dead-letters"));
+    let headers = [("Custom-Header-1", "value1"), ("Custom-Header-2", "34")];
+    assert_eq!(subscription.destination.headers, headers.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn an_unmapped_container_is_a_warning_and_the_default_container() {
+    let (subscription, findings) = loaded(&[S4]);
+    assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
+    let expected = "no Destinations document names this container; dead letters go to the default one; spec: {\"/sub";
+    assert!(findings.iter().any(|finding| finding.contains(expected)), "{findings:?}");
+}
+
+#[test]
+fn dialect_and_name_are_told_from_the_resource() {
+    let target = "destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}";
+    let plain = format!("properties: {{{target}}}");
+    let pushed = format!("properties: {{deliveryConfiguration: {{deliveryMode: Push, push: {{{target}}}}}}}");
+    let group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid";
+    for (text, dialect, name) in [
+        (format!("id: {group}/topics/t/eventSubscriptions/x\n{plain}"), "eventgrid", "g/t/f"),
+        (
+            format!("id: {group}/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n\n{plain}"),
+            "eventgrid",
+            "g/t/n",
+        ),
+        (format!("id: {group}/domains/d/topics/t/eventSubscriptions/x\nname: n\n{plain}"), "eventgrid", "d/t/n"),
+        (format!("id: {group}/domains/d/eventSubscriptions/x\nname: n\n{plain}"), "eventgrid", "g/d/n"),
+        (
+            format!("id: {group}/namespaces/ns/topics/t/eventSubscriptions/x\nname: n\n{pushed}"),
+            "eventgrid-namespace",
+            "ns/t/n",
+        ),
+        (
+            format!("type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n\n{pushed}"),
+            "eventgrid-namespace",
+            "ns/t/n",
+        ),
+        (
+            format!(
+                "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {{topic: a/b}}\n{plain}"
+            ),
+            "eventgrid",
+            "a/b/n",
+        ),
+        (format!("lastmile: {{topic: a/b, name: c}}\n{plain}"), "eventgrid", "a/b/c"),
+        (format!("lastmile: {{topic: a/b, name: c}}\nname: n\n{plain}"), "eventgrid", "a/b/n"),
+        (format!("lastmile: {{topic: a/b, dialect: eventgrid-kubernetes}}\n{plain}"), "eventgrid-kubernetes", "a/b/f"),
+        (format!("lastmile: {{topic: a/b, dialect: eventgrid-namespace}}\n{plain}"), "eventgrid-namespace", "a/b/f"),
+        (
+            format!("apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b, dialect: eventgrid}}\n{plain}"),
+            "eventgrid",
+            "a/b/f",
+        ),
+        (format!("apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b}}\n{plain}"), "eventgrid-kubernetes", "a/b/f"),
+    ] {
+        let (subscription, findings) = loaded(&[&text]);
+        assert_eq!(findings, Vec::<String>::new(), "{text}");
+        assert_eq!((subscription.dialect.as_str(), subscription.name.to_string().as_str()), (dialect, name), "{text}");
+    }
+    let (subscription, findings) = loaded(&[&webhook("", ", name: n, lastmile: {topic: other/topic}")]);
+    assert_eq!(subscription.name.to_string(), "g/t/n");
+    assert!(
+        findings[0].contains("lastmile.topic: not used: the resource itself names the topic \"g/t\""),
+        "{findings:?}"
+    );
+}
+
+#[test]
+fn a_template_is_its_event_subscriptions() {
+    let schema = "$schema: https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#\n\
+                  contentVersion: 1.0.0.0\nparameters: {}\n";
+    let properties = "properties: {destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}";
+    let text = format!(
+        "{schema}resources:\n- {{type: Microsoft.EventGrid/topics, name: t}}\n\
+         - {{type: Microsoft.EventGrid/topics/eventSubscriptions, name: t/one, dependsOn: ['[x()]'], lastmile: {{topic: a/b}}, {properties}}}\n\
+         - {{type: Microsoft.EventGrid/topics/eventSubscriptions, name: t/two, lastmile: {{topic: a/b}}, \
+         properties: {{destination: {{endpointType: WebHook, properties: {{endpointUrl: \"[parameters('e')]\"}}}}}}}}\n\
+         - type: Microsoft.EventGrid/namespaces\n  name: ns\n  resources:\n  - type: topics\n    name: tt\n    resources:\n    \
+         - {{type: eventSubscriptions, name: three, properties: {{deliveryConfiguration: {{deliveryMode: Push, push: \
+         {{destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}}}}}}}}}\n"
+    );
+    let reading = read_files(&[&text]);
+    let names: Vec<String> = reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
+    assert_eq!(names, ["a/b/one", "ns/tt/three"]);
+    let found = shown(&reading);
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert!(found[0].contains("5:3: warning: resources[0]: \"Microsoft.EventGrid/topics\" is not read"), "{found:#?}");
+    assert!(found[1].contains("7:") && found[1].contains("the expression \"[parameters('e')]\" is not evaluated here"));
+    assert!(found[2].contains("resources[3]: \"Microsoft.EventGrid/namespaces\" is not read"), "{found:#?}");
+}
+
+#[test]
+fn limits_and_overrides_reach_their_places_with_where_they_stand() {
+    let text = "{\n\"id\": \"/subscriptions/s/resourceGroups/g/providers/P/a/t/eventSubscriptions/n\",\n\
+                \"lastmile\": {\"retryOn\": [404], \"neverRetry\": [204, 500]},\n\"properties\": {\n\
+                \"destination\": {\"endpointType\": \"webhook\", \"properties\": {\"endpointBaseUrl\": \"http://h/\"}},\n\
+                \"retryPolicy\": {\"maxNumberOfAttempts\": 7, \"eventTimeToLiveInMinutes\": 5},\n\
+                \"expirationTimeUtc\": \"1970-01-01T00:00:01Z\",\n\
+                \"deadLetterWithResourceIdentity\": {\"deadLetterDestination\": {\"endpointType\": \"StorageBlob\", \
+                \"properties\": {\"resourceId\": \"s3://letters\", \"deliveryRetryPeriodInDays\": 1}}}\n}}";
+    let reading = read_files(&[text]);
+    assert_eq!(shown(&reading), Vec::<String>::new());
+    let subscription = reading.catalogue.subscriptions().next().unwrap();
+    assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (7, Some(5 * MINUTE_MS)));
+    assert_eq!([404, 500, 204].map(|status| subscription.retry.never_retry.contains(status)), [false, true, true]);
+    assert!(!subscription.retry.success.contains(204));
+    assert_eq!(subscription.expires_ms, Some(SECOND_MS));
+    assert_eq!(subscription.dead_letter.keep_trying_for_ms, DAY_MS);
+    let origins = &reading.origins[&subscription.name];
+    let stated: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+    assert_eq!(
+        stated,
+        [
+            ("deadLetter.keepTryingFor", "folder/f.json:8:167"),
+            ("deadLetter.sink", "folder/f.json:8:122"),
+            ("maxAttempts", "folder/f.json:6:40"),
+            ("neverRetry", "folder/f.json:3:46"),
+            ("retryOn", "folder/f.json:3:25"),
+            ("timeToLive", "folder/f.json:6:71"),
+        ]
+    );
+}
+
+/// Whether a subscription takes an event.
+fn takes(subscription: &Subscription, event: &str) -> bool {
+    match decode(&event.into(), Input::Auto).as_slice() {
+        [Element::Event(event)] => subscription.filter.takes(&event.members()),
+        other => panic!("{other:?}"),
+    }
+}

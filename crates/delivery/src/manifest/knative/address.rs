@@ -1,0 +1,193 @@
+//! Destinations as Knative writes them: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
+//!
+//! Separate because subscribers, replies, sinks and dead-letter sinks all are one, and each makes something else of
+//! what it finds. No cluster is asked: what a `ref` is here stands in a `Destinations` document, under the key
+//! `apiVersion/Kind/namespace/name`.
+
+use std::collections::BTreeSet;
+
+use url::Url;
+
+use crate::deadletter::Container;
+use crate::subscription::TopicName;
+
+use super::super::destinations::{Destinations, Resolved, Target};
+use super::super::findings::{Message, quoted};
+use super::super::reader::{Cursor, Fields};
+
+/// What publishes to a topic: one of each may have the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Via {
+    /// A broker, whose triggers are its subscriptions.
+    Broker,
+    /// A channel.
+    Channel,
+}
+
+/// Where an object of this API and kind would publish to, if it is a broker or a channel.
+pub(super) fn via(api_version: &str, kind: &str) -> Option<Via> {
+    match kind {
+        "Broker" => Some(Via::Broker),
+        _ if kind.ends_with("Channel") && api_version.starts_with("messaging.") => Some(Via::Channel),
+        _ => None,
+    }
+}
+
+/// What addresses are resolved with.
+pub(super) struct Addresses<'d> {
+    /// What references mean here.
+    pub(super) destinations: &'d Destinations<'d>,
+    /// The brokers and channels of all files.
+    pub(super) topics: BTreeSet<(Via, TopicName)>,
+}
+
+/// What a destination turned out to be.
+pub(super) enum Address {
+    /// An HTTP endpoint.
+    Endpoint(Url),
+    /// A container for dead letters.
+    Container(Container),
+    /// A broker or channel in the files.
+    Topic(TopicName),
+    /// Nothing here says what it is; the key that a `Destinations` document would say it under.
+    Unresolved(String),
+}
+
+/// A destination and where it is written.
+pub(super) struct Written<'a> {
+    /// What it turned out to be.
+    pub(super) address: Address,
+    /// Where it is written.
+    pub(super) at: Cursor<'a>,
+    /// It is the address of a topic of Pub/Sub.
+    pub(super) is_pubsub: bool,
+}
+
+/// The scheme of Google's topics.
+const PUBSUB: &str = "pubsub://";
+
+impl Addresses<'_> {
+    /// Reads a destination; the namespace of its `ref` is the object's where it names none.
+    pub(super) fn read<'a>(&self, cursor: &Cursor<'a>, namespace: &str) -> Option<Written<'a>> {
+        cursor.mapping(|fields| {
+            for field in ["CACerts", "audience"] {
+                if let Some(key) = fields.key(field) {
+                    key.warn(format!("{field} is not used by this version"));
+                }
+            }
+            let reference = fields.get("ref").map(|reference| {
+                let key = reference.mapping(|fields| key_of(fields, namespace)).flatten()?;
+                Some((key, reference))
+            });
+            let uri = fields.get("uri").map(|uri| Some((uri.text()?, uri)));
+            match (reference, uri) {
+                (Some(reference), Some(uri)) => {
+                    let (reference, uri) = (reference?, uri?);
+                    self.joined(self.of_reference(reference)?, uri)
+                }
+                (Some(reference), None) => self.of_reference(reference?),
+                (None, Some(uri)) => self.of_uri(uri?),
+                (None, None) => {
+                    fields.parent().error(Message::new("ref or uri is missing").help("uri: https://…"));
+                    None
+                }
+            }
+        })?
+    }
+
+    fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
+        let address = match self.destinations.resolve(text, &at) {
+            Resolved::Target(target) => of_target(target),
+            Resolved::Reported => return None,
+            Resolved::Unknown => Address::Unresolved(text.to_owned()),
+        };
+        Some(Written { address, at, is_pubsub: text.starts_with(PUBSUB) })
+    }
+
+    fn of_reference<'a>(&self, (key, at): (Key, Cursor<'a>)) -> Option<Written<'a>> {
+        let address = match self.destinations.resolve(&key.text, &at) {
+            Resolved::Target(target) => of_target(target),
+            Resolved::Reported => return None,
+            Resolved::Unknown => match key.topic.filter(|topic| self.topics.contains(topic)) {
+                Some((_, topic)) => Address::Topic(topic),
+                None => Address::Unresolved(key.text),
+            },
+        };
+        Some(Written { address, at, is_pubsub: false })
+    }
+
+    /// A `uri` beside a `ref` is relative to the address of the object.
+    fn joined<'a>(&self, base: Written<'a>, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
+        if Url::parse(text).is_ok() || text.starts_with("//") {
+            at.error(Message::new("a uri beside a ref is relative to it").help("a path such as /events, or no ref"));
+            return None;
+        }
+        match base.address {
+            Address::Endpoint(url) => match url.join(text) {
+                Ok(url) => Some(Written { address: Address::Endpoint(url), ..base }),
+                Err(error) => {
+                    at.error(format!("not a valid path: {error}"));
+                    None
+                }
+            },
+            Address::Container(_) => {
+                at.error("the ref is a container here, which has no paths");
+                None
+            }
+            Address::Topic(_) | Address::Unresolved(_) => Some(base),
+        }
+    }
+}
+
+/// The key of an object, and the topic it would publish to.
+struct Key {
+    text: String,
+    topic: Option<(Via, TopicName)>,
+}
+
+fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
+    fields.accept(&["address", "group"]);
+    let [api_version, kind, name] = ["apiVersion", "kind", "name"].map(|field| fields.required(field)?.text());
+    let namespace = fields.get("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
+    let (api_version, kind, name) = (api_version?, kind?, name?);
+    let topic = TopicName { namespace: namespace.to_owned(), topic: name.to_owned() };
+    let topic = via(api_version, kind).map(|via| (via, topic));
+    Some(Key { text: format!("{api_version}/{kind}/{namespace}/{name}"), topic })
+}
+
+fn of_target(target: Target) -> Address {
+    match target {
+        Target::Endpoint(url) => Address::Endpoint(url),
+        Target::Container(container) => Address::Container(container),
+    }
+}
+
+impl Written<'_> {
+    /// The endpoint that events are sent to; anything else is reported as an error.
+    pub(super) fn endpoint(self) -> Option<Url> {
+        match self.address {
+            Address::Endpoint(url) => return Some(url),
+            Address::Container(_) => self.at.error("a container is no destination for events"),
+            Address::Topic(topic) => self.at.unsupported(&format!("delivery to the topic {topic}")),
+            Address::Unresolved(key) => {
+                let message = format!("nothing says what {} is here", quoted(&key));
+                self.at.error(Message::new(message).help(entry(&key, "https://…")));
+            }
+        }
+        None
+    }
+
+    /// The endpoint that replies would be sent to; anything else is passed over.
+    pub(super) fn reply(self) -> Option<Url> {
+        self.at.warn("replies are not forwarded by this version");
+        match self.address {
+            Address::Endpoint(url) => Some(url),
+            Address::Container(_) | Address::Topic(_) | Address::Unresolved(_) => None,
+        }
+    }
+}
+
+/// What to add where, so that a key is resolved.
+pub(super) fn entry(key: &str, to: &str) -> String {
+    format!("add to the spec of a Destinations document: {key}: {to}")
+}

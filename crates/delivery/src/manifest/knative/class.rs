@@ -1,0 +1,131 @@
+//! Classes of brokers and channels: how each numbers its retries, and what it does not support where it comes from.
+//!
+//! Separate because it is the table of classes, as values: what differs between them stands here, and nothing else
+//! asks for a class by name. A class that is not known is read literally, and said.
+
+use crate::duration::SECOND_MS;
+use crate::schedule::{Kind, Schedule};
+
+use super::super::findings::{Message, quoted};
+use super::super::hint::hint;
+use super::super::reader::Cursor;
+
+/// The policies that `backoffPolicy` can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// The delay grows by itself.
+    Linear,
+    /// The delay doubles.
+    Exponential,
+}
+
+/// Which number the first retry has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbering {
+    /// Read literally: `backoffDelay*2^<numberOfRetries>`. An older draft's `10^<numberOfRetries>` is overruled by it.
+    One,
+    /// The core dispatcher: the first linear retry is immediate.
+    Zero,
+}
+
+/// What a class does not support where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Support {
+    /// Everything works there as here.
+    Whole,
+    /// No delivery parameter works there; here they do.
+    NoDelivery,
+    /// Exponential backoff only, and a topic of Pub/Sub as sink.
+    GoogleCloud,
+}
+
+/// A class of brokers or channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class {
+    /// What it is called in findings.
+    pub(super) name: &'static str,
+    /// What it does not support where it comes from.
+    pub(super) support: Support,
+    numbering: Numbering,
+    cap_ms: Option<u64>,
+}
+
+/// The annotation that names the class of a broker.
+pub(super) const ANNOTATION: &str = "eventing.knative.dev/broker.class";
+/// The class of brokers that are as their channels are.
+const CHANNEL_BASED: &str = "MTChannelBasedBroker";
+/// The group of Google's channel.
+pub(super) const GOOGLE: &str = "messaging.cloud.google.com";
+
+const fn class(name: &'static str, numbering: Numbering, support: Support) -> Class {
+    Class { name, support, numbering, cap_ms: None }
+}
+
+/// Broker classes, by their annotation ("Broker support").
+const BROKERS: [Class; 4] = [
+    class("Kafka", Numbering::One, Support::Whole),
+    class("RabbitMQBroker", Numbering::One, Support::Whole),
+    class(CHANNEL_BASED, Numbering::Zero, Support::Whole),
+    Class { cap_ms: Some(600 * SECOND_MS), ..class("googlecloud", Numbering::Zero, Support::GoogleCloud) },
+];
+
+/// Channel kinds ("Channel support").
+const CHANNELS: [Class; 3] = [
+    class("KafkaChannel", Numbering::One, Support::Whole),
+    class("InMemoryChannel", Numbering::Zero, Support::Whole),
+    class("NatssChannel", Numbering::One, Support::NoDelivery),
+];
+const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
+
+impl Class {
+    /// No class, or none that is known: the literal reading.
+    pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
+
+    /// The class that a broker's annotation names. `template` is what its channels are, when the files tell.
+    pub(super) fn of_broker(annotation: Option<&Cursor<'_>>, template: Option<Self>) -> Self {
+        let Some(cursor) = annotation else { return Self::LITERAL };
+        let Some(name) = cursor.text() else { return Self::LITERAL };
+        match BROKERS.into_iter().find(|class| class.name == name) {
+            Some(class) if class.name == CHANNEL_BASED => template.unwrap_or(class),
+            Some(class) => class,
+            None => {
+                report_unknown("broker class", name, cursor, &BROKERS.map(|class| class.name));
+                Self::LITERAL
+            }
+        }
+    }
+
+    /// The class of channels of this kind; `None` where the kind is not known, or is that of any channel.
+    pub(super) fn of_channel(api_version: &str, kind: &str) -> Option<Self> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        if group == GOOGLE {
+            return Some(GOOGLE_CHANNEL);
+        }
+        CHANNELS.into_iter().find(|class| class.name == kind)
+    }
+
+    /// The same; a kind that is not known is reported where it is written.
+    pub(super) fn of_channel_at(api_version: &str, kind: &Cursor<'_>) -> Self {
+        let Some(name) = kind.text() else { return Self::LITERAL };
+        Self::of_channel(api_version, name).unwrap_or_else(|| {
+            report_unknown("channel kind", name, kind, &CHANNELS.map(|class| class.name));
+            Self::LITERAL
+        })
+    }
+
+    /// The schedule of this class for a policy and a delay, up to a cap of the file's.
+    pub(super) fn schedule(self, policy: Policy, delay_ms: u64, max_ms: Option<u64>) -> Schedule {
+        let kind = match (policy, self.numbering) {
+            (Policy::Linear, Numbering::One) => Kind::Linear { delay_ms },
+            (Policy::Linear, Numbering::Zero) => Kind::LinearFromZero { delay_ms },
+            (Policy::Exponential, Numbering::One) => Kind::Exponential { delay_ms },
+            (Policy::Exponential, Numbering::Zero) => Kind::ExponentialFromZero { delay_ms },
+        };
+        Schedule { kind, max_ms: self.cap_ms.into_iter().chain(max_ms).min() }
+    }
+}
+
+fn report_unknown(what: &str, name: &str, at: &Cursor<'_>, known: &[&str]) {
+    let message = format!("the {what} {} is not known here; its retries are numbered from one", quoted(name));
+    at.warn(Message::new(message).help(hint(name, known, known)));
+}

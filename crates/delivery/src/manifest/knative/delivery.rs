@@ -1,0 +1,194 @@
+//! `spec.delivery`: how hard to try, and where dead letters go; every field optional, so that one can go over another.
+//!
+//! Separate because a Trigger's goes over its Broker's, a Subscription's over its Channel's, field by field, and only
+//! then are the defaults filled in. An explicit `retry: 0` is a value; a missing `backoffPolicy` is exponential and a
+//! missing `backoffDelay` is PT1S, each on its own.
+
+use crate::deadletter::{Format, Layout};
+use crate::duration::SECOND_MS;
+use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy};
+use crate::subscription::{DeadLetterPolicy, Sink};
+
+use super::super::findings::{Message, quoted};
+use super::super::origins::{Origins, note};
+use super::super::reader::{Cursor, Fields};
+use super::address::{Address, Addresses, Written, entry};
+use super::class::{Class, Policy, Support};
+
+/// A value and where a document states it.
+#[derive(Clone)]
+pub(super) struct Stated<'a, T> {
+    /// The value.
+    pub(super) value: T,
+    /// Where it stands.
+    pub(super) at: Cursor<'a>,
+}
+
+/// What one document says about delivery.
+#[derive(Clone, Default)]
+pub(super) struct Delivery<'a> {
+    retry: Option<Stated<'a, u32>>,
+    policy: Option<Stated<'a, Policy>>,
+    delay_ms: Option<Stated<'a, u64>>,
+    max_ms: Option<Stated<'a, u64>>,
+    timeout_ms: Option<Stated<'a, u64>>,
+    retry_after_max_ms: Option<Stated<'a, u64>>,
+    sink: Option<Stated<'a, Sink>>,
+}
+
+const POLICIES: [(&str, Option<Policy>); 2] =
+    [("linear", Some(Policy::Linear)), ("exponential", Some(Policy::Exponential))];
+/// What is sent is JSON; the word for anything else is known, but not to this version.
+const FORMATS: [(&str, Option<()>); 2] = [("json", Some(())), ("binary", None)];
+/// `backoffDelay` where nothing names one: never an immediate hot loop.
+const DELAY_DEFAULT_MS: u64 = SECOND_MS;
+
+impl<'a> Delivery<'a> {
+    /// Reads the fields of `delivery` in an object of this class and namespace.
+    pub(super) fn read(fields: &Fields<'a>, class: Class, addresses: &Addresses<'_>, namespace: &str) -> Self {
+        let duration_ms = |name, range| stated(fields, name, |cursor| cursor.duration_ms(range));
+        if let Some(format) = fields.get("format") {
+            format.choice("format", &FORMATS);
+        }
+        let written = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
+        let is_pubsub = written.as_ref().is_none_or(|written| written.is_pubsub);
+        let delivery = Self {
+            retry: stated(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
+            policy: stated(fields, "backoffPolicy", |cursor| cursor.choice("backoffPolicy", &POLICIES)),
+            delay_ms: duration_ms("backoffDelay", 1..=LIFETIME_MAX_MS),
+            max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
+            timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
+            retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
+            sink: written.map(sink),
+        };
+        delivery.report_support(fields, class, is_pubsub);
+        delivery
+    }
+
+    /// Says what the class does not support where it comes from.
+    fn report_support(&self, fields: &Fields<'_>, class: Class, is_pubsub: bool) {
+        match class.support {
+            Support::Whole => {}
+            Support::NoDelivery => {
+                let message =
+                    format!("{} supports no delivery parameters where it comes from; here they work", class.name);
+                fields.parent().warn(message);
+            }
+            Support::GoogleCloud => {
+                if let Some(policy) = self.policy.as_ref().filter(|policy| policy.value == Policy::Linear) {
+                    let message = Message::new("a broker of class googlecloud supports exponential only");
+                    policy.at.error(message.help("backoffPolicy: exponential"));
+                }
+                if let Some(sink) = self.sink.as_ref().filter(|_| !is_pubsub) {
+                    sink.at.warn("a broker of class googlecloud supports only a pubsub:// topic as its sink");
+                }
+            }
+        }
+    }
+
+    /// These, and the other's where these say nothing.
+    pub(super) fn over(self, base: &Self) -> Self {
+        Self {
+            retry: self.retry.or_else(|| base.retry.clone()),
+            policy: self.policy.or_else(|| base.policy.clone()),
+            delay_ms: self.delay_ms.or_else(|| base.delay_ms.clone()),
+            max_ms: self.max_ms.or_else(|| base.max_ms.clone()),
+            timeout_ms: self.timeout_ms.or_else(|| base.timeout_ms.clone()),
+            retry_after_max_ms: self.retry_after_max_ms.or_else(|| base.retry_after_max_ms.clone()),
+            sink: self.sink.or_else(|| base.sink.clone()),
+        }
+    }
+
+    /// The response timeout.
+    pub(super) fn timeout_ms(&self, profile: &Profile) -> u64 {
+        value(self.timeout_ms.as_ref()).unwrap_or(profile.response_timeout_ms)
+    }
+
+    /// How hard to try, with the profile's where nothing was said.
+    pub(super) fn retry_policy(&self, class: Class, profile: &Profile) -> RetryPolicy {
+        let of_profile = profile.retry.clone();
+        let policy = value(self.policy.as_ref()).unwrap_or(Policy::Exponential);
+        let delay_ms = value(self.delay_ms.as_ref()).unwrap_or(DELAY_DEFAULT_MS);
+        RetryPolicy {
+            max_attempts: value(self.retry.as_ref()).map_or(of_profile.max_attempts, |retries| retries + 1),
+            schedule: class.schedule(policy, delay_ms, value(self.max_ms.as_ref())),
+            retry_after_max_ms: value(self.retry_after_max_ms.as_ref()).unwrap_or(of_profile.retry_after_max_ms),
+            ..of_profile
+        }
+    }
+
+    /// What becomes of failures.
+    pub(super) fn dead_letter_policy(&self, profile: &Profile) -> DeadLetterPolicy {
+        DeadLetterPolicy {
+            sink: self.sink.as_ref().map_or(Sink::DefaultContainer, |sink| sink.value.clone()),
+            format: Format::Namespace,
+            layout: Layout::Nested,
+            delay_ms: 0,
+            keep_trying_for_ms: profile.keep_trying_for_ms,
+        }
+    }
+
+    /// Where all that is stated.
+    pub(super) fn origins(&self) -> Origins {
+        let mut origins = Origins::new();
+        let policy = self.policy.as_ref().map(|policy| &policy.at);
+        let schedule = policy.or(at(self.delay_ms.as_ref())).or(at(self.max_ms.as_ref()));
+        note(&mut origins, "maxAttempts", at(self.retry.as_ref()));
+        note(&mut origins, "schedule", schedule);
+        note(&mut origins, "responseTimeout", at(self.timeout_ms.as_ref()));
+        note(&mut origins, "retryAfterMax", at(self.retry_after_max_ms.as_ref()));
+        note(&mut origins, "deadLetter.sink", self.sink.as_ref().map(|sink| &sink.at));
+        origins
+    }
+}
+
+fn stated<'a, T>(
+    fields: &Fields<'a>,
+    name: &'static str,
+    read: impl FnOnce(&Cursor<'a>) -> Option<T>,
+) -> Option<Stated<'a, T>> {
+    let at = fields.get(name)?;
+    read(&at).map(|value| Stated { value, at })
+}
+
+fn value<T: Copy>(stated: Option<&Stated<'_, T>>) -> Option<T> {
+    stated.map(|stated| stated.value)
+}
+
+fn at<'s, 'a>(stated: Option<&'s Stated<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
+    stated.map(|stated| &stated.at)
+}
+
+/// `deadLetterSink`; `errorSink` is what it was called in an older draft.
+fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
+    let sink = fields.get("deadLetterSink");
+    if let Some(old) = fields.key("errorSink") {
+        let message =
+            if sink.is_some() { "deadLetterSink stands here too, and counts" } else { "read as deadLetterSink" };
+        old.warn(Message::new(message).help("deadLetterSink"));
+    }
+    sink.or_else(|| fields.get("errorSink"))
+}
+
+/// Where dead letters go. What cannot be followed is a warning: the default container keeps them.
+fn sink(written: Written<'_>) -> Stated<'_, Sink> {
+    let instead = "its dead letters go to the default container";
+    let at = written.at;
+    let value = match written.address {
+        Address::Container(container) => Sink::Container(container),
+        Address::Endpoint(_) => {
+            at.warn(format!("an HTTP address as a sink is not supported by this version; {instead}"));
+            Sink::DefaultContainer
+        }
+        Address::Topic(topic) => {
+            at.warn(format!("the topic {topic} as a sink is not supported by this version; {instead}"));
+            Sink::DefaultContainer
+        }
+        Address::Unresolved(key) => {
+            let message = format!("nothing says what {} is here; {instead}", quoted(&key));
+            at.warn(Message::new(message).help(entry(&key, "s3://bucket")));
+            Sink::DefaultContainer
+        }
+    };
+    Stated { value, at }
+}

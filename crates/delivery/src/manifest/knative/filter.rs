@@ -1,0 +1,148 @@
+//! A Trigger's `filter.attributes` and `filters`: which events of a broker it wants.
+//!
+//! Separate because the rules are those of the Trigger, not of our own `filter`: an attribute with an empty value in
+//! `filter.attributes` is one that has to be there, whatever its value; each of `filters` names one operator; and
+//! `filters`, where there are any, stand in place of `filter`. An attribute that the event does not have fails every
+//! comparison, and so passes under `not`.
+
+use crate::filter::Filter;
+
+use super::super::findings::Message;
+use super::super::reader::{Cursor, Fields};
+
+/// The deepest nesting of `all`, `any` and `not`.
+const DEPTH_MAX: usize = 8;
+/// The operators, for findings.
+const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not";
+
+type Compare = fn(String, String) -> Filter;
+
+const COMPARISONS: [(&str, Compare); 3] = [
+    ("exact", |name, value| Filter::Exact { name, value }),
+    ("prefix", |name, value| Filter::Prefix { name, value }),
+    ("suffix", |name, value| Filter::Suffix { name, value }),
+];
+
+/// Reads what a Trigger's `spec` says.
+pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
+    let of_attributes = spec.section("filter", attributes);
+    let Some(filters) = spec.get("filters") else { return of_attributes.unwrap_or(Some(Filter::EVERYTHING)) };
+    let elements = filters.list()?;
+    if elements.is_empty() {
+        return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
+    }
+    if let Some(key) = spec.key("filter") {
+        key.warn("filters stand here too, and count instead of it");
+    }
+    each(&elements, 1).map(joined)
+}
+
+fn attributes(fields: &Fields<'_>) -> Option<Filter> {
+    match fields.get("attributes") {
+        Some(attributes) => {
+            compared(
+                &attributes,
+                |name, value| {
+                    if value.is_empty() { present(name) } else { Filter::Exact { name, value } }
+                },
+            )
+        }
+        None if fields.parent().entries().is_some_and(|entries| entries.is_empty()) => Some(Filter::EVERYTHING),
+        None => {
+            fields.parent().error(Message::new("no condition is known here").help("attributes: {type: order.created}"));
+            None
+        }
+    }
+}
+
+/// The attribute is there, with any value; an empty one counts as absent.
+fn present(name: String) -> Filter {
+    let empty = Filter::Exact { name: name.clone(), value: String::new() };
+    Filter::All(vec![Filter::Prefix { name, value: String::new() }, Filter::Not(Box::new(empty))])
+}
+
+/// Each is read, also after a bad one: all have their findings.
+fn each(elements: &[Cursor<'_>], depth: usize) -> Option<Vec<Filter>> {
+    let filters: Vec<Option<Filter>> = elements.iter().map(|element| expression(element, depth)).collect();
+    filters.into_iter().collect()
+}
+
+fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
+    if depth > DEPTH_MAX {
+        cursor.error(format!("conditions nest at most {DEPTH_MAX} deep"));
+        return None;
+    }
+    if depth == 1 && cursor.entries()?.is_empty() {
+        // The documents say so for an expression without an operator; further down they do not.
+        return Some(Filter::EVERYTHING);
+    }
+    let mut conditions = cursor.mapping(|fields| operators(fields, depth))?;
+    match conditions.len() {
+        0 => cursor.error(Message::new("no condition is known here").help(OPERATORS)),
+        1 => return conditions.pop()?,
+        _ => cursor.error(Message::new("an expression has one operator").help("join several with all")),
+    }
+    None
+}
+
+/// What each operator of one expression says; `None` for one that could not be read.
+fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
+    let mut conditions = Vec::new();
+    for (operator, compare) in COMPARISONS {
+        conditions.extend(fields.get(operator).map(|members| compared_with_values(&members, compare)));
+    }
+    conditions.extend(fields.get("all").map(|list| several(&list, depth).map(Filter::All)));
+    conditions.extend(fields.get("any").map(|list| several(&list, depth).map(Filter::Any)));
+    conditions.extend(fields.get("not").map(|of| expression(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))));
+    for dialect in ["cesql", "sql"] {
+        if let Some(key) = fields.key(dialect) {
+            key.unsupported(dialect);
+            conditions.push(None);
+        }
+    }
+    conditions
+}
+
+fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
+    let elements = cursor.list()?;
+    if elements.is_empty() {
+        cursor.error("at least one condition has to stand here");
+        return None;
+    }
+    each(&elements, depth + 1)
+}
+
+fn compared_with_values(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
+    let members = cursor.entries()?;
+    if members.is_empty() {
+        cursor.error(Message::new("no attribute to compare").help("such as {type: order.created}"));
+        return None;
+    }
+    for member in members.iter().filter(|member| member.value.peek_text() == Some("")) {
+        member.value.error("an empty value is compared with nothing");
+    }
+    compared(cursor, compare)
+}
+
+/// All attributes of a mapping have to compare.
+fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> Option<Filter> {
+    let mut filters = Vec::new();
+    for member in cursor.entries()? {
+        if !is_attribute(member.name) {
+            let message = Message::new("not the name of an attribute");
+            member.key.error(message.help("lower-case letters and digits, a letter first"));
+        }
+        filters.push(member.value.scalar().map(|value| compare(member.name.to_owned(), value)));
+    }
+    Some(joined(filters.into_iter().collect::<Option<Vec<Filter>>>()?))
+}
+
+fn is_attribute(name: &str) -> bool {
+    let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest)
+}
+
+/// All of them; one stands for itself.
+fn joined(mut filters: Vec<Filter>) -> Filter {
+    if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
+}

@@ -1,0 +1,249 @@
+//! Knative manifests, as they are: brokers and triggers, channels and subscriptions, event sources with a sink.
+//!
+//! Separate because it is one family of dialects among others. An object may stand before or after those that refer
+//! to it and in another file: brokers and channels are read first, as what they say about delivery stands under what
+//! their triggers and subscriptions say, field by field; only then are the defaults of the profile filled in.
+//!
+//! Promises: a field that is not known is a warning with a suggestion, since a newer edition may know it; what a class
+//! does not support where it comes from, and what this version does not do, is said where it is written.
+//!
+//! Does not ask a cluster: what a `ref` is here stands in a `Destinations` document. Runs no event source.
+
+mod address;
+mod class;
+mod delivery;
+mod filter;
+mod object;
+mod parent;
+mod role;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use url::Url;
+
+use crate::event::Input;
+use crate::filter::Filter;
+use crate::profile::{Dialect, Profile};
+use crate::subscription::{Destination, Subscription, SubscriptionName, Topic, TopicName};
+
+use super::Draft;
+use super::destinations::Destinations;
+use super::findings::Message;
+use super::names;
+use super::origins::Origins;
+use super::reader::{Cursor, Fields};
+use address::{Addresses, Via, Written};
+use class::Class;
+use delivery::Delivery;
+use object::{Metadata, Object};
+use parent::{Parent, Templates};
+use role::Role;
+
+/// The broker of a Trigger that names none.
+const BROKER: &str = "default";
+
+/// What all objects are read with.
+struct Reader<'a, 'd> {
+    addresses: Addresses<'d>,
+    templates: Templates,
+    /// `None` where it has errors, so that its subscriptions would not be as meant.
+    parents: BTreeMap<(Via, TopicName), Option<Parent<'a>>>,
+}
+
+/// Reads all documents of this family into the draft.
+pub(super) fn read<'a>(documents: &[Cursor<'a>], destinations: &Destinations<'_>, draft: &mut Draft<'a>) {
+    let objects = documents.iter().map(|document| Object::of(document.clone()));
+    let objects: Vec<(Role, Object<'a>)> = objects.map(|object| (Role::of(&object), object)).collect();
+    let topic = |(role, object): &(Role, Object<'a>)| match role {
+        Role::Topic(via) => Some((*via, object.name.clone())),
+        Role::Trigger | Role::Subscription | Role::Source | Role::ConfigMap | Role::PassedOver | Role::Unknown => None,
+    };
+    let topics: BTreeSet<(Via, TopicName)> = objects.iter().filter_map(topic).collect();
+    let config_maps = objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
+    let templates = Templates::read(config_maps);
+    let mut reader = Reader { addresses: Addresses { destinations, topics }, templates, parents: BTreeMap::new() };
+    for (role, object) in &objects {
+        if let Role::Topic(via) = role {
+            reader.read_topic(*via, object, draft);
+        }
+    }
+    for (role, object) in &objects {
+        reader.read_object(*role, object, draft);
+    }
+}
+
+/// Reads the spec of one kind of object.
+type ReadSpec<'a, R> = fn(&R, &Fields<'a>, &Object<'a>) -> Option<Wanted<'a>>;
+
+impl<'a> Reader<'a, '_> {
+    fn read_topic(&mut self, via: Via, object: &Object<'a>, draft: &mut Draft<'a>) {
+        let parent = object.document.without_error(|| {
+            role::report_version(object);
+            let (metadata, parent) = parent::read(via, object, &self.addresses, &self.templates)?;
+            draft.name_topic(&object.name, &metadata.named_at?).then_some(parent)
+        });
+        if parent.is_some() {
+            draft.topics.push(Topic { name: object.name.clone(), input: Input::Auto });
+        }
+        self.parents.entry((via, object.name.clone())).or_insert(parent);
+    }
+
+    fn read_object(&self, role: Role, object: &Object<'a>, draft: &mut Draft<'a>) {
+        let read_spec: ReadSpec<'a, Self> = match role {
+            Role::Trigger => Self::trigger,
+            Role::Subscription => Self::subscription,
+            Role::Source => Self::source,
+            Role::PassedOver => {
+                object.document.warn(format!("a {} has no meaning here; it is passed over", object.kind));
+                return;
+            }
+            Role::Unknown => return role::report_unknown(object),
+            Role::Topic(_) | Role::ConfigMap => return,
+        };
+        let read = object.document.without_error(|| {
+            if role != Role::Source {
+                role::report_version(object);
+            }
+            let (metadata, wanted) = object.read(|_, spec| match spec {
+                Some(spec) => read_spec(self, spec, object),
+                None => {
+                    object.document.error("spec is missing");
+                    None
+                }
+            })?;
+            let (wanted, at) = (wanted?, metadata.named_at.clone()?);
+            let name = SubscriptionName { topic: wanted.topic.clone(), name: object.name.topic.clone() };
+            let topic_is_taken = role == Role::Source && !draft.name_topic(&name.topic, &at);
+            if topic_is_taken || !draft.name_subscription(&name, &at) {
+                return None;
+            }
+            wanted.complete(name, metadata)
+        });
+        if let Some((subscription, origins)) = read {
+            draft.add_subscription(subscription, origins);
+        }
+    }
+
+    fn trigger(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
+        let reference = spec.section("brokerRef", |fields| {
+            fields.accept(&["apiVersion", "kind"]);
+            (fields.get("namespace").and_then(|at| names::read(&at)), fields.required("name"))
+        });
+        let (namespace, broker) = reference.unwrap_or_default();
+        let broker = spec.get("broker").or(broker);
+        let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
+        let place = broker.as_ref().map_or_else(|| Some(BROKER.to_owned()), names::read).and_then(|name| {
+            let topic = TopicName { namespace, topic: name };
+            let parent = self.broker(&topic, broker.as_ref().unwrap_or(spec.parent()))?;
+            Some((topic, parent))
+        });
+        let filter = filter::read(spec);
+        Some(Wanted { filter, ..self.wanted(spec, "subscriber", object, place)? })
+    }
+
+    /// The broker of a topic; reported at the cursor where no file has it.
+    fn broker(&self, topic: &TopicName, at: &Cursor<'_>) -> Option<Parent<'a>> {
+        if let Some(parent) = self.parents.get(&(Via::Broker, topic.clone())) {
+            return parent.clone();
+        }
+        let message = format!("the broker {topic} is in none of the files: its class and delivery are not known");
+        at.warn(Message::new(message).help("its retries are numbered from one"));
+        Some(Parent::absent(Class::LITERAL))
+    }
+
+    fn subscription(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
+        let namespace = &object.name.namespace;
+        let channel = spec.required("channel");
+        let place = channel.and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace))).flatten();
+        let reply = spec.get("reply").and_then(|reply| self.addresses.read(&reply, namespace));
+        let reply = reply.and_then(Written::reply);
+        Some(Wanted { reply, ..self.wanted(spec, "subscriber", object, place)? })
+    }
+
+    /// The channel of a subscription; where no file has it, its kind tells its class.
+    fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
+        let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
+        let name = fields.required("name").and_then(|name| names::read(&name));
+        let namespace = fields.get("namespace").map_or_else(|| Some(namespace.to_owned()), |at| names::read(&at));
+        let kind = kind?;
+        let (api_version, kind_name) = (api_version?.text()?, kind.text()?);
+        let topic = TopicName { namespace: namespace?, topic: name? };
+        let parent = match self.parents.get(&(Via::Channel, topic.clone())) {
+            Some(parent) => parent.clone()?,
+            None if kind_name == "Channel" => {
+                Parent::absent(Class::of_channel(api_version, kind_name).unwrap_or(Class::LITERAL))
+            }
+            None => Parent::absent(Class::of_channel_at(api_version, &kind)),
+        };
+        Some((topic, parent))
+    }
+
+    /// An event source: its topic has its name, and so has the subscription that leads to its sink.
+    fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
+        let message = format!("an event source is not run here; what it would send is published to {}", object.name);
+        object.document.warn(message);
+        if let Some(key) = spec.key("ceOverrides") {
+            key.warn("ceOverrides are not followed by this version; events travel as they are published");
+        }
+        // The rest tells how the source makes its events.
+        spec.accept_rest();
+        self.wanted(spec, "sink", object, Some((object.name.clone(), Parent::absent(Class::LITERAL))))
+    }
+
+    /// What the fields that all of them have say; `place` is the topic and what it hands down.
+    fn wanted(
+        &self,
+        spec: &Fields<'a>,
+        destination: &'static str,
+        object: &Object<'a>,
+        place: Option<(TopicName, Parent<'a>)>,
+    ) -> Option<Wanted<'a>> {
+        let namespace = &object.name.namespace;
+        let class = place.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
+        let delivery = spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
+        let written = spec.required(destination).and_then(|at| self.addresses.read(&at, namespace));
+        let url = written.and_then(Written::endpoint);
+        let (topic, parent) = place?;
+        let (delivery, filter) = (delivery.unwrap_or_default(), Some(Filter::EVERYTHING));
+        Some(Wanted { topic, parent, delivery, url, filter, reply: None })
+    }
+}
+
+/// A subscription while it is read.
+struct Wanted<'a> {
+    topic: TopicName,
+    parent: Parent<'a>,
+    delivery: Delivery<'a>,
+    url: Option<Url>,
+    filter: Option<Filter>,
+    reply: Option<Url>,
+}
+
+impl<'a> Wanted<'a> {
+    /// The subscription with defaults filled in, and where the documents state what they state.
+    fn complete(self, name: SubscriptionName, metadata: Metadata<'a>) -> Option<(Subscription, Origins)> {
+        let profile = Profile::of(Dialect::Knative);
+        let delivery = self.delivery.over(&self.parent.delivery);
+        let overrides = metadata.overrides.over(&self.parent.overrides);
+        let mut retry = delivery.retry_policy(self.parent.class, &profile);
+        overrides.apply(&mut retry);
+        let mut origins = delivery.origins();
+        overrides.note(&mut origins);
+        let response_timeout_ms = delivery.timeout_ms(&profile);
+        let subscription = Subscription {
+            name,
+            dialect: profile.dialect,
+            destination: Destination { url: self.url?, response_timeout_ms, headers: Vec::new() },
+            filter: self.filter?,
+            retry,
+            dead_letter: delivery.dead_letter_policy(&profile),
+            paused: false,
+            reply: self.reply,
+            expires_ms: None,
+        };
+        Some((subscription, origins))
+    }
+}
+
+#[cfg(test)]
+mod tests;

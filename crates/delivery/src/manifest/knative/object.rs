@@ -1,0 +1,156 @@
+//! What all objects have in common: API version, kind, `metadata`, and the annotations that mean something here.
+//!
+//! Separate because it is looked at twice: first in passing, to know which objects the files hold, then field by
+//! field with findings.
+
+use std::collections::BTreeMap;
+
+use crate::profile::{RetryPolicy, StatusSet};
+use crate::subscription::TopicName;
+
+use super::super::findings::{Message, quoted};
+use super::super::hint::hint;
+use super::super::names;
+use super::super::origins::{Origins, note};
+use super::super::reader::{Cursor, Fields};
+use super::super::statuses;
+use super::class;
+use super::delivery::Stated;
+
+/// The namespace of an object that names none.
+const NAMESPACE: &str = "default";
+/// How the annotations begin that are ours.
+const OURS: &str = "lastmile.dev/";
+/// Retried, whatever the profile says.
+const RETRY_ON: &str = "lastmile.dev/retry-on";
+/// Never retried, whatever the profile says.
+const NEVER_RETRY: &str = "lastmile.dev/never-retry";
+
+/// An object as it looks in passing.
+pub(super) struct Object<'a> {
+    /// The document.
+    pub(super) document: Cursor<'a>,
+    /// `apiVersion`; empty where there is none.
+    pub(super) api_version: &'a str,
+    /// `kind`; empty where there is none.
+    pub(super) kind: &'a str,
+    /// The namespace and name, which for brokers and channels are those of the topic.
+    pub(super) name: TopicName,
+}
+
+impl<'a> Object<'a> {
+    /// Looks at a document; reports nothing.
+    pub(super) fn of(document: Cursor<'a>) -> Self {
+        let text = |of: &Cursor<'a>, field: &str| of.peek(field).and_then(|value| value.peek_text());
+        let metadata = document.peek("metadata");
+        let named = |field: &str| metadata.as_ref().and_then(|metadata| text(metadata, field));
+        let name = TopicName {
+            namespace: named("namespace").unwrap_or(NAMESPACE).to_owned(),
+            topic: named("name").unwrap_or_default().to_owned(),
+        };
+        let [api_version, kind] = ["apiVersion", "kind"].map(|field| text(&document, field).unwrap_or_default());
+        Self { api_version, kind, name, document }
+    }
+
+    /// Reads the object: its metadata, and its spec, if it has one, with `read`.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Metadata<'a>, Option<&Fields<'a>>) -> T,
+    ) -> Option<(Metadata<'a>, T)> {
+        self.document.mapping(|fields| {
+            fields.accept(&["apiVersion", "kind", "status"]);
+            let metadata = fields.required("metadata").and_then(|metadata| metadata.mapping(Metadata::read));
+            let metadata = metadata.unwrap_or_default();
+            let spec = fields.get("spec").filter(|spec| !spec.is_null());
+            let value = match spec {
+                Some(spec) => spec.mapping(|spec| read(&metadata, Some(spec)))?,
+                None => read(&metadata, None),
+            };
+            Some((metadata, value))
+        })?
+    }
+}
+
+/// What `metadata` says.
+#[derive(Default)]
+pub(super) struct Metadata<'a> {
+    /// Where the name is written; `None` where the object has no usable one.
+    pub(super) named_at: Option<Cursor<'a>>,
+    /// The class of a broker.
+    pub(super) class: Option<Cursor<'a>>,
+    /// What statuses mean here.
+    pub(super) overrides: Overrides<'a>,
+}
+
+impl<'a> Metadata<'a> {
+    fn read(fields: &Fields<'a>) -> Self {
+        fields.accept(&["labels", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"]);
+        fields.accept(&["deletionGracePeriodSeconds", "finalizers", "ownerReferences", "managedFields", "selfLink"]);
+        let named = fields.required("name").filter(|name| names::read(name).is_some());
+        let in_namespace = fields.get("namespace").is_none_or(|namespace| names::read(&namespace).is_some());
+        let entries = fields.get("annotations").and_then(|annotations| annotations.entries()).unwrap_or_default();
+        let annotations: BTreeMap<&str, Cursor<'a>> =
+            entries.into_iter().map(|entry| (entry.name, entry.value)).collect();
+        for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
+            if ![RETRY_ON, NEVER_RETRY].contains(name) {
+                let message = Message::new(format!("no annotation {} is known here", quoted(name)));
+                at.warn(message.help(hint(name, &[RETRY_ON, NEVER_RETRY], &[RETRY_ON, NEVER_RETRY])));
+            }
+        }
+        Self {
+            named_at: named.filter(|_| in_namespace),
+            class: annotations.get(class::ANNOTATION).cloned(),
+            overrides: Overrides::read(&annotations),
+        }
+    }
+}
+
+/// The annotations that change what statuses mean.
+#[derive(Clone, Default)]
+pub(super) struct Overrides<'a> {
+    never_retry: Option<Stated<'a, StatusSet>>,
+    retry_on: Option<Stated<'a, StatusSet>>,
+}
+
+impl<'a> Overrides<'a> {
+    fn read(annotations: &BTreeMap<&str, Cursor<'a>>) -> Self {
+        let [never_retry, retry_on] = [NEVER_RETRY, RETRY_ON].map(|name| {
+            let at = annotations.get(name)?;
+            Some(Stated { value: statuses::text(at)?, at: at.clone() })
+        });
+        if let (Some(never), Some(retry)) = (&never_retry, &retry_on)
+            && let Some(status) = statuses::shared(&never.value, &retry.value)
+        {
+            retry.at.error(format!("{status} stands in {NEVER_RETRY} too; it can be one of them"));
+        }
+        Self { never_retry, retry_on }
+    }
+
+    /// These, and the other's where these say nothing. What is said here about a status stands against the other.
+    pub(super) fn over(self, base: &Self) -> Self {
+        let said = [&self.never_retry, &self.retry_on].map(set);
+        let said = said[0].with(&said[1]);
+        let rest = |list: &Option<Stated<'a, StatusSet>>| {
+            list.clone().map(|list| Stated { value: statuses::without(list.value, &said), ..list })
+        };
+        Self {
+            never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
+            retry_on: self.retry_on.or_else(|| rest(&base.retry_on)),
+        }
+    }
+
+    /// Changes the policy.
+    pub(super) fn apply(&self, policy: &mut RetryPolicy) {
+        statuses::override_meaning(policy, &set(&self.never_retry), &set(&self.retry_on));
+    }
+
+    /// Adds where they are stated.
+    pub(super) fn note(&self, origins: &mut Origins) {
+        note(origins, "neverRetry", self.never_retry.as_ref().map(|list| &list.at));
+        note(origins, "retryOn", self.retry_on.as_ref().map(|list| &list.at));
+    }
+}
+
+fn set(stated: &Option<Stated<'_, StatusSet>>) -> StatusSet {
+    stated.as_ref().map(|list| list.value.clone()).unwrap_or_default()
+}

@@ -1,0 +1,133 @@
+//! Brokers and channels: what their triggers and subscriptions take over from them.
+//!
+//! Separate because each says in a place of its own what class it is: a broker by an annotation and, where that means
+//! "as the channel is", by a template in the broker or in a ConfigMap; a plain channel by its template; any other
+//! channel by its kind.
+
+use std::collections::BTreeMap;
+
+use crate::subscription::TopicName;
+
+use super::super::findings::Findings;
+use super::super::node;
+use super::super::reader::{Cursor, Fields};
+use super::address::{Addresses, Via};
+use super::class::Class;
+use super::delivery::Delivery;
+use super::object::{Metadata, Object, Overrides};
+
+/// A broker or channel.
+#[derive(Clone)]
+pub(super) struct Parent<'a> {
+    /// Its class.
+    pub(super) class: Class,
+    /// What it says about delivery.
+    pub(super) delivery: Delivery<'a>,
+    /// What statuses mean to it.
+    pub(super) overrides: Overrides<'a>,
+}
+
+impl Parent<'_> {
+    /// One that stands in no file: all that is known is its class.
+    pub(super) fn absent(class: Class) -> Self {
+        Self { class, delivery: Delivery::default(), overrides: Overrides::default() }
+    }
+}
+
+/// Reads a broker or channel. Its `spec` may be missing: nothing in it is required.
+pub(super) fn read<'a>(
+    via: Via,
+    object: &Object<'a>,
+    addresses: &Addresses<'_>,
+    templates: &Templates,
+) -> Option<(Metadata<'a>, Parent<'a>)> {
+    let read_spec = |metadata: &Metadata<'a>, spec: Option<&Fields<'a>>| {
+        let class = match via {
+            Via::Broker => {
+                let template = spec.and_then(|spec| broker_template(spec, object, templates));
+                Class::of_broker(metadata.class.as_ref(), template)
+            }
+            Via::Channel => channel_class(spec, object),
+        };
+        let namespace = &object.name.namespace;
+        let delivery =
+            spec.and_then(|spec| spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace)));
+        let overrides = metadata.overrides.clone();
+        Parent { class, delivery: delivery.unwrap_or_default(), overrides }
+    };
+    object.read(read_spec)
+}
+
+/// The class that a broker's channels have, when the files tell.
+fn broker_template(spec: &Fields<'_>, object: &Object<'_>, templates: &Templates) -> Option<Class> {
+    let inline = spec.get("channelTemplateSpec").and_then(|template| template_class(&template));
+    let config = spec.section("config", |fields| {
+        fields.accept(&["apiVersion", "kind"]);
+        let name = fields.get("name")?.text()?;
+        let namespace = fields.get("namespace").map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
+        Some(TopicName { namespace: namespace.to_owned(), topic: name.to_owned() })
+    });
+    inline.or_else(|| templates.0.get(&config.flatten()?).copied())
+}
+
+fn channel_class(spec: Option<&Fields<'_>>, object: &Object<'_>) -> Class {
+    // The settings of a broker of messages, and what a controller writes; they change nothing here.
+    if let Some(spec) = spec {
+        spec.accept(&["numPartitions", "replicationFactor", "retentionDuration", "subscribable", "subscribers"]);
+    }
+    let kind = object.document.peek("kind");
+    match (object.kind, spec.and_then(|spec| spec.get("channelTemplate")), kind) {
+        ("Channel", Some(template), _) => template_class(&template).unwrap_or(Class::LITERAL),
+        ("Channel", None, _) => Class::of_channel(object.api_version, object.kind).unwrap_or(Class::LITERAL),
+        (_, _, Some(kind)) => Class::of_channel_at(object.api_version, &kind),
+        (_, _, None) => Class::LITERAL,
+    }
+}
+
+fn template_class(template: &Cursor<'_>) -> Option<Class> {
+    template.mapping(|fields| {
+        fields.accept(&["spec", "metadata"]);
+        let api_version = fields.get("apiVersion").and_then(|at| at.text()).unwrap_or_default();
+        fields.required("kind").map(|kind| Class::of_channel_at(api_version, &kind))
+    })?
+}
+
+/// The channel templates of ConfigMaps, by namespace and name.
+pub(super) struct Templates(BTreeMap<TopicName, Class>);
+
+/// Where a ConfigMap holds the template, as text; both spellings are in use.
+const KEYS: [&str; 2] = ["channel-template-spec", "channelTemplateSpec"];
+
+impl Templates {
+    /// Looks into the ConfigMaps; one without a template is of no meaning here, and that is said.
+    pub(super) fn read<'o, 'a: 'o>(config_maps: impl Iterator<Item = &'o Object<'a>>) -> Self {
+        let mut templates = BTreeMap::new();
+        for object in config_maps {
+            let data = object.document.peek("data");
+            let text = KEYS.iter().find_map(|key| data.as_ref()?.peek(key));
+            match text.as_ref().and_then(|at| Some((at, at.peek_text()?))) {
+                Some((at, text)) => {
+                    if let Some(class) = class_of_text(text, at) {
+                        templates.insert(object.name.clone(), class);
+                    }
+                }
+                None => object.document.warn("a ConfigMap without a channel template has no meaning here"),
+            }
+        }
+        Self(templates)
+    }
+}
+
+/// The class that the text of a template names. Its lines are not those of the file, so what is wrong with it is said
+/// where it begins.
+fn class_of_text(text: &str, at: &Cursor<'_>) -> Option<Class> {
+    let findings = Findings::new(["template"].into_iter());
+    let documents = node::documents(0, text, &findings);
+    let root = documents.first().map(|document| Cursor::root(document, &findings));
+    let named = |field: &str| root.as_ref()?.peek(field)?.peek_text();
+    let class = named("kind").and_then(|kind| Class::of_channel(named("apiVersion").unwrap_or_default(), kind));
+    if class.is_none() {
+        at.warn("no channel kind that is known here; a broker that names this is numbered from zero");
+    }
+    class
+}

@@ -1,0 +1,73 @@
+//! Which object is what to us, and which versions and kinds are read.
+//!
+//! Separate because it is the one place that knows all kinds; what each of them says is read elsewhere.
+
+use super::super::findings::{Message, quoted};
+use super::super::hint::hint;
+use super::address::Via;
+use super::class::GOOGLE;
+use super::object::Object;
+
+/// The versions of the API that are read.
+const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+/// The kinds that are read, for suggestions.
+const KINDS: [&str; 7] =
+    ["Subscription", "Channel", "InMemoryChannel", "KafkaChannel", "NatssChannel", "Broker", "Trigger"];
+/// What an object is to us.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A broker or channel.
+    Topic(Via),
+    /// Subscribes to a broker.
+    Trigger,
+    /// Subscribes to a channel.
+    Subscription,
+    /// An event source: any object with a sink.
+    Source,
+    /// Perhaps the template of a broker's channels.
+    ConfigMap,
+    /// Known, and of no meaning here.
+    PassedOver,
+    /// Not read by this version.
+    Unknown,
+}
+
+impl Role {
+    /// What this object is, told by its API, its kind and whether it has a sink.
+    pub(super) fn of(object: &Object<'_>) -> Self {
+        let has_sink = object.document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
+        let group = object.api_version.split_once('/').map_or("", |(group, _)| group);
+        match (group, object.kind) {
+            ("eventing.knative.dev", "Broker") => Self::Topic(Via::Broker),
+            ("eventing.knative.dev", "Trigger") => Self::Trigger,
+            ("messaging.knative.dev", "Subscription") => Self::Subscription,
+            ("messaging.knative.dev", kind) if kind.ends_with("Channel") => Self::Topic(Via::Channel),
+            (GOOGLE, "Channel") => Self::Topic(Via::Channel),
+            ("", "ConfigMap") => Self::ConfigMap,
+            (_, _) if has_sink => Self::Source,
+            ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::PassedOver,
+            (_, _) => Self::Unknown,
+        }
+    }
+}
+
+/// Reports a version of the API that is not read.
+pub(super) fn report_version(object: &Object<'_>) {
+    let version = object.api_version.split_once('/').map_or("", |(_, version)| version);
+    if let Some(at) = object.document.peek("apiVersion").filter(|_| !VERSIONS.contains(&version)) {
+        let message = format!("the version {} is not known here", quoted(version));
+        at.error(Message::new(message).help(hint(version, &[], &VERSIONS)));
+    }
+}
+
+/// Reports a kind that is not read.
+pub(super) fn report_unknown(object: &Object<'_>) {
+    match object.document.peek("kind") {
+        Some(kind) => {
+            let message =
+                format!("the kind {} of {} is not read by this version", quoted(object.kind), object.api_version);
+            kind.error(Message::new(message).help(hint(object.kind, &KINDS, &KINDS)));
+        }
+        None => object.document.error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", ")))),
+    }
+}

@@ -1,0 +1,275 @@
+use std::sync::Arc;
+
+use crate::deadletter::Container;
+use crate::duration::{HOUR_MS, SECOND_MS};
+use crate::event::Members;
+use crate::profile::{Dialect, Profile};
+use crate::schedule::{Kind, Moments, Schedule};
+use crate::subscription::{Sink, Subscription};
+
+use super::super::{Reading, Source, read};
+
+const EXAMPLE: &str = include_str!("../../../../../examples/knative.yaml");
+const TRIGGER: &str = "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n";
+const SUBSCRIBER: &str = "  subscriber: {uri: http://h/}\n";
+
+fn read_one(text: &str) -> Reading {
+    read(&[Source { name: "f", text }])
+}
+
+fn shown(reading: &Reading) -> Vec<String> {
+    reading.findings.iter().map(ToString::to_string).collect()
+}
+
+/// The one subscription of a text, and what is odd about it.
+fn subscription(text: &str) -> (Arc<Subscription>, Vec<String>) {
+    let reading = read_one(text);
+    let found = shown(&reading);
+    let mut subscriptions = reading.catalogue.subscriptions();
+    let first = subscriptions.next().unwrap_or_else(|| panic!("no subscription in\n{text}\n{found:?}"));
+    (Arc::clone(first), found)
+}
+
+/// The named subscription of a reading.
+fn named(reading: &Reading, name: &str) -> Arc<Subscription> {
+    Arc::clone(reading.catalogue.subscription(&name.parse().unwrap()).unwrap_or_else(|| panic!("no {name}")))
+}
+
+fn broker(annotations: &str, spec: &str) -> String {
+    let metadata = format!("{{name: b, annotations: {{{annotations}}}}}");
+    format!("apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {metadata}\nspec: {spec}\n---\n")
+}
+
+fn class(name: &str) -> String {
+    format!("eventing.knative.dev/broker.class: {name}")
+}
+
+fn trigger(rest: &str) -> String {
+    format!("{TRIGGER}{SUBSCRIBER}{rest}")
+}
+
+fn waits_ms(schedule: &Schedule, retries: u32) -> Vec<u64> {
+    let moments = Moments { first_attempt_ms: 0, outcome_ms: 0 };
+    (1..=retries).map(|k| schedule.wait_ms(k, moments)).collect()
+}
+
+mod classes;
+mod filters;
+mod refused;
+
+#[test]
+fn a_subscriber_is_all_that_a_trigger_needs() {
+    let (subscription, found) = subscription(&format!("{}{}", broker("", "{}"), trigger("")));
+    assert_eq!(found, Vec::<String>::new());
+    let profile = Profile::of(Dialect::Knative);
+    assert_eq!(subscription.name.to_string(), "default/b/t");
+    assert_eq!((subscription.dialect, &subscription.retry), (Dialect::Knative, &profile.retry));
+    assert_eq!(subscription.retry.max_attempts, 1);
+    assert_eq!(subscription.destination.url.as_str(), "http://h/");
+    assert_eq!(subscription.destination.response_timeout_ms, 30 * SECOND_MS);
+    assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
+}
+
+#[test]
+fn the_example_is_what_its_objects_say() {
+    let reading = read_one(EXAMPLE);
+    assert_eq!(shown(&reading), Vec::<String>::new());
+    let container = Sink::Container(Container { bucket: "dead-letters".to_owned(), prefix: String::new() });
+    let billing = named(&reading, "example-namespace/with-dead-letter-sink/billing");
+    assert_eq!(billing.destination.url.as_str(), "http://127.0.0.1:9180/events");
+    assert_eq!(waits_ms(&billing.retry.schedule, 5), [1, 2, 4, 8, 16].map(|s| s * SECOND_MS));
+    assert_eq!((billing.retry.max_attempts, &billing.dead_letter.sink), (6, &container));
+    let audit = named(&reading, "example-namespace/with-dead-letter-sink/audit");
+    assert_eq!((audit.retry.max_attempts, &audit.dead_letter.sink), (1, &container));
+    assert_eq!([404, 408, 429].map(|status| audit.retry.never_retry.contains(status)), [true, false, true]);
+    let orders = named(&reading, "example-namespace/orders/example-subscription");
+    assert_eq!(waits_ms(&orders.retry.schedule, 3), [2, 4, 8].map(|s| s * SECOND_MS));
+    assert_eq!((orders.retry.max_attempts, orders.destination.response_timeout_ms), (4, 10 * SECOND_MS));
+    assert_eq!(orders.retry.retry_after_max_ms, 600 * SECOND_MS);
+}
+
+#[test]
+fn a_trigger_goes_over_its_broker_field_by_field_wherever_that_stands() {
+    let of_broker = "{delivery: {retry: 5, backoffPolicy: linear, backoffDelay: PT2S, timeout: PT5S, retryAfterMax: PT0S, \
+                     deadLetterSink: {uri: s3://of-broker}}}";
+    let linear = |delay_ms| Schedule { kind: Kind::Linear { delay_ms }, max_ms: None };
+    let exponential = |delay_ms| Schedule { kind: Kind::Exponential { delay_ms }, max_ms: None };
+    for (of_trigger, attempts, schedule) in [
+        ("{}", 6, linear(2_000)),
+        ("{retry: 0}", 1, linear(2_000)),
+        ("{retry: 1}", 2, linear(2_000)),
+        ("{backoffPolicy: exponential}", 6, exponential(2_000)),
+        ("{backoffDelay: PT0.25S}", 6, linear(250)),
+        ("{backoffMax: PT3S}", 6, Schedule { max_ms: Some(3_000), ..linear(2_000) }),
+    ] {
+        let (broker, trigger) = (broker("", of_broker), trigger(&format!("  delivery: {of_trigger}\n")));
+        for text in [format!("{broker}{trigger}"), format!("{trigger}---\n{broker}")] {
+            let (subscription, found) = subscription(&text);
+            assert_eq!(found, Vec::<String>::new());
+            assert_eq!(
+                (subscription.retry.max_attempts, &subscription.retry.schedule),
+                (attempts, &schedule),
+                "{text}"
+            );
+            assert_eq!(subscription.destination.response_timeout_ms, 5 * SECOND_MS);
+            assert_eq!(subscription.retry.retry_after_max_ms, 0);
+            assert!(matches!(&subscription.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker"));
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_exponential_from_a_second_each_on_its_own() {
+    for (delivery, kind) in [
+        ("{retry: 2}", Kind::Exponential { delay_ms: 1_000 }),
+        ("{retry: 2, backoffDelay: PT3S}", Kind::Exponential { delay_ms: 3_000 }),
+        ("{retry: 2, backoffPolicy: linear}", Kind::Linear { delay_ms: 1_000 }),
+    ] {
+        let (subscription, _) = subscription(&trigger(&format!("  delivery: {delivery}\n")));
+        assert_eq!(subscription.retry.schedule, Schedule { kind, max_ms: None }, "{delivery}");
+        assert_eq!((subscription.retry.max_attempts, subscription.retry.retry_after_max_ms), (3, HOUR_MS));
+    }
+}
+
+#[test]
+fn a_sink_is_a_container_or_the_default_one_with_a_warning() {
+    let reference = "ref: {apiVersion: v1, kind: Service, name: s}";
+    let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  v1/Service/default/s: s3://mapped\n  \
+                        pubsub://p: s3://topic\n";
+    for (delivery, bucket, warning) in [
+        ("deadLetterSink: {uri: s3://direct/x}", Some("direct"), ""),
+        (&format!("deadLetterSink: {{{reference}}}"), Some("mapped"), ""),
+        ("deadLetterSink: {uri: pubsub://p}", Some("topic"), ""),
+        (&format!("errorSink: {{{reference}}}"), Some("mapped"), "errorSink: read as deadLetterSink"),
+        (
+            "deadLetterSink: {uri: 'https://h/'}",
+            None,
+            "an HTTP address as a sink is not supported by this version; its dead letters go to the default container",
+        ),
+        (
+            "deadLetterSink: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}}",
+            None,
+            "the topic default/b as a sink is not supported by this version",
+        ),
+        (
+            "deadLetterSink: {ref: {apiVersion: v1, kind: Service, name: x, namespace: n}}",
+            None,
+            "nothing says what \"v1/Service/n/x\" is here; its dead letters go to the default container; add to the spec of a Destinations document: v1/Service/n/x: s3://bucket",
+        ),
+        ("deadLetterSink: {uri: pubsub://q}", None, "nothing says what \"pubsub://q\" is here"),
+    ] {
+        let text = format!("{}{}{destinations}", broker("", "{}"), trigger(&format!("  delivery: {{{delivery}}}\n")));
+        let (subscription, found) = subscription(&text);
+        let expected = bucket.map_or(Sink::DefaultContainer, |bucket| {
+            let prefix = if bucket == "direct" { "x" } else { "" };
+            Sink::Container(Container { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+        });
+        assert_eq!(subscription.dead_letter.sink, expected, "{delivery}");
+        assert_eq!(found.len(), usize::from(!warning.is_empty()), "{delivery}: {found:?}");
+        assert!(found.iter().all(|of| of.contains("warning: ") && of.contains(warning)), "{delivery}: {found:?}");
+    }
+}
+
+#[test]
+fn a_uri_beside_a_reference_is_relative_to_it() {
+    let destinations =
+        "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {v1/Service/n/s: 'https://h/base/x'}\n";
+    for (uri, url) in [("/in", "https://h/in"), ("y?z=1", "https://h/base/y?z=1")] {
+        let reference = "ref: {apiVersion: v1, kind: Service, name: s, namespace: n}";
+        let text = format!("{TRIGGER}  subscriber: {{{reference}, uri: {uri}}}\n{destinations}");
+        assert_eq!(subscription(&text).0.destination.url.as_str(), url);
+    }
+}
+
+#[test]
+fn a_reply_is_kept_and_said_not_to_be_forwarded() {
+    let text = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s, namespace: n}\nspec:\n  \
+                channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
+                subscriber: {uri: 'http://h/'}\n  reply: {uri: 'http://reply/'}\n";
+    let (subscription, found) = subscription(text);
+    assert_eq!(subscription.name.to_string(), "n/c/s");
+    assert_eq!(subscription.reply.as_ref().map(url::Url::as_str), Some("http://reply/"));
+    assert_eq!(found, ["f:7:16: warning: spec.reply.uri: replies are not forwarded by this version"]);
+}
+
+#[test]
+fn an_event_source_is_one_subscription_of_its_own_topic() {
+    let text = "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {name: ping}\nspec:\n  \
+                schedule: '* * * * *'\n  sink: {uri: 'http://h/'}\n  ceOverrides: {extensions: {a: b}}\n";
+    let reading = read_one(text);
+    assert_eq!(named(&reading, "default/ping/ping").destination.url.as_str(), "http://h/");
+    assert_eq!(
+        shown(&reading),
+        [
+            "f:1:1: warning: an event source is not run here; what it would send is published to default/ping",
+            "f:7:3: warning: spec.ceOverrides: ceOverrides are not followed by this version; events travel as they are published",
+        ]
+    );
+}
+
+#[test]
+fn what_statuses_mean_can_be_said_by_annotations() {
+    let of_broker = broker("lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509'", "{}");
+    let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: 503, lastmile.dev/nevr-retry: '1'}}";
+    let text = format!("{of_broker}{}", trigger("").replace("metadata: {name: t}", metadata));
+    let (subscription, found) = subscription(&text);
+    let never = [400, 409, 500, 503, 418].map(|status| subscription.retry.never_retry.contains(status));
+    assert_eq!(never, [true, false, true, false, true]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].ends_with(
+            "no annotation \"lastmile.dev/nevr-retry\" is known here; did you mean lastmile.dev/never-retry?"
+        )
+    );
+    let text = format!("{of_broker}{}", trigger(""));
+    let retry = &self::subscription(&text).0.retry;
+    assert_eq!([400, 409, 500, 503, 418].map(|s| retry.never_retry.contains(s)), [false, false, true, true, true]);
+}
+
+#[test]
+fn every_stated_value_has_its_place() {
+    let of_broker = broker("", "{delivery: {retry: 5, timeout: PT5S, deadLetterSink: {uri: s3://of-broker}}}");
+    let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: '400'}}";
+    let text = trigger("  delivery: {retry: 0, backoffDelay: PT2S}\n").replace("metadata: {name: t}", metadata);
+    let reading = read_one(&format!("{of_broker}{text}"));
+    let origins = &reading.origins[&"default/b/t".parse().unwrap()];
+    let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("deadLetter.sink", "f:4:66"),
+            ("maxAttempts", "f:12:21"),
+            ("responseTimeout", "f:4:38"),
+            ("retryOn", "f:8:58"),
+            ("schedule", "f:12:38"),
+        ]
+    );
+}
+
+#[test]
+fn fields_that_are_not_known_are_warnings_with_a_suggestion() {
+    let text =
+        trigger("  delivery: {retrys: 3}\nstatus: {anything: 1}\n").replace("{name: t}", "{name: t, lables: {}}");
+    let (subscription, found) = subscription(&format!("{}{text}", broker("", "{}")));
+    assert_eq!(subscription.retry.max_attempts, 1);
+    assert_eq!(
+        found,
+        [
+            "f:8:21: warning: metadata.lables: no field \"lables\" is known here; did you mean labels?",
+            "f:12:14: warning: spec.delivery.retrys: no field \"retrys\" is known here; did you mean retry?",
+        ]
+    );
+}
+
+#[test]
+fn a_trigger_is_left_out_when_its_broker_has_an_error() {
+    let reading = read_one(&format!("{}{}", broker("", "{delivery: {retry: -1}}"), trigger("")));
+    assert_eq!(shown(&reading), ["f:4:26: error: spec.delivery.retry: has to be 0 to 999, is -1"]);
+    assert_eq!(reading.catalogue.subscriptions().count(), 0);
+}
+
+/// Whether the filter of a Trigger with these lines takes an event with these members.
+fn takes(filter: &str, members: &str) -> bool {
+    let (subscription, _) = subscription(&format!("{}{}", broker("", "{}"), trigger(filter)));
+    subscription.filter.takes(&Members::parse(members).unwrap())
+}

@@ -1,0 +1,23 @@
+//! Where values of a policy are stated, also by two documents.
+
+use super::{HEAD, TOPIC, URL, read_one};
+
+#[test]
+fn every_stated_value_has_its_place() {
+    let topic = |dead_letter: &str| {
+        let delivery = format!("{{retry: {{maxAttempts: 4, timeToLive: PT1H}}, deadLetter: {dead_letter}}}");
+        format!("{TOPIC}spec: {{delivery: {delivery}}}\n---\n")
+    };
+    for (of_topic, own, dead_letter) in [
+        ("{delay: PT1M}", "", vec![("deadLetter.delay", "f:4:82")]),
+        ("{delay: PT1M}", "  deadLetter: none\n", vec![("deadLetter.sink", "f:12:15")]),
+        ("none", "", vec![("deadLetter.sink", "f:4:74")]),
+        ("none", "  deadLetter: {delay: PT1M}\n", vec![("deadLetter.delay", "f:12:23")]),
+    ] {
+        let reading = read_one(&format!("{}{HEAD}{URL}  retry: {{maxAttempts: 7}}\n{own}", topic(of_topic)));
+        let origins = &reading.origins[&"n/t/s".parse().unwrap()];
+        let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+        let retry = [("maxAttempts", "f:11:24"), ("timeToLive", "f:4:55")];
+        assert_eq!(found, dead_letter.into_iter().chain(retry).collect::<Vec<_>>(), "{of_topic} {own}");
+    }
+}

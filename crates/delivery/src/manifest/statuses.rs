@@ -1,0 +1,63 @@
+//! Sets of HTTP statuses, as documents write them, and what they change in a policy.
+//!
+//! Separate because every family can override what a status means, each in a place of its own.
+
+use std::ops::RangeInclusive;
+
+use crate::profile::{RetryPolicy, StatusSet};
+
+use super::findings::{Message, quoted};
+use super::reader::Cursor;
+
+/// Statuses of HTTP.
+pub(super) const STATUSES: RangeInclusive<u16> = 100..=599;
+
+/// A list of statuses such as `202`, and ranges such as `200-299`.
+pub(super) fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
+    let elements = cursor.list()?;
+    let ranges: Vec<_> = elements.iter().map(|element| range_of(&element.scalar()?, element)).collect();
+    Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
+}
+
+/// The same as one text, with commas between.
+pub(super) fn text(cursor: &Cursor<'_>) -> Option<StatusSet> {
+    let text = cursor.scalar()?;
+    let ranges: Vec<_> = text.split(',').map(|part| range_of(part.trim(), cursor)).collect();
+    Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
+}
+
+/// One status, if the text is one.
+pub(super) fn status(text: &str) -> Option<u16> {
+    let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|status| digits && STATUSES.contains(status))
+}
+
+/// A status that stands in both sets, the smallest.
+pub(super) fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
+    STATUSES.into_iter().find(|status| a.contains(*status) && b.contains(*status))
+}
+
+/// The set without these statuses; as it is, and as short, where there are none.
+pub(super) fn without(set: StatusSet, statuses: &StatusSet) -> StatusSet {
+    if *statuses == StatusSet::default() { set } else { set.without(statuses) }
+}
+
+/// Changes what statuses mean: those of `never_retry` are never retried, those of `retry_on` are, and none of them is
+/// a success any more.
+pub(super) fn override_meaning(policy: &mut RetryPolicy, never_retry: &StatusSet, retry_on: &StatusSet) {
+    let [success, never] = [&mut policy.success, &mut policy.never_retry].map(std::mem::take);
+    policy.success = without(success, &never_retry.with(retry_on));
+    policy.never_retry = without(never.with(never_retry), retry_on);
+}
+
+fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (status(first.trim()), status(last.trim())) {
+        (Some(first), Some(last)) if first <= last => Some(first..=last),
+        (_, _) => {
+            let message = Message::new(format!("{} is no status and no range of statuses", quoted(text)));
+            at.error(message.help("a status is 100 to 599, a range is such as 200-299"));
+            None
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The effective policy of a subscription as named settings: for people who read it and for comparing two of them.
+//!
+//! Separate because explanations and differences have to name the same fields with the same words. A setting is the
+//! value that the engine follows, whatever document or default it came from; the names are those of the native
+//! dialect.
+//!
+//! Does not know where a value was written: that is the manifest's to say.
+
+use serde_json::{Value, json};
+
+use crate::deadletter::Format;
+use crate::duration::format_ms;
+use crate::profile::{LeastWaits, Profile, StatusSet};
+use crate::schedule::{Kind, Schedule};
+use crate::subscription::{Sink, Subscription};
+
+/// Statuses that a set may hold.
+const STATUSES: std::ops::RangeInclusive<u16> = 100..=999;
+
+/// One field of a policy and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Its name.
+    pub field: &'static str,
+    /// The value for tools.
+    pub value: Value,
+    /// The value for people.
+    pub text: String,
+}
+
+impl Setting {
+    fn new(field: &'static str, value: Value, text: impl Into<String>) -> Self {
+        Self { field, value, text: text.into() }
+    }
+
+    fn number(field: &'static str, value: u32) -> Self {
+        Self::new(field, json!(value), value.to_string())
+    }
+
+    fn duration(field: &'static str, ms: u64) -> Self {
+        Self::new(field, json!(format_ms(ms)), format_ms(ms))
+    }
+
+    fn statuses(field: &'static str, set: &StatusSet) -> Self {
+        let ranges = ranges(set);
+        let text = if ranges.is_empty() { "no status".to_owned() } else { ranges.join(" ") };
+        Self::new(field, json!(ranges), text)
+    }
+}
+
+/// All settings of a subscription, in the order in which people read them.
+#[must_use]
+pub fn settings(subscription: &Subscription) -> Vec<Setting> {
+    let (retry, dead_letter) = (&subscription.retry, &subscription.dead_letter);
+    let time_to_live = retry.time_to_live_ms.map(format_ms);
+    let retried = Profile::of(subscription.dialect).retry.never_retry.without(&retry.never_retry);
+    vec![
+        Setting::number("maxAttempts", retry.max_attempts),
+        Setting::new("timeToLive", json!(time_to_live), time_to_live.as_deref().unwrap_or("unlimited")),
+        Setting::new("schedule", schedule_value(&retry.schedule), schedule_text(&retry.schedule)),
+        Setting::duration("responseTimeout", subscription.destination.response_timeout_ms),
+        Setting::statuses("success", &retry.success),
+        Setting::statuses("neverRetry", &retry.never_retry),
+        Setting::statuses("retryOn", &retried),
+        least_waits(&retry.least_waits),
+        Setting::duration("retryAfterMax", retry.retry_after_max_ms),
+        Setting::number("jitterPercent", retry.jitter_percent),
+        sink(&dead_letter.sink),
+        Setting::new("deadLetter.format", json!(format_name(dead_letter.format)), format_name(dead_letter.format)),
+        Setting::duration("deadLetter.delay", dead_letter.delay_ms),
+        Setting::duration("deadLetter.keepTryingFor", dead_letter.keep_trying_for_ms),
+    ]
+}
+
+/// The word of a dead-letter format.
+#[must_use]
+pub const fn format_name(format: Format) -> &'static str {
+    match format {
+        Format::Namespace => "namespace",
+    }
+}
+
+/// The address of a sink; `None` for the container of the deployment and where letters are dropped.
+#[must_use]
+pub fn sink_uri(sink: &Sink) -> Option<String> {
+    match sink {
+        Sink::Container(container) => Some(format!("s3://{container}")),
+        Sink::DefaultContainer | Sink::None => None,
+    }
+}
+
+fn sink(sink: &Sink) -> Setting {
+    let text = match sink {
+        Sink::DefaultContainer => "default".to_owned(),
+        Sink::Container(container) => format!("s3://{container}"),
+        Sink::None => "none".to_owned(),
+    };
+    let people = match sink {
+        Sink::DefaultContainer => "the default container of the deployment".to_owned(),
+        Sink::None => "none: dropped".to_owned(),
+        Sink::Container(_) => text.clone(),
+    };
+    Setting::new("deadLetter.sink", json!(text), people)
+}
+
+fn least_waits(waits: &LeastWaits) -> Setting {
+    let mut named: Vec<(String, u64)> = waits.by_status.iter().map(|(of, ms)| (of.to_string(), *ms)).collect();
+    named.sort();
+    if waits.otherwise_ms > 0 {
+        named.push(("otherwise".to_owned(), waits.otherwise_ms));
+    }
+    let value: serde_json::Map<String, Value> =
+        named.iter().map(|(of, wait_ms)| (of.clone(), json!(format_ms(*wait_ms)))).collect();
+    let text: Vec<String> = named.iter().map(|(of, wait_ms)| format!("{of} {}", format_ms(*wait_ms))).collect();
+    let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
+    Setting::new("leastWaits", Value::Object(value), text)
+}
+
+/// The statuses of a set as `404` and `200-299`, in order, each once.
+fn ranges(set: &StatusSet) -> Vec<String> {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for status in STATUSES.filter(|status| set.contains(*status)) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == status => *last = status,
+            Some(_) | None => ranges.push((status, status)),
+        }
+    }
+    let text = |(first, last): (u16, u16)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.into_iter().map(text).collect()
+}
+
+/// What a kind of schedule is called, whether it numbers retries from zero, and its parameter.
+fn kind_parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
+    let delay = |delay_ms: &u64| ("delay", vec![format_ms(*delay_ms)]);
+    let list = |all_ms: &[u64]| all_ms.iter().map(|ms| format_ms(*ms)).collect();
+    match kind {
+        Kind::Linear { delay_ms } => ("linear", false, delay(delay_ms)),
+        Kind::Exponential { delay_ms } => ("exponential", false, delay(delay_ms)),
+        Kind::LinearFromZero { delay_ms } => ("linear", true, delay(delay_ms)),
+        Kind::ExponentialFromZero { delay_ms } => ("exponential", true, delay(delay_ms)),
+        Kind::Constant { delay_ms } => ("constant", false, delay(delay_ms)),
+        Kind::Waits { waits_ms } => ("waits", false, ("waits", list(waits_ms))),
+        Kind::Moments { moments_ms } => ("moments", false, ("moments", list(moments_ms))),
+    }
+}
+
+fn schedule_value(schedule: &Schedule) -> Value {
+    let (kind, from_zero, (parameter, values)) = kind_parts(&schedule.kind);
+    let mut value = serde_json::Map::new();
+    value.insert("kind".to_owned(), json!(kind));
+    let of_kind = if parameter == "delay" { json!(values.first()) } else { json!(values) };
+    value.insert(parameter.to_owned(), of_kind);
+    if from_zero {
+        value.insert("numbering".to_owned(), json!("from zero"));
+    }
+    if let Some(max_ms) = schedule.max_ms {
+        value.insert("max".to_owned(), json!(format_ms(max_ms)));
+    }
+    Value::Object(value)
+}
+
+fn schedule_text(schedule: &Schedule) -> String {
+    let (kind, from_zero, (_, values)) = kind_parts(&schedule.kind);
+    let numbering = if from_zero { ", numbered from zero" } else { "" };
+    let cap = schedule.max_ms.map_or(String::new(), |max_ms| format!(", at most {}", format_ms(max_ms)));
+    format!("{kind} {}{numbering}{cap}", values.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Dialect;
+
+    #[test]
+    fn statuses_are_told_as_ranges_however_they_were_gathered() {
+        let set = StatusSet::new([404..=404, 200..=204, 205..=299, 202..=202]);
+        assert_eq!(ranges(&set), ["200-299", "404"]);
+        assert_eq!(ranges(&set.without(&StatusSet::new([201..=298]))), ["200", "299", "404"]);
+        assert_eq!(ranges(&StatusSet::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_kind_of_schedule_has_its_words() {
+        let told = |kind, max_ms| schedule_text(&Schedule { kind, max_ms });
+        assert_eq!(told(Kind::LinearFromZero { delay_ms: 200 }, None), "linear PT0.2S, numbered from zero");
+        assert_eq!(told(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)), "exponential PT1S, at most PT1M");
+        assert_eq!(told(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
+        for dialect in Dialect::ALL {
+            let value = schedule_value(&Profile::of(dialect).retry.schedule);
+            assert!(value["kind"].is_string(), "{value}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The published JSON Schema of the native format against what the reader reads.
+//!
+//! The schema is written by hand, for editors; these tests hold it to the reader: both take the same documents, every
+//! field of the one is a field of the other, and both refuse what is out of range.
+
+use delivery::manifest::{Severity, Source, read};
+use serde_json::Value;
+
+const SCHEMA: &str = include_str!("../../../schemas/native.schema.json");
+const FULL: &str = include_str!("../fixtures/manifest/full.yaml");
+const EXAMPLES: [&str; 2] =
+    [include_str!("../../../examples/native.yaml"), include_str!("../../../examples/demo.yaml")];
+
+/// What the whole example leaves out because it cannot stand beside what is there.
+const REST: &str = "
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: refunds, name: a}
+spec:
+  destination: {url: 'https://a.example.com/'}
+  filter: {any: [{suffix: {source: /eu}}, {not: {prefix: {subject: x}}}]}
+  retry: {schedule: {kind: waits, waits: [PT1S, 'PT1,5M']}}
+  deadLetter: none
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: refunds, name: b}
+spec:
+  destination: {url: 'https://b.example.com/'}
+  retry: {schedule: {kind: moments, moments: [PT1S, P1W]}}
+---
+apiVersion: lastmile.dev/v1
+kind: Topic
+metadata: {namespace: shop, name: refunds}
+spec:
+  delivery:
+    destination: {timeout: PT5S, schema: cloudevents-structured, headers: [{name: a, value: true}]}
+    retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
+    deadLetter: {sink: 's3://letters'}
+    paused: false
+";
+
+fn schema() -> Value {
+    serde_json::from_str(SCHEMA).expect("the schema is JSON")
+}
+
+fn documents(text: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(text).expect("the documents are YAML")
+}
+
+fn accepts(schema: &Value, text: &str) -> bool {
+    let validator = jsonschema::draft202012::new(schema).expect("the schema is a schema");
+    documents(text).iter().all(|document| validator.is_valid(document))
+}
+
+/// Whether the reader takes the text without an error.
+fn reads(text: &str) -> bool {
+    let findings = read(&[Source { name: "a.yaml", text }]).findings;
+    findings.iter().all(|finding| finding.severity != Severity::Error)
+}
+
+/// The places of all `properties` in the schema, as JSON pointers, with the names in them.
+fn properties(of: &Value, at: &str, found: &mut Vec<(String, String)>) {
+    match of {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let place = format!("{at}/{name}");
+                // Conditions repeat names that stand elsewhere.
+                if name == "properties" && !at.contains("/if") {
+                    let names = value.as_object().expect("properties are a mapping").keys();
+                    found.extend(names.map(|name| (place.clone(), name.clone())));
+                }
+                properties(value, &place, found);
+            }
+        }
+        Value::Array(elements) => {
+            for (index, element) in elements.iter().enumerate() {
+                properties(element, &format!("{at}/{index}"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn schema_and_reader_take_the_examples() {
+    for text in [FULL, REST].into_iter().chain(EXAMPLES) {
+        assert!(accepts(&schema(), text), "{text}");
+        assert!(reads(text), "{:?}", read(&[Source { name: "a.yaml", text }]).findings);
+    }
+}
+
+#[test]
+fn every_field_of_the_schema_is_one_the_reader_reads_and_without_it_the_examples_fail() {
+    let mut fields = Vec::new();
+    properties(&schema(), "", &mut fields);
+    assert!(fields.len() > 50, "{fields:?}");
+    for (place, name) in fields {
+        let mut without = schema();
+        let removed = without.pointer_mut(&place).and_then(Value::as_object_mut).and_then(|names| names.remove(&name));
+        assert!(removed.is_some(), "{place} {name}");
+        assert!(!accepts(&without, FULL) || !accepts(&without, REST), "{place}/{name} is in no example");
+    }
+}
+
+#[test]
+fn a_field_that_the_reader_does_not_know_is_in_no_part_of_the_schema() {
+    for (place, with) in [
+        ("metadata: {", "metadata: {extra: 1, "),
+        ("spec:\n", "spec:\n  extra: 1\n"),
+        ("destination:\n", "destination:\n    extra: 1\n"),
+        ("retry:\n", "retry:\n    extra: 1\n"),
+        ("schedule: {", "schedule: {extra: 1, "),
+        ("deadLetter: {", "deadLetter: {extra: 1, "),
+        ("{name: x-tenant", "{extra: 1, name: x-tenant"),
+        ("{exact: {", "{extra: 1, exact: {"),
+        ("destination: {timeout", "destination: {extra: 1, timeout"),
+    ] {
+        let changed = FULL.replacen(place, with, 1);
+        assert_ne!(changed, FULL, "{place}");
+        assert!(!accepts(&schema(), &changed) && !reads(&changed), "{with}");
+    }
+}
+
+#[test]
+fn what_is_out_of_range_is_refused_by_both() {
+    for (right, wrong) in [
+        ("maxAttempts: 12", "maxAttempts: 0"),
+        ("maxAttempts: 12", "maxAttempts: 1001"),
+        ("maxAttempts: 12", "maxAttempts: many"),
+        ("timeToLive: P2D", "timeToLive: 2 days"),
+        ("timeToLive: P2D", "timeToLive: P1M"),
+        ("kind: exponential", "kind: exponentially"),
+        ("kind: exponential", "kind: waits"),
+        ("jitterPercent: 20", "jitterPercent: 101"),
+        ("neverRetry: [409", "neverRetry: [99"),
+        ("leastWaits: {503", "leastWaits: {5030"),
+        ("format: namespace", "format: flat"),
+        ("eventsPerBlob: 1", "eventsPerBlob: 2"),
+        ("paused: true", "paused: maybe"),
+        ("input: cloudevents", "input: anything"),
+        ("name: billing", "name: bill/ing"),
+        ("name: billing", "name: _billing"),
+        ("kind: Topic", "kind: Topics"),
+        ("apiVersion: lastmile.dev/v1", "apiVersion: lastmile.dev/v2"),
+        ("destination: {timeout: PT10S}", "destination: {url: 'https://a.example.com/'}"),
+    ] {
+        let changed = FULL.replacen(right, wrong, 1);
+        assert_ne!(changed, FULL, "{right}");
+        assert!(!accepts(&schema(), &changed), "the schema takes {wrong}");
+        assert!(!reads(&changed), "the reader takes {wrong}");
+    }
+}
