@@ -17,3 +17,5 @@ mod machine;
 mod queue;
 #[path = "contracts/subscriptions.rs"]
 mod subscriptions;
+#[path = "contracts/tls.rs"]
+mod tls;

@@ -36,6 +36,10 @@ pub(crate) fn describe(line: &Line) -> Option<String> {
             format!("{subscription}  event {id}  dead-lettered after {attempts} attempts: {}", field("reason"))
         }
         "deadletter.stored" => format!("{}  stored {}/{}", field("subscription"), field("container"), field("key")),
+        "destination.retired" => {
+            format!("{}  says that it is gone for good: {}", field("subscription"), field("destination"))
+        }
+        "subscriptions.loaded" => format!("{} subscriptions from {}", field("subscriptions"), field("source")),
         "delivery.ended" => return None,
         name => {
             let fields: Vec<String> = line.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -119,7 +119,7 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
 }
 
 /// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`; attributes are no
-/// objects, arrays or fractions; `data` or `data_base64`, not both. What real publishers send beyond the letter of
+/// objects or arrays; `data` or `data_base64`, not both. What real publishers send beyond the letter of
 /// the specification (odd attribute names, `dataschema: "#"`) is carried.
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     let wrong = |what: String| Err(Malformed::CloudEvent(what));

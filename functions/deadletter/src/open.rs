@@ -19,10 +19,10 @@ const GIVEN_UP: &str = "its queue gave it up: it was received again and again wi
 /// # Errors
 /// [`WireError`] when its attribute is not ours to read: the record has to be given back.
 pub(crate) fn open(record: &Record) -> Result<Letter, WireError> {
-    let event = Event::recall(&record.body, Input::Auto);
     if let Some(attribute) = &record.deadletter {
-        return read_letter(attribute, event);
+        return read_letter(attribute, &record.body);
     }
+    let event = Event::recall(&record.body, Input::Auto);
     let delivery = match &record.delivery {
         Some(attribute) => read_delivery(attribute, event)?,
         None => unprocessed(record, event),

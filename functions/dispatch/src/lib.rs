@@ -33,7 +33,8 @@ use crate::open::{Piece, open};
 
 /// Pieces of work that are under way at a time; each is one request at most.
 const AT_ONCE: usize = 100;
-/// Deliveries of one record that run in place; a record with more is split into one message each.
+/// Deliveries of one record that run in place; a record with more is split into one message each. An event too large
+/// to travel beside its state runs in place even so: otherwise it would become a dead letter without one attempt.
 const DELIVERIES_IN_PLACE: usize = 10;
 /// A wait below this is waited here instead of as a message.
 const IN_PLACE_BELOW_MS: u64 = 1_000;
@@ -88,7 +89,8 @@ impl<P: DispatchPorts> Dispatch<P> {
                     Piece::Bury(letter) => work.push(Work::Bury(place, letter)),
                     Piece::Deliver(subscription, delivery) => {
                         let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
-                        if split { work.push(Work::Split(ticket)) } else { deliveries.push((subscription, ticket)) }
+                        let leaves = split && finish::can_travel(&ticket.delivery);
+                        if leaves { work.push(Work::Split(ticket)) } else { deliveries.push((subscription, ticket)) }
                     }
                 }
             }

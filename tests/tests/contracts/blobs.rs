@@ -20,7 +20,7 @@ async fn keys(blobs: &impl ReadBlobs, of: &str) -> Vec<String> {
 
 /// Both writes are a success, and the first one stands.
 async fn the_first_write_of_a_key_wins(blobs: &(impl PutBlob + ReadBlobs)) {
-    for bytes in [b"first".to_vec(), b"second".to_vec(), b"first".to_vec()] {
+    for bytes in [b"first".to_vec(), b"second".to_vec(), b"third, longer".to_vec()] {
         assert_eq!(blobs.put(BUCKET, "a/b.json", bytes).await, Ok(()));
     }
     assert_eq!(blobs.get(BUCKET, "a/b.json").await, Ok(Some(b"first".to_vec())));

@@ -89,6 +89,16 @@ async fn no_batch_has_more_than_ten_entries_or_an_id_twice() {
 }
 
 #[tokio::test]
+async fn a_wait_is_asked_for_in_whole_seconds_rounded_up_and_at_most_900() {
+    for (wait_ms, seconds) in [(0, 0), (1, 1), (1_001, 2), (899_500, 900), (7_200_000, 900)] {
+        let (server, queues) = scripted_sqs(|_| Says::Taken).await;
+        assert_eq!(queues.send(QueueName::Events, Message { wait_ms, ..message("later") }).await, Ok(()));
+        let request: Value = serde_json::from_slice(&server.asked()[0].body).expect("JSON");
+        assert_eq!(request["Entries"][0]["DelaySeconds"].as_u64(), Some(seconds), "{wait_ms}");
+    }
+}
+
+#[tokio::test]
 async fn a_failed_entry_reaches_only_its_own_sender() {
     let (_server, queues) = scripted_sqs(|body| match body {
         "m3" => Says::Failed,

@@ -14,9 +14,9 @@ const GRACE_MS: u64 = 1_000;
 /// The timeout of requests that are meant to run into it.
 const SHORT_MS: u64 = 300;
 /// The timeout of requests that are not.
-const LONG_MS: u64 = 10_000;
+pub(crate) const LONG_MS: u64 = 10_000;
 
-fn request(url: &str, timeout_ms: u64) -> Request {
+pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
     Request {
         url: url.parse().unwrap_or_else(|error| panic!("{url}: {error}")),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
@@ -26,7 +26,7 @@ fn request(url: &str, timeout_ms: u64) -> Request {
 }
 
 /// A sender that may reach the loopback address, and so the scripted server.
-fn sender() -> HttpSender {
+pub(crate) fn sender() -> HttpSender {
     sender_allowing("127.0.0.1")
 }
 
@@ -43,7 +43,7 @@ async fn exchange(sender: &impl SendHttp, timeout_ms: u64, steps: &[Step]) -> (E
 }
 
 /// Makes an exchange and holds what is promised of every one: it ends in time and tells its times.
-async fn exchange_with(sender: &impl SendHttp, request: &Request) -> Exchange {
+pub(crate) async fn exchange_with(sender: &impl SendHttp, request: &Request) -> Exchange {
     let before_ms = Machine.now_ms();
     let made = sender.exchange(request).await;
     let after_ms = Machine.now_ms();

@@ -69,7 +69,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     let mut dice = Dice::new(seed);
     let began_ms = BEGINNING_MS + dice.below(24) * HOUR_MS;
     // Now and then more subscriptions than one invocation serves in place.
-    let subscriptions = if dice.percent(6) { 11 + dice.below(3) } else { 1 + dice.below(3) };
+    let subscriptions = if dice.percent(6) { 11 + dice.below(6) } else { 1 + dice.below(3) };
     let rules: Vec<Rules> = (0..subscriptions as usize).map(|number| Rules::choose(number, &mut dice)).collect();
     let mut behaviours: Vec<_> = rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
     if sabotage.is_some() {
@@ -81,7 +81,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     let within_ms = dice.one_of(&[1, 1, 10_000, 30 * MINUTE_MS]);
     let records = if subscriptions > 10 { 1 } else { 1 + dice.below(4) as usize };
     // Big events cost memory, so there are few.
-    let big = dice.below(1_000) < if subscriptions > 10 { 30 } else { 6 };
+    let big = dice.below(1_000) < if subscriptions > 10 { 100 } else { 6 };
     let records = (0..records).map(|number| {
         let at_ms = began_ms + dice.below(within_ms);
         publish::record(number, at_ms, big && number == 0, &mut dice)
@@ -109,7 +109,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     }
     let mut break_always = |in_a_thousand| !dice.quiet && dice.below(1_000) < in_a_thousand;
     let poisonous = break_always(12).then_some(0);
-    let storage_is_poisonous = break_always(2);
+    let storage_is_poisonous = break_always(1);
     Inner {
         now_ms: began_ms,
         began_ms,

@@ -44,7 +44,7 @@ impl Versions {
         let mut at_ms = now_ms;
         if !dice.quiet && dice.percent(6) {
             versions.add_unusable(at_ms, rules.len());
-            at_ms += dice.one_of(&[20_000, 1_000_000, 4_000_000, 40_000_000]);
+            at_ms += dice.one_of(&[20_000, 1_000_000, 4_000_000, 31_000_000]);
         }
         versions.add(at_ms, &whole, Vec::new());
         if !dice.quiet && dice.percent(30) {

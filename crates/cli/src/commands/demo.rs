@@ -10,12 +10,14 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use adapters::machine::Machine;
 use anyhow::Context as _;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use axum::http::StatusCode;
 use cloudevents::{EventBuilder as _, EventBuilderV10};
 use comfy_table::{Table, presets};
 use delivery::event::Members;
+use delivery::ports::Clock as _;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use local::stack::{Stack, StackConfig};
 use local::subscriber::{Answers, Received, Subscriber};
@@ -128,10 +130,12 @@ struct Ended {
 
 /// Prints what happens until this many deliveries have ended and every dead letter is stored.
 async fn follow(seen: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<Ended> {
+    let started_ms = Machine.now_ms();
     let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
     while let Some(line) = seen.recv().await {
         if let Some(text) = lines::describe(&line) {
-            println!("{text}");
+            let elapsed_ms = Machine.now_ms().saturating_sub(started_ms);
+            println!("{:>3}.{:02} s  {text}", elapsed_ms / 1_000, elapsed_ms % 1_000 / 10);
         }
         let ended = ends.entry(line.field("delivery_id").to_owned());
         match line.name.as_str() {
