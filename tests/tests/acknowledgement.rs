@@ -16,7 +16,7 @@ use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
 use dispatch::{Deadline, Dispatch};
 use futures::executor::block_on;
 
-use crate::desk::{Desk, NOW_MS, container, record, subscriptions};
+use crate::desk::{Desk, NOW_MS, container, record, subscriptions, subscriptions_with_sink};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// A deadline two minutes away, as the template sets it.
@@ -34,6 +34,11 @@ fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
 fn delivery(name: &str) -> Delivery {
     let origin = Origin { message: "published".to_owned(), index: 0 };
     Delivery::new(Event::recall(&EVENT.into(), Input::Auto), name.parse().expect("a name"), origin, NOW_MS - 10_000)
+}
+
+/// An event so large that no state fits beside it in a message.
+fn large() -> String {
+    format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#, "x".repeat(1_048_400))
 }
 
 /// A record of the retry queue that carries this delivery.
@@ -172,11 +177,25 @@ fn a_missing_name_is_looked_for_again_before_it_becomes_a_dead_letter() {
 #[test]
 fn what_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
     let desk = Desk::new(subscriptions(1)).answering(503);
-    let big = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#, "x".repeat(1_048_400));
-    assert_eq!(dispatch(&desk, &[record("m1", &big)], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
     let blobs = desk.blobs();
     assert_eq!((desk.sent().len(), blobs.len()), (0, 1));
     assert!(blobs[0].0.starts_with("letters/shop/orders/s0/") && blobs[0].1.contains("EventTooLargeToResend"));
+}
+
+#[test]
+fn a_large_event_for_many_subscriptions_is_attempted_in_place_instead_of_split() {
+    let desk = Desk::new(subscriptions(11));
+    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
+    assert_eq!((desk.requests(), desk.sent().len(), desk.blobs().len()), (11, 0, 0));
+}
+
+#[test]
+fn a_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
+    let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
+    let desk = Desk::new(subscriptions_with_sink("s3://elsewhere")).answering(400).refusing_blobs("elsewhere", missing);
+    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
+    assert!(desk.blobs()[0].0.starts_with("letters/shop/orders/s0/") && desk.blobs()[0].1.contains("sinkerror"));
 }
 
 #[test]

@@ -40,11 +40,20 @@ pub(crate) fn record(message: &str, body: &str) -> Record {
 
 /// The topic shop/orders with so many subscriptions, s0, s1 and so on.
 pub(crate) fn subscriptions(count: usize) -> Catalogue {
+    catalogue(count, "")
+}
+
+/// The topic shop/orders with the subscription s0, whose dead letters go there.
+pub(crate) fn subscriptions_with_sink(sink: &str) -> Catalogue {
+    catalogue(1, &format!(", deadLetter: {{sink: '{sink}'}}"))
+}
+
+fn catalogue(count: usize, more: &str) -> Catalogue {
     let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n".to_owned();
     let subscription = |n: usize| {
         format!(
             "---\napiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s{n}}}\n\
-             spec: {{destination: {{url: 'https://s{n}.example.com/'}}, retry: {{jitterPercent: 0}}}}\n"
+             spec: {{destination: {{url: 'https://s{n}.example.com/'}}, retry: {{jitterPercent: 0}}{more}}}\n"
         )
     };
     let text = (0..count).map(subscription).fold(topic, |text, next| text + &next);
