@@ -24,7 +24,7 @@ const ENDS_MS: u64 = NOW_MS + 120_000;
 
 fn dispatch(desk: &Desk, records: &[Record], ends_ms: u64) -> Vec<String> {
     let dispatch = Dispatch::new(desk.clone(), container(), None);
-    block_on(dispatch.handle(records, Deadline::new(NOW_MS, ends_ms)))
+    block_on(dispatch.handle(records, &Deadline::new(NOW_MS, ends_ms)))
 }
 
 fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {

@@ -25,7 +25,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 book.note(ticket.place, Stage::Gone);
             }
             End::Drop(reason) => {
-                telemetry::ended(&ticket.delivery, "Dropped", Some(reason));
+                telemetry::dropped(&ticket.delivery, reason);
                 book.note(ticket.place, Stage::Gone);
             }
         }
@@ -44,7 +44,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
             End::DeadLetter(letter) => self.finish_letter(book, *place, &letter).await,
             End::Done | End::Retry { .. } | End::Drop(_) => {
-                telemetry::ended(delivery, "Dropped", Some(reason));
+                telemetry::dropped(delivery, reason);
                 book.note(*place, Stage::Gone);
             }
         }
