@@ -175,6 +175,25 @@ fn a_missing_name_is_looked_for_again_before_it_becomes_a_dead_letter() {
 }
 
 #[test]
+fn while_nobody_can_say_what_the_newest_subscriptions_are_no_name_counts_as_missing() {
+    let desk = Desk::new(subscriptions(1)).with_a_broken_reload();
+    let unknown = Record { topic: Some("shop/new".to_owned()), ..record("m2", EVENT) };
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT), unknown], ENDS_MS), ["m2"]);
+    assert_eq!((desk.requests(), desk.sent().len()), (1, 0));
+    assert_eq!(desk.hidden(), [("events".to_owned(), "m2".to_owned(), 300)]);
+}
+
+#[test]
+fn an_attribute_that_is_not_ours_ends_as_a_dead_letter_at_once() {
+    let desk = Desk::new(subscriptions(1));
+    let foreign = Record { delivery: Some("express".to_owned()), ..record("m1", EVENT) };
+    assert_eq!(dispatch(&desk, std::slice::from_ref(&foreign), ENDS_MS), [""; 0]);
+    assert_eq!(desk.sent()[0].0, QueueName::DeadLetter);
+    assert_eq!(deadletter(&desk, &[Record { queue: "dead-letter".to_owned(), ..foreign }]), [""; 0]);
+    assert!(desk.blobs()[0].0.starts_with("letters/shop/orders/_unprocessed/"));
+}
+
+#[test]
 fn what_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
     let desk = Desk::new(subscriptions(1)).answering(503);
     assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);

@@ -77,6 +77,7 @@ struct Asked {
 pub(crate) struct Desk {
     catalogue: Option<Arc<Catalogue>>,
     newer: Option<Arc<Catalogue>>,
+    newest_is_readable: bool,
     ending: Ending,
     duration_ms: u64,
     takes_messages: bool,
@@ -94,6 +95,7 @@ impl Desk {
         Self {
             catalogue: None,
             newer: None,
+            newest_is_readable: true,
             ending: answer(200),
             duration_ms: 0,
             takes_messages: true,
@@ -108,6 +110,11 @@ impl Desk {
 
     pub(crate) fn finding_on_reread(self, catalogue: Catalogue) -> Self {
         Self { newer: Some(Arc::new(catalogue)), ..self }
+    }
+
+    /// The last good subscriptions are there, but nobody can say what the newest are.
+    pub(crate) fn with_a_broken_reload(self) -> Self {
+        Self { newest_is_readable: false, ..self }
     }
 
     pub(crate) fn ending(self, ending: Ending) -> Self {
@@ -215,6 +222,9 @@ impl SubscriptionSource for Desk {
     }
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+        if !self.newest_is_readable {
+            return Err("subscriptions.yaml:1:1: broken".to_owned());
+        }
         self.newer.clone().or_else(|| self.catalogue.clone()).ok_or_else(|| "broken".to_owned())
     }
 }
