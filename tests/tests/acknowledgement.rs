@@ -16,7 +16,7 @@ use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
 use dispatch::{Deadline, Dispatch};
 use futures::executor::block_on;
 
-use crate::desk::{Desk, NOW_MS, container, record, subscriptions};
+use crate::desk::{Desk, NOW_MS, container, record, subscriptions, subscriptions_with_sink};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// A deadline two minutes away, as the template sets it.
@@ -24,7 +24,7 @@ const ENDS_MS: u64 = NOW_MS + 120_000;
 
 fn dispatch(desk: &Desk, records: &[Record], ends_ms: u64) -> Vec<String> {
     let dispatch = Dispatch::new(desk.clone(), container(), None);
-    block_on(dispatch.handle(records, Deadline::new(NOW_MS, ends_ms)))
+    block_on(dispatch.handle(records, &Deadline::new(NOW_MS, ends_ms)))
 }
 
 fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
@@ -34,6 +34,11 @@ fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
 fn delivery(name: &str) -> Delivery {
     let origin = Origin { message: "published".to_owned(), index: 0 };
     Delivery::new(Event::recall(&EVENT.into(), Input::Auto), name.parse().expect("a name"), origin, NOW_MS - 10_000)
+}
+
+/// An event so large that no state fits beside it in a message.
+fn large() -> String {
+    format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#, "x".repeat(1_048_400))
 }
 
 /// A record of the retry queue that carries this delivery.
@@ -86,7 +91,7 @@ fn without_usable_subscriptions_every_record_comes_again_after_300_seconds() {
 fn an_unknown_wire_version_is_given_back_and_never_dead_lettered() {
     let desk = Desk::new(subscriptions(1));
     let newer = Record { delivery: Some(r#"{"v":2}"#.to_owned()), ..record("m1", EVENT) };
-    assert_eq!(dispatch(&desk, &[newer.clone()], ENDS_MS), ["m1"]);
+    assert_eq!(dispatch(&desk, std::slice::from_ref(&newer), ENDS_MS), ["m1"]);
     let newer_letter = Record { deadletter: Some(r#"{"v":2}"#.to_owned()), ..newer.clone() };
     assert_eq!(deadletter(&desk, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]), ["m1", "m2"]);
     assert_eq!((desk.sent().len(), desk.blobs().len(), desk.hidden().len()), (0, 0, 0));
@@ -164,19 +169,52 @@ fn a_missing_name_is_looked_for_again_before_it_becomes_a_dead_letter() {
     dispatch(&desk, &[retried(&delivery("shop/orders/gone"))], ENDS_MS);
     let (queue, message) = desk.sent().remove(0);
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
-    let letter = read_letter(attribute, Event::recall(&message.body, Input::Auto)).expect("ours");
+    let letter = read_letter(attribute, &message.body).expect("ours");
     assert_eq!((queue, letter.reason), (QueueName::DeadLetter, Reason::SubscriptionNotFound));
     assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/gone");
 }
 
 #[test]
+fn while_nobody_can_say_what_the_newest_subscriptions_are_no_name_counts_as_missing() {
+    let desk = Desk::new(subscriptions(1)).with_a_broken_reload();
+    let unknown = Record { topic: Some("shop/new".to_owned()), ..record("m2", EVENT) };
+    assert_eq!(dispatch(&desk, &[record("m1", EVENT), unknown], ENDS_MS), ["m2"]);
+    assert_eq!((desk.requests(), desk.sent().len()), (1, 0));
+    assert_eq!(desk.hidden(), [("events".to_owned(), "m2".to_owned(), 300)]);
+}
+
+#[test]
+fn an_attribute_that_is_not_ours_ends_as_a_dead_letter_at_once() {
+    let desk = Desk::new(subscriptions(1));
+    let foreign = Record { delivery: Some("express".to_owned()), ..record("m1", EVENT) };
+    assert_eq!(dispatch(&desk, std::slice::from_ref(&foreign), ENDS_MS), [""; 0]);
+    assert_eq!(desk.sent()[0].0, QueueName::DeadLetter);
+    assert_eq!(deadletter(&desk, &[Record { queue: "dead-letter".to_owned(), ..foreign }]), [""; 0]);
+    assert!(desk.blobs()[0].0.starts_with("letters/shop/orders/_unprocessed/"));
+}
+
+#[test]
 fn what_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
     let desk = Desk::new(subscriptions(1)).answering(503);
-    let big = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#, "x".repeat(1_048_400));
-    assert_eq!(dispatch(&desk, &[record("m1", &big)], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
     let blobs = desk.blobs();
     assert_eq!((desk.sent().len(), blobs.len()), (0, 1));
     assert!(blobs[0].0.starts_with("letters/shop/orders/s0/") && blobs[0].1.contains("EventTooLargeToResend"));
+}
+
+#[test]
+fn a_large_event_for_many_subscriptions_is_attempted_in_place_instead_of_split() {
+    let desk = Desk::new(subscriptions(11));
+    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
+    assert_eq!((desk.requests(), desk.sent().len(), desk.blobs().len()), (11, 0, 0));
+}
+
+#[test]
+fn a_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
+    let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
+    let desk = Desk::new(subscriptions_with_sink("s3://elsewhere")).answering(400).refusing_blobs("elsewhere", missing);
+    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
+    assert!(desk.blobs()[0].0.starts_with("letters/shop/orders/s0/") && desk.blobs()[0].1.contains("sinkerror"));
 }
 
 #[test]

@@ -158,6 +158,10 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
     for (path, content_type, body, status, says) in [
         (orders, "application/cloudevents+json", "{", 400, "not JSON"),
         (orders, "application/cloudevents+json", r#"{"specversion":"1.0","id":"","source":"s","type":"t"}"#, 400, "id"),
+        (orders, "application/cloudevents+json", r#"{"id":"1","source":"s","type":"t"}"#, 400, "specversion"),
+        (orders, "application/cloudevents-batch+json", "[1,2]", 400, "event 0"),
+        (orders, "application/json", r#"[{"id":"","subject":"s","eventType":"t","eventTime":"x"}]"#, 400, "id"),
+        ("/topics/%ff/orders", "application/json", "{}", 400, "UTF-8"),
         (orders, "application/cloudevents+json", "[]", 400, "application/cloudevents-batch+json"),
         (orders, "application/cloudevents-batch+json", "[]", 400, "no event"),
         (orders, "text/plain", "hello", 415, "application/cloudevents+json"),
@@ -168,6 +172,12 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
         assert_eq!(answered.as_u16(), status, "{path} {content_type} {body}");
         assert!(error["error"].as_str().is_some_and(|text| text.contains(says)), "{error}");
     }
+    let large = post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_577))).await;
+    let large_with_topic = post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_570))).await;
+    assert_eq!((large.0, large_with_topic.0), (StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNPROCESSABLE_ENTITY));
+    let got = client.get(format!("{address}{orders}")).send().await.expect("it answers");
+    assert_eq!(got.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert!(got.text().await.expect("it answers").contains("POST /topics"));
 }
 
 #[tokio::test]

@@ -23,15 +23,20 @@ use crate::machine::Machine;
 
 /// Connecting, TLS included, takes no longer; the request's own deadline may be shorter.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection that rested longer is not used again: the other side may have closed it while we were frozen.
+const POOL_IDLE: Duration = Duration::from_secs(20);
 /// No more of a response's body is read.
 pub const RESPONSE_READ_BYTES: usize = 64 * 1_024;
+/// What is logged of a failure's causes.
+const PROBLEM_MAX_CHARS: usize = 300;
 /// How destinations see us.
 const USER_AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
 
-/// Sends requests through one client.
+/// Sends requests: one client for HTTPS, and one for plain HTTP, which may reach fewer addresses.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
-    client: Client,
+    tls: Client,
+    clear: Client,
     private: Arc<PrivateDestinations>,
 }
 
@@ -42,22 +47,31 @@ impl HttpSender {
     /// When the machine's TLS set-up is unusable.
     pub fn new(private: PrivateDestinations) -> Result<Self, reqwest::Error> {
         let private = Arc::new(private);
-        let client = Client::builder()
-            .user_agent(USER_AGENT)
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .dns_resolver(Arc::new(CheckedResolver { private: Arc::clone(&private) }))
-            .build()?;
-        Ok(Self { client, private })
+        let client = |in_clear: bool| {
+            Client::builder()
+                .user_agent(USER_AGENT)
+                .redirect(redirect::Policy::none())
+                .retry(reqwest::retry::never())
+                .no_proxy()
+                .referer(false)
+                .connect_timeout(CONNECT_TIMEOUT)
+                .pool_idle_timeout(POOL_IDLE)
+                .dns_resolver(Arc::new(CheckedResolver { private: Arc::clone(&private), in_clear }))
+                .build()
+        };
+        Ok(Self { tls: client(false)?, clear: client(true)?, private })
     }
 
     async fn within_deadline(&self, request: &Request) -> Ending {
         let timeout = Duration::from_millis(request.timeout_ms);
         match tokio::time::timeout(timeout, self.converse(request)).await {
             Ok(Ok(ending)) => ending,
-            Ok(Err(failure)) => ending_of(&failure),
+            Ok(Err(failure)) => {
+                let ending = ending_of(&failure);
+                let problem = causes(&failure.without_url());
+                tracing::info!(host = request.url.host_str(), problem, "exchange.failed");
+                ending
+            }
             Err(_) => Ending::TimedOut,
         }
     }
@@ -69,7 +83,8 @@ impl HttpSender {
         let Some(headers) = header_map(&request.headers) else {
             return Ok(Ending::Unsendable);
         };
-        let post = self.client.request(Method::POST, request.url.clone()).headers(headers);
+        let client = if is_in_clear(request) { &self.clear } else { &self.tls };
+        let post = client.request(Method::POST, request.url.clone()).headers(headers);
         let response = post.body(request.body.to_string()).send().await?;
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER);
@@ -77,17 +92,15 @@ impl HttpSender {
         Ok(Ending::Answered { status, retry_after, body: beginning(response).await? })
     }
 
-    /// What can be said before a name is resolved: a literal address, and whether plain HTTP is allowed.
+    /// Whether a literal address may be reached; a name is looked at again when it is resolved.
     fn may_begin(&self, request: &Request) -> bool {
-        let Some(host) = request.url.host() else { return false };
-        let name = host.to_string();
-        let literal = match host {
-            Host::Ipv4(address) => Some(IpAddr::V4(address)),
-            Host::Ipv6(address) => Some(IpAddr::V6(address)),
-            Host::Domain(_) => None,
+        let (host, address) = match request.url.host() {
+            None => return false,
+            Some(Host::Domain(host)) => return !is_in_clear(request) || self.private.may_resolve_in_clear(host),
+            Some(host @ Host::Ipv4(address)) => (host.to_string(), IpAddr::V4(address)),
+            Some(host @ Host::Ipv6(address)) => (host.to_string(), IpAddr::V6(address)),
         };
-        let address_allowed = literal.is_none_or(|address| self.private.may_reach(&name, address));
-        address_allowed && (request.url.scheme() == "https" || self.private.may_reach_in_clear(&name))
+        may_reach(&self.private, is_in_clear(request), &host, address)
     }
 }
 
@@ -97,6 +110,25 @@ impl SendHttp for HttpSender {
         let ending = self.within_deadline(request).await;
         Exchange { ending, started_ms, duration_ms: Machine.now_ms().saturating_sub(started_ms) }
     }
+}
+
+fn is_in_clear(request: &Request) -> bool {
+    request.url.scheme() != "https"
+}
+
+fn may_reach(private: &PrivateDestinations, in_clear: bool, host: &str, address: IpAddr) -> bool {
+    if in_clear { private.may_reach_in_clear(host, address) } else { private.may_reach(host, address) }
+}
+
+/// What an error says, and what it was caused by, for the log.
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text.chars().take(PROBLEM_MAX_CHARS).collect()
 }
 
 fn header_map(headers: &[(String, String)]) -> Option<HeaderMap> {
@@ -157,6 +189,7 @@ fn caused_by<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option
 /// Resolves names with the system's resolver and refuses a host if any of its addresses is forbidden.
 struct CheckedResolver {
     private: Arc<PrivateDestinations>,
+    in_clear: bool,
 }
 
 #[derive(Debug)]
@@ -178,7 +211,7 @@ impl Error for DnsFailure {}
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let private = Arc::clone(&self.private);
+        let (private, in_clear) = (Arc::clone(&self.private), self.in_clear);
         Box::pin(async move {
             let host = name.as_str();
             let resolved = tokio::net::lookup_host((host, 0)).await;
@@ -186,7 +219,7 @@ impl Resolve for CheckedResolver {
             if addresses.is_empty() {
                 return Err(DnsFailure::Unresolved(host.to_owned()).into());
             }
-            if addresses.iter().any(|address| !private.may_reach(host, address.ip())) {
+            if addresses.iter().any(|address| !may_reach(&private, in_clear, host, address.ip())) {
                 return Err(DnsFailure::Blocked(host.to_owned()).into());
             }
             Ok(Box::new(addresses.into_iter()) as Addrs)

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
-use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry, SendMessageBatchResultEntry};
+use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use delivery::ports::{Attribute, HideRecord, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName};
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use sha2::{Digest, Sha256};
@@ -70,38 +71,41 @@ impl SqsQueues {
         queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Sends one batch and tells each sender how its own message fared.
-    async fn send_batch(&self, queue: QueueName, batch: Vec<Pending>) {
-        if batch.is_empty() {
-            return;
-        }
+    /// Sends one batch and tells each sender how its own message fared. What failed by no fault of its own is sent again
+    /// at once a few times: the client does that for whole calls only.
+    async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
         let Some(url) = self.urls.get(&queue) else {
             let error = QueueError(format!("this function has no queue {queue:?}"));
             return batch.into_iter().for_each(|pending| tell(pending, Err(error.clone())));
         };
+        for last in [false, false, true] {
+            if batch.is_empty() {
+                return;
+            }
+            batch = self.send_once(url, batch, last).await;
+        }
+    }
+
+    /// Sends one batch; gives back the messages that are to be sent again, none when this is the last time.
+    async fn send_once(&self, url: &str, batch: Vec<Pending>, last: bool) -> Vec<Pending> {
         let entries = batch.iter().enumerate().map(|(index, pending)| self.entry(index, &pending.message)).collect();
         let sent = self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await;
         match sent {
             Ok(output) => {
-                let failed: HashMap<&str, String> = output
-                    .failed()
-                    .iter()
-                    .map(|entry| (entry.id(), format!("{}: {}", entry.code(), entry.message().unwrap_or_default())))
-                    .collect();
-                let taken: Vec<&str> = output.successful().iter().map(SendMessageBatchResultEntry::id).collect();
+                let mut again = Vec::new();
                 for (index, pending) in batch.into_iter().enumerate() {
-                    let id = index.to_string();
-                    let result = match failed.get(id.as_str()) {
-                        Some(why) => Err(QueueError(why.clone())),
-                        None if taken.contains(&id.as_str()) => Ok(()),
-                        None => Err(QueueError("the answer does not mention the message".to_owned())),
-                    };
-                    tell(pending, result);
+                    match fate(&output, &index.to_string()) {
+                        Fate::Taken => tell(pending, Ok(())),
+                        Fate::Later(_) if !last => again.push(pending),
+                        Fate::Later(why) | Fate::Refused(why) => tell(pending, Err(QueueError(why))),
+                    }
                 }
+                again
             }
             Err(error) => {
                 let error = QueueError(DisplayErrorContext(&error).to_string());
                 batch.into_iter().for_each(|pending| tell(pending, Err(error.clone())));
+                Vec::new()
             }
         }
     }
@@ -158,6 +162,25 @@ impl HideRecord for SqsQueues {
             tracing::warn!(queue, error = %DisplayErrorContext(&error), "record.not_hidden");
         }
     }
+}
+
+/// What became of one entry of a batch.
+enum Fate {
+    Taken,
+    /// It failed by no fault of its own.
+    Later(String),
+    Refused(String),
+}
+
+fn fate(output: &SendMessageBatchOutput, id: &str) -> Fate {
+    if let Some(entry) = output.failed().iter().find(|entry| entry.id() == id) {
+        let why = format!("{}: {}", entry.code(), entry.message().unwrap_or_default());
+        return if entry.sender_fault() { Fate::Refused(why) } else { Fate::Later(why) };
+    }
+    if output.successful().iter().any(|entry| entry.id() == id) {
+        return Fate::Taken;
+    }
+    Fate::Refused("the answer does not mention the message".to_owned())
 }
 
 fn tell(pending: Pending, result: Result<(), QueueError>) {

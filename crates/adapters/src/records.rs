@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
+use crate::machine::Machine;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use delivery::ports::Clock as _;
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use thiserror::Error;
 
@@ -72,7 +74,8 @@ fn record(index: usize, message: SqsMessage) -> Result<Record, RecordError> {
     let id = message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
     let system = |name: &str| message.attributes.get(name).and_then(|text| text.parse::<u64>().ok());
     let ours = |name: &str| message.message_attributes.get(name).and_then(|attribute| attribute.string_value.clone());
-    let sent_ms = system("SentTimestamp").unwrap_or(0);
+    // SQS always says when; should it not, now is the safe guess, for an old event might count as expired.
+    let sent_ms = system("SentTimestamp").unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
         topic: ours(TOPIC_ATTRIBUTE),
         delivery: ours(DELIVERY_ATTRIBUTE),

@@ -34,6 +34,10 @@ pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
 /// Whether S3 is addressed by path: `true` or `false`.
 pub const S3_FORCE_PATH_STYLE: &str = "S3_FORCE_PATH_STYLE";
 
+/// The longest prefix: three names and an hour take up to 830 bytes of a key of 1,024.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
+const PREFIX_MAX_BYTES: usize = 180;
+
 /// Why a function does not start.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SettingsError {
@@ -163,7 +167,12 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             let problem = format!("\"{bucket}\" is no bucket name; a prefix belongs into {DEAD_LETTER_PREFIX}");
             return Err(SettingsError::Wrong { name: DEAD_LETTER_CONTAINER, problem });
         }
-        Ok(Container { bucket, prefix: prefix.trim_matches('/').to_owned() })
+        let prefix = prefix.trim_matches('/').to_owned();
+        if prefix.len() > PREFIX_MAX_BYTES {
+            let problem = format!("it has {} bytes; {PREFIX_MAX_BYTES} are the most", prefix.len());
+            return Err(SettingsError::Wrong { name: DEAD_LETTER_PREFIX, problem });
+        }
+        Ok(Container { bucket, prefix })
     }
 
     fn switch(&self, name: &'static str) -> Result<bool, SettingsError> {

@@ -24,6 +24,9 @@ use crate::queues::SqsQueues;
 use crate::settings::{DeadLetterSettings, DispatchSettings};
 use crate::subscriptions::LiveSubscriptions;
 
+/// A call to AWS, all tries together, takes no longer.
+pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
+
 /// Every port of the dispatch function.
 #[derive(Debug)]
 pub struct Shell {
@@ -45,13 +48,14 @@ pub async fn aws_config() -> SdkConfig {
     with_limits(aws_config::defaults(BehaviorVersion::latest()).load().await)
 }
 
-/// The same with our time limits: an unreachable service must not use up an invocation.
+/// The same with our time limits: an unreachable service must not use up an invocation. All tries of a call together
+/// end within the time that dispatch keeps free for sending messages.
 #[must_use]
 pub fn with_limits(config: SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(3))
-        .operation_attempt_timeout(Duration::from_secs(10))
-        .operation_timeout(Duration::from_secs(25))
+        .connect_timeout(Duration::from_secs(2))
+        .operation_attempt_timeout(Duration::from_secs(3))
+        .operation_timeout(OPERATION_TIMEOUT)
         .build();
     let retries = RetryConfig::standard().with_max_attempts(3);
     config.into_builder().retry_config(retries).timeout_config(timeouts).build()

@@ -1,6 +1,6 @@
 //! The subscriptions of a deployment, kept fresh.
 //!
-//! A source is a file or an S3 object. It is read at cold start and looked at again every 30 s, cheaply, by its
+//! A source is a file or an S3 object. It is read for the first records and looked at again every 30 s, cheaply, by its
 //! modification time or ETag. A newer version that is broken is reported as an error and does not replace the last
 //! good one. Whoever misses a name may ask for a look right now; that is done at most once a second.
 
@@ -13,7 +13,7 @@ use delivery::manifest::{self, Source};
 use delivery::ports::{Clock, SubscriptionSource};
 use delivery::subscription::Catalogue;
 use thiserror::Error;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::machine::Machine;
 
@@ -86,7 +86,10 @@ struct State {
     good: Option<Arc<Catalogue>>,
     seen: Option<Version>,
     looked_ms: Option<u64>,
-    problem: String,
+    /// What is wrong with the newest version, or with reaching it.
+    problem: Option<String>,
+    /// What is wrong with the version seen last.
+    broken: Option<String>,
 }
 
 impl LiveSubscriptions {
@@ -96,8 +99,8 @@ impl LiveSubscriptions {
         Self { location, client, state: Mutex::default() }
     }
 
-    /// Looks at the source unless that was done within `fresh_ms`, and gives the last good catalogue.
-    async fn look(&self, fresh_ms: u64) -> Result<Arc<Catalogue>, String> {
+    /// Looks at the source unless that was done within `fresh_ms`.
+    async fn look(&self, fresh_ms: u64) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().await;
         let now_ms = Machine.now_ms();
         let fresh_ms = if state.good.is_some() { fresh_ms } else { REREAD_EVERY_MS };
@@ -105,12 +108,12 @@ impl LiveSubscriptions {
             state.looked_ms = Some(now_ms);
             self.refresh(&mut state).await;
         }
-        state.good.clone().ok_or_else(|| state.problem.clone())
+        state
     }
 
     async fn refresh(&self, state: &mut State) {
         match self.fetch(state.seen.as_deref()).await {
-            Ok(None) => {}
+            Ok(None) => state.problem.clone_from(&state.broken),
             Ok(Some((text, version))) => {
                 state.seen = Some(version);
                 let name = self.location.name();
@@ -119,10 +122,12 @@ impl LiveSubscriptions {
                         let count = catalogue.subscriptions().count();
                         tracing::info!(source = name, subscriptions = count, "subscriptions.loaded");
                         state.good = Some(Arc::new(catalogue));
+                        (state.problem, state.broken) = (None, None);
                     }
                     Err(findings) => {
                         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
                         report(state, &lines.join("\n"));
+                        state.broken.clone_from(&state.problem);
                     }
                 }
             }
@@ -165,16 +170,21 @@ impl LiveSubscriptions {
 fn report(state: &mut State, problem: &str) {
     let kept = state.good.is_some();
     tracing::error!(problem, last_good_kept = kept, "subscriptions.broken");
-    problem.clone_into(&mut state.problem);
+    state.problem = Some(problem.to_owned());
 }
 
 impl SubscriptionSource for LiveSubscriptions {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        self.look(LOOK_EVERY_MS).await
+        let state = self.look(LOOK_EVERY_MS).await;
+        state.good.clone().ok_or_else(|| state.problem.clone().unwrap_or_default())
     }
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
-        self.look(REREAD_EVERY_MS).await
+        let state = self.look(REREAD_EVERY_MS).await;
+        match (&state.problem, &state.good) {
+            (None, Some(good)) => Ok(Arc::clone(good)),
+            (problem, _) => Err(problem.clone().unwrap_or_default()),
+        }
     }
 }
 

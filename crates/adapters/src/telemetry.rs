@@ -45,6 +45,19 @@ pub fn attempted(delivery: &Delivery, subscription: &Subscription, exchange: &Ex
     }
 }
 
+/// The line of a delivery that ends without success and without a dead letter, because its subscription says so.
+pub fn dropped(delivery: &Delivery, reason: Reason) {
+    warn!(
+        event_id = delivery.event.members().id().as_deref(),
+        subscription = %delivery.subscription,
+        delivery_id = %delivery.id,
+        attempts = delivery.attempts,
+        end = "Dropped",
+        reason = %reason,
+        "delivery.ended"
+    );
+}
+
 /// The line of an end: delivered, or why not.
 pub fn ended(delivery: &Delivery, end: &str, reason: Option<Reason>) {
     let members = delivery.event.members();

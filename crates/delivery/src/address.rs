@@ -28,8 +28,8 @@ impl PrivateDestinations {
                 allowed.ranges.push(range);
             } else if let Ok(address) = literal.parse::<IpAddr>() {
                 allowed.ranges.push(address.into());
-            } else if url::Host::parse(entry).is_ok() && !entry.contains(['/', ':']) {
-                allowed.hosts.push(entry.to_ascii_lowercase());
+            } else if let (Ok(host), false) = (url::Host::parse(entry), entry.contains(['/', ':'])) {
+                allowed.hosts.push(host.to_string());
             } else {
                 return Err(format!("\"{entry}\" is neither a host, nor an address, nor a range such as 10.0.0.0/8"));
             }
@@ -55,11 +55,16 @@ impl PrivateDestinations {
         is_public(address) || self.allows_host(host) || self.allows_address(address)
     }
 
-    /// Whether a request may go to this host without TLS: only where it is allowed by name or by literal address.
+    /// Whether it is worth resolving this host for a request without TLS.
     #[must_use]
-    pub fn may_reach_in_clear(&self, host: &str) -> bool {
-        let literal = host.trim_start_matches('[').trim_end_matches(']').parse();
-        self.allows_host(host) || literal.is_ok_and(|address| self.allows_address(address))
+    pub fn may_resolve_in_clear(&self, host: &str) -> bool {
+        self.allows_host(host) || !self.ranges.is_empty()
+    }
+
+    /// Whether a request may go to this address without TLS: only where it is allowed, public or not.
+    #[must_use]
+    pub fn may_reach_in_clear(&self, host: &str, address: IpAddr) -> bool {
+        self.allows_host(host) || self.allows_address(address)
     }
 }
 
@@ -169,8 +174,12 @@ mod tests {
         assert!(allowed.may_reach("internal.example", "192.168.0.1".parse().unwrap()));
         assert!(!allowed.may_reach("other.example", "192.168.0.1".parse().unwrap()));
         assert!(!PrivateDestinations::default().may_reach("localhost", loopback));
-        assert!(allowed.may_reach_in_clear("127.0.0.1") && allowed.may_reach_in_clear("internal.example"));
-        assert!(!allowed.may_reach_in_clear("example.com"));
+        let public: IpAddr = "8.8.8.8".parse().unwrap();
+        assert!(
+            allowed.may_reach_in_clear("anything", loopback) && allowed.may_reach_in_clear("internal.example", public)
+        );
+        assert!(!allowed.may_reach_in_clear("example.com", public));
+        assert!(PrivateDestinations::parse("Bücher.example").unwrap().allows_host("xn--bcher-kva.example"));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::delivery::Delivery;
 use crate::duration::DAY_MS;
 use crate::subscription::Subscription;
 
+/// A detail is for people; what is longer has been quoted from an event.
+const DETAIL_MAX_CHARS: usize = 500;
+
 /// Why a delivery ended without success: log field, metric dimension, dead-letter field and filter in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
@@ -265,10 +268,10 @@ impl Letter {
         }
     }
 
-    /// The same with a detail.
+    /// The same with a detail; a long one is cut.
     #[must_use]
     pub fn because(mut self, detail: impl fmt::Display) -> Self {
-        self.detail = Some(detail.to_string());
+        self.detail = Some(detail.to_string().chars().take(DETAIL_MAX_CHARS).collect());
         self
     }
 }

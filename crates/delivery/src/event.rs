@@ -59,6 +59,9 @@ pub enum Malformed {
     /// A member of the event stands twice.
     #[error("the member \"{0}\" stands twice")]
     DuplicateMember(String),
+    /// More than [`ELEMENTS_MAX`] elements.
+    #[error("an array of {0} elements; {ELEMENTS_MAX} are the most a record may have")]
+    TooManyElements(usize),
     /// It says it is a CloudEvent, or has to be one, and breaks its rules.
     #[error("not a valid CloudEvent: {0}")]
     CloudEvent(String),
@@ -66,6 +69,9 @@ pub enum Malformed {
     #[error("not a valid Event Grid event: {0}")]
     EventGrid(String),
 }
+
+/// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB of them has more.
+pub const ELEMENTS_MAX: usize = 20_000;
 
 /// One element of a record: an event, or the text of what is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +95,9 @@ pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     }
     if body.trim_start().starts_with('[') {
         return match serde_json::from_str::<Vec<&RawValue>>(body) {
+            Ok(elements) if elements.len() > ELEMENTS_MAX => {
+                vec![Element::Malformed { text: Arc::clone(body), why: Malformed::TooManyElements(elements.len()) }]
+            }
             Ok(elements) => elements.into_iter().map(|element| decode_one(&element.get().into(), input)).collect(),
             Err(error) => {
                 vec![Element::Malformed { text: Arc::clone(body), why: Malformed::NotJson(error.to_string()) }]
@@ -119,7 +128,7 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
 }
 
 /// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`; attributes are no
-/// objects, arrays or fractions; `data` or `data_base64`, not both. What real publishers send beyond the letter of
+/// objects or arrays; `data` or `data_base64`, not both. What real publishers send beyond the letter of
 /// the specification (odd attribute names, `dataschema: "#"`) is carried.
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     let wrong = |what: String| Err(Malformed::CloudEvent(what));

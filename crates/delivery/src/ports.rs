@@ -176,10 +176,10 @@ pub trait SubscriptionSource {
     /// What is wrong with the only catalogue there is, for people.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// The same after looking at the source again now; at most once a second.
+    /// The newest catalogue, after looking at the source again now; at most once a second.
     ///
     /// # Errors
-    /// As [`SubscriptionSource::current`].
+    /// When the source cannot be read or its newest version is broken: nobody can say then that a name is missing.
     fn reread(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 }
 

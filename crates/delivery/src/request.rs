@@ -23,19 +23,14 @@ pub struct Request {
     pub timeout_ms: u64,
 }
 
-/// The request of one attempt for these events; `timeout_max_ms` is what the invocation has left to give.
+/// The request of one attempt for this event, with the response timeout that the invocation can give.
 #[must_use]
-pub fn compose(subscription: &Subscription, event: &Event, timeout_max_ms: u64) -> Request {
+pub fn compose(subscription: &Subscription, event: &Event, timeout_ms: u64) -> Request {
     let destination = &subscription.destination;
     let (content_type, body) = body_of(event);
     let mut headers = vec![("content-type".to_owned(), content_type.to_owned())];
     headers.extend(destination.headers.iter().cloned());
-    Request {
-        url: destination.url.clone(),
-        headers,
-        body,
-        timeout_ms: destination.response_timeout_ms.min(timeout_max_ms),
-    }
+    Request { url: destination.url.clone(), headers, body, timeout_ms }
 }
 
 fn body_of(event: &Event) -> (&'static str, Arc<str>) {

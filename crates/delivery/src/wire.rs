@@ -4,6 +4,8 @@
 //! are the wire and nothing else; version 1 of them is read for ever, and its examples stand in `fixtures/wire/v1`.
 //! An unknown version is an error, so that a newer writer's message waits for a newer reader instead of being lost.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -12,7 +14,7 @@ use uuid::Uuid;
 
 use crate::deadletter::{Format, Layout, Letter};
 use crate::delivery::{Delivery, Entry, History, Origin};
-use crate::event::Event;
+use crate::event::{Event, Input, Shape};
 
 /// The attribute of a delivery that goes on.
 pub const DELIVERY_ATTRIBUTE: &str = "delivery";
@@ -107,6 +109,8 @@ struct LetterV1 {
     headers: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    opaque: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -156,6 +160,7 @@ pub fn write_letter(letter: &Letter) -> String {
         period_ms: letter.keep_trying_for_ms,
         headers: headers.clone(),
         destination: destination.clone(),
+        opaque: delivery.event.shape() == Shape::Opaque,
     })
 }
 
@@ -163,9 +168,11 @@ pub fn write_letter(letter: &Letter) -> String {
 ///
 /// # Errors
 /// [`WireError`] when it is not ours or of an unknown version.
-pub fn read_letter(attribute: &str, event: Event) -> Result<Letter, WireError> {
+pub fn read_letter(attribute: &str, body: &Arc<str>) -> Result<Letter, WireError> {
     check_version(attribute)?;
     let wire: LetterV1 = serde_json::from_str(attribute).map_err(unreadable)?;
+    // Nobody here knows the topic any more: whether its text is to be looked into travels with the letter.
+    let event = Event::recall(body, if wire.opaque { Input::Opaque } else { Input::Auto });
     Ok(Letter {
         delivery: delivery_of(wire.delivery, event)?,
         reason: wire.reason.parse().map_err(WireError::Unreadable)?,

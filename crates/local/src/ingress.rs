@@ -11,6 +11,7 @@ use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -21,6 +22,9 @@ use delivery::ports::{MESSAGE_MAX_BYTES, SubscriptionSource as _};
 use delivery::subscription::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use serde_json::json;
+
+/// The one route.
+const ALL_THERE_IS: &str = "POST /topics/{namespace}/{topic} is all there is";
 
 /// What the ingress works with.
 #[derive(Debug)]
@@ -48,9 +52,8 @@ impl Ingress {
         Router::new()
             .route("/topics/{namespace}/{topic}", post(publish))
             .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
-            .fallback(async || {
-                Refusal(StatusCode::NOT_FOUND, "POST /topics/{namespace}/{topic} is all there is".to_owned())
-            })
+            .fallback(async || Refusal(StatusCode::NOT_FOUND, ALL_THERE_IS.to_owned()))
+            .method_not_allowed_fallback(async || Refusal(StatusCode::METHOD_NOT_ALLOWED, ALL_THERE_IS.to_owned()))
             .with_state(Arc::new(self))
     }
 
@@ -61,8 +64,10 @@ impl Ingress {
         match sent {
             Ok(sent) => Ok(sent.message_id().unwrap_or_default().to_owned()),
             Err(error) => {
-                let problem = format!("the events queue did not take it: {}", DisplayErrorContext(&error));
-                Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))
+                // What the queue itself refuses (too large with its topic, characters it cannot hold) stays refused.
+                let refused = error.as_service_error().is_some();
+                let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::SERVICE_UNAVAILABLE };
+                Err(Refusal(status, format!("the events queue did not take it: {}", DisplayErrorContext(&error))))
             }
         }
     }
@@ -70,17 +75,16 @@ impl Ingress {
 
 async fn publish(
     State(ingress): State<Arc<Ingress>>,
-    Path((namespace, topic)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
+    let Path((namespace, topic)) = path.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
+    let body = body.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
     let topic = TopicName { namespace, topic };
-    let input = input_of(&ingress, &topic).await?;
-    let body = text_of(&headers, &body, input)?;
-    let events = check(&body, input)?;
-    if body.len() > MESSAGE_MAX_BYTES {
-        return Err(Refusal(StatusCode::PAYLOAD_TOO_LARGE, "a message is at most 1 MiB".to_owned()));
-    }
+    let topics_input = input_of(&ingress, &topic).await?;
+    let body = text_of(&headers, &body, topics_input)?;
+    let events = check(&body, input_by(&headers, topics_input))?;
     let message = ingress.send(&topic, &body).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(json!({ "messageId": message, "events": events }))).into_response())
 }
@@ -99,13 +103,7 @@ fn text_of(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Ref
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let content_type = text("content-type");
     if text("ce-specversion").is_some() {
-        let attributes: Vec<(String, String)> = headers
-            .iter()
-            .filter_map(|(name, value)| {
-                Some((name.as_str().strip_prefix("ce-")?.to_owned(), value.to_str().ok()?.to_owned()))
-            })
-            .collect();
-        return Ok(binary::structured(&attributes, content_type, body));
+        return Ok(binary::structured(&attributes_of(headers)?, content_type, body));
     }
     let is_json = content_type.is_some_and(binary::is_json);
     if !is_json && input != Input::Opaque {
@@ -131,13 +129,42 @@ fn text_of(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Ref
     }
 }
 
+/// How the events are read: whoever says that they are CloudEvents is held to it.
+fn input_by(headers: &HeaderMap, topics_input: Input) -> Input {
+    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let says_cloud_event = headers.contains_key("ce-specversion")
+        || content_type.trim_start().to_ascii_lowercase().starts_with("application/cloudevents");
+    match topics_input {
+        Input::Auto if says_cloud_event => Input::CloudEvents,
+        input @ (Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque) => input,
+    }
+}
+
+/// The attributes of an event in binary mode, from the headers `ce-…`.
+fn attributes_of(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refusal> {
+    let attributes = headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix("ce-")?, value)));
+    let read = attributes.map(|(name, value)| match value.to_str() {
+        Ok(value) => Ok((name.to_owned(), value.to_owned())),
+        Err(_) => {
+            let problem = format!("the header ce-{name} is not ASCII; other characters are percent-encoded as UTF-8");
+            Err(Refusal(StatusCode::BAD_REQUEST, problem))
+        }
+    });
+    read.collect()
+}
+
 /// Counts the events; the first that is none refuses the whole request.
 fn check(body: &str, input: Input) -> Result<usize, Refusal> {
     let elements = decode(&body.into(), input);
     for (index, element) in elements.iter().enumerate() {
-        if let Element::Malformed { why, .. } = element {
-            return Err(Refusal(StatusCode::BAD_REQUEST, format!("event {index} is malformed: {why}")));
-        }
+        let problem = match element {
+            Element::Malformed { why, .. } => format!("event {index} is malformed: {why}"),
+            Element::Event(event) if event.members().id().as_deref() == Some("") => {
+                format!("event {index}: id is empty")
+            }
+            Element::Event(_) => continue,
+        };
+        return Err(Refusal(StatusCode::BAD_REQUEST, problem));
     }
     match elements.len() {
         0 => Err(Refusal(StatusCode::BAD_REQUEST, "the array holds no event".to_owned())),

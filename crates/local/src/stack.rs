@@ -147,7 +147,7 @@ type Answer = Result<aws_lambda_events::event::sqs::SqsBatchResponse, records::R
 async fn invoke_dispatch(dispatch: Arc<Dispatch<Shell>>, event: SqsEvent, deadline_ms: u64) -> Answer {
     let records = records::read(event)?;
     let deadline = Deadline::new(Machine.now_ms(), deadline_ms);
-    Ok(records::answer(dispatch.handle(&records, deadline).await))
+    Ok(records::answer(dispatch.handle(&records, &deadline).await))
 }
 
 async fn invoke_deadletter(letters: Arc<DeadLetters<StorageShell>>, event: SqsEvent) -> Answer {

@@ -10,11 +10,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adapters::records::Record;
-use adapters::telemetry;
-use delivery::blob;
+use adapters::{letters, telemetry};
 use delivery::deadletter::{Container, Letter};
 use delivery::duration::SECOND_MS;
-use delivery::ports::{Attribute, Message, PutError, QueueName, StoragePorts};
+use delivery::ports::{Attribute, Message, QueueName, StoragePorts};
 use delivery::schedule::storage_wait_ms;
 use delivery::wire::write_letter;
 use futures::stream::StreamExt as _;
@@ -69,7 +68,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         if now_ms < letter.not_before_ms {
             return self.come_again(record, letter.not_before_ms - now_ms).await;
         }
-        let Err(error) = self.put(&letter).await else { return true };
+        let Err(error) = letters::store(&self.ports, &self.container, &letter).await else { return true };
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
             telemetry::last_resort(&letter.delivery, &error.to_string());
@@ -78,25 +77,6 @@ impl<P: StoragePorts> DeadLetters<P> {
         let wait_ms = storage_wait_ms(since_ms);
         telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
         self.come_again(record, wait_ms).await
-    }
-
-    /// Writes the blob: into the letter's own container, or, if that refuses for good, into the deployment's.
-    async fn put(&self, letter: &Letter) -> Result<(), PutError> {
-        let own = letter.container.as_ref().unwrap_or(&self.container);
-        match self.put_into(own, letter, None).await {
-            Err(PutError::NoSuchContainer(problem)) if own != &self.container => {
-                let sink_error = format!("{own}: {problem}");
-                self.put_into(&self.container, letter, Some(&sink_error)).await
-            }
-            result => result,
-        }
-    }
-
-    async fn put_into(&self, container: &Container, letter: &Letter, sink_error: Option<&str>) -> Result<(), PutError> {
-        let key = blob::key(letter, &container.prefix);
-        self.ports.put(&container.bucket, &key, blob::bytes(letter, sink_error)).await?;
-        telemetry::stored(&letter.delivery, letter.reason, &container.bucket, &key);
-        Ok(())
     }
 
     /// Hides the record for the wait and gives it back: a letter whose storage refuses waits by visibility.

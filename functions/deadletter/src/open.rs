@@ -17,23 +17,32 @@ const GIVEN_UP: &str = "its queue gave it up: it was received again and again wi
 /// Reads a record.
 ///
 /// # Errors
-/// [`WireError`] when its attribute is not ours to read: the record has to be given back.
+/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to be given back.
 pub(crate) fn open(record: &Record) -> Result<Letter, WireError> {
-    let event = Event::recall(&record.body, Input::Auto);
-    if let Some(attribute) = &record.deadletter {
-        return read_letter(attribute, event);
-    }
-    let delivery = match &record.delivery {
-        Some(attribute) => read_delivery(attribute, event)?,
-        None => unprocessed(record, event),
+    let read = match (&record.deadletter, &record.delivery) {
+        (Some(attribute), _) => read_letter(attribute, &record.body),
+        (None, Some(attribute)) => {
+            read_delivery(attribute, event_of(record)).map(|delivery| given_up(record, delivery, GIVEN_UP))
+        }
+        (None, None) => Ok(given_up(record, unprocessed(record), GIVEN_UP)),
     };
-    let decided_ms = record.first_received_ms;
-    Ok(Letter::without_subscription(delivery, Reason::ProcessingFailed, decided_ms).because(GIVEN_UP))
+    match read {
+        Err(WireError::Unreadable(why)) => Ok(given_up(record, unprocessed(record), &why)),
+        read => read,
+    }
+}
+
+fn event_of(record: &Record) -> Event {
+    Event::recall(&record.body, Input::Auto)
+}
+
+fn given_up(record: &Record, delivery: Delivery, why: &str) -> Letter {
+    Letter::without_subscription(delivery, Reason::ProcessingFailed, record.first_received_ms).because(why)
 }
 
 /// A published record that dispatch could never take apart.
-fn unprocessed(record: &Record, event: Event) -> Delivery {
+fn unprocessed(record: &Record) -> Delivery {
     let topic = record.topic.as_deref().and_then(|topic| topic.parse().ok()).unwrap_or_else(nameless_topic);
     let origin = Origin { message: record.message.clone(), index: 0 };
-    Delivery::new(event, SubscriptionName { topic, name: UNPROCESSED.to_owned() }, origin, record.sent_ms)
+    Delivery::new(event_of(record), SubscriptionName { topic, name: UNPROCESSED.to_owned() }, origin, record.sent_ms)
 }

@@ -12,12 +12,12 @@ use adapters::telemetry;
 use delivery::outcome::{Ending, Exchange};
 use delivery::ports::{DispatchPorts, QueueName};
 use delivery::step::settle;
-use futures::FutureExt as _;
-use futures::future::join_all;
+use futures::stream::StreamExt as _;
+use futures::{FutureExt as _, stream};
 
-use crate::Dispatch;
 use crate::book::{Book, Entry, Stage, Ticket};
 use crate::open::Piece;
+use crate::{AT_ONCE, Dispatch};
 
 /// A record given back for lack of time comes again after one second less than it was received times, at most this.
 const GIVEN_BACK_MAX_SECONDS: u32 = 30;
@@ -25,25 +25,31 @@ const GIVEN_BACK_MAX_SECONDS: u32 = 30;
 impl<P: DispatchPorts> Dispatch<P> {
     /// Names the records that have to come again.
     pub(crate) async fn acknowledge(&self, records: &[Record], book: &Book) -> Vec<String> {
-        let answers = records.iter().enumerate().map(|(index, record)| async move {
-            let closed = AssertUnwindSafe(self.close(record, index, book)).catch_unwind().await;
-            if closed.is_err() {
-                telemetry::panicked("acknowledge");
-            }
-            (!closed.unwrap_or(false)).then(|| record.message.clone())
-        });
-        join_all(answers).await.into_iter().flatten().collect()
+        let closing = |(index, record)| self.contained_close(record, index, book);
+        let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
+        stream::iter(answers).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
     }
 
     /// Gives every record back, to come again after so many seconds.
     pub(crate) async fn give_back_all(&self, records: &[Record], why: &str, seconds: u32) -> Vec<String> {
-        join_all(records.iter().map(|record| self.give_back(record, why, seconds))).await;
+        let hiding: Vec<_> = records.iter().map(|record| self.give_back(record, why, seconds)).collect();
+        stream::iter(hiding).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
         records.iter().map(|record| record.message.clone()).collect()
     }
 
-    async fn give_back(&self, record: &Record, why: &str, seconds: u32) {
+    /// Gives a record back, to come again after so many seconds.
+    pub(crate) async fn give_back(&self, record: &Record, why: &str, seconds: u32) {
         telemetry::given_back(&record.message, why);
         self.ports.hide(&record.queue, &record.receipt, seconds).await;
+    }
+
+    /// Closes one record; a panic in it is its own. Names it if it has to come again.
+    async fn contained_close(&self, record: &Record, index: usize, book: &Book) -> Option<String> {
+        let closed = AssertUnwindSafe(self.close(record, index, book)).catch_unwind().await;
+        if closed.is_err() {
+            telemetry::panicked("acknowledge");
+        }
+        (!closed.unwrap_or(false)).then(|| record.message.clone())
     }
 
     /// Whether the record is done; lets what is left of it go first.
@@ -51,10 +57,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         let entries = book.of_record(index);
         if !entries.is_empty() && entries.iter().all(|entry| entry.stage == Stage::Untouched) {
             let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
-            self.give_back(record, "out of time", seconds).await;
+            self.give_back(record, "nothing of it was begun", seconds).await;
             return false;
         }
-        join_all(entries.into_iter().map(|entry| self.let_go(entry, book))).await;
+        let leaving: Vec<_> = entries.into_iter().map(|entry| self.let_go(entry, book)).collect();
+        stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
         book.of_record(index).iter().all(|entry| entry.stage == Stage::Gone)
     }
 

@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use adapters::telemetry;
-use delivery::blob;
-use delivery::deadletter::{Container, Letter, Reason};
+use adapters::{letters, telemetry};
+use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::Delivery;
-use delivery::ports::{Attribute, DispatchPorts, Message, PutError, QueueName};
+use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
 use delivery::step::{End, end_without_success};
 use delivery::wire::{write_delivery, write_letter};
 
@@ -26,7 +25,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 book.note(ticket.place, Stage::Gone);
             }
             End::Drop(reason) => {
-                telemetry::ended(&ticket.delivery, "Dropped", Some(reason));
+                telemetry::dropped(&ticket.delivery, reason);
                 book.note(ticket.place, Stage::Gone);
             }
         }
@@ -45,7 +44,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
             End::DeadLetter(letter) => self.finish_letter(book, *place, &letter).await,
             End::Done | End::Retry { .. } | End::Drop(_) => {
-                telemetry::ended(delivery, "Dropped", Some(reason));
+                telemetry::dropped(delivery, reason);
                 book.note(*place, Stage::Gone);
             }
         }
@@ -74,28 +73,18 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Writes the blob: into the letter's own container, or, if that refuses for good, into the deployment's.
     async fn stored(&self, letter: &Letter) -> bool {
-        let own = letter.container.as_ref().unwrap_or(&self.container);
-        let stored = match self.put_into(own, letter, None).await {
-            Err(PutError::NoSuchContainer(problem)) if own != &self.container => {
-                let sink_error = format!("{own}: {problem}");
-                self.put_into(&self.container, letter, Some(&sink_error)).await
-            }
-            result => result,
-        };
+        let stored = letters::store(&self.ports, &self.container, letter).await;
         if let Err(error) = &stored {
             telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string());
         }
         stored.is_ok()
     }
+}
 
-    async fn put_into(&self, container: &Container, letter: &Letter, sink_error: Option<&str>) -> Result<(), PutError> {
-        let key = blob::key(letter, &container.prefix);
-        self.ports.put(&container.bucket, &key, blob::bytes(letter, sink_error)).await?;
-        telemetry::stored(&letter.delivery, letter.reason, &container.bucket, &key);
-        Ok(())
-    }
+/// Whether a delivery fits into a message of its own, state and all.
+pub(crate) fn can_travel(delivery: &Delivery) -> bool {
+    message(delivery, Attribute::Delivery(write_delivery(delivery)), 0).fits()
 }
 
 /// Whether a delivery fits into a message of its own, state and all.

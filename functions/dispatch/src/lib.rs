@@ -68,18 +68,18 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Handles a batch and names the records, by message id, that have to come again.
-    pub async fn handle(&self, records: &[Record], deadline: Deadline) -> Vec<String> {
+    pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
         let mut catalogue = match self.ports.current().await {
             Ok(catalogue) => catalogue,
             Err(problem) => return self.give_back_all(records, &problem, NO_SUBSCRIPTIONS_SECONDS).await,
         };
         let book = Book::default();
-        let mut unreadable = Vec::new();
+        let mut given_back = Vec::new();
         let mut work = Vec::new();
         let mut deliveries = Vec::new();
         for (index, record) in records.iter().enumerate() {
             let Some(pieces) = self.decode_and_match(record, &mut catalogue).await else {
-                unreadable.push(record.message.clone());
+                given_back.push(record.message.clone());
                 continue;
             };
             let split = pieces.len() > DELIVERIES_IN_PLACE;
@@ -97,18 +97,22 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         work.extend(group(deliveries).into_iter().map(Work::Deliver));
         stream::iter(work).for_each_concurrent(AT_ONCE, |work| self.contained(work, &book, deadline)).await;
-        let given_back = self.acknowledge(records, &book).await;
-        unreadable.into_iter().chain(given_back).collect()
+        given_back.extend(self.acknowledge(records, &book).await);
+        given_back
     }
 
-    /// Reads a record; `None` when it has to be given back. A name that is missing makes us look for newer
-    /// subscriptions before that counts.
+    /// Reads a record; `None` when it is given back. A name counts as missing only after a look at the newest
+    /// subscriptions; while nobody can say what those are, the record waits.
     async fn decode_and_match(&self, record: &Record, catalogue: &mut Arc<Catalogue>) -> Option<Vec<Piece>> {
         let mut pieces = self.open(record, catalogue)?;
-        if pieces.iter().any(Piece::is_missing_a_name)
-            && let Ok(newer) = self.ports.reread().await
-        {
-            *catalogue = newer;
+        if pieces.iter().any(Piece::is_missing_a_name) {
+            match self.ports.reread().await {
+                Ok(newest) => *catalogue = newest,
+                Err(problem) => {
+                    self.give_back(record, &problem, NO_SUBSCRIPTIONS_SECONDS).await;
+                    return None;
+                }
+            }
             pieces = self.open(record, catalogue)?;
         }
         if pieces.is_empty() {
@@ -130,7 +134,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// One piece of work; a panic in it is its own and nobody else's. What it left undone stands in the book.
-    async fn contained(&self, work: Work, book: &Book, deadline: Deadline) {
+    async fn contained(&self, work: Work, book: &Book, deadline: &Deadline) {
         let work = async {
             match work {
                 Work::Bury(place, letter) => self.finish_letter(book, place, &letter).await,
@@ -145,7 +149,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// A group from its arrival to its end here: done, gone as messages, or out of time.
-    async fn deliver(&self, group: Group<Ticket>, book: &Book, deadline: Deadline) {
+    async fn deliver(&self, group: Group<Ticket>, book: &Book, deadline: &Deadline) {
         let Group { subscription, members: mut tickets } = group;
         for turn in 0..=IN_PLACE_WAITS {
             let in_place = |wait_ms: u64| turn < IN_PLACE_WAITS && wait_ms < IN_PLACE_BELOW_MS;
@@ -167,10 +171,9 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
             }
             if let Some(first) = due.first() {
-                let request = compose(&subscription, &first.delivery.event, deadline.response_timeout_max_ms());
-                if !deadline.allows(self.ports.now_ms(), request.timeout_ms) {
-                    return;
-                }
+                let wanted_ms = subscription.destination.response_timeout_ms;
+                let Some(timeout_ms) = deadline.begin(self.ports.now_ms(), wanted_ms) else { return };
+                let request = compose(&subscription, &first.delivery.event, timeout_ms);
                 due.iter().for_each(|ticket| book.note(ticket.place, Stage::Attempting));
                 let exchange = self.ports.exchange(&request).await;
                 for mut ticket in due {

@@ -19,7 +19,7 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<SqsEvent>| async move {
         let records = records::read(invocation.payload)?;
         let deadline = Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
-        Ok::<_, Error>(records::answer(dispatch.handle(&records, deadline).await))
+        Ok::<_, Error>(records::answer(dispatch.handle(&records, &deadline).await))
     }))
     .await
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use adapters::records::Record;
-use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, nameless_topic};
+use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Element, Event, Input, decode};
@@ -36,7 +36,7 @@ impl Piece {
 /// Reads a record.
 ///
 /// # Errors
-/// [`WireError`] when its attribute is not ours to read: the record has to be given back.
+/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to be given back.
 pub(crate) fn open(
     record: &Record,
     catalogue: &Catalogue,
@@ -44,9 +44,21 @@ pub(crate) fn open(
     now_ms: u64,
 ) -> Result<Vec<Piece>, WireError> {
     match &record.delivery {
-        Some(attribute) => reopen(record, attribute, catalogue, now_ms).map(|piece| vec![piece]),
+        Some(attribute) => match reopen(record, attribute, catalogue, now_ms) {
+            Err(WireError::Unreadable(why)) => Ok(vec![foreign(record, default_topic, &why, now_ms)]),
+            reopened => reopened.map(|piece| vec![piece]),
+        },
         None => Ok(publish(record, catalogue, default_topic, now_ms)),
     }
+}
+
+/// A record with a `delivery` attribute that we never wrote: nobody can say what it wants, so a person should look.
+fn foreign(record: &Record, default_topic: Option<&TopicName>, why: &str, now_ms: u64) -> Piece {
+    let subscription = SubscriptionName { topic: topic_of(record, default_topic), name: UNPROCESSED.to_owned() };
+    let origin = Origin { message: record.message.clone(), index: 0 };
+    let delivery = Delivery::new(Event::recall(&record.body, Input::Auto), subscription, origin, record.sent_ms);
+    let letter = Letter::without_subscription(delivery, Reason::ProcessingFailed, now_ms).because(why);
+    Piece::Bury(Box::new(letter))
 }
 
 /// A delivery that comes back: its subscription is looked up by name, so that today's file decides.
@@ -79,7 +91,10 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
                 pieces.push(Piece::Bury(Box::new(letter)));
             }
             Element::Event(event) if topic.is_none() => {
-                pieces.push(bury(deliver(&event, in_place(UNKNOWN_TOPIC)), Reason::TopicNotFound, now_ms));
+                let delivery = deliver(&event, in_place(UNKNOWN_TOPIC));
+                let letter = Letter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
+                let named = record.topic.as_ref().map_or("no topic is named".to_owned(), |named| format!("{named:?}"));
+                pieces.push(Piece::Bury(Box::new(letter.because(named))));
             }
             Element::Event(event) => pieces.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
                 Piece::Deliver(Arc::clone(subscription), Box::new(deliver(&event, subscription.name.clone())))
@@ -203,6 +218,16 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         let pieces = open(&record, &catalogue(), None, 9).unwrap();
         let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };
         assert_eq!((letter.reason, &letter.delivery), (Reason::SubscriptionNotFound, &gone));
+    }
+
+    #[test]
+    fn an_attribute_that_is_not_ours_is_buried_with_its_event() {
+        let mut record = record(&event("t"), Some("shop/orders"));
+        record.delivery = Some("express".to_owned());
+        let pieces = open(&record, &catalogue(), None, 9).unwrap();
+        let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };
+        assert_eq!(letter.reason, Reason::ProcessingFailed);
+        assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/_unprocessed");
     }
 
     #[test]

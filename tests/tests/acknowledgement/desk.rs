@@ -40,11 +40,20 @@ pub(crate) fn record(message: &str, body: &str) -> Record {
 
 /// The topic shop/orders with so many subscriptions, s0, s1 and so on.
 pub(crate) fn subscriptions(count: usize) -> Catalogue {
+    catalogue(count, "")
+}
+
+/// The topic shop/orders with the subscription s0, whose dead letters go there.
+pub(crate) fn subscriptions_with_sink(sink: &str) -> Catalogue {
+    catalogue(1, &format!(", deadLetter: {{sink: '{sink}'}}"))
+}
+
+fn catalogue(count: usize, more: &str) -> Catalogue {
     let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n".to_owned();
     let subscription = |n: usize| {
         format!(
             "---\napiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s{n}}}\n\
-             spec: {{destination: {{url: 'https://s{n}.example.com/'}}, retry: {{jitterPercent: 0}}}}\n"
+             spec: {{destination: {{url: 'https://s{n}.example.com/'}}, retry: {{jitterPercent: 0}}{more}}}\n"
         )
     };
     let text = (0..count).map(subscription).fold(topic, |text, next| text + &next);
@@ -68,6 +77,7 @@ struct Asked {
 pub(crate) struct Desk {
     catalogue: Option<Arc<Catalogue>>,
     newer: Option<Arc<Catalogue>>,
+    newest_is_readable: bool,
     ending: Ending,
     duration_ms: u64,
     takes_messages: bool,
@@ -85,6 +95,7 @@ impl Desk {
         Self {
             catalogue: None,
             newer: None,
+            newest_is_readable: true,
             ending: answer(200),
             duration_ms: 0,
             takes_messages: true,
@@ -99,6 +110,11 @@ impl Desk {
 
     pub(crate) fn finding_on_reread(self, catalogue: Catalogue) -> Self {
         Self { newer: Some(Arc::new(catalogue)), ..self }
+    }
+
+    /// The last good subscriptions are there, but nobody can say what the newest are.
+    pub(crate) fn with_a_broken_reload(self) -> Self {
+        Self { newest_is_readable: false, ..self }
     }
 
     pub(crate) fn ending(self, ending: Ending) -> Self {
@@ -206,6 +222,9 @@ impl SubscriptionSource for Desk {
     }
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+        if !self.newest_is_readable {
+            return Err("subscriptions.yaml:1:1: broken".to_owned());
+        }
         self.newer.clone().or_else(|| self.catalogue.clone()).ok_or_else(|| "broken".to_owned())
     }
 }

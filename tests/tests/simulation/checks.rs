@@ -200,6 +200,13 @@ impl Inner {
         let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
         let limit_ms = self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
         let age_ms = letter.decided_ms - delivery.published_ms;
+        let policy = &self.rules[number].subscription.dead_letter;
+        let (delay_ms, period_ms) = (policy.delay_ms, policy.keep_trying_for_ms);
+        let spoken_for = letter.reason != Reason::SubscriptionNotFound;
+        if spoken_for && (letter.not_before_ms, letter.keep_trying_for_ms) != (letter.decided_ms + delay_ms, period_ms)
+        {
+            self.broke(delivery.id, "its dead letter has another delay or period than its policy");
+        }
         if letter.reason == Reason::MaxDeliveryAttemptsExceeded && delivery.attempts < fewest.unwrap_or(0) {
             self.broke(delivery.id, "ended by a limit of attempts that it has not reached");
         }
@@ -269,6 +276,9 @@ impl Inner {
             self.broke(id, &format!("its blob has a key that its message does not give: {key}"));
         }
         let [held] = &held[..] else { return };
+        if matches!(&held.carried, Carried::Letter(letter) if self.now_ms < letter.not_before_ms) {
+            self.broke(id, "its dead letter was written before its delay had passed");
+        }
         let place = (held.message.clone(), bucket.to_owned());
         let first = self.ledger.stored.entry(place).or_insert_with(|| (key.to_owned(), bytes.to_vec()));
         if (first.0.as_str(), &first.1[..]) != (key, bytes) {

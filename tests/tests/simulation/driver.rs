@@ -117,7 +117,7 @@ impl Driver {
             Box::pin(async move { letters.handle(&records).await })
         } else {
             let deadline = Deadline::new(now_ms, now_ms + timeout_ms);
-            Box::pin(async move { dispatch.handle(&records, deadline).await })
+            Box::pin(async move { dispatch.handle(&records, &deadline).await })
         };
         let flag = Arc::new(Flag(AtomicBool::new(true)));
         self.running.push(Running { number, future, flag, ends_ms: now_ms + timeout_ms });

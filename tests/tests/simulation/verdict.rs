@@ -242,11 +242,16 @@ fn replay(rules: &Rules, seen: &[Seen], published_ms: u64, big: bool) -> Result<
             (None, _) => {}
         }
     }
+    let mut ends = Vec::new();
     if due_ms.1 + ROUNDING_MS >= limit_ms {
-        return Ok(vec!["TimeToLiveExceeded".to_owned()]);
+        ends.push("TimeToLiveExceeded".to_owned());
     }
     if big && !seen.is_empty() {
-        return Ok(vec!["EventTooLargeToResend".to_owned()]);
+        // Found when it has to leave, which may be before its time to live has passed.
+        ends.push("EventTooLargeToResend".to_owned());
+    }
+    if !ends.is_empty() {
+        return Ok(ends);
     }
     Err(format!("no attempt after {} although one was due", seen.len()))
 }

@@ -1,21 +1,16 @@
 //! One fake world behind all ports: time, dice, queues, endpoints, storage and subscriptions.
 //!
-//! Each call of a port may be troubled before and after its effect: by a crash, a panic, a pause. What the functions
-//! send and request is checked right here against the ledger; what can only be judged at the end is in `verdict`.
+//! The world says what troubles a call, and what a call does. Every message and every request passes the checks of
+//! `checks` on its way and is written down in the ledger; what can only be judged at the end is in `verdict`.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 use delivery::event::{Event, Input};
 use delivery::outcome::Exchange;
-use delivery::ports::{
-    Attribute, Clock, Dice as Rolls, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SendHttp,
-    SubscriptionSource,
-};
+use delivery::ports::{Attribute, Message, QueueError, QueueName};
 use delivery::request::Request;
-use delivery::schedule::Jitter;
 use delivery::subscription::Catalogue;
 use delivery::wire::{read_delivery, read_letter};
 use uuid::Uuid;
@@ -73,7 +68,8 @@ pub(crate) enum Touched {
 }
 
 /// What troubles a port call.
-enum Trouble {
+#[derive(Debug)]
+pub(crate) enum Trouble {
     None,
     Yield,
     Linger(u64),
@@ -96,50 +92,6 @@ impl World {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// A moment at which things may go wrong.
-    async fn step(&self, touched: Touched) {
-        match self.with(|world| world.trouble(touched)) {
-            Trouble::None => {}
-            Trouble::Yield => yield_once().await,
-            Trouble::Linger(wait_ms) => self.sleep(wait_ms).await,
-            Trouble::Crash => std::future::pending().await,
-            // Unlike a plain panic this one does not write to the terminal.
-            Trouble::Panic => std::panic::resume_unwind(Box::new("a panic on purpose")),
-        }
-    }
-}
-
-async fn yield_once() {
-    let mut yielded = false;
-    std::future::poll_fn(move |context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
-/// A sleep in virtual time.
-struct Sleep {
-    world: World,
-    until_ms: u64,
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.world.with(|world| {
-            if world.now_ms >= self.until_ms {
-                return Poll::Ready(());
-            }
-            world.timers.push((self.until_ms, context.waker().clone()));
-            Poll::Pending
-        })
-    }
 }
 
 impl Inner {
@@ -152,11 +104,13 @@ impl Inner {
     pub(crate) fn tell(&self, what: impl FnOnce() -> String) {
         if self.trace {
             let since_ms = self.now_ms - self.began_ms;
-            println!("{:>10}.{:03}  #{:<4} {}", since_ms / 1_000, since_ms % 1_000, self.current, what());
+            let (seconds, ms) = (since_ms / 1_000, since_ms % 1_000);
+            // Past the test harness, which would show it for failures only.
+            let _ = writeln!(std::io::stdout(), "{seconds:>10}.{ms:03}  #{:<4} {}", self.current, what());
         }
     }
 
-    fn trouble(&mut self, touched: Touched) -> Trouble {
+    pub(crate) fn trouble(&mut self, touched: Touched) -> Trouble {
         let poisoned = match touched {
             Touched::Request(id) => {
                 self.poisonous.is_some() && self.ledger.known.get(&id).map(|known| known.record) == self.poisonous
@@ -210,7 +164,7 @@ impl Inner {
     }
 
     /// A message on its way into a queue.
-    fn send(&mut self, queue: QueueName, message: Message, carried: Carried) -> Result<(), QueueError> {
+    pub(crate) fn send(&mut self, queue: QueueName, message: Message, carried: Carried) -> Result<(), QueueError> {
         let id = carried.delivery().map(|delivery| delivery.id).expect("our messages carry a delivery");
         self.check_sent(queue, &message, &carried);
         if self.dice.strikes(Fault::SendFailed) {
@@ -268,7 +222,7 @@ impl Inner {
     }
 
     /// A request at an endpoint.
-    fn request(&mut self, request: &Request) -> (Exchange, Option<Uuid>) {
+    pub(crate) fn request(&mut self, request: &Request) -> (Exchange, Option<Uuid>) {
         let now_ms = self.now_ms;
         let Some((number, id)) = self.addressee(request) else {
             self.ledger.broke(format!("a request to {} that nobody can ask for", request.url));
@@ -296,79 +250,20 @@ impl Inner {
 }
 
 /// What a message says, read as the next function will read it.
-fn carried(message: &Message) -> Carried {
-    let event = Event::recall(&message.body, Input::Opaque);
+pub(crate) fn carried(message: &Message) -> Carried {
     match &message.attribute {
         Attribute::Delivery(value) => {
+            let event = Event::recall(&message.body, Input::Opaque);
             Carried::Delivery(Arc::new(read_delivery(value, event).expect("what is written can be read")))
         }
         Attribute::DeadLetter(value) => {
-            Carried::Letter(Arc::new(read_letter(value, event).expect("what is written can be read")))
+            Carried::Letter(Arc::new(read_letter(value, &message.body).expect("what is written can be read")))
         }
-    }
-}
-
-impl SendHttp for World {
-    async fn exchange(&self, request: &Request) -> Exchange {
-        let id = self.with(|world| world.addressee(request).map(|(_, id)| id));
-        self.step(id.map_or(Touched::Everything, Touched::Request)).await;
-        let (exchange, id) = self.with(|world| world.request(request));
-        self.sleep(exchange.duration_ms).await;
-        self.step(id.map_or(Touched::Everything, Touched::Delivery)).await;
-        exchange
-    }
-}
-
-impl Queue for World {
-    async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        let carried = carried(&message);
-        let touched = carried.delivery().map_or(Touched::Everything, |delivery| Touched::Delivery(delivery.id));
-        self.step(touched).await;
-        let answer = self.with(|world| world.send(queue, message, carried));
-        self.step(touched).await;
-        answer
-    }
-}
-
-impl HideRecord for World {
-    async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
-        self.step(Touched::Everything).await;
-        self.with(|world| {
-            if world.dice.strikes(Fault::HideFailed) {
-                return;
-            }
-            let until_ms = world.now_ms + u64::from(seconds) * 1_000;
-            world.tell(|| format!("hides {receipt} for {seconds} s"));
-            if seconds > 43_200 || !world.queues.hide(queue, receipt, until_ms) {
-                world.ledger.broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
-            }
-        });
-    }
-}
-
-impl PutBlob for World {
-    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
-        self.step(Touched::Blob).await;
-        let answer = self.with(|world| world.store(bucket, key.to_owned(), bytes));
-        self.step(Touched::Blob).await;
-        answer
-    }
-}
-
-impl SubscriptionSource for World {
-    async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        self.step(Touched::Everything).await;
-        self.with(|world| world.catalogue(30_000))
-    }
-
-    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
-        self.step(Touched::Everything).await;
-        self.with(|world| world.catalogue(1_000))
     }
 }
 
 impl Inner {
-    fn catalogue(&mut self, looked_at_every_ms: u64) -> Result<Arc<Catalogue>, String> {
+    pub(crate) fn catalogue(&mut self, looked_at_every_ms: u64) -> Result<Arc<Catalogue>, String> {
         let version = self.versions.look(self.now_ms, looked_at_every_ms);
         self.invocation().versions.push(version);
         self.versions.brings(version).into_iter().for_each(|fault| self.dice.count(fault));
@@ -377,34 +272,5 @@ impl Inner {
             return Err("the file is broken".to_owned());
         };
         Ok(catalogue)
-    }
-}
-
-impl Clock for World {
-    fn now_ms(&self) -> u64 {
-        self.with(|world| world.now_ms)
-    }
-
-    async fn sleep(&self, wait_ms: u64) {
-        let until_ms = self.now_ms() + wait_ms;
-        Sleep { world: self.clone(), until_ms }.await;
-    }
-}
-
-impl Rolls for World {
-    fn roll(&self) -> Jitter {
-        let (roll, panics) = self.with(|world| {
-            let panics = world.dice.percent(10) && world.dice.strikes(Fault::Panic);
-            if panics {
-                world.tell(|| "PANIC while rolling".to_owned());
-                world.fork(Touched::Everything);
-                world.invocation().panics += 1;
-            }
-            (world.dice.roll(), panics)
-        });
-        if panics {
-            std::panic::resume_unwind(Box::new("a panic on purpose"));
-        }
-        Jitter(roll)
     }
 }

@@ -71,8 +71,17 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Some(line) = seen.recv() => lines::describe(&line).into_iter().for_each(|line| println!("{line}")),
         }
     }
-    eprintln!("stopping");
-    report(&stack.stop().await?);
+    eprintln!("stopping; requests under way end first, Ctrl-C again does not wait for them");
+    tokio::select! {
+        held = stack.stop() => report(&held?),
+        interrupted = tokio::signal::ctrl_c() => {
+            interrupted?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    while let Ok(line) = seen.try_recv() {
+        lines::describe(&line).into_iter().for_each(|line| println!("{line}"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -15,9 +15,9 @@ use super::super::reader::{Cursor, Fields};
 /// The longest delay of one message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
 const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
-/// How long a queue keeps a message, hence the longest time to keep trying.
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
-const KEEP_TRYING_MAX_MS: u64 = 14 * DAY_MS;
+/// The longest time to keep trying: a try every five minutes, and a queue gives a message up after 1,000 receives.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 
 /// What a document says about dead letters.
 #[derive(Clone)]

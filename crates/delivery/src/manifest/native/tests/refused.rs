@@ -144,7 +144,7 @@ fn bad_dead_letters_are_refused_where_they_stand() {
             ),
             ("deadLetter: {layout: ^flat}", "deadLetter.layout: layout flat is not supported by this version"),
             ("deadLetter: {delay: ^PT16M}", "deadLetter.delay: has to be PT0S to PT15M"),
-            ("deadLetter: {keepTryingFor: ^PT1S}", "deadLetter.keepTryingFor: has to be PT1M to P14D"),
+            ("deadLetter: {keepTryingFor: ^PT1S}", "deadLetter.keepTryingFor: has to be PT1M to P3D"),
             ("deadLetter: {eventsPerBlob: ^2}", "deadLetter.eventsPerBlob: eventsPerBlob above 1 is not supported"),
             ("deadLetter: {eventsPerBlob: ^0}", "deadLetter.eventsPerBlob: has to be 1 to"),
             (

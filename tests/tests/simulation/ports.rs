@@ -1,0 +1,155 @@
+//! The ports of the functions, over the fake world.
+//!
+//! Each call may be troubled before and after its effect: by a crash, a panic, a pause. A crash is a future that never
+//! goes on; whoever drives the invocation sees the mark and drops it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use delivery::outcome::Exchange;
+use delivery::ports::{
+    Clock, Dice as Rolls, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SendHttp,
+    SubscriptionSource,
+};
+use delivery::request::Request;
+use delivery::schedule::Jitter;
+use delivery::subscription::Catalogue;
+
+use super::faults::Fault;
+use super::world::{Touched, Trouble, World, carried};
+
+impl World {
+    /// A moment at which things may go wrong.
+    async fn step(&self, touched: Touched) {
+        match self.with(|world| world.trouble(touched)) {
+            Trouble::None => {}
+            Trouble::Yield => yield_once().await,
+            Trouble::Linger(wait_ms) => self.sleep(wait_ms).await,
+            Trouble::Crash => std::future::pending().await,
+            // Unlike a plain panic this one does not write to the terminal.
+            Trouble::Panic => std::panic::resume_unwind(Box::new("a panic on purpose")),
+        }
+    }
+}
+
+async fn yield_once() {
+    let mut yielded = false;
+    std::future::poll_fn(move |context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// A sleep in virtual time.
+struct Sleep {
+    world: World,
+    until_ms: u64,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.world.with(|world| {
+            if world.now_ms >= self.until_ms {
+                return Poll::Ready(());
+            }
+            world.timers.push((self.until_ms, context.waker().clone()));
+            Poll::Pending
+        })
+    }
+}
+
+impl SendHttp for World {
+    async fn exchange(&self, request: &Request) -> Exchange {
+        let id = self.with(|world| world.addressee(request).map(|(_, id)| id));
+        self.step(id.map_or(Touched::Everything, Touched::Request)).await;
+        let (exchange, id) = self.with(|world| world.request(request));
+        self.sleep(exchange.duration_ms).await;
+        self.step(id.map_or(Touched::Everything, Touched::Delivery)).await;
+        exchange
+    }
+}
+
+impl Queue for World {
+    async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
+        let carried = carried(&message);
+        let touched = carried.delivery().map_or(Touched::Everything, |delivery| Touched::Delivery(delivery.id));
+        self.step(touched).await;
+        let answer = self.with(|world| world.send(queue, message, carried));
+        self.step(touched).await;
+        answer
+    }
+}
+
+impl HideRecord for World {
+    async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
+        self.step(Touched::Everything).await;
+        self.with(|world| {
+            if world.dice.strikes(Fault::HideFailed) {
+                return;
+            }
+            let until_ms = world.now_ms + u64::from(seconds) * 1_000;
+            world.tell(|| format!("hides {receipt} for {seconds} s"));
+            if seconds > 43_200 || !world.queues.hide(queue, receipt, until_ms) {
+                world.ledger.broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
+            }
+        });
+    }
+}
+
+impl PutBlob for World {
+    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+        self.step(Touched::Blob).await;
+        let answer = self.with(|world| world.store(bucket, key.to_owned(), bytes));
+        self.step(Touched::Blob).await;
+        answer
+    }
+}
+
+impl SubscriptionSource for World {
+    async fn current(&self) -> Result<Arc<Catalogue>, String> {
+        self.step(Touched::Everything).await;
+        self.with(|world| world.catalogue(30_000))
+    }
+
+    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+        self.step(Touched::Everything).await;
+        self.with(|world| world.catalogue(1_000))
+    }
+}
+
+impl Clock for World {
+    fn now_ms(&self) -> u64 {
+        self.with(|world| world.now_ms)
+    }
+
+    async fn sleep(&self, wait_ms: u64) {
+        let until_ms = self.now_ms() + wait_ms;
+        Sleep { world: self.clone(), until_ms }.await;
+    }
+}
+
+impl Rolls for World {
+    fn roll(&self) -> Jitter {
+        let (roll, panics) = self.with(|world| {
+            let panics = world.dice.percent(10) && world.dice.strikes(Fault::Panic);
+            if panics {
+                world.tell(|| "PANIC while rolling".to_owned());
+                world.fork(Touched::Everything);
+                world.invocation().panics += 1;
+            }
+            (world.dice.roll(), panics)
+        });
+        if panics {
+            std::panic::resume_unwind(Box::new("a panic on purpose"));
+        }
+        Jitter(roll)
+    }
+}
