@@ -38,7 +38,7 @@ impl Files {
         let mut joined = String::new();
         for (_, text) in &self.0 {
             let text = text.trim_start_matches('\u{feff}').trim_end();
-            let text = text.strip_suffix("---").unwrap_or(text);
+            let text = text.strip_suffix("\n---").unwrap_or(text);
             joined.push_str("---\n");
             joined.push_str(text.strip_prefix("---\n").unwrap_or(text).trim_end());
             joined.push('\n');

@@ -258,7 +258,10 @@ impl Letter {
                 Sink::Container(container) => Some(container.clone()),
                 Sink::DefaultContainer | Sink::None => None,
             },
-            not_before_ms: decided_ms.saturating_add(policy.delay_ms),
+            not_before_ms: delivery
+                .history
+                .newest_attempt()
+                .map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms)),
             format: policy.format,
             layout: policy.layout,
             keep_trying_for_ms: policy.keep_trying_for_ms,

@@ -131,7 +131,8 @@ pub struct DeadLetterPolicy {
     pub format: Format,
     /// How the format is laid out.
     pub layout: Layout,
-    /// Written this long after the decision.
+    /// Written at the later of the decision and this long after the last attempt; at once where there was none
+    /// (Event Grid, "message delivery and retry", dead-letter events).
     pub delay_ms: u64,
     /// When storage refuses, keep trying this long after the decision.
     pub keep_trying_for_ms: u64,

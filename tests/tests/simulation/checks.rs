@@ -202,9 +202,10 @@ impl Inner {
         let age_ms = letter.decided_ms - delivery.published_ms;
         let policy = &self.rules[number].subscription.dead_letter;
         let (delay_ms, period_ms) = (policy.delay_ms, policy.keep_trying_for_ms);
+        let last_attempt = letter.delivery.history.newest_attempt();
+        let not_before_ms = last_attempt.map_or(letter.decided_ms, |last| letter.decided_ms.max(last.at_ms + delay_ms));
         let spoken_for = letter.reason != Reason::SubscriptionNotFound;
-        if spoken_for && (letter.not_before_ms, letter.keep_trying_for_ms) != (letter.decided_ms + delay_ms, period_ms)
-        {
+        if spoken_for && (letter.not_before_ms, letter.keep_trying_for_ms) != (not_before_ms, period_ms) {
             self.broke(delivery.id, "its dead letter has another delay or period than its policy");
         }
         if letter.reason == Reason::MaxDeliveryAttemptsExceeded && delivery.attempts < fewest.unwrap_or(0) {

@@ -45,6 +45,9 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
             families.event_grid.push(document.lenient());
         } else if is_knative(api_version, &document) {
             families.knative.push(document.lenient());
+        } else if is_of_kubernetes(api_version, &document) {
+            let kind = document.peek("kind").and_then(|kind| kind.peek_text()).unwrap_or_default();
+            document.warn(format!("{} is no subject of delivery and is passed over", quoted(kind)));
         } else {
             report_unknown(&document, api_version);
         }
@@ -97,6 +100,13 @@ fn is_event_grid(document: &Cursor<'_>) -> bool {
         || holds("id", "/eventsubscriptions/")
         || eventgrid::is_template(document)
         || ["destination", "deliveryConfiguration", "deliveryWithResourceIdentity"].into_iter().any(has)
+}
+
+/// Any other object of Kubernetes: files for a cluster hold services and deployments beside what is meant for us.
+fn is_of_kubernetes(api_version: &str, document: &Cursor<'_>) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let has = |field| document.peek(field).is_some();
+    !api_version.is_empty() && !group.ends_with("lastmile.dev") && has("kind") && has("metadata")
 }
 
 fn report_unknown(document: &Cursor<'_>, api_version: &str) {

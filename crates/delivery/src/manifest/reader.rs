@@ -4,7 +4,8 @@
 //! gives the value, or reports and gives nothing; reading always goes on. The place of a finding is that of the value,
 //! of the key where the field is not known, of the parent where a field is missing.
 
-use std::cell::RefCell;
+mod fields;
+
 use std::ops::RangeInclusive;
 
 use crate::duration;
@@ -13,6 +14,8 @@ use crate::filter::number::Number;
 use super::findings::{Findings, Message, Place, Severity, quoted};
 use super::hint::hint;
 use super::node::{Document, Key, Node, Value};
+
+pub(super) use fields::Fields;
 
 /// Doubles below this hold every whole number exactly.
 const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
@@ -248,7 +251,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads the fields of a mapping; those that `read` does not ask for are reported as unknown.
     pub(super) fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
-        let fields = Fields { of: self.clone(), entries: self.map()?, asked: RefCell::default() };
+        let fields = Fields::new(self.clone(), self.map()?);
         let value = read(&fields);
         fields.report_unknown();
         Some(value)
@@ -269,85 +272,5 @@ impl<'a> Cursor<'a> {
     fn path_to(&self, name: &str) -> String {
         let dot = if self.field.is_empty() { "" } else { "." };
         format!("{}{dot}{name}", self.field)
-    }
-}
-
-/// The fields of a mapping while they are asked for.
-pub(super) struct Fields<'a> {
-    of: Cursor<'a>,
-    entries: &'a [(Key, Node)],
-    asked: RefCell<Vec<&'a str>>,
-}
-
-impl<'a> Fields<'a> {
-    fn find(&self, name: &'static str) -> Option<&'a (Key, Node)> {
-        self.asked.borrow_mut().push(name);
-        self.entries.iter().find(|(key, _)| key.text == name)
-    }
-
-    /// The mapping itself.
-    pub(super) fn parent(&self) -> &Cursor<'a> {
-        &self.of
-    }
-
-    /// Takes these fields as known: somebody has looked at them already.
-    pub(super) fn accept(&self, names: &[&'static str]) {
-        self.asked.borrow_mut().extend(names);
-    }
-
-    /// Takes every field as known: what they mean is not ours to judge.
-    pub(super) fn accept_rest(&self) {
-        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.text.as_str()));
-    }
-
-    /// The field, if it is there.
-    pub(super) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
-        self.find(name).map(|(key, node)| self.of.child(key, node))
-    }
-
-    /// The field, if it is there and holds something: where resources are exported, `null` says nothing.
-    pub(super) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
-        self.get(name).filter(|cursor| !matches!(cursor.node.value, Value::Null))
-    }
-
-    /// The field; reported at the mapping where it is missing.
-    pub(super) fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
-        let field = self.get(name);
-        if field.is_none() {
-            let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
-            missing.error(format!("{name} is missing"));
-        }
-        field
-    }
-
-    /// A field that is a mapping; one with nothing in it counts as absent.
-    pub(super) fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
-        let cursor = self.get(name)?;
-        if cursor.is_null() { None } else { cursor.mapping(read) }
-    }
-
-    /// A cursor that reports at the key of a field, if it is there.
-    pub(super) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
-        let (key, node) = self.find(name)?;
-        Some(Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) })
-    }
-
-    /// A field that is known, but not to this version.
-    pub(super) fn unsupported(&self, name: &'static str) {
-        if let Some(key) = self.key(name) {
-            key.unsupported(name);
-        }
-    }
-
-    fn report_unknown(&self) {
-        let mut known = self.asked.take();
-        known.sort_unstable();
-        known.dedup();
-        for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
-            let cursor = Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
-            let message = format!("no field {} is known here", quoted(&key.text));
-            let message = Message::new(message).help(hint(&key.text, &known, &known));
-            self.of.findings.add(self.of.unknown, cursor.place, &cursor.field, message);
-        }
     }
 }

@@ -1,0 +1,95 @@
+//! The fields of a mapping while they are asked for.
+//!
+//! Separate from the cursor because it remembers: what nobody asked for is reported as unknown in the end.
+
+use std::cell::RefCell;
+
+use super::super::findings::{Message, quoted};
+use super::super::hint::hint;
+use super::super::node::{Key, Node, Value};
+use super::Cursor;
+
+/// The fields of a mapping while they are asked for.
+pub(in crate::manifest) struct Fields<'a> {
+    of: Cursor<'a>,
+    entries: &'a [(Key, Node)],
+    asked: RefCell<Vec<&'a str>>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of this mapping, none of them asked for yet.
+    pub(super) fn new(of: Cursor<'a>, entries: &'a [(Key, Node)]) -> Self {
+        Self { of, entries, asked: RefCell::default() }
+    }
+
+    fn find(&self, name: &'static str) -> Option<&'a (Key, Node)> {
+        self.asked.borrow_mut().push(name);
+        self.entries.iter().find(|(key, _)| key.text == name)
+    }
+
+    /// The mapping itself.
+    pub(in crate::manifest) fn parent(&self) -> &Cursor<'a> {
+        &self.of
+    }
+
+    /// Takes these fields as known: somebody has looked at them already.
+    pub(in crate::manifest) fn accept(&self, names: &[&'static str]) {
+        self.asked.borrow_mut().extend(names);
+    }
+
+    /// Takes every field as known: what they mean is not ours to judge.
+    pub(in crate::manifest) fn accept_rest(&self) {
+        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.text.as_str()));
+    }
+
+    /// The field, if it is there.
+    pub(in crate::manifest) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.find(name).map(|(key, node)| self.of.child(key, node))
+    }
+
+    /// The field, if it is there and holds something: where resources are exported, `null` says nothing.
+    pub(in crate::manifest) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.get(name).filter(|cursor| !matches!(cursor.node.value, Value::Null))
+    }
+
+    /// The field; reported at the mapping where it is missing.
+    pub(in crate::manifest) fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
+        let field = self.get(name);
+        if field.is_none() {
+            let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
+            missing.error(format!("{name} is missing"));
+        }
+        field
+    }
+
+    /// A field that is a mapping; one with nothing in it counts as absent.
+    pub(in crate::manifest) fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+        let cursor = self.get(name)?;
+        if cursor.is_null() { None } else { cursor.mapping(read) }
+    }
+
+    /// A cursor that reports at the key of a field, if it is there.
+    pub(in crate::manifest) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
+        let (key, node) = self.find(name)?;
+        Some(Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) })
+    }
+
+    /// A field that is known, but not to this version.
+    pub(in crate::manifest) fn unsupported(&self, name: &'static str) {
+        if let Some(key) = self.key(name) {
+            key.unsupported(name);
+        }
+    }
+
+    pub(super) fn report_unknown(&self) {
+        let mut known = self.asked.take();
+        known.sort_unstable();
+        known.dedup();
+        for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
+            let cursor = Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
+            let message = format!("no field {} is known here", quoted(&key.text));
+            let message = Message::new(message).help(hint(&key.text, &known, &known));
+            self.of.findings.add(self.of.unknown, cursor.place, &cursor.field, message);
+        }
+    }
+}
