@@ -87,11 +87,6 @@ pub(crate) fn can_travel(delivery: &Delivery) -> bool {
     message(delivery, Attribute::Delivery(write_delivery(delivery)), 0).fits()
 }
 
-/// Whether a delivery fits into a message of its own, state and all.
-pub(crate) fn can_travel(delivery: &Delivery) -> bool {
-    message(delivery, Attribute::Delivery(write_delivery(delivery)), 0).fits()
-}
-
 fn message(delivery: &Delivery, attribute: Attribute, wait_ms: u64) -> Message {
     Message {
         body: Arc::clone(delivery.event.text()),

@@ -37,6 +37,8 @@ pub(crate) fn subscription(dialect: Dialect) -> Subscription {
             keep_trying_for_ms: profile.keep_trying_for_ms,
         },
         paused: false,
+        reply: None,
+        expires_ms: None,
     }
 }
 

@@ -81,6 +81,8 @@ impl Rules {
                 keep_trying_for_ms: dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]),
             },
             paused: false,
+            reply: None,
+            expires_ms: None,
         };
         Self { subscription, filtered, waits }
     }
