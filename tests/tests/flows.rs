@@ -8,6 +8,7 @@
 mod town;
 
 use axum::http::StatusCode;
+use delivery::manifest::{Source, read};
 use serde_json::Value;
 
 use crate::town::Town;
@@ -119,6 +120,36 @@ async fn each_shape_is_sent_with_its_content_type() {
             (request.body.as_ref(), request.headers["content-type"].to_str().unwrap()),
             (sent.as_bytes(), content_type)
         );
+    }
+}
+
+#[tokio::test]
+async fn the_example_of_each_dialect_delivers_to_a_real_subscriber() {
+    for file in [
+        "demo.yaml",
+        "native.yaml",
+        "knative.yaml",
+        "eventgrid.json",
+        "eventgrid-namespace.json",
+        "eventgrid-kubernetes.json",
+    ] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(file);
+        let text = std::fs::read_to_string(path).expect("the example is there");
+        let text = text
+            .replace("127.0.0.1:9180", "127.0.0.1:PORT")
+            .replace("https://audit.example.com/", "http://127.0.0.1:PORT/");
+        let somewhere = text.replace("PORT", "1");
+        let catalogue = read(&[Source { name: file, text: &somewhere }]).into_result().expect("the example is right");
+        let town = Town::start(&[text], &[200]).await;
+        let event = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created","subject":"eu/orders/1"}"#;
+        for topic in catalogue.topics() {
+            town.publish(&topic.name.to_string(), event).await;
+        }
+        let subscriptions = catalogue.subscriptions().count();
+        assert!(subscriptions > 0);
+        let received = town.received(subscriptions).await;
+        assert!(received.iter().all(|request| request.body == event), "{file}: {received:?}");
+        assert_eq!(town.letters_at_rest().await, [], "{file}");
     }
 }
 

@@ -1,0 +1,20 @@
+//! Any text as one of our attributes: no panic, and what is read is written back to something that reads the same.
+//!
+//! `cargo fuzz run wire fuzz/corpus/wire crates/delivery/fixtures/wire/v1`
+
+#![no_main]
+
+use delivery::event::{Event, Input};
+use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let body = "{}".into();
+    let event = Event::recall(&body, Input::Auto);
+    if let Ok(delivery) = read_delivery(text, event.clone()) {
+        assert_eq!(read_delivery(&write_delivery(&delivery), event).ok(), Some(delivery));
+    }
+    if let Ok(letter) = read_letter(text, &body) {
+        assert_eq!(read_letter(&write_letter(&letter), &body).ok(), Some(letter));
+    }
+});
