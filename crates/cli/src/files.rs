@@ -24,6 +24,11 @@ impl Files {
         paths.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
+    /// The name of the first.
+    pub(crate) fn first(&self) -> &str {
+        self.0.first().map_or("", |(name, _)| name)
+    }
+
     /// What they say together.
     pub(crate) fn reading(&self) -> Reading {
         let sources: Vec<Source<'_>> = self.0.iter().map(|(name, text)| Source { name, text }).collect();

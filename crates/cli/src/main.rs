@@ -8,6 +8,7 @@
 mod commands;
 mod files;
 mod lines;
+mod remarks;
 mod stack;
 mod store;
 
@@ -19,7 +20,7 @@ use crate::commands::{apply, check, demo, dev, explain, publish, rollback, subsc
 
 /// Delivers events over their last mile: at least once, never lost, and you can always find out why.
 #[derive(Debug, Parser)]
-#[command(name = "lastmile", version, about, max_term_width = 100)]
+#[command(name = "lastmile", version, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

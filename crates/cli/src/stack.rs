@@ -63,6 +63,22 @@ impl Stack {
         Ok(Location::S3 { bucket, key: named(&self.parameters, "SubscriptionsKey")? })
     }
 
+    /// About how many messages the retry queue holds. Nobody can say of a queue whose they are without taking them.
+    pub(crate) async fn retries_waiting(&self) -> anyhow::Result<u64> {
+        use aws_sdk_sqs::types::QueueAttributeName::{
+            ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed, ApproximateNumberOfMessagesNotVisible,
+        };
+        let url = self.outputs.get("RetryQueueUrl");
+        let url = url.with_context(|| format!("the stack {} has no RetryQueueUrl", self.name))?;
+        let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
+        let counts =
+            [ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed, ApproximateNumberOfMessagesNotVisible];
+        let answer = ask.set_attribute_names(Some(counts.to_vec())).send().await;
+        let answer = answer.with_context(|| format!("the retry queue {url} does not answer"))?;
+        let counted = answer.attributes.unwrap_or_default();
+        Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
+    }
+
     /// How long an invocation of dispatch may take.
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
         let seconds = self.parameters.get("DispatchTimeout").and_then(|seconds| seconds.parse::<u64>().ok());

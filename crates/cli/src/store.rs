@@ -38,6 +38,8 @@ pub(crate) struct Version {
     pub(crate) id: String,
     /// When it was written, for people.
     pub(crate) modified: String,
+    /// Whether it is what is there now.
+    pub(crate) is_current: bool,
 }
 
 impl Store {
@@ -111,7 +113,7 @@ impl Store {
         }
     }
 
-    /// Its versions, the current one first.
+    /// Its versions, from the newest to the oldest.
     pub(crate) async fn versions(&self) -> anyhow::Result<Vec<Version>> {
         match self {
             Self::File(path) => Ok(file_versions(path)),
@@ -128,6 +130,8 @@ impl Store {
                 let version = |of: &aws_sdk_s3::types::ObjectVersion| Version {
                     id: of.version_id().unwrap_or("null").to_owned(),
                     modified: of.last_modified().map(ToString::to_string).unwrap_or_default(),
+                    // After a deletion the newest is a marker, which is no version: then none of these is current.
+                    is_current: of.is_latest() == Some(true),
                 };
                 Ok(of_key.map(version).collect())
             }
@@ -178,5 +182,11 @@ fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
 fn file_versions(path: &Path) -> Vec<Version> {
     let versions = [(CURRENT, path.to_path_buf()), (PREVIOUS, previous(path))];
     let there = versions.into_iter().filter(|(_, path)| path.is_file());
-    there.map(|(id, path)| Version { id: id.to_owned(), modified: path.display().to_string() }).collect()
+    there
+        .map(|(id, path)| Version {
+            id: id.to_owned(),
+            modified: path.display().to_string(),
+            is_current: id == CURRENT,
+        })
+        .collect()
 }

@@ -196,3 +196,37 @@ fn apply_joins_several_files_and_refuses_what_has_errors() {
     assert_eq!(std::fs::read(&target).expect("it is there"), before);
     assert_eq!(run(folder.path(), &["apply", "-f", "a.yaml", "--yes"]).status.code(), Some(2));
 }
+
+#[test]
+fn check_remarks_on_what_is_right_but_not_what_one_would_think() {
+    let knative = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n  \
+         channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c}\n  \
+         subscriber: {uri: 'https://a.example.com/'}\n  delivery: {retry: 40, backoffPolicy: exponential, backoffDelay: PT1S}\n";
+    let folder = folder(&[("k.yaml", knative), ("empty.yaml", "# nothing\n"), ("two.yaml", TWO)]);
+    let checked = text(&run(folder.path(), &["check", "k.yaml"]).stdout);
+    assert!(checked.contains("allows 41 attempts, but 20 fit into the 14 days"), "{checked}");
+    assert!(checked.contains("k.yaml:7:") && checked.contains("written in the namespace format"), "{checked}");
+    let checked = text(&run(folder.path(), &["check", "empty.yaml"]).stdout);
+    assert!(checked.contains("empty.yaml:1:1: warning:") && checked.contains("no subscription"), "{checked}");
+    assert!(!text(&run(folder.path(), &["check", "two.yaml"]).stdout).contains("fit into"));
+}
+
+#[test]
+fn apply_does_not_remove_everything_by_an_empty_file_unless_told_to() {
+    let folder = folder(&[("empty.yaml", "# nothing\n"), ("there.yaml", TWO)]);
+    let to = format!("file://{}", folder.path().join("there.yaml").display());
+    let refused = run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert_eq!(std::fs::read_to_string(folder.path().join("there.yaml")).expect("it is there"), TWO);
+    let told = run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes", "--allow-empty"]);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    assert!(text(&told.stdout).contains("- subscription shop/orders/billing"), "{}", text(&told.stdout));
+}
+
+#[test]
+fn explain_refuses_a_retry_after_that_nobody_could_follow() {
+    let folder = folder(&[("two.yaml", TWO)]);
+    let explained = run(folder.path(), &["explain", "-f", "two.yaml", "--retry-after", "soon"]);
+    assert_eq!(explained.status.code(), Some(2));
+    assert!(text(&explained.stderr).contains("--retry-after"));
+}

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::filter::Filter;
 use crate::moment::rfc3339;
 use crate::policy::settings;
 use crate::subscription::{Catalogue, Subscription, SubscriptionName, Topic, TopicName};
@@ -135,11 +134,7 @@ fn header_names(subscription: &Subscription) -> String {
 }
 
 fn filter_text(subscription: &Subscription) -> String {
-    if subscription.filter == Filter::EVERYTHING {
-        "every event".to_owned()
-    } else {
-        format!("{:?}", subscription.filter)
-    }
+    subscription.filter.to_string()
 }
 
 fn reply_text(subscription: &Subscription) -> String {

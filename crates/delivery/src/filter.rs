@@ -10,6 +10,7 @@ pub mod key;
 pub mod number;
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::event::Members;
 use advanced::Condition;
@@ -48,6 +49,27 @@ pub enum Filter {
     Advanced(Condition),
 }
 
+/// In words, for people.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |filters: &[Self], word: &str| {
+            let texts: Vec<String> = filters.iter().map(ToString::to_string).collect();
+            if texts.len() == 1 { texts.concat() } else { format!("({})", texts.join(word)) }
+        };
+        match self {
+            Self::All(filters) if filters.is_empty() => f.write_str("every event"),
+            Self::Any(filters) if filters.is_empty() => f.write_str("no event"),
+            Self::All(filters) => f.write_str(&list(filters, " and ")),
+            Self::Any(filters) => f.write_str(&list(filters, " or ")),
+            Self::Not(filter) => write!(f, "not {filter}"),
+            Self::Exact { name, value } => write!(f, "{name} is {value:?}"),
+            Self::Prefix { name, value } => write!(f, "{name} begins with {value:?}"),
+            Self::Suffix { name, value } => write!(f, "{name} ends with {value:?}"),
+            Self::Advanced(condition) => write!(f, "{condition:?}"),
+        }
+    }
+}
+
 impl Filter {
     /// The filter that takes every event.
     pub const EVERYTHING: Self = Self::All(Vec::new());
@@ -83,6 +105,14 @@ mod tests {
 
     fn exact(name: &str, value: &str) -> Filter {
         Filter::Exact { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    #[test]
+    fn a_filter_is_said_in_words() {
+        let not = Filter::Not(Box::new(exact("b", "2")));
+        let filter = Filter::All(vec![exact("a", "1"), Filter::Any(vec![not, exact("c", "3")])]);
+        assert_eq!(filter.to_string(), r#"(a is "1" and (not b is "2" or c is "3"))"#);
+        assert_eq!(Filter::EVERYTHING.to_string(), "every event");
     }
 
     #[test]

@@ -236,7 +236,8 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
             Verdict::Undeliverable(Reason::of_status(*status))
         }
         Ending::Answered { status, retry_after, .. } => {
-            let asked_ms = retry_after.as_deref().map_or(0, |text| retry_after_ms(*status, text, exchange.ended_ms()));
+            let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
+            let asked_ms = asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);
             let least_ms = policy.least_waits.of_status(*status);
             Verdict::Retry { least_wait_ms: least_ms.max(asked_ms.min(policy.retry_after_max_ms)) }
         }
@@ -249,19 +250,17 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     }
 }
 
-/// What `Retry-After` asks for: seconds or an HTTP date (RFC 9110 §10.2.3), looked at for 429 and 503 only.
-/// Anything unreadable asks for nothing.
-fn retry_after_ms(status: u16, text: &str, now_ms: u64) -> u64 {
-    if !matches!(status, 429 | 503) {
-        return 0;
-    }
+/// What `Retry-After` asks for, from now: seconds or an HTTP date (RFC 9110 §10.2.3). A date that has passed asks for
+/// nothing; what is neither is `None`.
+#[must_use]
+pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(SECOND_MS);
+        return Some(text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(SECOND_MS));
     }
-    let now = UNIX_EPOCH.checked_add(Duration::from_millis(now_ms));
-    let wait = httpdate::parse_http_date(text).ok().zip(now).and_then(|(date, now)| date.duration_since(now).ok());
-    wait.map_or(0, |wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+    let now = UNIX_EPOCH.checked_add(Duration::from_millis(now_ms))?;
+    let wait = httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default();
+    Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

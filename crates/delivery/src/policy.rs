@@ -56,7 +56,11 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let retried = Profile::of(subscription.dialect).retry.never_retry.without(&retry.never_retry);
     vec![
         Setting::number("maxAttempts", retry.max_attempts),
-        Setting::new("timeToLive", json!(time_to_live), time_to_live.as_deref().unwrap_or("unlimited")),
+        Setting::new(
+            "timeToLive",
+            json!(time_to_live),
+            time_to_live.as_deref().unwrap_or("none; 14 days are the most in every dialect"),
+        ),
         Setting::new("schedule", schedule_value(&retry.schedule), schedule_text(&retry.schedule)),
         Setting::duration("responseTimeout", subscription.destination.response_timeout_ms),
         Setting::statuses("success", &retry.success),

@@ -7,11 +7,15 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use adapters::machine::Machine;
 use delivery::diff::{Change, Subject, diff};
 use delivery::manifest::{self, Source};
+use delivery::ports::Clock as _;
 use delivery::subscription::Catalogue;
 
 use crate::files::{Files, have_errors, tell, usage};
+use crate::remarks::remarks;
+use crate::stack::Stack;
 use crate::store::Store;
 
 /// Where the subscriptions of a deployment are.
@@ -36,6 +40,9 @@ pub(crate) struct Arguments {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+    /// Go on although the files hold no subscription
+    #[arg(long)]
+    allow_empty: bool,
 }
 
 impl Target {
@@ -55,6 +62,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if have_errors(&reading.findings) {
         return Ok(ExitCode::FAILURE);
     }
+    let stack = match &arguments.target.stack {
+        Some(name) => Some(Stack::describe(name).await?),
+        None => None,
+    };
+    tell(&remarks(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
+    if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
+        return Ok(usage("the files hold no subscription; --allow-empty goes on all the same"));
+    }
     let store = arguments.target.open().await?;
     let text = files.joined();
     let there = manifest::read(&[Source { name: &store.name(), text: &text }]);
@@ -70,7 +85,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         println!("{}: nothing to do, it says the same already", store.name());
         return Ok(ExitCode::SUCCESS);
     }
-    show(&current(&store, old.as_deref()), &reading.catalogue);
+    let removes = show(&current(&store, old.as_deref()), &reading.catalogue);
+    if let (true, Some(stack)) = (removes, &stack) {
+        let waiting = stack.retries_waiting().await?;
+        println!("the retry queue holds about {waiting} waiting deliveries, of all subscriptions together");
+    }
     match confirmed(arguments.yes, &store.name()) {
         Ok(true) => {}
         Ok(false) => return Ok(ExitCode::FAILURE),
@@ -95,8 +114,8 @@ pub(crate) fn current(store: &Store, text: Option<&str>) -> Catalogue {
     reading.catalogue
 }
 
-/// The difference, subscription by subscription and field by field.
-pub(crate) fn show(old: &Catalogue, new: &Catalogue) {
+/// Shows the difference, subscription by subscription and field by field; says whether anything is removed.
+pub(crate) fn show(old: &Catalogue, new: &Catalogue) -> bool {
     let changes = diff(old, new);
     if changes.is_empty() {
         println!("no subscription changes");
@@ -111,6 +130,7 @@ pub(crate) fn show(old: &Catalogue, new: &Catalogue) {
             Change::Removed => println!("- {subject}\n    warning: {}", consequence(subject)),
         }
     }
+    changes.iter().any(|(_, change)| *change == Change::Removed)
 }
 
 /// What it means that something is there no more.

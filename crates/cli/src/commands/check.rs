@@ -5,19 +5,16 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
+use adapters::machine::Machine;
 use clap::ValueEnum;
-use delivery::duration::{SECOND_MS, format_ms};
 use delivery::manifest::{Finding, Reading, Severity};
-use delivery::subscription::Subscription;
+use delivery::ports::Clock as _;
 use serde::Serialize;
 
 use crate::files::{Files, have_errors, usage};
+use crate::remarks::remarks;
 use crate::stack::Stack;
-
-/// What dispatch keeps of its timeout for everything but the request.
-pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -47,47 +44,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let reading = files.reading();
     let mut findings = reading.findings.clone();
-    if let Some(name) = &arguments.stack {
-        let first = arguments.files.first().map(|file| file.display().to_string()).unwrap_or_default();
-        findings.extend(beyond(&reading, &first, &Stack::describe(name).await?)?);
-    }
+    let stack = match &arguments.stack {
+        Some(name) => Some(Stack::describe(name).await?),
+        None => None,
+    };
+    findings.extend(remarks(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
     match arguments.output {
         Output::Text => text(&reading, &findings),
         Output::Json => println!("{}", json(&findings)?),
     }
     Ok(if have_errors(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// A warning for every response timeout that the deployed function would cut: where it is stated, else where the
-/// subscription states anything, else at the beginning of the first file.
-fn beyond(reading: &Reading, first: &str, stack: &Stack) -> anyhow::Result<Vec<Finding>> {
-    let most_ms = stack.dispatch_timeout_ms()?.saturating_sub(TIMEOUT_MARGIN_MS);
-    let cut = reading.catalogue.subscriptions().filter(|of| of.destination.response_timeout_ms > most_ms);
-    let warning = |subscription: &Arc<Subscription>| {
-        let stated = reading.origins.get(&subscription.name);
-        let stated = stated.and_then(|origins| origins.get("responseTimeout").or_else(|| origins.values().next()));
-        let (file, line, column) = stated.and_then(|origin| place(origin)).unwrap_or((first.to_owned(), 1, 1));
-        let timeout = format_ms(subscription.destination.response_timeout_ms);
-        let (name, most) = (&subscription.name, format_ms(most_ms));
-        let message = format!("{name} waits {timeout} for an answer, but the stack {} cuts it to {most}", stack.name);
-        Finding {
-            severity: Severity::Warning,
-            file,
-            line,
-            column,
-            field: "responseTimeout".to_owned(),
-            message,
-            help: Some("a response timeout is at most DispatchTimeout less 15 s".to_owned()),
-        }
-    };
-    Ok(cut.map(warning).collect())
-}
-
-/// The parts of `file:line:column`.
-fn place(origin: &str) -> Option<(String, u64, u64)> {
-    let (rest, column) = origin.rsplit_once(':')?;
-    let (file, line) = rest.rsplit_once(':')?;
-    Some((file.to_owned(), line.parse().ok()?, column.parse().ok()?))
 }
 
 /// Findings are the data here; how many subscriptions there are is said beside it.

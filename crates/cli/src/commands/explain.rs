@@ -17,12 +17,13 @@ use clap::ValueEnum;
 use delivery::duration::{SECOND_MS, format_ms};
 use delivery::explain::{Always, Endpoint, Life, explain};
 use delivery::manifest::Reading;
+use delivery::outcome::retry_after_ms;
 use delivery::policy::{Setting, settings};
 use delivery::ports::Clock as _;
 use delivery::subscription::{Subscription, SubscriptionName};
 
-use crate::commands::check::TIMEOUT_MARGIN_MS;
 use crate::files::{Files, have_errors, tell, usage};
+use crate::remarks::TIMEOUT_MARGIN_MS;
 
 /// `DispatchTimeout` of the template, where a deployment does not say otherwise.
 const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
@@ -78,8 +79,11 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Ok(meant) => meant,
         Err(problem) => return Ok(usage(&problem)),
     };
-    let endpoint = Endpoint { always: arguments.outcome, retry_after: arguments.retry_after };
     let now_ms = Machine.now_ms();
+    if let Some(text) = arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none()) {
+        return Ok(usage(&format!("--retry-after {text:?} is neither a number of seconds nor an HTTP date")));
+    }
+    let endpoint = Endpoint { always: arguments.outcome, retry_after: arguments.retry_after };
     let explained: Vec<Explained> = meant
         .into_iter()
         .map(|subscription| Explained {

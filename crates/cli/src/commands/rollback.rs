@@ -28,15 +28,15 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = arguments.target.open().await?;
     let versions = store.versions().await?;
-    for (index, version) in versions.iter().enumerate() {
-        println!("{} {}  {}", if index == 0 { "*" } else { " " }, version.id, version.modified);
+    for version in &versions {
+        println!("{} {}  {}", if version.is_current { "*" } else { " " }, version.id, version.modified);
     }
     if arguments.list {
         return Ok(ExitCode::SUCCESS);
     }
     let meant = match &arguments.version {
         Some(id) => versions.iter().find(|version| version.id == *id),
-        None => versions.get(1),
+        None => versions.iter().find(|version| !version.is_current),
     };
     let Some(version) = meant else {
         anyhow::bail!("{}: there is no such earlier version", store.name());

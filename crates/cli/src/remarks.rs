@@ -1,0 +1,118 @@
+//! What a person should know about subscriptions that are right: warnings beyond those of reading.
+//!
+//! Separate from the reader because these need a whole life to be seen (attempts that no longer fit into 14 days), the
+//! time of day (what has expired), or a deployed stack (a response timeout that it cuts).
+
+use delivery::duration::{SECOND_MS, format_ms};
+use delivery::explain::{Endpoint, explain};
+use delivery::manifest::{Finding, Reading, Severity};
+use delivery::profile::{Dialect, LIFETIME_MAX_MS};
+use delivery::subscription::Subscription;
+
+use crate::stack::Stack;
+
+/// What dispatch keeps of its timeout for everything but the request.
+pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
+
+/// Warnings about subscriptions without an error; `first` is the file that is named where no place is known.
+pub(crate) fn remarks(
+    reading: &Reading,
+    first: &str,
+    now_ms: u64,
+    stack: Option<&Stack>,
+) -> anyhow::Result<Vec<Finding>> {
+    let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
+    let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(TIMEOUT_MARGIN_MS));
+    let at = Places { reading, first };
+    let mut remarks = Vec::new();
+    if reading.catalogue.subscriptions().next().is_none() {
+        remarks.push(at.beginning("the files hold no subscription without an error"));
+    }
+    let mut formats_said = Vec::new();
+    for subscription in reading.catalogue.subscriptions() {
+        remarks
+            .extend(outlives_the_limit(subscription).map(|message| at.warning(subscription, "maxAttempts", message)));
+        remarks.extend(
+            expired(subscription, now_ms).map(|message| at.warning(subscription, "expirationTimeUtc", message)),
+        );
+        let cut = cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms));
+        remarks.extend(cut.map(|message| at.warning(subscription, "responseTimeout", message)));
+        let dialect = subscription.dialect.as_str();
+        if !writes_namespace_format(subscription.dialect) && !formats_said.contains(&dialect) {
+            let message =
+                format!("dead letters of {dialect} subscriptions are written in the namespace format by this version");
+            remarks.push(at.warning(subscription, "deadLetter.format", message));
+            formats_said.push(dialect);
+        }
+    }
+    Ok(remarks)
+}
+
+/// Whether the dialect's own format of dead letters is the one that is written.
+fn writes_namespace_format(dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::EventGridNamespace | Dialect::Native => true,
+        Dialect::Knative | Dialect::EventGrid | Dialect::EventGridResource | Dialect::EventGridKubernetes => false,
+    }
+}
+
+/// Attempts that the file allows and the 14 days of every dialect do not.
+fn outlives_the_limit(subscription: &Subscription) -> Option<String> {
+    let unlimited = subscription.retry.time_to_live_ms.is_none_or(|time_to_live_ms| time_to_live_ms >= LIFETIME_MAX_MS);
+    let always_fails = Endpoint { always: "500".parse().ok()?, retry_after: None };
+    let made = explain(subscription, &always_fails, 0).attempts.len();
+    let (name, allowed) = (&subscription.name, subscription.retry.max_attempts);
+    let fewer = unlimited && u32::try_from(made).is_ok_and(|made| made < allowed);
+    fewer.then(|| {
+        format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery lives at most")
+    })
+}
+
+fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
+    let past = subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
+    past.then(|| format!("{} has expired and takes no new events", subscription.name))
+}
+
+fn timeout_cut(subscription: &Subscription, cut_to_ms: u64) -> Option<String> {
+    let timeout_ms = subscription.destination.response_timeout_ms;
+    let (name, timeout, most) = (&subscription.name, format_ms(timeout_ms), format_ms(cut_to_ms));
+    (timeout_ms > cut_to_ms).then(|| {
+        format!("{name} waits {timeout} for an answer, but the stack cuts it to {most}, DispatchTimeout less 15 s")
+    })
+}
+
+/// Where things are stated.
+struct Places<'a> {
+    reading: &'a Reading,
+    first: &'a str,
+}
+
+impl Places<'_> {
+    /// A warning where the field is stated, else where the subscription states anything, else at the beginning.
+    fn warning(&self, subscription: &Subscription, field: &str, message: String) -> Finding {
+        let stated = self.reading.origins.get(&subscription.name);
+        let stated = stated.and_then(|origins| origins.get(field).or_else(|| origins.values().next()));
+        let beginning = || (self.first.to_owned(), 1, 1);
+        let (file, line, column) = stated.and_then(|origin| place(origin)).unwrap_or_else(beginning);
+        Finding { severity: Severity::Warning, file, line, column, field: field.to_owned(), message, help: None }
+    }
+
+    fn beginning(&self, message: &str) -> Finding {
+        Finding {
+            severity: Severity::Warning,
+            file: self.first.to_owned(),
+            line: 1,
+            column: 1,
+            field: String::new(),
+            message: message.to_owned(),
+            help: Some("apply would remove everything that is there".to_owned()),
+        }
+    }
+}
+
+/// The parts of the first `file:line:column`.
+fn place(origin: &str) -> Option<(String, u64, u64)> {
+    let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;
+    let (file, line) = rest.rsplit_once(':')?;
+    Some((file.to_owned(), line.parse().ok()?, column.parse().ok()?))
+}
