@@ -40,7 +40,7 @@ fn what_is_added_changed_and_removed_is_told_by_subscription_and_field() {
             "+ subscription shop/orders/fresh".to_owned(),
             "- subscription shop/orders/gone".to_owned(),
             format!("{kept} destination.url: https://a.example.com/ -> https://b.example.com/"),
-            format!("{kept} filter: every event -> Exact {{ name: \"type\", value: \"x\" }}"),
+            format!("{kept} filter: every event -> type is \"x\""),
             format!("{kept} paused: false -> true"),
             format!("{kept} maxAttempts: 10 -> 3"),
             format!("{kept} responseTimeout: PT30S -> PT5S"),

@@ -10,7 +10,7 @@ use crate::profile::{Dialect, Profile};
 use crate::subscription::{DeadLetterPolicy, Sink};
 
 use super::super::destinations::{Destinations, Resolved, Target};
-use super::super::findings::{Message, quoted};
+use super::super::findings::Message;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::{endpoint, words};
@@ -111,5 +111,6 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
 
 fn unmapped(cursor: &Cursor<'_>, id: &str) {
     let message = Message::new("no Destinations document names this container; dead letters go to the default one");
-    cursor.warn(message.help(format!("spec: {{{}: s3://…}}", quoted(id))));
+    // The whole id, however long: it is there to be copied.
+    cursor.warn(message.help(format!("spec: {{\"{id}\": s3://…}}")));
 }

@@ -8,7 +8,7 @@ use crate::profile::{Dialect, StatusSet};
 use crate::subscription::{SubscriptionName, TopicName};
 
 use super::super::Draft;
-use super::super::findings::{Message, quoted};
+use super::super::findings::Message;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{names, statuses};
@@ -94,9 +94,9 @@ pub(super) fn name<'a>(
     draft: &mut Draft<'a>,
 ) -> Option<SubscriptionName> {
     let topic = topic_of(resource, fields, own);
-    let (name, at) = match (fields.given("name"), &own.name) {
-        (Some(cursor), _) => (names::checked(last(cursor.text()?), &cursor)?, cursor),
-        (None, Some((name, cursor))) => (name.clone(), cursor.clone()),
+    let (name, at) = match (&own.name, fields.given("name")) {
+        (Some((name, cursor)), _) => (name.clone(), cursor.clone()),
+        (None, Some(cursor)) => (names::checked(last(cursor.text()?), &cursor)?, cursor),
         (None, None) => (names::checked(resource.cursor.file_stem(), &resource.cursor)?, resource.cursor.clone()),
     };
     let name = SubscriptionName { topic: topic?, name };
@@ -108,27 +108,21 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The topic: that of the id, else that of a full name in a namespace, else what `lastmile` says.
+/// The topic: what `lastmile` says, else that of the id, else that of a full name in a namespace.
 fn topic_of(resource: &Resource<'_>, fields: &Fields<'_>, own: &Lastmile<'_>) -> Option<TopicName> {
     let id = fields.given("id");
+    if let Some((name, _)) = &own.topic {
+        return Some(name.clone());
+    }
     let text = id.as_ref().and_then(Cursor::text).unwrap_or_default();
     let told = topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor).clone()));
     let told = told.or_else(|| topic_of_path(resource).map(|names| (names, resource.cursor.clone())));
-    match (told, &own.topic) {
-        (Some(((namespace, topic), at)), stated) => {
-            let name = TopicName { namespace: names::checked(namespace, &at)?, topic: names::checked(topic, &at)? };
-            if let Some((_, cursor)) = stated.as_ref().filter(|(stated, _)| *stated != name) {
-                cursor.warn(format!("not used: the resource itself names the topic {}", quoted(&name.to_string())));
-            }
-            Some(name)
-        }
-        (None, Some((name, _))) => Some(name.clone()),
-        (None, None) => {
-            let message = Message::new("neither an id nor lastmile names the topic of this subscription");
-            resource.cursor.error(message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"));
-            None
-        }
-    }
+    let Some(((namespace, topic), at)) = told else {
+        let message = Message::new("neither an id nor lastmile names the topic of this subscription");
+        resource.cursor.error(message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"));
+        return None;
+    };
+    Some(TopicName { namespace: names::checked(namespace, &at)?, topic: names::checked(topic, &at)? })
 }
 
 /// `namespace/topic/subscription`, where the type says so.

@@ -24,11 +24,8 @@ impl Limits {
         let (attempts_max, minutes_max) = match dialect {
             // Event Grid on Kubernetes names no upper bound; that of every dialect holds.
             Dialect::EventGridKubernetes => (ATTEMPTS_MAX, LIFETIME_MAX_MS / MINUTE_MS),
-            Dialect::EventGrid
-            | Dialect::EventGridResource
-            | Dialect::EventGridNamespace
-            | Dialect::Knative
-            | Dialect::Native => (30, 1_440),
+            Dialect::EventGridNamespace => (10, 7 * DAY_MS / MINUTE_MS),
+            Dialect::EventGrid | Dialect::EventGridResource | Dialect::Knative | Dialect::Native => (30, 1_440),
         };
         let attempts = attempts(fields);
         let minutes = fields.given("eventTimeToLiveInMinutes");

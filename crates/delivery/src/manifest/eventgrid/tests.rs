@@ -199,7 +199,7 @@ fn dialect_and_name_are_told_from_the_resource() {
             "a/b/n",
         ),
         (format!("lastmile: {{topic: a/b, name: c}}\n{plain}"), "eventgrid", "a/b/c"),
-        (format!("lastmile: {{topic: a/b, name: c}}\nname: n\n{plain}"), "eventgrid", "a/b/n"),
+        (format!("lastmile: {{topic: a/b, name: c}}\nname: n\n{plain}"), "eventgrid", "a/b/c"),
         (format!("lastmile: {{topic: a/b, dialect: eventgrid-kubernetes}}\n{plain}"), "eventgrid-kubernetes", "a/b/f"),
         (format!("lastmile: {{topic: a/b, dialect: eventgrid-namespace}}\n{plain}"), "eventgrid-namespace", "a/b/f"),
         (
@@ -214,11 +214,22 @@ fn dialect_and_name_are_told_from_the_resource() {
         assert_eq!((subscription.dialect.as_str(), subscription.name.to_string().as_str()), (dialect, name), "{text}");
     }
     let (subscription, findings) = loaded(&[&webhook("", ", name: n, lastmile: {topic: other/topic}")]);
-    assert_eq!(subscription.name.to_string(), "g/t/n");
-    assert!(
-        findings[0].contains("lastmile.topic: not used: the resource itself names the topic \"g/t\""),
-        "{findings:?}"
-    );
+    assert_eq!((subscription.name.to_string().as_str(), findings.len()), ("other/topic/n", 0), "{findings:?}");
+}
+
+#[test]
+fn a_namespace_keeps_its_ranges_wherever_its_limits_stand() {
+    let of = |policy: &str| {
+        let text = format!(
+            "id: /subscriptions/0/resourceGroups/g/providers/Microsoft.EventGrid/namespaces/n/topics/t/eventSubscriptions/s\n\
+             name: s\nproperties:\n  destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}\n  \
+             retryPolicy: {policy}\n"
+        );
+        shown(&read_files(&[&text])).join("\n")
+    };
+    assert_eq!(of("{maxDeliveryAttempts: 10, eventTimeToLiveInMinutes: 10080}"), "");
+    assert!(of("{maxDeliveryAttempts: 11}").contains("has to be 1 to 10, is 11"));
+    assert!(of("{eventTimeToLiveInMinutes: 10081}").contains("has to be 1 to 10080"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ use super::findings::Message;
 use super::names;
 use super::origins::Origins;
 use super::reader::{Cursor, Fields};
-use address::{Addresses, Via, Written};
+use address::{Address, Addresses, Via, Written};
 use class::Class;
 use delivery::Delivery;
 use object::{Metadata, Object};
@@ -187,6 +187,11 @@ impl<'a> Reader<'a, '_> {
         }
         // The rest tells how the source makes its events.
         spec.accept_rest();
+        let sink = spec.get("sink").and_then(|at| self.addresses.read(&at, &object.name.namespace));
+        if let Some(Written { address: Address::Topic(topic), at, .. }) = &sink {
+            at.warn(format!("publish its events to {topic} yourself; no subscription is needed for that"));
+            return None;
+        }
         self.wanted(spec, "sink", object, Some((object.name.clone(), Parent::absent(Class::LITERAL))))
     }
 

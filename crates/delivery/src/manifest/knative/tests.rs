@@ -208,6 +208,17 @@ fn an_event_source_is_one_subscription_of_its_own_topic() {
 }
 
 #[test]
+fn an_event_source_that_feeds_a_broker_needs_no_subscription_and_fails_no_file() {
+    let source = "---\napiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {name: ping}\nspec:\n  \
+                  sink: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}}\n";
+    let reading = read_one(&format!("{}{source}", broker("x: y", "{}")));
+    let found = shown(&reading);
+    assert!(found.iter().all(|line| line.contains(": warning: ")), "{found:?}");
+    assert!(found.iter().any(|line| line.contains("publish its events to default/b yourself")), "{found:?}");
+    assert_eq!(reading.catalogue.subscriptions().count(), 0);
+}
+
+#[test]
 fn what_statuses_mean_can_be_said_by_annotations() {
     let of_broker = broker("lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509'", "{}");
     let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: 503, lastmile.dev/nevr-retry: '1'}}";
