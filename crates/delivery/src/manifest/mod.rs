@@ -110,7 +110,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a subscription and where its documents state what they state.
-    fn add_subscription(&mut self, subscription: Subscription, origins: Origins) {
+    fn add_subscription(&mut self, subscription: Subscription, mut origins: Origins) {
+        origins::note_overridden_statuses(&mut origins, &subscription);
         self.subscriptions.push((subscription, origins));
     }
 

@@ -5,9 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::profile::Profile;
+use crate::subscription::Subscription;
+
 use super::reader::Cursor;
 
-/// Policy field → where a document states it, as `file:line:column`. A field without an entry is the profile's.
+/// Policy field → where documents state it, as `file:line:column`; several places are parted by `, `, and what is no
+/// place says who decides (the class of a broker). A field without an entry is the profile's.
 ///
 /// The names of the fields are [`FIELDS`].
 pub type Origins = BTreeMap<&'static str, String>;
@@ -34,4 +38,20 @@ pub const FIELDS: [&str; 14] = [
 pub(super) fn note(origins: &mut Origins, field: &'static str, at: Option<&Cursor<'_>>) {
     debug_assert!(FIELDS.contains(&field), "{field} is a field of a policy");
     origins.extend(at.map(|at| (field, at.location())));
+}
+
+/// What `neverRetry` and `retryOn` say about a status changes what is retried and what is a success: those values come
+/// from where the two stand, not from the profile.
+pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
+    let stated: Vec<&str> =
+        ["neverRetry", "retryOn"].iter().filter_map(|of| origins.get(of).map(String::as_str)).collect();
+    if stated.is_empty() {
+        return;
+    }
+    let places = stated.join(", ");
+    let of_profile = Profile::of(subscription.dialect).retry.success;
+    if (100..=999).any(|status| of_profile.contains(status) != subscription.retry.success.contains(status)) {
+        origins.entry("success").or_insert_with(|| places.clone());
+    }
+    origins.insert("neverRetry", places);
 }

@@ -281,8 +281,9 @@ fn limits_and_overrides_reach_their_places_with_where_they_stand() {
             ("deadLetter.keepTryingFor", "folder/f.json:8:167"),
             ("deadLetter.sink", "folder/f.json:8:122"),
             ("maxAttempts", "folder/f.json:6:40"),
-            ("neverRetry", "folder/f.json:3:46"),
+            ("neverRetry", "folder/f.json:3:46, folder/f.json:3:25"),
             ("retryOn", "folder/f.json:3:25"),
+            ("success", "folder/f.json:3:46, folder/f.json:3:25"),
             ("timeToLive", "folder/f.json:6:71"),
         ]
     );

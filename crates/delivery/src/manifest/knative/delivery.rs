@@ -128,16 +128,20 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Where all that is stated.
-    pub(super) fn origins(&self) -> Origins {
+    /// Where all that is stated. A schedule may be stated in parts, and its numbering is the class's.
+    pub(super) fn origins(&self, class: Class) -> Origins {
         let mut origins = Origins::new();
-        let policy = self.policy.as_ref().map(|policy| &policy.at);
-        let schedule = policy.or(at(self.delay_ms.as_ref())).or(at(self.max_ms.as_ref()));
+        let parts = [at(self.policy.as_ref()), at(self.delay_ms.as_ref()), at(self.max_ms.as_ref())];
+        let mut schedule: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
+        schedule.extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
         note(&mut origins, "maxAttempts", at(self.retry.as_ref()));
-        note(&mut origins, "schedule", schedule);
+        if !schedule.is_empty() {
+            origins.insert("schedule", schedule.join(", "));
+        }
         note(&mut origins, "responseTimeout", at(self.timeout_ms.as_ref()));
         note(&mut origins, "retryAfterMax", at(self.retry_after_max_ms.as_ref()));
-        note(&mut origins, "deadLetter.sink", self.sink.as_ref().map(|sink| &sink.at));
+        let followed = self.sink.as_ref().filter(|sink| sink.value != Sink::DefaultContainer);
+        note(&mut origins, "deadLetter.sink", followed.map(|sink| &sink.at));
         origins
     }
 }

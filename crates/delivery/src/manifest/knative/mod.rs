@@ -232,7 +232,7 @@ impl<'a> Wanted<'a> {
         let overrides = metadata.overrides.over(&self.parent.overrides);
         let mut retry = delivery.retry_policy(self.parent.class, &profile);
         overrides.apply(&mut retry);
-        let mut origins = delivery.origins();
+        let mut origins = delivery.origins(self.parent.class);
         overrides.note(&mut origins);
         let response_timeout_ms = delivery.timeout_ms(&profile);
         let subscription = Subscription {

@@ -250,11 +250,22 @@ fn every_stated_value_has_its_place() {
         [
             ("deadLetter.sink", "f:4:66"),
             ("maxAttempts", "f:12:21"),
+            ("neverRetry", "f:8:58"),
             ("responseTimeout", "f:4:38"),
             ("retryOn", "f:8:58"),
             ("schedule", "f:12:38"),
         ]
     );
+}
+
+#[test]
+fn a_schedule_in_parts_has_all_its_places_and_the_class_that_numbers_it() {
+    let class = "eventing.knative.dev/broker.class: MTChannelBasedBroker";
+    let of_broker = broker(class, "{delivery: {backoffPolicy: linear, deadLetterSink: {uri: 'pubsub://nowhere'}}}");
+    let reading = read_one(&format!("{of_broker}{}", trigger("  delivery: {backoffDelay: PT2S}\n")));
+    let origins = &reading.origins[&"default/b/t".parse().unwrap()];
+    assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as MTChannelBasedBroker does");
+    assert!(!origins.contains_key("deadLetter.sink"), "an unmapped sink is not followed: {origins:?}");
 }
 
 #[test]
