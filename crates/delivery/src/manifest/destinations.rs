@@ -3,6 +3,7 @@
 //! Separate because every family uses it, for endpoints and for containers alike. It reads addresses; it does not
 //! look whether anything is there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use url::Url;
@@ -19,6 +20,9 @@ const PREFIX_MAX_BYTES: usize = 180;
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
 
+/// How a full resource id of Azure begins.
+const AZURE_ID: &str = "/subscriptions/";
+
 /// An address that this version can use.
 #[derive(Clone)]
 pub(super) enum Target {
@@ -30,7 +34,7 @@ pub(super) enum Target {
 
 /// What references and foreign addresses mean, as all `Destinations` documents say.
 #[derive(Default)]
-pub(super) struct Destinations<'a>(BTreeMap<&'a str, (Cursor<'a>, Option<Target>)>);
+pub(super) struct Destinations<'a>(BTreeMap<Cow<'a, str>, (Cursor<'a>, Option<Target>)>);
 
 /// What became of an address.
 pub(super) enum Resolved {
@@ -57,7 +61,7 @@ impl<'a> Destinations<'a> {
     }
 
     fn add(&mut self, Entry { name, key, value }: Entry<'a>) {
-        if let Some((first, _)) = self.0.get(name) {
+        if let Some((first, _)) = self.0.get(&comparable(name)) {
             key.error(format!("{name} stands twice; the first is at {}", first.location()));
             return;
         }
@@ -69,17 +73,23 @@ impl<'a> Destinations<'a> {
                 None
             }
         });
-        self.0.insert(name, (key, target));
+        self.0.insert(comparable(name), (key, target));
     }
 
     /// What the text at the cursor stands for: itself if it is an address, else what the documents say.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
-        match self.0.get(text) {
+        match self.0.get(&comparable(text)) {
             Some((_, Some(target))) => Resolved::Target(target.clone()),
             Some((_, None)) => Resolved::Reported,
             None => address(text, at),
         }
     }
+}
+
+/// A key as it is compared: case does not count in the resource ids of Azure, and does in everything else.
+fn comparable(key: &str) -> Cow<'_, str> {
+    let is_id = key.get(..AZURE_ID.len()).is_some_and(|start| start.eq_ignore_ascii_case(AZURE_ID));
+    if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }
 
 /// An address. Its text is in no message: it may hold credentials.

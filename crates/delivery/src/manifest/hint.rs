@@ -2,9 +2,11 @@
 //!
 //! Separate because it looks at words only, wherever they stand: fields, kinds, choices.
 
-/// What would be right in place of a word: the one it is nearest to, else the list.
+/// What would be right in place of a word: the one it is nearest to, else the list. A word that is known, but not
+/// where it stands, is no suggestion for itself.
 pub(super) fn hint(word: &str, known: &[&str], listed: &[&str]) -> String {
-    let near = |candidate: &&&str| distance(word, candidate) <= (candidate.chars().count() / 3).max(1);
+    let near =
+        |candidate: &&&str| **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1);
     match known.iter().filter(near).min_by_key(|candidate| distance(word, candidate)) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None => format!("known: {}", listed.join(", ")),
@@ -48,6 +50,7 @@ mod tests {
         let known = ["maxAttempts", "timeToLive", "url"];
         assert_eq!(hint("maxattempt", &known, &known), "did you mean maxAttempts?");
         assert_eq!(hint("uri", &known, &known), "did you mean url?");
+        assert_eq!(hint("url", &known, &known), "known: maxAttempts, timeToLive, url");
         assert_eq!(hint("zzz", &known, &known), "known: maxAttempts, timeToLive, url");
     }
 }

@@ -96,19 +96,31 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     let cursor = fields.required("resourceId");
     let container = fields.given("blobContainerName");
     let cursor = cursor?;
-    let mut id = cursor.text()?.trim_end_matches('/').to_owned();
-    if let Some(container) = &container {
-        id = format!("{id}/blobServices/default/containers/{}", container.text()?);
-    }
+    let id = container_id(cursor.text()?.trim_end_matches('/'), container.as_ref())?;
     match destinations.resolve(&id, &cursor) {
         Resolved::Target(Target::Container(container)) => return Some(Sink::Container(container)),
-        Resolved::Target(Target::Endpoint(_)) => cursor.unsupported("an HTTP address as a container"),
+        Resolved::Target(Target::Endpoint(_)) => {
+            cursor.warn("an HTTP address as a sink is not supported by this version; its dead letters go to the default container");
+        }
         Resolved::Reported => {}
         Resolved::Unknown => unmapped(&cursor, &id),
     }
     None
 }
 
+/// The full id of a container: of the account's id and the container's name, or as it stands where it is full already.
+fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
+    let Some(container) = container else { return Some(id.to_owned()) };
+    let name = container.text()?;
+    let full = id.rsplit_once('/').filter(|(around, _)| around.to_ascii_lowercase().ends_with("/containers"));
+    let Some((_, in_id)) = full else { return Some(format!("{id}/blobServices/default/containers/{name}")) };
+    if !in_id.eq_ignore_ascii_case(name) {
+        container.warn("not used: resourceId names another container");
+    }
+    Some(id.to_owned())
+}
+
+/// Warns of a container that no document maps.
 fn unmapped(cursor: &Cursor<'_>, id: &str) {
     let message = Message::new("no Destinations document names this container; dead letters go to the default one");
     // The whole id, however long: it is there to be copied.

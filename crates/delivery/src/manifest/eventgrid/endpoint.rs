@@ -6,7 +6,7 @@
 use url::Url;
 
 use super::super::destinations::{Destinations, Resolved, Target};
-use super::super::findings::{Message, quoted};
+use super::super::findings::Message;
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
 use super::words;
@@ -59,7 +59,12 @@ impl Endpoint {
                 }
                 let mappings = properties.given("deliveryAttributeMappings");
                 let headers = mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
-                let is_resource = kind? != WEBHOOK;
+                let Some(kind) = kind else {
+                    // Which of them count depends on the type, which has its own finding.
+                    properties.accept(&["endpointBaseUrl", "endpointUrl", "resourceId"]);
+                    return None;
+                };
+                let is_resource = kind != WEBHOOK;
                 let url =
                     if is_resource { resource(properties, destinations) } else { webhook(properties, destinations) };
                 Some(Self { url: url?, is_resource, headers: headers? })
@@ -109,7 +114,7 @@ fn resource(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Url>
         Resolved::Reported => None,
         Resolved::Target(Target::Container(_)) | Resolved::Unknown => {
             let message = Message::new("what this resource is here has to stand in a Destinations document");
-            cursor.error(message.help(format!("spec: {{{}: https://…}}", quoted(id))));
+            cursor.error(message.help(format!("spec: {{\"{id}\": https://…}}")));
             None
         }
     }

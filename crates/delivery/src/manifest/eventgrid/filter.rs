@@ -88,8 +88,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
     if elements.len() > FILTERS_MAX {
         cursor.error(format!("at most {FILTERS_MAX} filters, here are {}", elements.len()));
     }
-    let values = elements.iter().filter_map(|element| element.peek("values").filter(Cursor::is_list)?.list());
-    let values: usize = values.map(|values| values.len()).sum();
+    let values: usize = elements.iter().map(values_of).sum();
     if values > VALUES_MAX {
         cursor.error(format!("at most {VALUES_MAX} values in all filters together, here are {values}"));
     }
@@ -97,6 +96,13 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
     let read = |element: &Cursor<'_>| element.mapping(|fields| condition(fields, arrays)).flatten();
     let conditions: Vec<Option<Filter>> = elements.iter().map(read).collect();
     conditions.into_iter().collect()
+}
+
+/// How many values a filter has, in `values` and `value` together; reports nothing.
+fn values_of(filter: &Cursor<'_>) -> usize {
+    let several = filter.peek("values").filter(Cursor::is_list).and_then(|values| values.list());
+    let single = filter.peek("value").filter(|value| !value.is_null());
+    several.map_or(0, |values| values.len()) + usize::from(single.is_some())
 }
 
 fn condition(fields: &Fields<'_>, arrays: bool) -> Option<Filter> {

@@ -1,8 +1,8 @@
 //! Whose rules an event subscription follows, and what it is called here.
 //!
 //! Separate because both are told from many places: the resource's id, its type, its version, its name, the name of
-//! the file, and the `lastmile` section that somebody has added. The id goes before that section where it names a
-//! topic: a resource means the same topic in every file.
+//! the file, and the `lastmile` section that somebody has added. That section goes before everything else: it is the
+//! one part written for this program.
 
 use crate::profile::{Dialect, StatusSet};
 use crate::subscription::{SubscriptionName, TopicName};
@@ -32,7 +32,7 @@ pub(super) struct Lastmile<'a> {
     pub(super) never_retry: StatusSet,
     /// Statuses that are retried.
     pub(super) retry_on: StatusSet,
-    topic: Option<(TopicName, Cursor<'a>)>,
+    topic: Option<TopicName>,
     name: Option<(String, Cursor<'a>)>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Lastmile<'a> {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
             never_retry: never,
             retry_on: again,
-            topic: fields.given("topic").and_then(|cursor| Some((topic(&cursor)?, cursor))),
+            topic: fields.given("topic").and_then(|cursor| topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
     Dialect::EventGrid
 }
 
-/// The full name of a subscription, taken once.
+/// The full name of a subscription, taken once: what `lastmile` says, else the resource's own, else the file's.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
@@ -108,30 +108,45 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The topic: what `lastmile` says, else that of the id, else that of a full name in a namespace.
+/// The topic: what `lastmile` says, else that of the id, else that of a full name.
 fn topic_of(resource: &Resource<'_>, fields: &Fields<'_>, own: &Lastmile<'_>) -> Option<TopicName> {
-    let id = fields.given("id");
-    if let Some((name, _)) = &own.topic {
-        return Some(name.clone());
+    let [id, group] = ["id", "resourceGroup"].map(|field| fields.given(field));
+    if let Some(topic) = &own.topic {
+        return Some(topic.clone());
     }
     let text = id.as_ref().and_then(Cursor::text).unwrap_or_default();
-    let told = topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor).clone()));
-    let told = told.or_else(|| topic_of_path(resource).map(|names| (names, resource.cursor.clone())));
+    let told = topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor)));
+    let group = group.as_ref().and_then(Cursor::peek_text);
+    let told = told.or_else(|| topic_of_path(resource, group).map(|names| (names, &resource.cursor)));
     let Some(((namespace, topic), at)) = told else {
         let message = Message::new("neither an id nor lastmile names the topic of this subscription");
         resource.cursor.error(message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"));
         return None;
     };
-    Some(TopicName { namespace: names::checked(namespace, &at)?, topic: names::checked(topic, &at)? })
+    Some(TopicName { namespace: names::checked(namespace, at)?, topic: names::checked(topic, at)? })
 }
 
-/// `namespace/topic/subscription`, where the type says so.
-fn topic_of_path<'r>(resource: &'r Resource<'_>) -> Option<(&'r str, &'r str)> {
-    let mut parts = resource.path.split('/');
-    let is_of_namespace = resource.kind == "microsoft.eventgrid/namespaces/topics/eventsubscriptions";
-    match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some(namespace), Some(topic), Some(_), None) if is_of_namespace => Some((namespace, topic)),
-        (_, _, _, _) => None,
+/// The names in a full name, `topic/subscription`, as its type tells them: the topic, and the namespace or domain that
+/// holds it, else the resource group. An extension's name has its own provider in between,
+/// `account/Microsoft.EventGrid/subscription`.
+fn topic_of_path<'r>(resource: &'r Resource<'_>, group: Option<&'r str>) -> Option<(&'r str, &'r str)> {
+    let kind = resource.kind.strip_suffix("/eventsubscriptions")?;
+    let names: Vec<&str> = resource.path.split('/').collect();
+    let (kind, around) = match (kind.strip_suffix("/providers"), names.as_slice()) {
+        (Some(kind), [around @ .., provider, _]) if provider.eq_ignore_ascii_case("Microsoft.EventGrid") => {
+            (kind, around)
+        }
+        (None, [around @ .., _]) => (kind, around),
+        (_, _) => return None,
+    };
+    // A type is its provider and one word for each name.
+    if kind.split('/').skip(1).count() != around.len() {
+        return None;
+    }
+    match around {
+        [.., holder, topic] if kind.ends_with("/topics") => Some((holder, topic)),
+        [.., topic] => Some((group?, topic)),
+        [] => None,
     }
 }
 

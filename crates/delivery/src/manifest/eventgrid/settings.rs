@@ -141,13 +141,15 @@ fn destination(fields: &Fields<'_>, usual: &str, destinations: &Destinations<'_>
 
 /// `push` of a delivery configuration.
 fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
-    fields.accept(&["queue"]);
+    // Both are known whatever the mode is, also a wrong one.
+    fields.accept(&["push", "queue"]);
     let mode = fields.required("deliveryMode")?;
-    if words::read(&mode, &["Push", "Queue"])? == "Queue" {
-        fields.accept(&["push"]);
+    let text = mode.peek_text().unwrap_or_default().trim();
+    if ["Pull", "Queue"].iter().any(|pull| pull.eq_ignore_ascii_case(text)) {
         mode.error(Message::new("pull delivery is not offered").help("deliveryMode: Push, with a destination"));
         return None;
     }
+    words::read(&mode, &["Push"])?;
     fields.required("push")
 }
 

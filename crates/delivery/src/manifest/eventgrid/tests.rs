@@ -9,6 +9,7 @@ use crate::subscription::{Sink, Subscription};
 use super::super::{Reading, Source, read};
 
 mod filters;
+mod kinds;
 mod refused;
 
 const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid/topics/t/eventSubscriptions/n";

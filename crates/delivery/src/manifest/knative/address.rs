@@ -61,6 +61,8 @@ pub(super) struct Written<'a> {
     pub(super) at: Cursor<'a>,
     /// It is the address of a topic of Pub/Sub.
     pub(super) is_pubsub: bool,
+    /// The broker or channel that a `ref` names, in the files or not, where nothing says what else it is.
+    pub(super) publishes_to: Option<TopicName>,
 }
 
 /// The scheme of Google's topics.
@@ -71,15 +73,15 @@ impl Addresses<'_> {
     pub(super) fn read<'a>(&self, cursor: &Cursor<'a>, namespace: &str) -> Option<Written<'a>> {
         cursor.mapping(|fields| {
             for field in ["CACerts", "audience"] {
-                if let Some(key) = fields.key(field) {
+                if let Some(key) = fields.given(field).and_then(|_| fields.key(field)) {
                     key.warn(format!("{field} is not used by this version"));
                 }
             }
-            let reference = fields.get("ref").map(|reference| {
+            let reference = fields.given("ref").map(|reference| {
                 let key = reference.mapping(|fields| key_of(fields, namespace)).flatten()?;
                 Some((key, reference))
             });
-            let uri = fields.get("uri").map(|uri| Some((uri.text()?, uri)));
+            let uri = fields.given("uri").map(|uri| Some((uri.text()?, uri)));
             match (reference, uri) {
                 (Some(reference), Some(uri)) => {
                     let (reference, uri) = (reference?, uri?);
@@ -101,19 +103,21 @@ impl Addresses<'_> {
             Resolved::Reported => return None,
             Resolved::Unknown => Address::Unresolved(text.to_owned()),
         };
-        Some(Written { address, at, is_pubsub: text.starts_with(PUBSUB) })
+        Some(Written { address, at, is_pubsub: text.starts_with(PUBSUB), publishes_to: None })
     }
 
     fn of_reference<'a>(&self, (key, at): (Key, Cursor<'a>)) -> Option<Written<'a>> {
-        let address = match self.destinations.resolve(&key.text, &at) {
-            Resolved::Target(target) => of_target(target),
+        let is_here = key.topic.as_ref().is_some_and(|topic| self.topics.contains(topic));
+        let topic = key.topic.map(|(_, topic)| topic);
+        let (address, publishes_to) = match self.destinations.resolve(&key.text, &at) {
+            Resolved::Target(target) => (of_target(target), None),
             Resolved::Reported => return None,
-            Resolved::Unknown => match key.topic.filter(|topic| self.topics.contains(topic)) {
-                Some((_, topic)) => Address::Topic(topic),
-                None => Address::Unresolved(key.text),
+            Resolved::Unknown => match topic.clone().filter(|_| is_here) {
+                Some(here) => (Address::Topic(here), topic),
+                None => (Address::Unresolved(key.text), topic),
             },
         };
-        Some(Written { address, at, is_pubsub: false })
+        Some(Written { address, at, is_pubsub: false, publishes_to })
     }
 
     /// A `uri` beside a `ref` is relative to the address of the object.
@@ -148,7 +152,7 @@ struct Key {
 fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
     fields.accept(&["address", "group"]);
     let [api_version, kind, name] = ["apiVersion", "kind", "name"].map(|field| fields.required(field)?.text());
-    let namespace = fields.get("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
+    let namespace = fields.given("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
     let (api_version, kind, name) = (api_version?, kind?, name?);
     let topic = TopicName { namespace: namespace.to_owned(), topic: name.to_owned() };
     let topic = via(api_version, kind).map(|via| (via, topic));

@@ -56,6 +56,8 @@ pub(super) const ANNOTATION: &str = "eventing.knative.dev/broker.class";
 const CHANNEL_BASED: &str = "MTChannelBasedBroker";
 /// The group of Google's channel.
 pub(super) const GOOGLE: &str = "messaging.cloud.google.com";
+/// The group of Google's broker and its triggers.
+pub(super) const GOOGLE_EVENTING: &str = "eventing.cloud.google.com";
 
 const fn class(name: &'static str, numbering: Numbering, support: Support) -> Class {
     Class { name, support, numbering, cap_ms: None }
@@ -66,7 +68,7 @@ const BROKERS: [Class; 4] = [
     class("Kafka", Numbering::One, Support::Whole),
     class("RabbitMQBroker", Numbering::One, Support::Whole),
     class(CHANNEL_BASED, Numbering::Zero, Support::Whole),
-    Class { cap_ms: Some(600 * SECOND_MS), ..class("googlecloud", Numbering::Zero, Support::GoogleCloud) },
+    Class::GOOGLE_BROKER,
 ];
 
 /// Channel kinds ("Channel support").
@@ -80,6 +82,10 @@ const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Supp
 impl Class {
     /// No class, or none that is known: the literal reading.
     pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
+
+    /// Google's broker, also where its group says so in place of the annotation.
+    pub(super) const GOOGLE_BROKER: Self =
+        Self { cap_ms: Some(600 * SECOND_MS), ..class("googlecloud", Numbering::Zero, Support::GoogleCloud) };
 
     /// The class that a broker's annotation names. `template` is what its channels are, when the files tell.
     pub(super) fn of_broker(annotation: Option<&Cursor<'_>>, template: Option<Self>) -> Self {

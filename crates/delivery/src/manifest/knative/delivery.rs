@@ -47,7 +47,7 @@ impl<'a> Delivery<'a> {
     /// Reads the fields of `delivery` in an object of this class and namespace.
     pub(super) fn read(fields: &Fields<'a>, class: Class, addresses: &Addresses<'_>, namespace: &str) -> Self {
         let duration_ms = |name, range| stated(fields, name, |cursor| cursor.duration_ms(range));
-        if let Some(format) = fields.get("format") {
+        if let Some(format) = fields.given("format") {
             format.choice("format", &FORMATS);
         }
         let written = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
@@ -151,7 +151,7 @@ fn stated<'a, T>(
     name: &'static str,
     read: impl FnOnce(&Cursor<'a>) -> Option<T>,
 ) -> Option<Stated<'a, T>> {
-    let at = fields.get(name)?;
+    let at = fields.given(name)?;
     read(&at).map(|value| Stated { value, at })
 }
 
@@ -165,13 +165,13 @@ fn at<'s, 'a>(stated: Option<&'s Stated<'a, impl Copy>>) -> Option<&'s Cursor<'a
 
 /// `deadLetterSink`; `errorSink` is what it was called in an older draft.
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
-    let sink = fields.get("deadLetterSink");
-    if let Some(old) = fields.key("errorSink") {
+    let sink = fields.given("deadLetterSink");
+    if let Some(old) = fields.given("errorSink").and_then(|_| fields.key("errorSink")) {
         let message =
             if sink.is_some() { "deadLetterSink stands here too, and counts" } else { "read as deadLetterSink" };
         old.warn(Message::new(message).help("deadLetterSink"));
     }
-    sink.or_else(|| fields.get("errorSink"))
+    sink.or_else(|| fields.given("errorSink"))
 }
 
 /// Where dead letters go. What cannot be followed is a warning: the default container keeps them.

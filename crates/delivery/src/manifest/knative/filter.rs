@@ -26,19 +26,19 @@ const COMPARISONS: [(&str, Compare); 3] = [
 /// Reads what a Trigger's `spec` says.
 pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
     let of_attributes = spec.section("filter", attributes);
-    let Some(filters) = spec.get("filters") else { return of_attributes.unwrap_or(Some(Filter::EVERYTHING)) };
+    let Some(filters) = spec.given("filters") else { return of_attributes.unwrap_or(Some(Filter::EVERYTHING)) };
     let elements = filters.list()?;
     if elements.is_empty() {
         return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
     }
-    if let Some(key) = spec.key("filter") {
+    if let Some(key) = spec.given("filter").and_then(|_| spec.key("filter")) {
         key.warn("filters stand here too, and count instead of it");
     }
     each(&elements, 1).map(joined)
 }
 
 fn attributes(fields: &Fields<'_>) -> Option<Filter> {
-    match fields.get("attributes") {
+    match fields.given("attributes") {
         Some(attributes) => {
             compared(
                 &attributes,
@@ -47,7 +47,9 @@ fn attributes(fields: &Fields<'_>) -> Option<Filter> {
                 },
             )
         }
-        None if fields.parent().entries().is_some_and(|entries| entries.is_empty()) => Some(Filter::EVERYTHING),
+        None if fields.parent().entries().is_some_and(|entries| entries.iter().all(|entry| entry.value.is_null())) => {
+            Some(Filter::EVERYTHING)
+        }
         None => {
             fields.parent().error(Message::new("no condition is known here").help("attributes: {type: order.created}"));
             None
@@ -89,11 +91,11 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
 fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let mut conditions = Vec::new();
     for (operator, compare) in COMPARISONS {
-        conditions.extend(fields.get(operator).map(|members| compared_with_values(&members, compare)));
+        conditions.extend(fields.given(operator).map(|members| compared_with_values(&members, compare)));
     }
-    conditions.extend(fields.get("all").map(|list| several(&list, depth).map(Filter::All)));
-    conditions.extend(fields.get("any").map(|list| several(&list, depth).map(Filter::Any)));
-    conditions.extend(fields.get("not").map(|of| expression(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))));
+    conditions.extend(fields.given("all").map(|list| several(&list, depth).map(Filter::All)));
+    conditions.extend(fields.given("any").map(|list| several(&list, depth).map(Filter::Any)));
+    conditions.extend(fields.given("not").map(|of| expression(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))));
     for dialect in ["cesql", "sql"] {
         if let Some(key) = fields.key(dialect) {
             key.unsupported(dialect);

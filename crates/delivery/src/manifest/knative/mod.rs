@@ -32,7 +32,7 @@ use super::findings::Message;
 use super::names;
 use super::origins::Origins;
 use super::reader::{Cursor, Fields};
-use address::{Address, Addresses, Via, Written};
+use address::{Addresses, Via, Written};
 use class::Class;
 use delivery::Delivery;
 use object::{Metadata, Object};
@@ -127,10 +127,10 @@ impl<'a> Reader<'a, '_> {
     fn trigger(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
         let reference = spec.section("brokerRef", |fields| {
             fields.accept(&["apiVersion", "kind"]);
-            (fields.get("namespace").and_then(|at| names::read(&at)), fields.required("name"))
+            (fields.given("namespace").and_then(|at| names::read(&at)), fields.required("name"))
         });
         let (namespace, broker) = reference.unwrap_or_default();
-        let broker = spec.get("broker").or(broker);
+        let broker = spec.given("broker").or(broker);
         let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
         let place = broker.as_ref().map_or_else(|| Some(BROKER.to_owned()), names::read).and_then(|name| {
             let topic = TopicName { namespace, topic: name };
@@ -138,7 +138,8 @@ impl<'a> Reader<'a, '_> {
             Some((topic, parent))
         });
         let filter = filter::read(spec);
-        Some(Wanted { filter, ..self.wanted(spec, "subscriber", object, place)? })
+        let subscriber = self.destination(spec, "subscriber", object);
+        Some(Wanted { filter, ..self.wanted(spec, subscriber, object, place)? })
     }
 
     /// The broker of a topic; reported at the cursor where no file has it.
@@ -155,16 +156,17 @@ impl<'a> Reader<'a, '_> {
         let namespace = &object.name.namespace;
         let channel = spec.required("channel");
         let place = channel.and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace))).flatten();
-        let reply = spec.get("reply").and_then(|reply| self.addresses.read(&reply, namespace));
+        let reply = spec.given("reply").and_then(|reply| self.addresses.read(&reply, namespace));
         let reply = reply.and_then(Written::reply);
-        Some(Wanted { reply, ..self.wanted(spec, "subscriber", object, place)? })
+        let subscriber = self.destination(spec, "subscriber", object);
+        Some(Wanted { reply, ..self.wanted(spec, subscriber, object, place)? })
     }
 
     /// The channel of a subscription; where no file has it, its kind tells its class.
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));
-        let namespace = fields.get("namespace").map_or_else(|| Some(namespace.to_owned()), |at| names::read(&at));
+        let namespace = fields.given("namespace").map_or_else(|| Some(namespace.to_owned()), |at| names::read(&at));
         let kind = kind?;
         let (api_version, kind_name) = (api_version?.text()?, kind.text()?);
         let topic = TopicName { namespace: namespace?, topic: name? };
@@ -178,36 +180,43 @@ impl<'a> Reader<'a, '_> {
         Some((topic, parent))
     }
 
-    /// An event source: its topic has its name, and so has the subscription that leads to its sink.
+    /// An event source: its topic has its name, and so has the subscription that leads to its sink. Where the sink is a
+    /// broker or channel, that is the topic, and others subscribe to it.
     fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
+        // The rest tells how the source makes its events.
+        spec.accept_rest();
+        let sink = self.destination(spec, "sink", object);
+        if let Some((topic, sink)) = sink.as_ref().and_then(|sink| Some((sink.publishes_to.as_ref()?, sink))) {
+            let not_run = "an event source is not run here";
+            let message = format!("{not_run}; it publishes to {topic}, which needs no subscription here");
+            sink.at.warn(Message::new(message).help(format!("publish its events to {topic} yourself")));
+            return None;
+        }
         let message = format!("an event source is not run here; what it would send is published to {}", object.name);
         object.document.warn(message);
         if let Some(key) = spec.key("ceOverrides") {
             key.warn("ceOverrides are not followed by this version; events travel as they are published");
         }
-        // The rest tells how the source makes its events.
-        spec.accept_rest();
-        let sink = spec.get("sink").and_then(|at| self.addresses.read(&at, &object.name.namespace));
-        if let Some(Written { address: Address::Topic(topic), at, .. }) = &sink {
-            at.warn(format!("publish its events to {topic} yourself; no subscription is needed for that"));
-            return None;
-        }
-        self.wanted(spec, "sink", object, Some((object.name.clone(), Parent::absent(Class::LITERAL))))
+        self.wanted(spec, sink, object, Some((object.name.clone(), Parent::absent(Class::LITERAL))))
+    }
+
+    /// The required destination of this name.
+    fn destination(&self, spec: &Fields<'a>, name: &'static str, object: &Object<'a>) -> Option<Written<'a>> {
+        spec.required(name).and_then(|at| self.addresses.read(&at, &object.name.namespace))
     }
 
     /// What the fields that all of them have say; `place` is the topic and what it hands down.
     fn wanted(
         &self,
         spec: &Fields<'a>,
-        destination: &'static str,
+        destination: Option<Written<'a>>,
         object: &Object<'a>,
         place: Option<(TopicName, Parent<'a>)>,
     ) -> Option<Wanted<'a>> {
         let namespace = &object.name.namespace;
         let class = place.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
         let delivery = spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
-        let written = spec.required(destination).and_then(|at| self.addresses.read(&at, namespace));
-        let url = written.and_then(Written::endpoint);
+        let url = destination.and_then(Written::endpoint);
         let (topic, parent) = place?;
         let (delivery, filter) = (delivery.unwrap_or_default(), Some(Filter::EVERYTHING));
         Some(Wanted { topic, parent, delivery, url, filter, reply: None })

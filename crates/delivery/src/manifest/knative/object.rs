@@ -52,6 +52,11 @@ impl<'a> Object<'a> {
         Self { api_version, kind, name, document }
     }
 
+    /// The group of its API; empty where there is none.
+    pub(super) fn group(&self) -> &'a str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
     /// Reads the object: its metadata, and its spec, if it has one, with `read`.
     pub(super) fn read<T>(
         &self,
@@ -87,10 +92,10 @@ impl<'a> Metadata<'a> {
         fields.accept(&["labels", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"]);
         fields.accept(&["deletionGracePeriodSeconds", "finalizers", "ownerReferences", "managedFields", "selfLink"]);
         let named = fields.required("name").filter(|name| names::read(name).is_some());
-        let in_namespace = fields.get("namespace").is_none_or(|namespace| names::read(&namespace).is_some());
-        let entries = fields.get("annotations").and_then(|annotations| annotations.entries()).unwrap_or_default();
+        let in_namespace = fields.given("namespace").is_none_or(|namespace| names::read(&namespace).is_some());
+        let entries = fields.given("annotations").and_then(|annotations| annotations.entries()).unwrap_or_default();
         let annotations: BTreeMap<&str, Cursor<'a>> =
-            entries.into_iter().map(|entry| (entry.name, entry.value)).collect();
+            entries.into_iter().filter(|entry| !entry.value.is_null()).map(|entry| (entry.name, entry.value)).collect();
         for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
             if ![RETRY_ON, NEVER_RETRY].contains(name) {
                 let message = Message::new(format!("no annotation {} is known here", quoted(name)));

@@ -12,7 +12,7 @@ use super::super::findings::Findings;
 use super::super::node;
 use super::super::reader::{Cursor, Fields};
 use super::address::{Addresses, Via};
-use super::class::Class;
+use super::class::{self, Class};
 use super::delivery::Delivery;
 use super::object::{Metadata, Object, Overrides};
 
@@ -45,7 +45,10 @@ pub(super) fn read<'a>(
         let class = match via {
             Via::Broker => {
                 let template = spec.and_then(|spec| broker_template(spec, object, templates));
-                Class::of_broker(metadata.class.as_ref(), template)
+                match &metadata.class {
+                    None if object.group() == class::GOOGLE_EVENTING => Class::GOOGLE_BROKER,
+                    annotation => Class::of_broker(annotation.as_ref(), template),
+                }
             }
             Via::Channel => channel_class(spec, object),
         };
@@ -60,11 +63,11 @@ pub(super) fn read<'a>(
 
 /// The class that a broker's channels have, when the files tell.
 fn broker_template(spec: &Fields<'_>, object: &Object<'_>, templates: &Templates) -> Option<Class> {
-    let inline = spec.get("channelTemplateSpec").and_then(|template| template_class(&template));
+    let inline = spec.given("channelTemplateSpec").and_then(|template| template_class(&template));
     let config = spec.section("config", |fields| {
         fields.accept(&["apiVersion", "kind"]);
         let name = fields.get("name")?.text()?;
-        let namespace = fields.get("namespace").map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
+        let namespace = fields.given("namespace").map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
         Some(TopicName { namespace: namespace.to_owned(), topic: name.to_owned() })
     });
     inline.or_else(|| templates.0.get(&config.flatten()?).copied())
@@ -76,7 +79,7 @@ fn channel_class(spec: Option<&Fields<'_>>, object: &Object<'_>) -> Class {
         spec.accept(&["numPartitions", "replicationFactor", "retentionDuration", "subscribable", "subscribers"]);
     }
     let kind = object.document.peek("kind");
-    match (object.kind, spec.and_then(|spec| spec.get("channelTemplate")), kind) {
+    match (object.kind, spec.and_then(|spec| spec.given("channelTemplate")), kind) {
         ("Channel", Some(template), _) => template_class(&template).unwrap_or(Class::LITERAL),
         ("Channel", None, _) => Class::of_channel(object.api_version, object.kind).unwrap_or(Class::LITERAL),
         (_, _, Some(kind)) => Class::of_channel_at(object.api_version, &kind),

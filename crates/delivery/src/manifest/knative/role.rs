@@ -5,7 +5,7 @@
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
 use super::address::Via;
-use super::class::GOOGLE;
+use super::class::{GOOGLE, GOOGLE_EVENTING};
 use super::object::Object;
 
 /// The versions of the API that are read.
@@ -36,10 +36,9 @@ impl Role {
     /// What this object is, told by its API, its kind and whether it has a sink.
     pub(super) fn of(object: &Object<'_>) -> Self {
         let has_sink = object.document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
-        let group = object.api_version.split_once('/').map_or("", |(group, _)| group);
-        match (group, object.kind) {
-            ("eventing.knative.dev", "Broker") => Self::Topic(Via::Broker),
-            ("eventing.knative.dev", "Trigger") => Self::Trigger,
+        match (object.group(), object.kind) {
+            ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(Via::Broker),
+            ("eventing.knative.dev" | GOOGLE_EVENTING, "Trigger") => Self::Trigger,
             ("messaging.knative.dev", "Subscription") => Self::Subscription,
             ("messaging.knative.dev", kind) if kind.ends_with("Channel") => Self::Topic(Via::Channel),
             (GOOGLE, "Channel") => Self::Topic(Via::Channel),

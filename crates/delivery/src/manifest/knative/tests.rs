@@ -219,6 +219,69 @@ fn an_event_source_that_feeds_a_broker_needs_no_subscription_and_fails_no_file()
 }
 
 #[test]
+fn an_event_source_that_publishes_to_a_broker_or_channel_is_passed_over() {
+    let broker = broker("", "{}");
+    let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  \
+                        eventing.knative.dev/v1/Broker/default/b: 'http://h/'\n";
+    for (api_version, kind) in [("eventing.knative.dev/v1", "Broker"), ("messaging.knative.dev/v1", "InMemoryChannel")]
+    {
+        let source = format!(
+            "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {{name: ping}}\nspec: {{sink: {{ref: \
+             {{apiVersion: {api_version}, kind: {kind}, name: b}}}}}}\n"
+        );
+        for text in [source.clone(), format!("{source}---\n{broker}")] {
+            let reading = read_one(text.trim_end_matches("---\n"));
+            assert_eq!(
+                shown(&reading),
+                [
+                    "f:4:20: warning: spec.sink.ref: an event source is not run here; it publishes to default/b, which needs no subscription here; publish its events to default/b yourself"
+                ]
+            );
+            assert_eq!(reading.catalogue.subscriptions().count(), 0);
+        }
+        if kind == "Broker" {
+            let (mapped, _) = subscription(&format!("{source}{destinations}"));
+            assert_eq!(mapped.name.to_string(), "default/ping/ping");
+        }
+    }
+}
+
+#[test]
+fn what_is_null_counts_as_absent() {
+    let fields = "retry: null, backoffPolicy: null, backoffDelay: null, backoffMax: null, timeout: null, \
+                  retryAfterMax: null, format: null, deadLetterSink: null, errorSink: null";
+    let metadata = "metadata: {name: t, namespace: null, annotations: null}";
+    let rest = format!("  filter: {{attributes: null}}\n  filters: null\n  delivery: {{{fields}}}\n");
+    let text = format!("{}{}", broker("", "{config: null, delivery: null}"), trigger(&rest));
+    let text = text.replace("metadata: {name: t}", metadata).replace("{uri: http://h/}", "{ref: null, uri: http://h/}");
+    let (subscription, found) = subscription(&text);
+    assert_eq!(found, Vec::<String>::new());
+    assert_eq!(
+        (subscription.retry.clone(), &subscription.filter),
+        (Profile::of(Dialect::Knative).retry, &crate::filter::Filter::EVERYTHING)
+    );
+    assert_eq!(subscription.name.to_string(), "default/b/t");
+}
+
+#[test]
+fn a_broker_of_googles_group_is_of_its_class_without_an_annotation() {
+    let text = format!("{}{}", broker("", "{}"), trigger(""))
+        .replace("eventing.knative.dev/v1", "eventing.cloud.google.com/v1beta1");
+    let (subscription, found) = subscription(&text);
+    assert_eq!(found, Vec::<String>::new());
+    assert_eq!(subscription.retry.schedule.kind, Kind::ExponentialFromZero { delay_ms: SECOND_MS });
+    assert_eq!(subscription.retry.schedule.max_ms, Some(600 * SECOND_MS));
+}
+
+#[test]
+fn a_kind_of_the_wrong_group_is_no_suggestion_for_itself() {
+    let found = shown(&read_one("apiVersion: other.knative.dev/v1\nkind: Broker\nmetadata: {name: b}\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("the kind \"Broker\" of other.knative.dev/v1 is not read"), "{found:?}");
+    assert!(!found[0].contains("did you mean"), "{found:?}");
+}
+
+#[test]
 fn what_statuses_mean_can_be_said_by_annotations() {
     let of_broker = broker("lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509'", "{}");
     let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: 503, lastmile.dev/nevr-retry: '1'}}";

@@ -106,6 +106,11 @@ fn limits_of_filters_are_errors_that_say_them() {
             format!("{}, {}", of_values(13), of_values(13)),
             Some("at most 25 values in all filters together, here are 26"),
         ),
+        (format!("{}, {{operatorType: NumberLessThan, key: id, value: 1}}", of_values(24)), None),
+        (
+            format!("{}, {{operatorType: NumberLessThan, key: id, value: 1}}", of_values(25)),
+            Some("at most 25 values in all filters together, here are 26"),
+        ),
         (format!("{{operatorType: StringIn, key: id, values: [{}]}}", "a".repeat(512)), None),
         (format!("{{operatorType: StringIn, key: id, values: [{}]}}", "a".repeat(513)), Some("at most 512 characters")),
         ("{operatorType: StringIn, key: id, values: []}".to_owned(), Some("at least one value")),
