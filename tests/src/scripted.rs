@@ -1,16 +1,22 @@
 //! A server that does exactly what a test tells it, down to the byte: answers, halves of answers, silence, resets.
 //!
 //! It is raw TCP on purpose: what an HTTP library would never send is what destinations do send. For every request it
-//! asks the script for the steps that follow, and it keeps what it was asked. Dropping it closes every connection.
+//! asks the script for the steps that follow, and it keeps what it was asked. It may also speak before it was asked, and
+//! do all of that inside TLS. Dropping it closes every connection.
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// A request longer than this is cut off: no test sends one.
 const REQUEST_MAX_BYTES: usize = 4 * 1_024 * 1_024;
@@ -40,9 +46,13 @@ impl Asked {
 pub enum Step {
     /// Writes these bytes.
     Write(Vec<u8>),
+    /// Writes these bytes again and again, as fast as the client takes them.
+    Flood(Vec<u8>),
     /// Writes this byte again and again, slowly, for as long as the client stays.
     Drip(u8),
-    /// Says nothing more, and keeps the connection open.
+    /// Reads this much of what the client sends, and keeps none of it.
+    Read(usize),
+    /// Says nothing more, reads nothing more, and keeps the connection open.
     Silence,
     /// Closes the connection in order.
     Close,
@@ -58,84 +68,197 @@ pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
     Step::Write([head.as_bytes(), body].concat())
 }
 
-type Script = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
+/// When the server does its steps.
+#[derive(Clone)]
+pub enum Script {
+    /// After each request, as the request asks for.
+    Answers(Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>),
+    /// Once, as soon as there is a connection; what the client says meanwhile is not read but by a step.
+    Greets(Vec<Step>),
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answers(_) => f.write_str("Answers"),
+            Self::Greets(steps) => f.debug_tuple("Greets").field(steps).finish(),
+        }
+    }
+}
 
 /// A running server.
 #[derive(Debug)]
 pub struct Scripted {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    scheme: &'static str,
+    seen: Arc<Seen>,
     /// Dropped with the server, which ends every connection.
     _connections: JoinSet<()>,
 }
 
+/// What came in.
+#[derive(Debug, Default)]
+struct Seen {
+    connections: AtomicUsize,
+    asked: Mutex<Vec<Asked>>,
+}
+
 impl Scripted {
-    /// Starts on a free port of the loopback address.
+    /// Starts on a free port of the loopback address, in clear, and answers what it is asked.
     ///
     /// # Errors
     /// When the machine has no port left.
     pub async fn start(script: impl Fn(&Asked) -> Vec<Step> + Send + Sync + 'static) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Answers(Arc::new(script))).await
+    }
+
+    /// The same for a server that does these steps as soon as it has a connection.
+    ///
+    /// # Errors
+    /// When the machine has no port left.
+    pub async fn greet(steps: &[Step]) -> io::Result<Self> {
+        Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Greets(steps.to_vec())).await
+    }
+
+    /// Starts at an address, where port 0 means a free one, inside TLS if it is told how.
+    ///
+    /// # Errors
+    /// When the address is not free.
+    pub async fn serve(address: SocketAddr, tls: Option<Arc<ServerConfig>>, script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let asked = Arc::default();
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let seen = Arc::default();
         let mut connections = JoinSet::new();
-        connections.spawn(listen(listener, Arc::new(script), Arc::clone(&asked)));
-        Ok(Self { address, asked, _connections: connections })
+        connections.spawn(listen(listener, tls.map(TlsAcceptor::from), script, Arc::clone(&seen)));
+        Ok(Self { address, scheme, seen, _connections: connections })
     }
 
     /// Its address, `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
+    }
+
+    /// The port it listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// What it was asked so far.
     #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often somebody connected so far, whether or not anything was asked.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.seen.connections.load(Ordering::SeqCst)
     }
 }
 
-async fn listen(listener: TcpListener, script: Script, asked: Arc<Mutex<Vec<Asked>>>) {
+async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, script: Script, seen: Arc<Seen>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let (script, asked) = (Arc::clone(&script), Arc::clone(&asked));
+        seen.connections.fetch_add(1, Ordering::SeqCst);
+        let (tls, script, seen) = (tls.clone(), script.clone(), Arc::clone(&seen));
         connections.spawn(async move {
             // A client that leaves is the client's affair: the test looks at what it made of it.
-            let _ = converse(stream, &script, &asked).await;
+            let _ = match tls {
+                None => converse(stream, &script, &seen).await,
+                Some(tls) => shake_hands_and_converse(&tls, stream, &script, &seen).await,
+            };
         });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn shake_hands_and_converse(
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    script: &Script,
+    seen: &Seen,
+) -> io::Result<()> {
+    converse(tls.accept(stream).await?, script, seen).await
+}
+
+/// A connection, in clear or inside TLS.
+trait Connection: AsyncRead + AsyncWrite + Unpin {
+    fn tcp(&self) -> &TcpStream;
+}
+
+impl Connection for TcpStream {
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Connection for TlsStream<TcpStream> {
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
     }
 }
 
 /// Serves one connection, request after request, until a step or the client ends it.
-async fn converse(mut stream: TcpStream, script: &Script, asked: &Mutex<Vec<Asked>>) -> io::Result<()> {
+async fn converse(mut stream: impl Connection, script: &Script, seen: &Seen) -> io::Result<()> {
+    let script = match script {
+        Script::Answers(script) => script,
+        Script::Greets(steps) => return take(&mut stream, steps).await.map(|_| ()),
+    };
     let mut received = Vec::new();
     while let Some(request) = next_request(&mut stream, &mut received).await? {
         let steps = script(&request);
-        asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        for step in steps {
-            match step {
-                Step::Write(bytes) => stream.write_all(&bytes).await?,
-                Step::Drip(byte) => drip(&mut stream, byte).await?,
-                Step::Silence => std::future::pending().await,
-                Step::Close => return Ok(()),
-                Step::Reset => return stream.set_zero_linger(),
-            }
+        seen.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        if !take(&mut stream, &steps).await? {
+            break;
         }
     }
     Ok(())
 }
 
-async fn drip(stream: &mut TcpStream, byte: u8) -> io::Result<()> {
+/// Takes the steps, and tells whether the connection goes on.
+async fn take(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> {
+    for step in steps {
+        match step {
+            Step::Write(bytes) => write(stream, bytes).await?,
+            Step::Flood(bytes) => loop {
+                write(stream, bytes).await?;
+            },
+            Step::Drip(byte) => drip(stream, *byte).await?,
+            Step::Read(bytes) => skip(stream, *bytes).await?,
+            Step::Silence => std::future::pending().await,
+            Step::Close => return Ok(false),
+            Step::Reset => {
+                stream.tcp().set_zero_linger()?;
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+async fn write(stream: &mut impl Connection, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
+}
+
+async fn drip(stream: &mut impl Connection, byte: u8) -> io::Result<()> {
     let mut ticks = tokio::time::interval(DRIP_EVERY);
     loop {
         ticks.tick().await;
-        stream.write_all(&[byte]).await?;
+        write(stream, &[byte]).await?;
     }
 }
 
+async fn skip(stream: &mut impl Connection, bytes: usize) -> io::Result<()> {
+    let mut skipped = vec![0; bytes];
+    stream.read_exact(&mut skipped).await.map(|_| ())
+}
+
 /// The next request of a connection; `None` when the client has left.
-async fn next_request(stream: &mut TcpStream, received: &mut Vec<u8>) -> io::Result<Option<Asked>> {
+async fn next_request(stream: &mut impl Connection, received: &mut Vec<u8>) -> io::Result<Option<Asked>> {
     loop {
         if let Some((request, length)) = first_request(received) {
             received.drain(..length);

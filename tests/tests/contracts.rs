@@ -15,6 +15,8 @@ mod http;
 mod machine;
 #[path = "contracts/queue.rs"]
 mod queue;
+#[path = "contracts/secrets.rs"]
+mod secrets;
 #[path = "contracts/subscriptions.rs"]
 mod subscriptions;
 #[path = "contracts/tls.rs"]

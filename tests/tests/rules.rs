@@ -3,14 +3,22 @@
 //! The crate's own tests hold single functions. Here the rules are held as `docs` tell them: every HTTP status of every
 //! dialect, whole lives of deliveries, and the bytes that leave the system. Nothing here does I/O but read its files.
 
+#[path = "rules/addresses.rs"]
+mod addresses;
 #[path = "rules/arbitrary.rs"]
 mod arbitrary;
+#[path = "rules/batches.rs"]
+mod batches;
 #[path = "rules/blobs.rs"]
 mod blobs;
+#[path = "rules/corpus.rs"]
+mod corpus;
 #[path = "rules/events.rs"]
 mod events;
 #[path = "rules/lives.rs"]
 mod lives;
+#[path = "rules/requests.rs"]
+mod requests;
 #[path = "rules/samples.rs"]
 mod samples;
 #[path = "rules/schedules.rs"]

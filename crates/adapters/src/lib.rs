@@ -1,9 +1,10 @@
 //! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine.
 //!
 //! Nothing here decides. [`records`] reads what Lambda hands over and writes the answer; [`queues`] sends messages;
-//! [`http`] makes one exchange; [`blobs`] writes and reads objects; [`letters`] stores a dead letter; [`subscriptions`] keeps the catalogue fresh;
-//! [`machine`] tells the time and rolls the dice, and is the only file that asks for either; [`settings`] reads the
-//! environment; [`telemetry`] writes the log. [`shell::Shell`] puts them together as the ports of one function.
+//! [`http`] makes one exchange; [`blobs`] writes and reads objects; [`letters`] stores a dead letter; [`subscriptions`]
+//! keeps the catalogue fresh; [`secrets`] looks secrets up; [`machine`] tells the time and rolls the dice, and is the
+//! only file that asks for either; [`settings`] reads the environment; [`telemetry`] writes the log. [`shell::Shell`]
+//! puts them together as the ports of one function.
 
 pub mod blobs;
 pub mod http;
@@ -11,6 +12,7 @@ pub mod letters;
 pub mod machine;
 pub mod queues;
 pub mod records;
+pub mod secrets;
 pub mod settings;
 pub mod shell;
 pub mod subscriptions;

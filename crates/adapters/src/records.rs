@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::machine::Machine;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use delivery::ports::Clock as _;
+use delivery::trace::{TRACE_ATTRIBUTE, parent_of_xray};
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use thiserror::Error;
 
@@ -28,6 +29,8 @@ pub struct Record {
     pub delivery: Option<String>,
     /// Our `deadletter` attribute.
     pub deadletter: Option<String>,
+    /// The `traceparent` of the trace that sent it.
+    pub traceparent: Option<String>,
     /// SentTimestamp: when it was sent to its first queue.
     pub sent_ms: u64,
     /// When it was first received from this queue.
@@ -80,6 +83,7 @@ fn record(index: usize, message: SqsMessage) -> Result<Record, RecordError> {
         topic: ours(TOPIC_ATTRIBUTE),
         delivery: ours(DELIVERY_ATTRIBUTE),
         deadletter: ours(DEADLETTER_ATTRIBUTE),
+        traceparent: message.attributes.get(TRACE_ATTRIBUTE).and_then(|header| parent_of_xray(header)),
         sent_ms,
         first_received_ms: system("ApproximateFirstReceiveTimestamp").unwrap_or(sent_ms),
         receives: system("ApproximateReceiveCount").and_then(|count| count.try_into().ok()).unwrap_or(1),

@@ -3,7 +3,7 @@
 //! They come through a lookup function, so that a test needs no environment. Everything is checked here: a function
 //! with a missing or wrong setting does not start, and says which.
 
-use delivery::address::PrivateDestinations;
+use delivery::address::{OwnAddresses, PrivateDestinations};
 use delivery::deadletter::Container;
 use delivery::ports::QueueName;
 use delivery::subscription::TopicName;
@@ -33,6 +33,18 @@ pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
 /// Whether S3 is addressed by path: `true` or `false`.
 pub const S3_FORCE_PATH_STYLE: &str = "S3_FORCE_PATH_STYLE";
+
+/// Lambda's own: where the Runtime API is, and the extensions' one.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
+pub const AWS_LAMBDA_RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
+/// Lambda's own: where the X-Ray daemon is, if there is one.
+pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
+/// The port of the extension that hands out secrets.
+/// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
+pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
+
+const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
+const SECRETS_PORT_DEFAULT: &str = "2773";
 
 /// The longest prefix: three names and an hour take up to 830 bytes of a key of 1,024.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
@@ -67,6 +79,8 @@ pub struct DispatchSettings {
     pub default_topic: Option<TopicName>,
     /// Where private addresses are meant.
     pub private: PrivateDestinations,
+    /// What no destination may be, whatever is allowed.
+    pub own_addresses: OwnAddresses,
     /// Whether queues are fair.
     pub fair_queues: bool,
     /// Whether S3 is addressed by path.
@@ -106,6 +120,7 @@ impl DispatchSettings {
                 ALLOW_PRIVATE_DESTINATIONS,
                 PrivateDestinations::parse(&env.optional(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_default()),
             )?,
+            own_addresses: env.own_addresses()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
         })
@@ -175,6 +190,22 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         Ok(Container { bucket, prefix })
     }
 
+    /// What serves the function in its sandbox.
+    fn own_addresses(&self) -> Result<OwnAddresses, SettingsError> {
+        let mut own = OwnAddresses::default();
+        let runtime = self.optional(AWS_LAMBDA_RUNTIME_API).unwrap_or_else(|| RUNTIME_API_DEFAULT.to_owned());
+        wrong(AWS_LAMBDA_RUNTIME_API, own.add(&runtime))?;
+        let port = self.optional(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT);
+        let secrets = format!("127.0.0.1:{}", port.as_deref().unwrap_or(SECRETS_PORT_DEFAULT));
+        wrong(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, own.add(&secrets))?;
+        // One endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
+        for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace() {
+            let endpoint = daemon.trim_start_matches("tcp:").trim_start_matches("udp:");
+            wrong(AWS_XRAY_DAEMON_ADDRESS, own.add(endpoint))?;
+        }
+        Ok(own)
+    }
+
     fn switch(&self, name: &'static str) -> Result<bool, SettingsError> {
         match self.optional(name).as_deref() {
             None | Some("false") => Ok(false),
@@ -217,6 +248,20 @@ mod tests {
     }
 
     #[test]
+    fn the_functions_own_addresses_are_known_without_being_told_and_follow_the_environment() {
+        let own = |changes| read(changes).unwrap().own_addresses;
+        let ports = |own: &OwnAddresses, ports: &[u16]| ports.iter().all(|port| own.has_port(*port));
+        assert!(ports(&own(&[]), &[9001, 2773]) && !own(&[]).has_port(2000));
+        let told = own(&[
+            (AWS_LAMBDA_RUNTIME_API, "127.0.0.1:43211"),
+            (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "2774"),
+            (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:127.0.0.2:2001"),
+        ]);
+        assert!(ports(&told, &[43211, 2774, 2000, 2001]) && !told.has_port(9001) && !told.has_port(2773));
+        assert!(own(&[(AWS_XRAY_DAEMON_ADDRESS, "169.254.79.129:2000")]).has_port(2000));
+    }
+
+    #[test]
     fn a_missing_setting_is_named() {
         for (name, _) in GOOD {
             assert_eq!(
@@ -236,6 +281,9 @@ mod tests {
             (FAIR_QUEUES, "yes", "true nor false"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
+            (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
+            (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),
+            (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:2001", "host:port"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(says), "{error}");

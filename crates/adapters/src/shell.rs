@@ -8,19 +8,22 @@ use std::time::Duration;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
-use delivery::address::PrivateDestinations;
+use delivery::address::Fence;
 use delivery::outcome::Exchange;
 use delivery::ports::{
-    Clock, Dice, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SendHttp, SubscriptionSource,
+    Clock, Dice, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
+use delivery::secret::{Keyring, SecretName};
 use delivery::subscription::Catalogue;
 
 use crate::blobs::S3Blobs;
 use crate::http::HttpSender;
 use crate::machine::Machine;
 use crate::queues::SqsQueues;
+use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings};
 use crate::subscriptions::LiveSubscriptions;
 
@@ -34,6 +37,7 @@ pub struct Shell {
     queues: SqsQueues,
     blobs: S3Blobs,
     subscriptions: LiveSubscriptions,
+    secrets: SecretStores,
 }
 
 /// The ports of the deadletter function: it sends nothing and knows no subscriptions.
@@ -77,10 +81,11 @@ impl Shell {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
         Ok(Self {
-            http: HttpSender::new(PrivateDestinations::clone(&settings.private))?,
+            http: HttpSender::new(Fence::new(settings.private.clone(), settings.own_addresses.clone()))?,
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs::new(s3.clone()),
             subscriptions: LiveSubscriptions::new(settings.subscriptions.clone(), Some(s3)),
+            secrets: SecretStores::new(|name| std::env::var(name).ok())?,
         })
     }
 }
@@ -110,6 +115,12 @@ impl SubscriptionSource for Shell {
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
         self.subscriptions.reread().await
+    }
+}
+
+impl Secrets for Shell {
+    async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
+        self.secrets.keyring(names).await
     }
 }
 

@@ -1,8 +1,14 @@
 //! What a person should know about subscriptions that are right: warnings beyond those of reading.
 //!
 //! Separate from the reader because these need a whole life to be seen (attempts that no longer fit into 14 days), the
-//! time of day (what has expired), or a deployed stack (a response timeout that it cuts).
+//! time of day (what has expired), or a deployment: a response timeout that its stack cuts, an address that sending
+//! refuses unless the deployment allows it.
+//!
+//! Does not look whether a secret exists: who may read it is the function, not the person who checks.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use delivery::address::{Fence, Refusal};
 use delivery::duration::{SECOND_MS, format_ms};
 use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading, Severity};
@@ -35,6 +41,7 @@ pub(crate) fn remarks(
         remarks.extend(
             expired(subscription, now_ms).map(|message| at.warning(subscription, "expirationTimeUtc", message)),
         );
+        remarks.extend(refused(subscription).map(|message| at.warning(subscription, "url", message)));
         let cut = cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms));
         remarks.extend(cut.map(|message| at.warning(subscription, "responseTimeout", message)));
         let dialect = subscription.dialect.as_str();
@@ -71,6 +78,31 @@ fn outlives_the_limit(subscription: &Subscription) -> Option<String> {
 fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
     let past = subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
     past.then(|| format!("{} has expired and takes no new events", subscription.name))
+}
+
+/// A destination that is refused where nothing is allowed, as far as its URL tells.
+fn refused(subscription: &Subscription) -> Option<String> {
+    let what = match reach(subscription).err()? {
+        Refusal::NotPublic(place) => format!("{place}, which is not a public address"),
+        Refusal::InClear(place) => format!("{place} without TLS"),
+        Refusal::Own(place) => place.to_string(),
+        Refusal::NoHost => return None,
+    };
+    let name = &subscription.name;
+    Some(format!(
+        "{name} sends to {what}; that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
+    ))
+}
+
+/// What sending would do. Names are not resolved, but `localhost` and what is below it lead to this machine everywhere
+/// (RFC 6761, 6.3).
+fn reach(subscription: &Subscription) -> Result<(), Refusal> {
+    let (fence, url) = (Fence::default(), &subscription.destination.url);
+    let lane = fence.admit(url)?;
+    let host = url.host_str().unwrap_or_default();
+    let name = host.trim_end_matches('.');
+    let is_local = name == "localhost" || name.ends_with(".localhost");
+    if is_local { fence.judge(lane, host, &[IpAddr::V4(Ipv4Addr::LOCALHOST)]) } else { Ok(()) }
 }
 
 fn timeout_cut(subscription: &Subscription, cut_to_ms: u64) -> Option<String> {

@@ -230,3 +230,28 @@ fn explain_refuses_a_retry_after_that_nobody_could_follow() {
     assert_eq!(explained.status.code(), Some(2));
     assert!(text(&explained.stderr).contains("--retry-after"));
 }
+
+#[test]
+fn check_warns_of_a_destination_that_is_refused_unless_the_deployment_allows_it() {
+    for (url, what) in [
+        ("https://10.0.0.1/in?code=secret", "10.0.0.1, which is not a public address"),
+        ("https://[::1]/", "::1, which is not a public address"),
+        ("https://localhost/", "localhost (127.0.0.1), which is not a public address"),
+        ("https://a.localhost./", "a.localhost. (127.0.0.1), which is not a public address"),
+        ("http://127.0.0.1:9180/", "127.0.0.1 without TLS"),
+        ("http://a.example.com/", "a.example.com without TLS"),
+        ("https://8.8.8.8/", ""),
+        ("https://a.example.com/", ""),
+    ] {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: s}}\n\
+             spec: {{destination: {{url: '{url}'}}}}\n"
+        );
+        let folder = folder(&[("a.yaml", &text)]);
+        let checked = run(folder.path(), &["check", "a.yaml"]);
+        assert_eq!(checked.status.code(), Some(0), "{url}");
+        let allowed = "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it";
+        let expected = format!("a.yaml:4:27: warning: url: n/t/s sends to {what}; {allowed}\n");
+        assert_eq!(self::text(&checked.stdout), if what.is_empty() { "" } else { &expected }, "{url}");
+    }
+}

@@ -16,6 +16,7 @@ use crate::delivery::{Delivery, Entry, History};
 use crate::event::Shape;
 use crate::moment;
 use crate::subscription::{SubscriptionName, TopicName};
+use crate::trace;
 
 /// In the subscription's place for records that are no events.
 pub const MALFORMED: &str = "_malformed";
@@ -141,6 +142,9 @@ impl Serialize for Properties<'_> {
             }
         }
         map.serialize_entry("history", &Attempts(&delivery.history))?;
+        if let Some(trace) = trace::of_delivery(delivery) {
+            map.serialize_entry("traceparent", &trace.parent)?;
+        }
         if let Some(detail) = detail {
             map.serialize_entry("deadletterdetail", detail)?;
         }

@@ -265,7 +265,12 @@ impl Letter {
             format: policy.format,
             layout: policy.layout,
             keep_trying_for_ms: policy.keep_trying_for_ms,
-            headers: subscription.destination.headers.clone(),
+            headers: subscription
+                .destination
+                .headers
+                .iter()
+                .filter_map(|header| header.shown(&delivery.event))
+                .collect(),
             destination: Some(subscription.destination.display()),
             ..Self::without_subscription(delivery, reason, decided_ms)
         }

@@ -103,6 +103,28 @@ impl History {
     }
 }
 
+/// Where a delivery goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Leg {
+    /// A published event, to the subscription's destination.
+    #[default]
+    Event,
+    /// A subscriber's reply, to the subscription's reply address.
+    Reply,
+}
+
+/// Whether a delivery may share a request with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Company {
+    /// It may.
+    #[default]
+    Welcome,
+    /// A batch with it was refused: it is owed one attempt alone, whatever its policy's limit is.
+    OwedAlone,
+    /// It had that attempt, and stays alone.
+    Alone,
+}
+
 /// One event for one subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
@@ -122,10 +144,18 @@ pub struct Delivery {
     pub first_ms: Option<u64>,
     /// When the next attempt is due; at the end, when the last one was.
     pub due_ms: u64,
+    /// Where it goes.
+    pub leg: Leg,
+    /// How many replies led to it.
+    pub hops: u32,
+    /// Whether it may share a request with others.
+    pub company: Company,
     /// What happened so far.
     pub history: History,
     /// The beginning of the last answer's body; `None` when the last attempt got no answer.
     pub last_response: Option<Vec<u8>>,
+    /// The trace that its record came with (W3C `traceparent`); an event may carry another one itself.
+    pub traceparent: Option<String>,
 }
 
 impl Delivery {
@@ -141,8 +171,12 @@ impl Delivery {
             attempts: 0,
             first_ms: None,
             due_ms: published_ms,
+            leg: Leg::Event,
+            hops: 0,
+            company: Company::Welcome,
             history: History::default(),
             last_response: None,
+            traceparent: None,
         }
     }
 

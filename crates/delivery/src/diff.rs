@@ -5,15 +5,17 @@
 //! written out is no change.
 //!
 //! Promises: two subscriptions that differ in anything yield a change. Values of headers, queries and credentials of
-//! addresses are never in it: they may be secrets, so only that they changed is said.
+//! addresses are never in it: they may be secrets, so only that they changed is said. A mapping is its topic's, and is
+//! told there, not once more at every subscription.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::mapping::{Field, Mapping};
 use crate::moment::rfc3339;
-use crate::policy::settings;
-use crate::subscription::{Catalogue, Subscription, SubscriptionName, Topic, TopicName};
+use crate::policy::{headers, settings};
+use crate::subscription::{Catalogue, ReplyTo, Subscription, SubscriptionName, Topic, TopicName};
 
 /// What changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,38 +64,70 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let both = old.subscriptions().chain(new.subscriptions());
     let subscriptions: BTreeSet<&SubscriptionName> = both.map(|subscription| &subscription.name).collect();
     let of_topics = topics.into_iter().filter_map(|name| {
-        let change = change(old.topic(name), new.topic(name), topic_changes)?;
+        let change = change(old.topic(name), new.topic(name), |old, new| old == new, topic_changes)?;
         Some((Subject::Topic(name.clone()), change))
     });
     let of_subscriptions = subscriptions.into_iter().filter_map(|name| {
-        let change = change(old.subscription(name), new.subscription(name), changes)?;
+        let change = change(old.subscription(name), new.subscription(name), same, changes)?;
         Some((Subject::Subscription(name.clone()), change))
     });
     of_topics.chain(of_subscriptions).collect()
 }
 
-fn change<T: PartialEq>(
+fn change<T>(
     old: Option<&T>,
     new: Option<&T>,
+    same: impl FnOnce(&T, &T) -> bool,
     changes: impl FnOnce(&T, &T) -> Vec<FieldChange>,
 ) -> Option<Change> {
     match (old, new) {
         (None, None) => None,
         (None, Some(_)) => Some(Change::Added),
         (Some(_), None) => Some(Change::Removed),
-        (Some(old), Some(new)) => (old != new).then(|| Change::Changed(changes(old, new))),
+        (Some(old), Some(new)) => (!same(old, new)).then(|| Change::Changed(changes(old, new))),
     }
 }
 
 fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
-    vec![FieldChange { field: "input", old: format!("{:?}", old.input), new: format!("{:?}", new.input) }]
+    let told = |topic: &Topic| [("input", format!("{:?}", topic.input)), ("mapping", mapping_text(&topic.mapping))];
+    let both = told(old).into_iter().zip(told(new));
+    let differing = both.filter(|((_, old), (_, new))| old != new);
+    differing.map(|((field, old), (_, new))| FieldChange { field, old, new }).collect()
+}
+
+fn mapping_text(mapping: &Mapping) -> String {
+    let Mapping { id, topic, event_time, event_type, subject, data_version } = mapping;
+    let fields = [
+        ("id", id),
+        ("topic", topic),
+        ("eventTime", event_time),
+        ("eventType", event_type),
+        ("subject", subject),
+        ("dataVersion", data_version),
+    ];
+    let told: Vec<String> = fields.into_iter().filter_map(|(name, field)| field_text(name, field)).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+}
+
+fn field_text(name: &str, field: &Field) -> Option<String> {
+    match (&field.path, &field.default) {
+        (Some(path), Some(default)) => Some(format!("{name} from {path}, else {default:?}")),
+        (Some(path), None) => Some(format!("{name} from {path}")),
+        (None, Some(default)) => Some(format!("{name} {default:?}")),
+        (None, None) => None,
+    }
+}
+
+/// Whether two subscriptions of one name are the same but for the mapping of their topic.
+fn same(old: &Arc<Subscription>, new: &Arc<Subscription>) -> bool {
+    **old == Subscription { mapping: Arc::clone(&old.mapping), ..Subscription::clone(new) }
 }
 
 /// The fields in which two different subscriptions of one name differ; never none.
 fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange> {
     let mut changes = own_changes(old, new);
     for (before, after) in settings(old).into_iter().zip(settings(new)) {
-        if before.value != after.value {
+        if before.value != after.value && !changes.iter().any(|change| change.field == before.field) {
             changes.push(FieldChange { field: before.field, old: before.text, new: after.text });
         }
     }
@@ -117,7 +151,7 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("dialect", old.dialect != new.dialect, |of| of.dialect.as_str().to_owned());
     let (from, to) = (&old.destination, &new.destination);
     compare("destination.url", from.url != to.url, |of| of.destination.display());
-    compare("destination.headers", from.headers != to.headers, header_names);
+    compare("headers", from.headers != to.headers, headers_text);
     compare("filter", old.filter != new.filter, filter_text);
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());
     compare("reply", old.reply != new.reply, reply_text);
@@ -128,9 +162,8 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     changes
 }
 
-fn header_names(subscription: &Subscription) -> String {
-    let names: Vec<&str> = subscription.destination.headers.iter().map(|(name, _)| name.as_str()).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+fn headers_text(subscription: &Subscription) -> String {
+    headers(&subscription.destination.headers).text
 }
 
 fn filter_text(subscription: &Subscription) -> String {
@@ -138,12 +171,11 @@ fn filter_text(subscription: &Subscription) -> String {
 }
 
 fn reply_text(subscription: &Subscription) -> String {
-    let shown = subscription.reply.as_ref().map(|url| {
-        let mut destination = subscription.destination.clone();
-        destination.url = url.clone();
-        destination.display()
-    });
-    shown.unwrap_or_else(|| "none".to_owned())
+    match &subscription.reply {
+        None => "none".to_owned(),
+        Some(ReplyTo::Address(url)) => crate::subscription::display(url),
+        Some(ReplyTo::Topic(topic)) => format!("topic {topic}"),
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,12 @@ pub enum Input {
     Custom,
     /// Any text, not looked into.
     Opaque,
+    /// Notifications of Amazon SNS, each the CloudEvent [`foreign`](crate::foreign) makes of it.
+    Sns,
+    /// Events of Amazon EventBridge, each the CloudEvent [`foreign`](crate::foreign) makes of it.
+    EventBridge,
+    /// Event notifications of Amazon S3: one CloudEvent for each record, as [`foreign`](crate::foreign) makes it.
+    S3,
 }
 
 /// The shape an event came in.
@@ -90,10 +96,7 @@ pub enum Element {
 /// Reads a record's body into its events, in order; a JSON array is one event per element.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
-    if input == Input::Opaque {
-        return vec![Element::Event(Event { text: Arc::clone(body), shape: Shape::Opaque })];
-    }
-    if body.trim_start().starts_with('[') {
+    if input != Input::Opaque && body.trim_start().starts_with('[') {
         return match serde_json::from_str::<Vec<&RawValue>>(body) {
             Ok(elements) if elements.len() > ELEMENTS_MAX => {
                 vec![Element::Malformed { text: Arc::clone(body), why: Malformed::TooManyElements(elements.len()) }]
@@ -107,7 +110,11 @@ pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     vec![decode_one(body, input)]
 }
 
-fn decode_one(text: &Arc<str>, input: Input) -> Element {
+/// Reads one event.
+pub(crate) fn decode_one(text: &Arc<str>, input: Input) -> Element {
+    if input == Input::Opaque {
+        return Element::Event(Event { text: Arc::clone(text), shape: Shape::Opaque });
+    }
     let shape = Members::parse(text).and_then(|members| shape_of(&members, input));
     match shape {
         Ok(shape) => Element::Event(Event { text: Arc::clone(text), shape }),
@@ -117,7 +124,9 @@ fn decode_one(text: &Arc<str>, input: Input) -> Element {
 
 fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
     match input {
-        Input::CloudEvents => check_cloud_event(members).map(|()| Shape::CloudEvent),
+        Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3 => {
+            check_cloud_event(members).map(|()| Shape::CloudEvent)
+        }
         Input::EventGrid => check_event_grid(members).map(|()| Shape::EventGrid),
         Input::Custom => Ok(Shape::Custom),
         Input::Opaque => Ok(Shape::Opaque),
@@ -366,6 +375,19 @@ mod tests {
         assert!(matches!(&decoded(EVENT_GRID, Input::CloudEvents)[..], [Err(Malformed::CloudEvent(_))]));
         assert!(matches!(&decoded(CLOUD_EVENT, Input::EventGrid)[..], [Err(Malformed::EventGrid(_))]));
         assert_eq!(decoded(CLOUD_EVENT, Input::Custom), [Ok((Shape::Custom, CLOUD_EVENT.to_owned()))]);
+    }
+
+    #[test]
+    fn what_comes_back_from_a_queue_has_the_shape_it_went_with() {
+        for (body, input, shape) in [
+            (CLOUD_EVENT, Input::Auto, Shape::CloudEvent),
+            (EVENT_GRID, Input::Auto, Shape::EventGrid),
+            ("<xml/>", Input::Opaque, Shape::Opaque),
+            (CLOUD_EVENT, Input::Opaque, Shape::Opaque),
+            ("<xml/>", Input::Auto, Shape::Custom),
+        ] {
+            assert_eq!(Event::recall(&body.into(), input).shape(), shape, "{body}");
+        }
     }
 
     #[test]

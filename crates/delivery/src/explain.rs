@@ -99,7 +99,7 @@ impl Endpoint {
             Always::Tls => (Ending::TlsError, 0),
             Always::Blocked => (Ending::Blocked, 0),
         };
-        Exchange { ending, started_ms, duration_ms }
+        Exchange::new(ending, started_ms, duration_ms)
     }
 }
 

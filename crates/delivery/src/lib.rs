@@ -7,8 +7,8 @@
 //!
 //! Reading order: [`event`] (what was published) · [`subscription`] (where it goes and how hard to try) ·
 //! [`manifest`] (files → subscriptions) · [`filter`] · [`schedule`] · [`outcome`] (what happened → verdict) ·
-//! [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`request`] (one attempt as data) ·
-//! [`deadletter`] · [`blob`] (key and bytes) · [`wire`] (what travels beside the event) · [`ports`] (what the shell
+//! [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`request`] (one attempt as data, with
+//! [`header`], [`secret`], [`mapping`], [`path`] and [`trace`]) · [`deadletter`] · [`blob`] (key and bytes) · [`wire`] (what travels beside the event) · [`ports`] (what the shell
 //! promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery lives by it) · [`diff`]
 //! (what another file would change).
 //!
@@ -24,14 +24,20 @@ pub mod duration;
 pub mod event;
 pub mod explain;
 pub mod filter;
+pub mod header;
 pub mod manifest;
+pub mod mapping;
 pub mod moment;
 pub mod outcome;
+pub mod path;
 pub mod policy;
 pub mod ports;
 pub mod profile;
+pub mod reply;
 pub mod request;
 pub mod schedule;
+pub mod secret;
 pub mod step;
 pub mod subscription;
+pub mod trace;
 pub mod wire;

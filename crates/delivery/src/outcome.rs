@@ -149,8 +149,19 @@ pub enum Ending {
     Blocked,
     /// No request could be built from what the subscription says; no packet left.
     Unsendable,
-    /// Broken off by us.
+    /// Broken off by us, or not begun because something of ours was missing.
     Aborted,
+}
+
+/// What an answer says about its body, where somebody may want to read it as an event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Content {
+    /// The `Content-Type`.
+    pub content_type: Option<String>,
+    /// The `ce-*` headers, by name without `ce-`.
+    pub attributes: Vec<(String, String)>,
+    /// Whether the body was read to its end.
+    pub whole: bool,
 }
 
 /// One HTTP exchange of a delivery, as the sender saw it.
@@ -162,9 +173,26 @@ pub struct Exchange {
     pub started_ms: u64,
     /// From the start to the end of the exchange.
     pub duration_ms: u64,
+    /// What the answer says about its body; absent where there was none.
+    pub content: Option<Content>,
+    /// What the ending's name does not say, for people: never a secret, never a body.
+    pub detail: Option<String>,
 }
 
 impl Exchange {
+    /// An exchange without any detail.
+    #[must_use]
+    pub fn new(ending: Ending, started_ms: u64, duration_ms: u64) -> Self {
+        Self { ending, started_ms, duration_ms, content: None, detail: None }
+    }
+
+    /// The same with a detail.
+    #[must_use]
+    pub fn because(mut self, detail: impl fmt::Display) -> Self {
+        self.detail = Some(detail.to_string());
+        self
+    }
+
     /// When the outcome was known.
     #[must_use]
     pub fn ended_ms(&self) -> u64 {
@@ -270,11 +298,7 @@ mod tests {
 
     fn answered(status: u16, retry_after: &str, ended_ms: u64) -> Exchange {
         let retry_after = (!retry_after.is_empty()).then(|| retry_after.to_owned());
-        Exchange {
-            ending: Ending::Answered { status, retry_after, body: vec![] },
-            started_ms: ended_ms,
-            duration_ms: 0,
-        }
+        Exchange::new(Ending::Answered { status, retry_after, body: vec![] }, ended_ms, 0)
     }
 
     #[test]
@@ -315,7 +339,7 @@ mod tests {
     #[test]
     fn transport_failures_are_retried_but_a_refused_certificate_or_address_is_the_end() {
         let policy = Profile::of(Dialect::Knative).retry;
-        let ended = |ending| judge(&policy, &Exchange { ending, started_ms: 0, duration_ms: 5 });
+        let ended = |ending| judge(&policy, &Exchange::new(ending, 0, 5));
         for ending in [Ending::TimedOut, Ending::SocketError, Ending::ResolutionError, Ending::Aborted] {
             assert_eq!(ended(ending), Verdict::Retry { least_wait_ms: 0 });
         }

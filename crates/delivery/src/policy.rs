@@ -4,14 +4,19 @@
 //! value that the engine follows, whatever document or default it came from; the names are those of the native
 //! dialect.
 //!
+//! Promises: values of headers are never in it, since they may be secrets; secrets stand there by name.
+//!
 //! Does not know where a value was written: that is the manifest's to say.
 
 use serde_json::{Value, json};
 
 use crate::deadletter::Format;
 use crate::duration::format_ms;
+use crate::header::{Header, Value as HeaderValue};
 use crate::profile::{LeastWaits, Profile, StatusSet};
+use crate::request::Schema;
 use crate::schedule::{Kind, Schedule};
+use crate::secret::SecretName;
 use crate::subscription::{Sink, Subscription};
 
 /// Statuses that a set may hold.
@@ -52,6 +57,7 @@ impl Setting {
 #[must_use]
 pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let (retry, dead_letter) = (&subscription.retry, &subscription.dead_letter);
+    let destination = &subscription.destination;
     let time_to_live = retry.time_to_live_ms.map(format_ms);
     let retried = Profile::of(subscription.dialect).retry.never_retry.without(&retry.never_retry);
     vec![
@@ -62,7 +68,11 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
             time_to_live.as_deref().unwrap_or("none; 14 days are the most in every dialect"),
         ),
         Setting::new("schedule", schedule_value(&retry.schedule), schedule_text(&retry.schedule)),
-        Setting::duration("responseTimeout", subscription.destination.response_timeout_ms),
+        Setting::duration("responseTimeout", destination.response_timeout_ms),
+        schema(destination.schema),
+        headers(&destination.headers),
+        signing(&destination.signing),
+        Setting::number("maxConcurrency", destination.max_concurrency),
         Setting::statuses("success", &retry.success),
         Setting::statuses("neverRetry", &retry.never_retry),
         Setting::statuses("retryOn", &retried),
@@ -93,6 +103,47 @@ pub fn sink_uri(sink: &Sink) -> Option<String> {
     }
 }
 
+fn schema(schema: Option<Schema>) -> Setting {
+    let word = schema.map(Schema::as_str);
+    Setting::new("schema", json!(word), word.unwrap_or("as published"))
+}
+
+/// The headers of a destination: their names, and where their values come from.
+pub(crate) fn headers(headers: &[Header]) -> Setting {
+    let values: Vec<Value> = headers.iter().map(header_value).collect();
+    Setting::new("headers", json!(values), listed(headers.iter().map(header_text)))
+}
+
+fn header_value(header: &Header) -> Value {
+    let name = &header.name;
+    match &header.value {
+        HeaderValue::Static(_) | HeaderValue::Concealed(_) => json!({ "name": name }),
+        HeaderValue::Path(path) => json!({ "name": name, "path": path.to_string() }),
+        HeaderValue::Secret(secret) => json!({ "name": name, "secret": secret.to_string() }),
+    }
+}
+
+fn header_text(header: &Header) -> String {
+    let name = &header.name;
+    match &header.value {
+        HeaderValue::Static(_) => name.clone(),
+        HeaderValue::Concealed(_) => format!("{name} (concealed)"),
+        HeaderValue::Path(path) => format!("{name} from {path}"),
+        HeaderValue::Secret(secret) => format!("{name} from {secret}"),
+    }
+}
+
+fn signing(secrets: &[SecretName]) -> Setting {
+    let names: Vec<String> = secrets.iter().map(ToString::to_string).collect();
+    Setting::new("signing", json!(names), listed(names.into_iter()))
+}
+
+/// Texts with commas between, or `none`.
+fn listed(texts: impl Iterator<Item = String>) -> String {
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+}
+
 fn sink(sink: &Sink) -> Setting {
     let text = match sink {
         Sink::DefaultContainer => "default".to_owned(),
@@ -115,8 +166,7 @@ fn least_waits(waits: &LeastWaits) -> Setting {
     }
     let value: serde_json::Map<String, Value> =
         named.iter().map(|(of, wait_ms)| (of.clone(), json!(format_ms(*wait_ms)))).collect();
-    let text: Vec<String> = named.iter().map(|(of, wait_ms)| format!("{of} {}", format_ms(*wait_ms))).collect();
-    let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
+    let text = listed(named.iter().map(|(of, wait_ms)| format!("{of} {}", format_ms(*wait_ms))));
     Setting::new("leastWaits", Value::Object(value), text)
 }
 
@@ -193,5 +243,29 @@ mod tests {
             let value = schedule_value(&Profile::of(dialect).retry.schedule);
             assert!(value["kind"].is_string(), "{value}");
         }
+    }
+
+    #[test]
+    fn headers_and_signatures_are_told_without_a_value() {
+        let header = |name: &str, value| Header { name: name.to_owned(), value };
+        let all = [
+            header("a", HeaderValue::Static("hush".to_owned())),
+            header("b", HeaderValue::Concealed("hush".to_owned())),
+            header("c", HeaderValue::Path("data.x".parse().unwrap())),
+            header("d", HeaderValue::Secret("env:D".parse().unwrap())),
+        ];
+        let told = headers(&all);
+        assert_eq!(told.text, "a, b (concealed), c from $['data']['x'], d from env:D");
+        assert!(told.value[2]["path"].is_string() && told.value[3]["secret"] == "env:D", "{}", told.value);
+        assert!(!told.value.to_string().contains("hush"), "{}", told.value);
+        assert_eq!(signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text, "env:A, ssm:b");
+        assert_eq!((headers(&[]).text, signing(&[]).text), ("none".to_owned(), "none".to_owned()));
+    }
+
+    #[test]
+    fn a_schema_is_told_by_its_word_and_none_is_the_published_shape() {
+        let told: Vec<String> = Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
+        assert_eq!(told, ["cloudevents-structured", "cloudevents-binary", "eventgrid", "custom"]);
+        assert_eq!((schema(None).value, schema(None).text), (Value::Null, "as published".to_owned()));
     }
 }

@@ -13,6 +13,7 @@ use crate::deadletter::Container;
 use crate::outcome::Exchange;
 use crate::request::Request;
 use crate::schedule::Jitter;
+use crate::secret::{Keyring, SecretName};
 use crate::subscription::{Catalogue, SubscriptionName, TopicName};
 
 /// A whole message, with its attributes: 1 MiB.
@@ -183,6 +184,28 @@ pub trait SubscriptionSource {
     fn reread(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 }
 
+/// A secret could not be had; whose it is stands in the text, and what it is does not.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the secret {name} cannot be had: {problem}")]
+pub struct SecretError {
+    /// Its name.
+    pub name: SecretName,
+    /// Why.
+    pub problem: String,
+}
+
+/// Looks up secrets.
+///
+/// Promise: every name that was asked for is in the keyring, with a value that was right a few minutes ago; no value is
+/// ever logged.
+pub trait Secrets {
+    /// The secrets of these names.
+    ///
+    /// # Errors
+    /// [`SecretError`] for the first that cannot be had.
+    fn keyring(&self, names: &[&SecretName]) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
+}
+
 /// Tells the time and waits.
 ///
 /// Promise: milliseconds since 1970-01-01 UTC; a sleep is never cut short.
@@ -206,6 +229,6 @@ pub trait StoragePorts: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
 impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
 
 /// All that the dispatch function needs from outside.
-pub trait DispatchPorts: StoragePorts + SendHttp + SubscriptionSource + Dice {}
+pub trait DispatchPorts: StoragePorts + SendHttp + SubscriptionSource + Secrets + Dice {}
 
-impl<T> DispatchPorts for T where T: StoragePorts + SendHttp + SubscriptionSource + Dice {}
+impl<T> DispatchPorts for T where T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Dice {}

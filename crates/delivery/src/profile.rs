@@ -139,6 +139,10 @@ pub struct Profile {
     pub dialect: Dialect,
     /// How long to wait for an answer.
     pub response_timeout_ms: u64,
+    /// How long after that an answer still counts; 0 means not at all.
+    pub late_window_ms: u64,
+    /// Whether deliveries to a dead destination are put off.
+    pub probation: bool,
     /// How hard to try.
     pub retry: RetryPolicy,
     /// How long to keep trying when storage refuses a dead letter.
@@ -165,6 +169,8 @@ fn knative() -> Profile {
     Profile {
         dialect: Dialect::Knative,
         response_timeout_ms: 30 * SECOND_MS,
+        late_window_ms: 0,
+        probation: false,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 1,
@@ -197,6 +203,8 @@ fn event_grid() -> Profile {
     Profile {
         dialect: Dialect::EventGrid,
         response_timeout_ms: 30 * SECOND_MS,
+        late_window_ms: 3 * MINUTE_MS,
+        probation: true,
         keep_trying_for_ms: 4 * HOUR_MS,
         retry: RetryPolicy {
             max_attempts: 30,
@@ -229,6 +237,8 @@ fn event_grid_namespace() -> Profile {
     let moments_ms = [10 * SECOND_MS, 30 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS];
     let mut profile = event_grid();
     profile.dialect = Dialect::EventGridNamespace;
+    profile.late_window_ms = 0;
+    profile.probation = false;
     profile.keep_trying_for_ms = 2 * DAY_MS;
     profile.retry.max_attempts = 10;
     profile.retry.time_to_live_ms = Some(7 * DAY_MS);
@@ -242,6 +252,8 @@ fn event_grid_kubernetes() -> Profile {
     Profile {
         dialect: Dialect::EventGridKubernetes,
         response_timeout_ms: MINUTE_MS,
+        late_window_ms: 0,
+        probation: false,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 30,
@@ -262,6 +274,8 @@ fn native() -> Profile {
     Profile {
         dialect: Dialect::Native,
         response_timeout_ms: 30 * SECOND_MS,
+        late_window_ms: 0,
+        probation: false,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 10,

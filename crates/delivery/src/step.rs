@@ -12,12 +12,13 @@
 use std::sync::Arc;
 
 use crate::deadletter::{Letter, Reason};
-use crate::delivery::Delivery;
+use crate::delivery::{Company, Delivery, Leg};
 use crate::duration::SECOND_MS;
 use crate::outcome::{Exchange, Verdict, judge};
 use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
+use crate::request::{Share, share};
 use crate::schedule::{Jitter, Moments, next_wait_ms};
-use crate::subscription::{Sink, Subscription};
+use crate::subscription::{Batch, OnRefused, Sink, Subscription, SubscriptionName};
 
 /// How long a paused delivery is held before it is looked at again: the longest delay of one SQS message.
 pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
@@ -64,8 +65,6 @@ pub struct Settled {
     pub verdict: Verdict,
     /// What becomes of the delivery.
     pub end: End,
-    /// Further deliveries that follow from it: replies, sinks.
-    pub and: Vec<Delivery>,
 }
 
 /// Says what a delivery may do now.
@@ -82,7 +81,7 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if subscription.paused {
         return Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
     }
-    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
+    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) && delivery.company != Company::OwedAlone {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
     if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) {
@@ -100,10 +99,87 @@ pub struct Group<T> {
     pub members: Vec<T>,
 }
 
-/// Puts deliveries that may be attempted into groups, one request each.
+/// Puts deliveries into groups, one request each. Where a subscription asks for batches, deliveries that are due and
+/// can share a request do: never more than it allows, and no further one past the size it prefers.
 #[must_use]
-pub fn group<T>(deliveries: impl IntoIterator<Item = (Arc<Subscription>, T)>) -> Vec<Group<T>> {
-    deliveries.into_iter().map(|(subscription, member)| Group { subscription, members: vec![member] }).collect()
+pub fn group<T: AsRef<Delivery>>(deliveries: Vec<(Arc<Subscription>, T)>, now_ms: u64) -> Vec<Group<T>> {
+    let mut groups: Vec<Group<T>> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    for (subscription, member) in deliveries {
+        let shared = share_of(&subscription, member.as_ref(), now_ms);
+        let place = shared.and_then(|(batch, share, bytes)| {
+            let fresh = |subscription, share| Open { subscription, share, group: groups.len(), bytes, members: 1 };
+            let room = open.iter_mut().find(|group| group.share == share && group.subscription == subscription.name);
+            let Some(room) = room else {
+                open.push(fresh(subscription.name.clone(), share));
+                return None;
+            };
+            if room.takes(batch, bytes) {
+                return Some(room.group);
+            }
+            *room = fresh(subscription.name.clone(), share);
+            None
+        });
+        match place.and_then(|place| groups.get_mut(place)) {
+            Some(group) => group.members.push(member),
+            None => groups.push(Group { subscription, members: vec![member] }),
+        }
+    }
+    groups
+}
+
+/// A group that may take another member.
+struct Open {
+    subscription: SubscriptionName,
+    share: Share,
+    /// Its place among the groups.
+    group: usize,
+    /// The bytes of its body's elements.
+    bytes: u64,
+    members: u32,
+}
+
+impl Open {
+    /// Counts one more member in, if there is room: brackets and commas count too.
+    fn takes(&mut self, batch: Batch, bytes: u64) -> bool {
+        let body = self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2);
+        let takes = self.members < batch.max_events && body <= batch.preferred_bytes;
+        if takes {
+            self.bytes = self.bytes.saturating_add(bytes);
+            self.members += 1;
+        }
+        takes
+    }
+}
+
+/// How a delivery could share a request now.
+fn share_of(subscription: &Subscription, delivery: &Delivery, now_ms: u64) -> Option<(Batch, Share, u64)> {
+    let batch = subscription.batch?;
+    let welcome = delivery.company == Company::Welcome && delivery.leg == Leg::Event && delivery.due_ms <= now_ms;
+    let (share, bytes) = share(subscription, delivery).filter(|_| welcome)?;
+    Some((batch, share, bytes))
+}
+
+/// Like [`settle`], for a delivery that travelled with others. A never-retried answer to several events may mean only
+/// one of them: unless the subscription takes it for all, each is owed one attempt alone.
+#[must_use]
+pub fn settle_in_company(
+    delivery: &mut Delivery,
+    subscription: &Subscription,
+    exchange: &Exchange,
+    now_ms: u64,
+    jitter: Jitter,
+) -> Settled {
+    let verdict = judge(&subscription.retry, exchange);
+    let splits = subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
+    let refused = matches!((&verdict, exchange.status()), (Verdict::Undeliverable(_), Some(_)));
+    if !(splits && refused) {
+        return settle(delivery, subscription, exchange, now_ms, jitter);
+    }
+    delivery.record(exchange, &subscription.retry);
+    delivery.company = Company::OwedAlone;
+    delivery.due_ms = exchange.ended_ms();
+    Settled { verdict, end: End::Retry { wait_ms: 0 } }
 }
 
 /// Records an exchange in the delivery and says what becomes of it.
@@ -117,6 +193,9 @@ pub fn settle(
 ) -> Settled {
     let policy = &subscription.retry;
     delivery.record(exchange, policy);
+    if delivery.company == Company::OwedAlone {
+        delivery.company = Company::Alone;
+    }
     let exhausted = delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX);
     let verdict = judge(policy, exchange);
     let end = match &verdict {
@@ -137,7 +216,15 @@ pub fn settle(
             End::Retry { wait_ms: delivery.due_ms.saturating_sub(now_ms) }
         }
     };
-    Settled { verdict, end, and: Vec::new() }
+    Settled { verdict, end: explained(end, exchange) }
+}
+
+/// A dead letter tells what the exchange that ended it told.
+fn explained(end: End, exchange: &Exchange) -> End {
+    match (end, &exchange.detail) {
+        (End::DeadLetter(letter), Some(detail)) => End::DeadLetter(Box::new(letter.because(detail))),
+        (end, _) => end,
+    }
 }
 
 /// The end of a delivery that reached no success: a dead letter, or nothing when the subscription says so.

@@ -13,7 +13,11 @@ use url::Url;
 use crate::deadletter::{Container, Format, Layout};
 use crate::event::{Event, Input};
 use crate::filter::Filter;
-use crate::profile::{Dialect, RetryPolicy};
+use crate::header::{Header, Value};
+use crate::mapping::Mapping;
+use crate::profile::{Dialect, Profile, RetryPolicy};
+use crate::request::Schema;
+use crate::secret::SecretName;
 
 /// Where events are published: `namespace/topic`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,22 +97,85 @@ pub struct Destination {
     pub url: Url,
     /// How long to wait for a whole answer.
     pub response_timeout_ms: u64,
-    /// Headers of every request, spelled as written.
-    pub headers: Vec<(String, String)>,
+    /// In which form events are delivered; `None` means the one they were published in.
+    pub schema: Option<Schema>,
+    /// Headers of every request.
+    pub headers: Vec<Header>,
+    /// The secrets that sign requests, all of them; empty means that none is signed.
+    pub signing: Vec<SecretName>,
+    /// Whether requests carry Event Grid's own headers.
+    pub notification_headers: bool,
+    /// At most so many requests are under way at once, per running function.
+    pub max_concurrency: u32,
+    /// How long after its response timeout an answer still counts; 0 means not at all.
+    pub late_window_ms: u64,
+    /// Whether deliveries to it are put off while it is dead (Event Grid, "delayed delivery").
+    pub probation: bool,
+    /// The consent it has to give before the first delivery.
+    pub consent: Option<Consent>,
 }
 
+/// How a destination is asked whether it wants events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    /// Event Grid's `SubscriptionValidation`: it echoes a code, or somebody follows an address.
+    EventGrid,
+    /// CloudEvents' `OPTIONS` handshake ("HTTP 1.1 Web Hooks for Event Delivery").
+    CloudEvents {
+        /// `WebHook-Request-Origin`: who asks, as a DNS name.
+        origin: String,
+        /// `WebHook-Request-Rate`: how many requests a minute are wanted.
+        rate: Option<u32>,
+    },
+}
+
+/// How many requests to one destination are under way at once, unless its subscription says otherwise.
+pub const MAX_CONCURRENCY: u32 = 50;
+
 impl Destination {
-    /// The address for people: without credentials and without the query, which may hold secrets.
+    /// A destination at this address, with nothing special about it.
+    #[must_use]
+    pub fn new(url: Url, response_timeout_ms: u64) -> Self {
+        Self {
+            url,
+            response_timeout_ms,
+            schema: None,
+            headers: Vec::new(),
+            signing: Vec::new(),
+            notification_headers: false,
+            max_concurrency: MAX_CONCURRENCY,
+            late_window_ms: 0,
+            probation: false,
+            consent: None,
+        }
+    }
+
+    /// Every secret that a request needs.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        let of_headers = self.headers.iter().filter_map(|header| match &header.value {
+            Value::Secret(name) => Some(name),
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) => None,
+        });
+        of_headers.chain(&self.signing)
+    }
+
+    /// The address for people.
     #[must_use]
     pub fn display(&self) -> String {
-        let mut url = self.url.clone();
-        url.set_query(None);
-        url.set_fragment(None);
-        // Neither call can fail: a destination is http or https and has a host.
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
-        url.into()
+        display(&self.url)
     }
+}
+
+/// An address for people: without credentials and without the query, which may hold secrets.
+#[must_use]
+pub fn display(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // Neither call can fail: a destination is http or https and has a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
 }
 
 /// Where dead letters of a subscription go.
@@ -138,6 +205,41 @@ pub struct DeadLetterPolicy {
     pub keep_trying_for_ms: u64,
 }
 
+/// Events of one subscription that travel in one request (Event Grid, "output batching"). Never waits to fill: what
+/// one invocation has is what travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// Never more events than this in one request.
+    pub max_events: u32,
+    /// No further event once the body has this many bytes; one event above it travels alone.
+    pub preferred_bytes: u64,
+    /// What a never-retried answer to several events means.
+    pub on_refused: OnRefused,
+}
+
+/// What a never-retried answer to several events means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnRefused {
+    /// Each is sent once more, alone, before it is given up: perhaps only one of them was refused.
+    Split,
+    /// All of them are refused.
+    All,
+}
+
+/// The most events of a batch, and how many there may be when only the size was said.
+pub const BATCH_EVENTS_MAX: u32 = 5_000;
+/// The preferred size of a batch when only the number was said.
+pub const BATCH_BYTES: u64 = 64 * 1_024;
+
+/// Where replies of a destination go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyTo {
+    /// To this address.
+    Address(Url),
+    /// To the subscriptions of this topic.
+    Topic(TopicName),
+}
+
 /// Which events of a topic go where, and how hard to try.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscription {
@@ -147,18 +249,53 @@ pub struct Subscription {
     pub dialect: Dialect,
     /// Where its events go.
     pub destination: Destination,
+    /// What the fields of its topic's custom events mean.
+    pub mapping: Arc<Mapping>,
     /// Which events it wants.
     pub filter: Filter,
     /// How hard to try.
     pub retry: RetryPolicy,
+    /// How events travel together; `None` means that each travels in a request of its own.
+    pub batch: Option<Batch>,
     /// What becomes of failures.
     pub dead_letter: DeadLetterPolicy,
     /// Held, not attempted.
     pub paused: bool,
-    /// Where replies of the destination go.
-    pub reply: Option<Url>,
+    /// Where replies of the destination go; `None` means that nobody wants them.
+    pub reply: Option<ReplyTo>,
     /// From this moment on it takes no new events.
     pub expires_ms: Option<u64>,
+}
+
+impl Subscription {
+    /// A subscription to this address with nothing but its dialect's defaults, its dead letters written at once.
+    #[must_use]
+    pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
+        let profile = Profile::of(dialect);
+        Self {
+            name,
+            dialect,
+            destination: Destination {
+                late_window_ms: profile.late_window_ms,
+                probation: profile.probation,
+                ..Destination::new(url, profile.response_timeout_ms)
+            },
+            mapping: Arc::default(),
+            filter: Filter::EVERYTHING,
+            retry: profile.retry,
+            batch: None,
+            dead_letter: DeadLetterPolicy {
+                sink: Sink::DefaultContainer,
+                format: Format::Namespace,
+                layout: Layout::Nested,
+                delay_ms: 0,
+                keep_trying_for_ms: profile.keep_trying_for_ms,
+            },
+            paused: false,
+            reply: None,
+            expires_ms: None,
+        }
+    }
 }
 
 /// A topic that some document names.
@@ -168,6 +305,29 @@ pub struct Topic {
     pub name: TopicName,
     /// How its records are read.
     pub input: Input,
+    /// What the fields of its custom events mean.
+    pub mapping: Arc<Mapping>,
+    /// Publishers that cannot say which topic they publish to.
+    pub from: Vec<Publisher>,
+}
+
+impl Topic {
+    /// A topic with automatic input that no document describes further.
+    #[must_use]
+    pub fn new(name: TopicName) -> Self {
+        Self { name, input: Input::Auto, mapping: Arc::default(), from: Vec::new() }
+    }
+}
+
+/// A publisher that cannot say which topic it publishes to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Publisher {
+    /// The SNS topic of this ARN.
+    SnsTopic(String),
+    /// The EventBridge source of this name.
+    EventSource(String),
+    /// The S3 bucket of this name.
+    Bucket(String),
 }
 
 /// All topics and subscriptions of one set of files.
@@ -183,12 +343,12 @@ impl Catalogue {
         self.topics.insert(topic.name.clone(), topic);
     }
 
-    /// Adds a subscription, and its topic with automatic input when no document describes that.
-    pub fn add_subscription(&mut self, subscription: Subscription) {
-        let topic = &subscription.name.topic;
-        if !self.topics.contains_key(topic) {
-            self.add_topic(Topic { name: topic.clone(), input: Input::Auto });
-        }
+    /// Adds a subscription, and its topic with automatic input when no document describes that. Topics that are
+    /// described are added before: their mapping is the subscription's.
+    pub fn add_subscription(&mut self, mut subscription: Subscription) {
+        let name = &subscription.name.topic;
+        let topic = self.topics.entry(name.clone()).or_insert_with(|| Topic::new(name.clone()));
+        subscription.mapping = Arc::clone(&topic.mapping);
         self.subscriptions.insert(subscription.name.clone(), Arc::new(subscription));
     }
 
@@ -243,11 +403,7 @@ mod tests {
 
     #[test]
     fn a_destination_is_shown_without_query_and_credentials() {
-        let destination = Destination {
-            url: Url::parse("https://user:secret@example.com/in?code=secret#f").unwrap(),
-            response_timeout_ms: 1,
-            headers: vec![],
-        };
+        let destination = Destination::new(Url::parse("https://user:secret@example.com/in?code=secret#f").unwrap(), 1);
         assert_eq!(destination.display(), "https://example.com/in");
     }
 }

@@ -13,7 +13,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::deadletter::{Format, Layout, Letter};
-use crate::delivery::{Delivery, Entry, History, Origin};
+use crate::delivery::{Company, Delivery, Entry, History, Leg, Origin};
 use crate::event::{Event, Input, Shape};
 
 /// The attribute of a delivery that goes on.
@@ -56,9 +56,37 @@ struct DeliveryV1 {
     #[serde(skip_serializing_if = "Option::is_none")]
     first_ms: Option<u64>,
     due_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    leg: Option<LegV1>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    hops: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    company: Option<CompanyV1>,
     history: Vec<EntryV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<LastV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+}
+
+/// Absent: a published event, to the subscription's destination.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LegV1 {
+    Reply,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Absent: it may share a request with others.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CompanyV1 {
+    OwedAlone,
+    Alone,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -213,11 +241,22 @@ fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         attempts: delivery.attempts,
         first_ms: delivery.first_ms,
         due_ms: delivery.due_ms,
+        leg: match delivery.leg {
+            Leg::Event => None,
+            Leg::Reply => Some(LegV1::Reply),
+        },
+        hops: delivery.hops,
+        company: match delivery.company {
+            Company::Welcome => None,
+            Company::OwedAlone => Some(CompanyV1::OwedAlone),
+            Company::Alone => Some(CompanyV1::Alone),
+        },
         history: history_v1(&delivery.history),
         last: delivery.last_response.as_deref().map(|bytes| match std::str::from_utf8(bytes) {
             Ok(text) => LastV1::Response(text.to_owned()),
             Err(_) => LastV1::ResponseBase64(STANDARD.encode(bytes)),
         }),
+        traceparent: delivery.traceparent.clone(),
     }
 }
 
@@ -260,8 +299,19 @@ fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, WireError> {
         attempts: wire.attempts,
         first_ms: wire.first_ms,
         due_ms: wire.due_ms,
+        leg: match wire.leg {
+            None => Leg::Event,
+            Some(LegV1::Reply) => Leg::Reply,
+        },
+        hops: wire.hops,
+        company: match wire.company {
+            None => Company::Welcome,
+            Some(CompanyV1::OwedAlone) => Company::OwedAlone,
+            Some(CompanyV1::Alone) => Company::Alone,
+        },
         history: History::restore(entries, left_out),
         last_response,
+        traceparent: wire.traceparent,
     })
 }
 

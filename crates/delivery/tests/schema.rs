@@ -33,8 +33,20 @@ apiVersion: lastmile.dev/v1
 kind: Topic
 metadata: {namespace: shop, name: refunds}
 spec:
+  mapping:
+    id: {field: orderId}
+    topic: {field: $.shop}
+    eventTime: {field: '$.at[0]'}
+    eventType: {field: kind, default: order}
+    subject: {default: none}
+    dataVersion: {default: 1}
   delivery:
-    destination: {timeout: PT5S, schema: cloudevents-structured, headers: [{name: a, value: true}]}
+    destination:
+      timeout: PT5S
+      schema: eventgrid
+      maxConcurrency: 1000
+      headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
+      signing: {secrets: ['env:A']}
     retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
     deadLetter: {sink: 's3://letters'}
     paused: false
@@ -115,6 +127,10 @@ fn a_field_that_the_reader_does_not_know_is_in_no_part_of_the_schema() {
         ("{name: x-tenant", "{extra: 1, name: x-tenant"),
         ("{exact: {", "{extra: 1, exact: {"),
         ("destination: {timeout", "destination: {extra: 1, timeout"),
+        ("signing: {", "signing: {extra: 1, "),
+        ("spec:\n  input", "spec:\n  mapping: {extra: {field: a}}\n  input"),
+        ("spec:\n  input", "spec:\n  mapping: {id: {field: a, default: b}}\n  input"),
+        ("spec:\n  input", "spec:\n  mapping: {subject: {field: a, extra: b}}\n  input"),
     ] {
         let changed = FULL.replacen(place, with, 1);
         assert_ne!(changed, FULL, "{place}");
@@ -133,6 +149,28 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("kind: exponential", "kind: exponentially"),
         ("kind: exponential", "kind: waits"),
         ("jitterPercent: 20", "jitterPercent: 101"),
+        ("schema: cloudevents-structured", "schema: cloudevents"),
+        ("maxConcurrency: 20", "maxConcurrency: 0"),
+        ("maxConcurrency: 20", "maxConcurrency: 1001"),
+        ("value: acme", "value: ' acme'"),
+        ("value: acme", "value: \"ac\\nme\""),
+        ("value: acme", "value: acme, path: id"),
+        (", value: acme", ""),
+        ("name: x-tenant", "name: aeg-tenant"),
+        ("name: x-tenant", "name: CE-tenant"),
+        ("path: $.data.orderId", "path: $..orderId"),
+        ("path: $.data.orderId", "path: ''"),
+        ("path: $.data.orderId", "path: '$[0]'"),
+        ("path: $.data.orderId", "path: \"['orderId']\""),
+        ("path: $.data.orderId", "path: \"$['order]\""),
+        ("secret: \"env:BILLING_TOKEN\"", "secret: hunter2"),
+        ("secret: \"env:BILLING_TOKEN\"", "secret: \"env:\""),
+        ("secret: \"env:BILLING_TOKEN\"", "secret: \"env:A B\""),
+        ("secret: \"env:BILLING_TOKEN\"", "secret: \"env:A=B\""),
+        ("secret: \"env:BILLING_TOKEN\"", "secret: \"secretsmanager:#a\""),
+        ("\"ssm:/billing/old\"", "\"env:BILLING_SIGNING_SECRET\""),
+        ("signing: {secrets", "signing: {secret"),
+        ("[\"env:BILLING_SIGNING_SECRET\", \"ssm:/billing/old\"]", "[]"),
         ("neverRetry: [409", "neverRetry: [99"),
         ("leastWaits: {503", "leastWaits: {5030"),
         ("format: namespace", "format: flat"),

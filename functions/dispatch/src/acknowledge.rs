@@ -79,7 +79,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             (Stage::Attempting, Piece::Deliver(subscription, mut delivery)) => {
                 let now_ms = self.ports.now_ms();
-                let aborted = Exchange { ending: Ending::Aborted, started_ms: now_ms, duration_ms: 0 };
+                let aborted = Exchange::new(Ending::Aborted, now_ms, 0);
                 let settled = settle(&mut delivery, &subscription, &aborted, now_ms, self.ports.roll());
                 telemetry::attempted(&delivery, &subscription, &aborted, &settled);
                 let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };

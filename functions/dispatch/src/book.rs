@@ -40,6 +40,12 @@ pub(crate) struct Ticket {
     pub(crate) delivery: Box<Delivery>,
 }
 
+impl AsRef<Delivery> for Ticket {
+    fn as_ref(&self) -> &Delivery {
+        &self.delivery
+    }
+}
+
 /// One line of the book.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {

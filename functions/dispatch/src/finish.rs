@@ -8,6 +8,7 @@ use adapters::{letters, telemetry};
 use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::Delivery;
 use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
+use delivery::reply::Follow;
 use delivery::step::{End, end_without_success};
 use delivery::wire::{write_delivery, write_letter};
 
@@ -31,6 +32,23 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
+    /// Ends a delivery that was taken, after everything that follows from its answer has left.
+    pub(crate) async fn finish_with(&self, book: &Book, ticket: &Ticket, follows: Vec<Follow>) {
+        for follow in follows {
+            let gone = match follow {
+                Follow::Deliver(next) => {
+                    let attribute = Attribute::Delivery(write_delivery(&next));
+                    self.sent(QueueName::Events, message(&next, attribute, 0)).await
+                }
+                Follow::Bury(letter) => self.buried(&letter).await,
+            };
+            if !gone {
+                return book.note(ticket.place, Stage::Stuck);
+            }
+        }
+        self.finish(book, ticket, End::Done).await;
+    }
+
     /// Sends a delivery on as its own message, to be received after about the wait.
     pub(crate) async fn pass_on(&self, book: &Book, ticket: &Ticket, queue: QueueName, wait_ms: u64) {
         let Ticket { place, subscription, delivery } = ticket;
@@ -52,6 +70,11 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Sends a dead letter to its queue; one that does not fit into a message is stored from here.
     pub(crate) async fn finish_letter(&self, book: &Book, place: Place, letter: &Letter) {
+        let gone = self.buried(letter).await;
+        book.note(place, if gone { Stage::Gone } else { Stage::Stuck });
+    }
+
+    async fn buried(&self, letter: &Letter) -> bool {
         let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
         let message = message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
         let gone =
@@ -59,7 +82,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if gone {
             telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason));
         }
-        book.note(place, if gone { Stage::Gone } else { Stage::Stuck });
+        gone
     }
 
     async fn sent(&self, queue: QueueName, message: Message) -> bool {

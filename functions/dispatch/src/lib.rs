@@ -12,6 +12,7 @@ mod acknowledge;
 mod book;
 mod deadline;
 mod finish;
+mod lanes;
 mod open;
 
 use std::panic::AssertUnwindSafe;
@@ -20,18 +21,23 @@ use std::sync::Arc;
 use adapters::records::Record;
 use adapters::telemetry;
 use delivery::deadletter::{Container, Letter};
+use delivery::delivery::{Company, Delivery};
+use delivery::outcome::Exchange;
 use delivery::ports::{DispatchPorts, QueueName};
-use delivery::request::compose;
-use delivery::step::{Arrival, End, Group, arrive, end_without_success, group, settle};
-use delivery::subscription::{Catalogue, TopicName};
+use delivery::reply::follow;
+use delivery::request::{Occasion, Request, Unsendable, compose};
+use delivery::secret::SecretName;
+use delivery::step::{Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company};
+use delivery::subscription::{Catalogue, Subscription, TopicName};
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
 use crate::book::{Book, Place, Stage, Ticket};
 pub use crate::deadline::Deadline;
+use crate::lanes::Lanes;
 use crate::open::{Piece, open};
 
-/// Pieces of work that are under way at a time; each is one request at most.
+/// Records that are acknowledged at a time.
 const AT_ONCE: usize = 100;
 /// Deliveries of one record that run in place; a record with more is split into one message each. An event too large
 /// to travel beside its state runs in place even so: otherwise it would become a dead letter without one attempt.
@@ -49,6 +55,24 @@ pub struct Dispatch<P> {
     ports: P,
     container: Container,
     default_topic: Option<TopicName>,
+}
+
+/// What all work of one invocation shares.
+struct Invocation<'a> {
+    book: Book,
+    lanes: Lanes,
+    deadline: &'a Deadline,
+    /// The newest subscriptions it has seen.
+    catalogue: Arc<Catalogue>,
+}
+
+/// Deliveries that have arrived.
+#[derive(Default)]
+struct Sorted {
+    /// To be attempted now.
+    due: Vec<Ticket>,
+    /// To be attempted here after a short wait.
+    soon: Vec<Ticket>,
 }
 
 /// One thing to do, apart from all others.
@@ -95,9 +119,10 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
             }
         }
-        work.extend(group(deliveries).into_iter().map(Work::Deliver));
-        stream::iter(work).for_each_concurrent(AT_ONCE, |work| self.contained(work, &book, deadline)).await;
-        given_back.extend(self.acknowledge(records, &book).await);
+        work.extend(group(deliveries, self.ports.now_ms()).into_iter().map(Work::Deliver));
+        let invocation = Invocation { book, lanes: Lanes::default(), deadline, catalogue };
+        stream::iter(work).for_each_concurrent(None, |work| self.contained(work, &invocation)).await;
+        given_back.extend(self.acknowledge(records, &invocation.book).await);
         given_back
     }
 
@@ -134,12 +159,15 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// One piece of work; a panic in it is its own and nobody else's. What it left undone stands in the book.
-    async fn contained(&self, work: Work, book: &Book, deadline: &Deadline) {
+    async fn contained(&self, work: Work, of: &Invocation<'_>) {
         let work = async {
             match work {
-                Work::Bury(place, letter) => self.finish_letter(book, place, &letter).await,
-                Work::Split(ticket) => self.pass_on(book, &ticket, QueueName::Events, 0).await,
-                Work::Deliver(group) => self.deliver(group, book, deadline).await,
+                Work::Bury(place, letter) => self.finish_letter(&of.book, place, &letter).await,
+                Work::Split(ticket) => self.pass_on(&of.book, &ticket, QueueName::Events, 0).await,
+                Work::Deliver(group) => {
+                    let _turn = of.lanes.turn(&group.subscription).await;
+                    self.deliver(group, of).await;
+                }
             }
         };
         // Boxed, so that the futures of the clients below do not add up to one type without end.
@@ -149,53 +177,98 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// A group from its arrival to its end here: done, gone as messages, or out of time.
-    async fn deliver(&self, group: Group<Ticket>, book: &Book, deadline: &Deadline) {
+    async fn deliver(&self, group: Group<Ticket>, of: &Invocation<'_>) {
         let Group { subscription, members: mut tickets } = group;
         for turn in 0..=IN_PLACE_WAITS {
-            let in_place = |wait_ms: u64| turn < IN_PLACE_WAITS && wait_ms < IN_PLACE_BELOW_MS;
-            let (mut due, mut soon, mut soon_ms) = (Vec::new(), Vec::new(), 0);
-            for ticket in tickets {
-                match arrive(&ticket.delivery, &subscription, self.ports.now_ms()) {
-                    Arrival::Attempt => due.push(ticket),
-                    Arrival::NotDue { wait_ms } if in_place(wait_ms) => {
-                        soon_ms = soon_ms.max(wait_ms);
-                        soon.push(ticket);
-                    }
-                    Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => {
-                        self.pass_on(book, &ticket, QueueName::Retry, wait_ms).await;
-                    }
-                    Arrival::Expired(reason) => {
-                        let end = end_without_success(&ticket.delivery, &subscription, reason, self.ports.now_ms());
-                        self.finish(book, &ticket, end).await;
-                    }
-                }
+            let in_place_ms = if turn < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
+            let Sorted { due, mut soon } = self.arrive(tickets, &subscription, in_place_ms, of).await;
+            if !due.is_empty() {
+                let Some(exchange) = self.attempt(&subscription, &due, of).await else { return };
+                soon.extend(self.settle(due, &subscription, &exchange, in_place_ms, of).await);
             }
-            if let Some(first) = due.first() {
-                let wanted_ms = subscription.destination.response_timeout_ms;
-                let Some(timeout_ms) = deadline.begin(self.ports.now_ms(), wanted_ms) else { return };
-                let request = compose(&subscription, &first.delivery.event, timeout_ms);
-                due.iter().for_each(|ticket| book.note(ticket.place, Stage::Attempting));
-                let exchange = self.ports.exchange(&request).await;
-                for mut ticket in due {
-                    let (now_ms, jitter) = (self.ports.now_ms(), self.ports.roll());
-                    let settled = settle(&mut ticket.delivery, &subscription, &exchange, now_ms, jitter);
-                    telemetry::attempted(&ticket.delivery, &subscription, &exchange, &settled);
-                    if let End::Retry { wait_ms } = settled.end
-                        && in_place(wait_ms)
-                    {
-                        book.keep(&ticket, Stage::Waiting);
-                        soon_ms = soon_ms.max(wait_ms);
-                        soon.push(ticket);
-                    } else {
-                        self.finish(book, &ticket, settled.end).await;
-                    }
-                }
-            }
-            if soon.is_empty() {
-                return;
-            }
-            self.ports.sleep(soon_ms).await;
+            let Some(due_ms) = soon.iter().map(|ticket| ticket.delivery.due_ms).max() else { return };
+            self.ports.sleep(due_ms.saturating_sub(self.ports.now_ms())).await;
             tickets = soon;
         }
+    }
+
+    /// Says of each delivery whether it may be attempted now; what is neither due nor due soon leaves.
+    async fn arrive(
+        &self,
+        tickets: Vec<Ticket>,
+        subscription: &Subscription,
+        in_place_ms: u64,
+        of: &Invocation<'_>,
+    ) -> Sorted {
+        let mut sorted = Sorted::default();
+        for ticket in tickets {
+            match arrive(&ticket.delivery, subscription, self.ports.now_ms()) {
+                Arrival::Attempt => sorted.due.push(ticket),
+                Arrival::NotDue { wait_ms } if wait_ms < in_place_ms => sorted.soon.push(ticket),
+                Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => {
+                    self.pass_on(&of.book, &ticket, QueueName::Retry, wait_ms).await;
+                }
+                Arrival::Expired(reason) => {
+                    let end = end_without_success(&ticket.delivery, subscription, reason, self.ports.now_ms());
+                    self.finish(&of.book, &ticket, end).await;
+                }
+            }
+        }
+        sorted
+    }
+
+    /// One exchange for all of them; `None` when the invocation has no time left for it.
+    async fn attempt(&self, subscription: &Subscription, due: &[Ticket], of: &Invocation<'_>) -> Option<Exchange> {
+        let timeout_ms = of.deadline.begin(self.ports.now_ms(), subscription.destination.response_timeout_ms)?;
+        due.iter().for_each(|ticket| of.book.note(ticket.place, Stage::Attempting));
+        Some(match self.request(subscription, due, timeout_ms).await {
+            Ok(request) => self.ports.exchange(&request).await,
+            Err(problem) => problem.exchange(self.ports.now_ms()),
+        })
+    }
+
+    /// The request of an attempt, with the secrets it needs.
+    async fn request(
+        &self,
+        subscription: &Subscription,
+        due: &[Ticket],
+        timeout_ms: u64,
+    ) -> Result<Request, Unsendable> {
+        let names: Vec<&SecretName> = subscription.destination.secrets().collect();
+        let keyring = self.ports.keyring(&names).await.map_err(|error| Unsendable::Unready(error.to_string()))?;
+        let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
+        compose(subscription, &deliveries, Occasion { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms })
+    }
+
+    /// What the exchange means for each of them. What waits here for its next attempt is given back.
+    async fn settle(
+        &self,
+        due: Vec<Ticket>,
+        subscription: &Subscription,
+        exchange: &Exchange,
+        in_place_ms: u64,
+        of: &Invocation<'_>,
+    ) -> Vec<Ticket> {
+        let settle = if due.len() > 1 { settle_in_company } else { settle };
+        let mut soon = Vec::new();
+        for mut ticket in due {
+            let (now_ms, jitter) = (self.ports.now_ms(), self.ports.roll());
+            let settled = settle(&mut ticket.delivery, subscription, exchange, now_ms, jitter);
+            telemetry::attempted(&ticket.delivery, subscription, exchange, &settled);
+            match settled.end {
+                End::Retry { wait_ms } if wait_ms < in_place_ms && ticket.delivery.company != Company::OwedAlone => {
+                    of.book.keep(&ticket, Stage::Waiting);
+                    soon.push(ticket);
+                }
+                End::Done => {
+                    let follows = follow(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
+                    self.finish_with(&of.book, &ticket, follows).await;
+                }
+                end @ (End::Retry { .. } | End::DeadLetter(_) | End::Drop(_)) => {
+                    self.finish(&of.book, &ticket, end).await;
+                }
+            }
+        }
+        soon
     }
 }

@@ -81,7 +81,8 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
     for (index, element) in (0..).zip(elements) {
         let deliver = |event: &Event, subscription: SubscriptionName| {
             let origin = Origin { message: record.message.clone(), index };
-            Delivery::new(event.clone(), subscription, origin, record.sent_ms)
+            let new = Delivery::new(event.clone(), subscription, origin, record.sent_ms);
+            Delivery { traceparent: record.traceparent.clone(), ..new }
         };
         let in_place = |place: &str| SubscriptionName { topic: name.clone(), name: place.to_owned() };
         match element {
@@ -153,6 +154,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
             topic: topic.map(ToOwned::to_owned),
             delivery: None,
             deadletter: None,
+            traceparent: None,
             sent_ms: 1_000,
             first_received_ms: 1_000,
             receives: 1,

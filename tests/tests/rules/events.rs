@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::samples::skipped;
 
 /// The one event of a text, or why it is none.
-fn decode_one(text: &str, input: Input) -> Result<Event, String> {
+pub(crate) fn decode_one(text: &str, input: Input) -> Result<Event, String> {
     let body: Arc<str> = text.into();
     let [element] = &decode(&body, input)[..] else { panic!("one event is expected: {text}") };
     match element {
@@ -75,10 +75,10 @@ fn nesting_without_end_is_kept_and_does_not_exhaust_the_stack() {
 }
 
 /// A folder of other people's events beside the repository; it is not part of it.
-const CORPUS: &str = "../shared/corpus";
+pub(crate) const CORPUS: &str = "../shared/corpus";
 
 /// A file of the corpus, or `None` where there is no corpus.
-fn corpus(file: &str) -> Option<String> {
+pub(crate) fn corpus(file: &str) -> Option<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(CORPUS).join(file);
     let text = fs::read_to_string(path).ok();
     if text.is_none() {
@@ -87,10 +87,10 @@ fn corpus(file: &str) -> Option<String> {
     text
 }
 
-type Raw = Box<RawValue>;
+pub(crate) type Raw = Box<RawValue>;
 
 /// Name and text of each case of a file of `cloudevents-format`.
-fn cases(text: &str, member: &str) -> Vec<(String, String)> {
+pub(crate) fn cases(text: &str, member: &str) -> Vec<(String, String)> {
     let file: BTreeMap<String, Raw> = serde_json::from_str(text).expect("an object");
     let tests: Vec<BTreeMap<String, Raw>> = serde_json::from_str(file["tests"].get()).expect("a list of cases");
     let case = |test: &BTreeMap<String, Raw>| {
@@ -156,7 +156,7 @@ fn every_valid_batch_of_the_format_tests_is_accepted() {
 }
 
 /// Why we accept what the format calls invalid. Whatever is accepted and does not stand here is a mistake.
-fn why_laxer(case: &str) -> &'static str {
+pub(crate) fn why_laxer(case: &str) -> &'static str {
     match case {
         // Event Grid and real publishers write times of their own; nothing here computes with an event's time.
         "invalidTimeGarbage"

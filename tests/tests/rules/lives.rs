@@ -2,6 +2,7 @@
 
 use delivery::deadletter::Reason;
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::header::{Header, Value};
 use delivery::outcome::{Ending, Exchange, Verdict};
 use delivery::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
 use delivery::schedule::{Jitter, Kind, Schedule};
@@ -261,7 +262,7 @@ fn in_the_event_grid_dialects_the_last_attempt_names_the_limit_whatever_its_stat
 #[test]
 fn a_wait_begins_when_the_outcome_is_known_and_is_shorter_for_whoever_settles_late() {
     let subscription = subscription(Dialect::EventGrid);
-    let exchange = Exchange { ending: Ending::TimedOut, started_ms: PUBLISHED_MS, duration_ms: 30 * SECOND_MS };
+    let exchange = Exchange::new(Ending::TimedOut, PUBLISHED_MS, 30 * SECOND_MS);
     for (late_ms, wait_ms) in [(0, 10_000), (4_000, 6_000), (10_000, 0), (60_000, 0)] {
         let mut delivery = delivery();
         let now_ms = exchange.ended_ms() + late_ms;
@@ -279,7 +280,7 @@ fn a_namespace_that_answers_slowly_skips_no_moment() {
     for _ in 0..7 {
         let started_ms = delivery.due_ms;
         starts.push((started_ms - PUBLISHED_MS) / SECOND_MS);
-        let exchange = Exchange { ending: Ending::TimedOut, started_ms, duration_ms: 30 * SECOND_MS };
+        let exchange = Exchange::new(Ending::TimedOut, started_ms, 30 * SECOND_MS);
         let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
         assert!(matches!(end, End::Retry { .. }));
     }
@@ -292,7 +293,7 @@ fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
     for (asked, wait_ms) in [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)] {
         let mut delivery = delivery();
         let ending = Ending::Answered { status: 429, retry_after: Some(asked.to_owned()), body: Vec::new() };
-        let exchange = Exchange { ending, started_ms: PUBLISHED_MS, duration_ms: 0 };
+        let exchange = Exchange::new(ending, PUBLISHED_MS, 0);
         let subscription = subscription(Dialect::EventGrid);
         let settled = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
         assert_eq!(settled.end, End::Retry { wait_ms }, "{asked}");
@@ -303,7 +304,8 @@ fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
 fn a_letter_says_all_that_its_writer_needs_and_knows_when_it_may_be_written() {
     let mut subscription = subscription(Dialect::EventGrid);
     subscription.destination.url = "https://user:secret@billing.example.com/in?code=secret".parse().unwrap();
-    subscription.destination.headers = vec![("X-Tenant".to_owned(), "acme".to_owned())];
+    subscription.destination.headers =
+        vec![Header { name: "X-Tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
     subscription.dead_letter.sink = Sink::Container("letters/shop".parse().unwrap());
     subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
     let mut delivery = delivery();

@@ -2,13 +2,11 @@
 
 use std::io::Write as _;
 
-use delivery::deadletter::{Format, Layout};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
-use delivery::filter::Filter;
 use delivery::outcome::{Ending, Exchange};
-use delivery::profile::{Dialect, Profile};
-use delivery::subscription::{DeadLetterPolicy, Destination, Sink, Subscription};
+use delivery::profile::Dialect;
+use delivery::subscription::Subscription;
 
 /// When the sample event was published: 2026-11-20T07:03:00.123Z.
 pub(crate) const PUBLISHED_MS: u64 = 1_795_158_180_123;
@@ -18,28 +16,8 @@ pub(crate) const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop"
 
 /// A subscription with nothing but its dialect's defaults.
 pub(crate) fn subscription(dialect: Dialect) -> Subscription {
-    let profile = Profile::of(dialect);
-    Subscription {
-        name: "shop/orders/billing".parse().expect("well formed"),
-        dialect,
-        destination: Destination {
-            url: "https://billing.example.com/events".parse().expect("well formed"),
-            response_timeout_ms: profile.response_timeout_ms,
-            headers: Vec::new(),
-        },
-        filter: Filter::EVERYTHING,
-        retry: profile.retry,
-        dead_letter: DeadLetterPolicy {
-            sink: Sink::DefaultContainer,
-            format: Format::Namespace,
-            layout: Layout::Nested,
-            delay_ms: 0,
-            keep_trying_for_ms: profile.keep_trying_for_ms,
-        },
-        paused: false,
-        reply: None,
-        expires_ms: None,
-    }
+    let url = "https://billing.example.com/events".parse().expect("well formed");
+    Subscription::new("shop/orders/billing".parse().expect("well formed"), dialect, url)
 }
 
 /// The sample event on its way to the sample subscription, before its first attempt.
@@ -61,7 +39,7 @@ pub(crate) fn delivery_of(text: &str, input: Input) -> Delivery {
 /// An answer that takes no time.
 pub(crate) fn answered(status: u16, started_ms: u64) -> Exchange {
     let ending = Ending::Answered { status, retry_after: None, body: Vec::new() };
-    Exchange { ending, started_ms, duration_ms: 0 }
+    Exchange::new(ending, started_ms, 0)
 }
 
 /// Says, past the test harness that would swallow it, that a test had nothing to look at.

@@ -215,7 +215,7 @@ proptest! {
             }
             let retry_after = turn.retry_after.map(|seconds| seconds.to_string());
             let ending = Ending::Answered { status: turn.status, retry_after, body: Vec::new() };
-            let exchange = Exchange { ending, started_ms: now_ms, duration_ms: turn.duration_ms };
+            let exchange = Exchange::new(ending, now_ms, turn.duration_ms);
             let before = delivery.attempts;
             let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), turn.jitter).end;
             prop_assert_eq!(delivery.attempts, before + 1);

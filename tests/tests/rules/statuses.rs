@@ -66,7 +66,7 @@ fn every_ending_without_an_answer_means_the_same_in_every_dialect_but_for_the_le
     for dialect in Dialect::ALL {
         writeln!(text, "{dialect:?}").expect("a string takes every line");
         for ending in &endings {
-            let exchange = Exchange { ending: ending.clone(), started_ms: 0, duration_ms: 0 };
+            let exchange = Exchange::new(ending.clone(), 0, 0);
             let line = line(&Profile::of(dialect).retry, &exchange);
             writeln!(text, "    {:<16} {line}", format!("{ending:?}")).expect("a string takes every line");
         }

@@ -70,7 +70,8 @@ impl Inner {
         };
         let known = &self.ledger.known[&id];
         let element = &self.ledger.published[known.record].1.elements[known.index];
-        let body = request.body.strip_prefix('[').and_then(|body| body.strip_suffix(']')).unwrap_or(&request.body);
+        let body = std::str::from_utf8(&request.body).unwrap_or_default();
+        let body = body.strip_prefix('[').and_then(|body| body.strip_suffix(']')).unwrap_or(body);
         let tried_after_end = matches!(tally.last, Some((_, Expected::Delivered | Expected::Final)));
         let complaints = [
             (tally.requests >= allowed, "attempted more often than its policy allows"),
@@ -111,7 +112,7 @@ impl Inner {
         let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
         let seen = Seen { at_ms, ended_ms, told: ending.clone(), taken, first_ms };
         self.ledger.seen.entry(id).or_default().push(seen);
-        Exchange { ending, started_ms: at_ms, duration_ms }
+        Exchange::new(ending, at_ms, duration_ms)
     }
 
     /// A message has to say what happened, no more and no less.

@@ -83,6 +83,7 @@ impl Held {
             topic: self.topic.clone(),
             delivery,
             deadletter,
+            traceparent: None,
             sent_ms: self.sent_ms,
             first_received_ms: self.first_received_ms.unwrap_or(self.sent_ms),
             receives: self.receives,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use delivery::deadletter::{Format, Layout};
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::filter::Filter;
+use delivery::header::{Header, Value};
 use delivery::outcome::Ending;
 use delivery::profile::{Dialect, Profile};
 use delivery::schedule::{Kind, Schedule};
@@ -63,14 +64,14 @@ impl Rules {
             1 | 2 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
             _ => Sink::DefaultContainer,
         };
+        let url = format!("https://s{number}.example.com/in").parse().expect("an address");
+        let tenant = Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) };
         let subscription = Subscription {
             name: format!("{TOPIC}/s{number}").parse().expect("a name"),
             dialect: profile.dialect,
-            destination: Destination {
-                url: format!("https://s{number}.example.com/in").parse().expect("an address"),
-                response_timeout_ms: profile.response_timeout_ms,
-                headers: vec![("x-tenant".to_owned(), "acme".to_owned())],
-            },
+            destination: Destination { headers: vec![tenant], ..Destination::new(url, profile.response_timeout_ms) },
+            mapping: Arc::default(),
+            batch: None,
             filter: if filtered { filter } else { Filter::EVERYTHING },
             retry: profile.retry,
             dead_letter: DeadLetterPolicy {
@@ -210,8 +211,7 @@ pub(crate) fn catalogue(
     subscriptions: impl IntoIterator<Item = Subscription>,
 ) -> Arc<delivery::subscription::Catalogue> {
     let mut catalogue = delivery::subscription::Catalogue::default();
-    let name = TOPIC.parse().expect("a topic");
-    catalogue.add_topic(delivery::subscription::Topic { name, input: delivery::event::Input::Auto });
+    catalogue.add_topic(delivery::subscription::Topic::new(TOPIC.parse().expect("a topic")));
     subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
     Arc::new(catalogue)
 }

@@ -227,7 +227,7 @@ impl Inner {
         let Some((number, id)) = self.addressee(request) else {
             self.ledger.broke(format!("a request to {} that nobody can ask for", request.url));
             let ending = delivery::outcome::Ending::Aborted;
-            return (Exchange { ending, started_ms: now_ms, duration_ms: 0 }, None);
+            return (Exchange::new(ending, now_ms, 0), None);
         };
         self.check_request(number, id, request);
         let answer = self.behaviours[number].answer(&mut self.dice, now_ms, request.timeout_ms);
@@ -244,7 +244,7 @@ impl Inner {
     pub(crate) fn addressee(&self, request: &Request) -> Option<(usize, Uuid)> {
         let host = request.url.host_str()?;
         let number: usize = host.strip_prefix('s')?.strip_suffix(".example.com")?.parse().ok()?;
-        let (record, index) = marked(&request.body)?;
+        let (record, index) = marked(std::str::from_utf8(&request.body).ok()?)?;
         Some((number, *self.ledger.ids.get(&(Some(number), record, index))?))
     }
 }

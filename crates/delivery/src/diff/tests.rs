@@ -89,3 +89,56 @@ fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
     assert_eq!(told(&old, &read_otherwise), ["topic shop/a input: CloudEvents -> Auto"]);
     assert_eq!(told(&old, &topics("", "b")), ["- topic shop/a", "+ topic shop/b"]);
 }
+
+#[test]
+fn what_is_sent_is_told_field_by_field_and_secrets_by_name() {
+    let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
+    let old = catalogue(&[("a", &to(", headers: [{name: k, secret: 'env:OLD'}]"))]);
+    let sent = ", schema: eventgrid, maxConcurrency: 5, signing: {secrets: ['env:S', 'ssm:t']}, \
+                headers: [{name: k, secret: 'env:NEW'}, {name: o, path: data.id}]";
+    let a = "subscription shop/orders/a";
+    assert_eq!(
+        told(&old, &catalogue(&[("a", &to(sent))])),
+        [
+            format!("{a} headers: k from env:OLD -> k from env:NEW, o from $['data']['id']"),
+            format!("{a} schema: as published -> eventgrid"),
+            format!("{a} signing: none -> env:S, ssm:t"),
+            format!("{a} maxConcurrency: 50 -> 5"),
+        ]
+    );
+}
+
+#[test]
+fn a_concealed_value_is_not_told_but_its_change_is() {
+    let grid = |secret: &str| {
+        let header = format!("{{name: k, type: Static, properties: {{value: {secret}, isSecret: true}}}}");
+        let text = format!(
+            "name: s\nlastmile: {{topic: shop/orders}}\nproperties: {{destination: {{endpointType: WebHook, properties: \
+             {{endpointUrl: 'https://a.example.com/', deliveryAttributeMappings: [{header}]}}}}}}\n"
+        );
+        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the document is right")
+    };
+    let name = "subscription shop/orders/s";
+    assert_eq!(
+        told(&grid("hush1"), &grid("hush2")),
+        [format!("{name} headers: k (concealed) -> k (concealed) (what is not shown changed)")]
+    );
+}
+
+#[test]
+fn a_mapping_is_told_once_at_its_topic() {
+    let of = |mapping: &str| {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\n\
+             spec: {{mapping: {{{mapping}}}}}\n---\napiVersion: lastmile.dev/v1\nkind: Subscription\n\
+             metadata: {{namespace: shop, topic: orders, name: a}}\nspec: {{{TO_A}}}\n"
+        );
+        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the documents are right")
+    };
+    let new = of("id: {field: orderId}, eventType: {field: kind, default: order}, subject: {default: none}");
+    assert_eq!(
+        told(&of(""), &new),
+        ["topic shop/orders mapping: none -> id from $['orderId'], eventType from $['kind'], else \"order\", \
+             subject \"none\""]
+    );
+}

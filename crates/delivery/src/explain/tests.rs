@@ -1,38 +1,16 @@
 use super::*;
-use crate::deadletter::Layout;
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use crate::filter::Filter;
-use crate::profile::{Dialect, Profile};
+use crate::profile::Dialect;
 use crate::schedule::{Kind, Schedule};
-use crate::subscription::{DeadLetterPolicy, Destination, Sink};
+use crate::subscription::Sink;
 
 /// 2026-11-20T07:03:00Z.
 const PUBLISHED_MS: u64 = 1_795_158_180_000;
 
 /// A subscription with nothing but its dialect's defaults.
 fn subscription(dialect: Dialect) -> Subscription {
-    let profile = Profile::of(dialect);
-    Subscription {
-        name: "shop/orders/billing".parse().unwrap(),
-        dialect,
-        destination: Destination {
-            url: "https://billing.example.com/events".parse().unwrap(),
-            response_timeout_ms: profile.response_timeout_ms,
-            headers: Vec::new(),
-        },
-        filter: Filter::EVERYTHING,
-        retry: profile.retry,
-        dead_letter: DeadLetterPolicy {
-            sink: Sink::DefaultContainer,
-            format: Format::Namespace,
-            layout: Layout::Nested,
-            delay_ms: 0,
-            keep_trying_for_ms: profile.keep_trying_for_ms,
-        },
-        paused: false,
-        reply: None,
-        expires_ms: None,
-    }
+    let url = "https://billing.example.com/events".parse().unwrap();
+    Subscription::new("shop/orders/billing".parse().unwrap(), dialect, url)
 }
 
 /// A Knative subscription with this many retries.

@@ -5,15 +5,10 @@
 
 use super::findings::quoted;
 use super::reader::{Cursor, Fields};
+use crate::header::{HEADERS_MAX, Header, check_value, is_name};
 
-/// Custom delivery properties: at most ten.
-/// <https://learn.microsoft.com/azure/event-grid/delivery-properties>
-const HEADERS_MAX: usize = 10;
-/// Custom delivery properties: the longest value.
-const HEADER_VALUE_MAX_BYTES: usize = 4_096;
-
-/// What belongs to the connection, to the request itself or to its body: never a subscription's to say.
-const REFUSED_NAMES: [&str; 13] = [
+/// What belongs to the connection, to the request itself, its body or its signature: never a subscription's to say.
+const REFUSED_NAMES: [&str; 16] = [
     "connection",
     "content-length",
     "content-type",
@@ -27,27 +22,27 @@ const REFUSED_NAMES: [&str; 13] = [
     "trailer",
     "transfer-encoding",
     "upgrade",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
 ];
-/// How the names of Event Grid's own headers begin.
-const REFUSED_PREFIX: &str = "aeg-";
+/// How the names begin of Event Grid's own headers, and of the attributes of a CloudEvent in binary form.
+const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
 
 /// The headers of a list, each read by the family; at most ten, and none twice.
-pub(super) fn list<'a>(
-    cursor: &Cursor<'a>,
-    read: impl Fn(&Fields<'a>) -> Option<(String, String)>,
-) -> Option<Vec<(String, String)>> {
+pub(super) fn list<'a>(cursor: &Cursor<'a>, read: impl Fn(&Fields<'a>) -> Option<Header>) -> Option<Vec<Header>> {
     let elements = cursor.list()?;
     if elements.len() > HEADERS_MAX {
         cursor.error(format!("at most {HEADERS_MAX} headers are sent, here are {}", elements.len()));
     }
-    let mut headers: Vec<(String, String)> = Vec::new();
+    let mut headers: Vec<Header> = Vec::new();
     for element in elements {
-        let Some((name, value)) = element.mapping(&read).flatten() else { continue };
-        if headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(&name)) {
-            element.error(format!("the header {} stands twice", quoted(&name)));
+        let Some(header) = element.mapping(&read).flatten() else { continue };
+        if headers.iter().any(|other| other.name.eq_ignore_ascii_case(&header.name)) {
+            element.error(format!("the header {} stands twice", quoted(&header.name)));
             continue;
         }
-        headers.push((name, value));
+        headers.push(header);
     }
     Some(headers)
 }
@@ -55,13 +50,13 @@ pub(super) fn list<'a>(
 /// The name of a header (RFC 9110, 5.6.2: a token) that a subscription may set.
 pub(super) fn name(cursor: &Cursor<'_>) -> Option<String> {
     let name = cursor.text()?;
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let lower = name.to_ascii_lowercase();
-    if name.is_empty() || !name.bytes().all(is_token) {
+    if !is_name(name) {
         cursor.error(format!("{} is not the name of a header", quoted(name)));
         return None;
     }
-    if lower.starts_with(REFUSED_PREFIX) || REFUSED_NAMES.contains(&lower.as_str()) {
+    let is_ours = REFUSED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
+    if is_ours || REFUSED_NAMES.contains(&lower.as_str()) {
         cursor.error(format!("the header {} is not a subscription's to set", quoted(name)));
         return None;
     }
@@ -71,12 +66,8 @@ pub(super) fn name(cursor: &Cursor<'_>) -> Option<String> {
 /// A header's value.
 pub(super) fn value(cursor: &Cursor<'_>) -> Option<String> {
     let value = cursor.scalar()?;
-    if value.len() > HEADER_VALUE_MAX_BYTES {
-        cursor.error(format!("a header's value is at most {HEADER_VALUE_MAX_BYTES} bytes, this has {}", value.len()));
-        return None;
-    }
-    if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) || value.trim() != value {
-        cursor.error("a header's value is visible ASCII without spaces around it");
+    if let Err(problem) = check_value(&value) {
+        cursor.error(problem);
         return None;
     }
     Some(value)

@@ -5,8 +5,8 @@
 //! each document belongs to a family of dialects by its `apiVersion`, and each family is one module with one `read`.
 //!
 //! Reading goes in steps: text → documents with places (`node`) → by family (`family`) → what references mean here
-//! (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), all of which report through one cursor
-//! (`reader`, `findings`).
+//! (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), held against their topics (`conversion`). All of
+//! them report through one cursor (`reader`, `findings`).
 //!
 //! Promises: every problem of every document is found in one go, each with file, line and column; nothing that a file
 //! says is passed over in silence, so a field this version does not know is an error, in a format that is not ours a
@@ -15,6 +15,7 @@
 //!
 //! Does not read files, resolve host names or look whether a container exists.
 
+mod conversion;
 mod destinations;
 mod eventgrid;
 mod family;
@@ -29,7 +30,7 @@ mod origins;
 mod reader;
 mod statuses;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::subscription::{Catalogue, Subscription, SubscriptionName, Topic, TopicName};
 
@@ -95,7 +96,16 @@ struct Draft<'a> {
     named_topics: BTreeMap<TopicName, Cursor<'a>>,
     named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
     topics: Vec<Topic>,
-    subscriptions: Vec<(Subscription, Origins)>,
+    subscriptions: Vec<Described<'a>>,
+}
+
+/// A subscription as its documents describe it.
+struct Described<'a> {
+    subscription: Subscription,
+    /// Where they state what they state.
+    origins: Origins,
+    /// Where they say in which schema events are delivered.
+    schema_at: Option<Cursor<'a>>,
 }
 
 impl<'a> Draft<'a> {
@@ -109,18 +119,30 @@ impl<'a> Draft<'a> {
         take(&mut self.named_subscriptions, name, at, "subscription")
     }
 
-    /// Adds a subscription and where its documents state what they state.
-    fn add_subscription(&mut self, subscription: Subscription, mut origins: Origins) {
-        origins::note_overridden_statuses(&mut origins, &subscription);
-        self.subscriptions.push((subscription, origins));
+    /// Adds a subscription.
+    fn add_subscription(&mut self, mut described: Described<'a>) {
+        origins::note_overridden_statuses(&mut described.origins, &described.subscription);
+        self.subscriptions.push(described);
     }
 
+    /// All of it; a subscription that asks for what its topic's events cannot become is reported and left out.
     fn into_catalogue(self) -> (Catalogue, BTreeMap<SubscriptionName, Origins>) {
         let mut catalogue = Catalogue::default();
         let mut origins = BTreeMap::new();
+        // A topic's schema is that of many subscriptions: what is wrong with it is said once.
+        let mut reported = BTreeSet::new();
         self.topics.into_iter().for_each(|topic| catalogue.add_topic(topic));
-        for (subscription, of_subscription) in self.subscriptions {
-            origins.insert(subscription.name.clone(), of_subscription);
+        for Described { subscription, origins: of_subscription, schema_at } in self.subscriptions {
+            let name = &subscription.name;
+            let topic = catalogue.topic(&name.topic);
+            if let Some(problem) = topic.and_then(|topic| conversion::impossible(&subscription, topic)) {
+                let at = schema_at.as_ref().or_else(|| self.named_subscriptions.get(name));
+                if let Some(at) = at.filter(|at| reported.insert(at.location())) {
+                    at.error(problem);
+                }
+                continue;
+            }
+            origins.insert(name.clone(), of_subscription);
             catalogue.add_subscription(subscription);
         }
         (catalogue, origins)

@@ -10,18 +10,23 @@ use crate::subscription::Subscription;
 
 use super::reader::Cursor;
 
-/// Policy field → where documents state it, as `file:line:column`; several places are parted by `, `, and what is no
+/// Field → where documents state it, as `file:line:column`; several places are parted by `, `, and what is no
 /// place says who decides (the class of a broker). A field without an entry is the profile's.
 ///
 /// The names of the fields are [`FIELDS`].
 pub type Origins = BTreeMap<&'static str, String>;
 
-/// The policy fields that can have an origin, named as in the native format.
-pub const FIELDS: [&str; 14] = [
+/// The fields that can have an origin, named as in the native format: those of a policy, and `url`.
+pub const FIELDS: [&str; 19] = [
     "maxAttempts",
     "timeToLive",
     "schedule",
+    "url",
     "responseTimeout",
+    "schema",
+    "maxConcurrency",
+    "headers",
+    "signing",
     "success",
     "neverRetry",
     "retryOn",
@@ -34,7 +39,7 @@ pub const FIELDS: [&str; 14] = [
     "deadLetter.keepTryingFor",
 ];
 
-/// Notes that the value of a policy field stands at the cursor; without a cursor nothing was stated.
+/// Notes that the value of a field stands at the cursor; without a cursor nothing was stated.
 pub(super) fn note(origins: &mut Origins, field: &'static str, at: Option<&Cursor<'_>>) {
     debug_assert!(FIELDS.contains(&field), "{field} is a field of a policy");
     origins.extend(at.map(|at| (field, at.location())));

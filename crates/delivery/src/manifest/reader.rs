@@ -7,6 +7,7 @@
 mod fields;
 
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use crate::duration;
 use crate::filter::number::Number;
@@ -131,6 +132,15 @@ impl<'a> Cursor<'a> {
             self.expected("text");
         }
         text
+    }
+
+    /// Text of a form of its own. It is not repeated where it has another: a secret may stand there by mistake.
+    pub(super) fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
+        let parsed = self.text()?.parse().ok();
+        if parsed.is_none() {
+            self.error(Message::new(format!("not {what}")).help(rule));
+        }
+        parsed
     }
 
     /// Text; a whole number or boolean stands for how it is written.

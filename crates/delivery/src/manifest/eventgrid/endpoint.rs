@@ -5,9 +5,14 @@
 
 use url::Url;
 
+use crate::header::{Header, Value};
+use crate::path::PATH_RULE;
+use crate::request::Schema;
+
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::Message;
 use super::super::headers;
+use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::words;
 
@@ -26,7 +31,14 @@ const TYPES: [&str; 10] = [
 ];
 const WEBHOOK: &str = "WebHook";
 /// The shapes that events can be asked for in.
-const SCHEMAS: [&str; 3] = ["EventGridSchema", "CloudEventSchemaV1_0", "CustomInputSchema"];
+const SCHEMAS: [(&str, Schema); 3] = [
+    ("EventGridSchema", Schema::EventGrid),
+    ("CloudEventSchemaV1_0", Schema::CloudEventsStructured),
+    ("CustomInputSchema", Schema::Custom),
+];
+/// The kinds of custom delivery properties.
+const STATIC: &str = "Static";
+const DYNAMIC: &str = "Dynamic";
 /// Fields that mean nothing outside Azure.
 const UNUSED: [&str; 5] = [
     "azureActiveDirectoryApplicationIdOrUri",
@@ -37,27 +49,28 @@ const UNUSED: [&str; 5] = [
 ];
 
 /// What a resource says about its endpoint.
-pub(super) struct Endpoint {
+pub(super) struct Endpoint<'a> {
     /// Where requests go.
     pub(super) url: Url,
     /// It stands for a resource of Azure.
     pub(super) is_resource: bool,
     /// Headers of every request.
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: Vec<Header>,
+    /// The shape that events are asked for in, and where that stands.
+    pub(super) schema: Option<(Schema, Cursor<'a>)>,
 }
 
-impl Endpoint {
-    /// Reads `destination`; `usual_schema` is the shape that needs no mention.
-    pub(super) fn read(cursor: &Cursor<'_>, usual_schema: &str, destinations: &Destinations<'_>) -> Option<Self> {
+impl<'a> Endpoint<'a> {
+    /// Reads `destination`.
+    pub(super) fn read(cursor: &Cursor<'a>, destinations: &Destinations<'_>, origins: &mut Origins) -> Option<Self> {
         cursor.mapping(|fields| {
             let kind = fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
             fields.required("properties")?.mapping(|properties| {
                 batching(properties);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
-                if let Some(schema) = properties.given("eventDeliverySchema") {
-                    read_schema(&schema, usual_schema);
-                }
+                let schema = schema(properties);
                 let mappings = properties.given("deliveryAttributeMappings");
+                note(origins, "headers", mappings.as_ref());
                 let headers = mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
                 let Some(kind) = kind else {
                     // Which of them count depends on the type, which has its own finding.
@@ -65,19 +78,21 @@ impl Endpoint {
                     return None;
                 };
                 let is_resource = kind != WEBHOOK;
-                let url =
-                    if is_resource { resource(properties, destinations) } else { webhook(properties, destinations) };
-                Some(Self { url: url?, is_resource, headers: headers? })
+                let read_url = if is_resource { resource } else { webhook };
+                let (url, at) = read_url(properties, destinations)?;
+                note(origins, "url", Some(&at));
+                Some(Self { url, is_resource, headers: headers?, schema })
             })?
         })?
     }
 }
 
-/// Reads `eventDeliverySchema`.
-pub(super) fn read_schema(cursor: &Cursor<'_>, usual: &str) {
-    if words::read(cursor, &SCHEMAS).is_some_and(|schema| schema != usual) {
-        cursor.warn("this version delivers events in the shape they are published in, whatever stands here");
-    }
+/// Reads `eventDeliverySchema`, which stands beside the destination or, on Kubernetes, inside it.
+pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
+    let cursor = fields.given("eventDeliverySchema")?;
+    let word = words::read(&cursor, &SCHEMAS.map(|(word, _)| word))?;
+    let (_, schema) = SCHEMAS.into_iter().find(|(known, _)| *known == word)?;
+    Some((schema, cursor))
 }
 
 /// Warns of a field that is read and not followed.
@@ -89,7 +104,7 @@ pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
     }
 }
 
-fn webhook(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Url> {
+fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
     // A resource that is read back has the base of the address alone: the rest may hold secrets.
     let base = fields.given("endpointBaseUrl");
     let cursor = match (fields.given("endpointUrl"), base) {
@@ -97,7 +112,7 @@ fn webhook(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Url> 
         (None, None) => fields.required("endpointUrl")?,
     };
     match destinations.resolve(cursor.text()?, &cursor) {
-        Resolved::Target(Target::Endpoint(url)) => Some(url),
+        Resolved::Target(Target::Endpoint(url)) => Some((url, cursor)),
         Resolved::Reported => None,
         Resolved::Target(Target::Container(_)) | Resolved::Unknown => {
             cursor.error(Message::new("not the address of a webhook").help("http://… or https://…"));
@@ -106,11 +121,11 @@ fn webhook(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Url> 
     }
 }
 
-fn resource(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Url> {
+fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
     let cursor = fields.required("resourceId")?;
     let id = cursor.text()?;
     match destinations.resolve(id, &cursor) {
-        Resolved::Target(Target::Endpoint(url)) => Some(url),
+        Resolved::Target(Target::Endpoint(url)) => Some((url, cursor)),
         Resolved::Reported => None,
         Resolved::Target(Target::Container(_)) | Resolved::Unknown => {
             let message = Message::new("what this resource is here has to stand in a Destinations document");
@@ -136,22 +151,24 @@ fn batching(fields: &Fields<'_>) {
     }
 }
 
-fn header(fields: &Fields<'_>) -> Option<(String, String)> {
+fn header(fields: &Fields<'_>) -> Option<Header> {
     let name = fields.required("name").and_then(|cursor| headers::name(&cursor));
-    let kind = fields.required("type")?;
-    if words::read(&kind, &["Static", "Dynamic"])? == "Dynamic" {
+    let Some(kind) = fields.required("type").and_then(|kind| words::read(&kind, &[STATIC, DYNAMIC])) else {
+        // What they mean depends on the type, which has its own finding.
         fields.accept(&["properties"]);
-        kind.unsupported("a dynamic delivery property");
         return None;
-    }
-    let value = fields.required("properties")?.mapping(|properties| {
-        let secret = properties.given("isSecret");
-        if let Some(secret) = secret.filter(|secret| secret.boolean() == Some(true)) {
-            properties.accept(&["value"]);
-            secret.unsupported("a secret delivery property");
-            return None;
-        }
-        properties.required("value").and_then(|cursor| headers::value(&cursor))
-    })?;
-    Some((name?, value?))
+    };
+    let read = if kind == STATIC { static_value } else { dynamic_value };
+    let value = fields.required("properties").and_then(|properties| properties.mapping(read)).flatten();
+    Some(Header { name: name?, value: value? })
+}
+
+fn static_value(properties: &Fields<'_>) -> Option<Value> {
+    let is_secret = properties.given("isSecret").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let value = properties.required("value").and_then(|cursor| headers::value(&cursor))?;
+    Some(if is_secret { Value::Concealed(value) } else { Value::Static(value) })
+}
+
+fn dynamic_value(properties: &Fields<'_>) -> Option<Value> {
+    properties.required("sourceField")?.parsed("a path", PATH_RULE).map(Value::Path)
 }

@@ -17,12 +17,10 @@ mod settings;
 mod template;
 mod words;
 
-use crate::subscription::Subscription;
-
-use super::Draft;
 use super::destinations::Destinations;
 use super::origins::Origins;
 use super::reader::Cursor;
+use super::{Described, Draft};
 use identity::Lastmile;
 use settings::Settings;
 use template::Resource;
@@ -48,8 +46,8 @@ const ELSEWHERE: [&str; 11] = [
 pub(super) fn read<'a>(documents: &[Cursor<'a>], destinations: &Destinations<'_>, draft: &mut Draft<'a>) {
     for resource in documents.iter().flat_map(template::resources) {
         let read = resource.cursor.without_error(|| read_resource(&resource, destinations, draft));
-        if let Some((subscription, origins)) = read {
-            draft.add_subscription(subscription, origins);
+        if let Some(described) = read {
+            draft.add_subscription(described);
         }
     }
 }
@@ -58,7 +56,7 @@ fn read_resource<'a>(
     resource: &Resource<'a>,
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
-) -> Option<(Subscription, Origins)> {
+) -> Option<Described<'a>> {
     resource.cursor.mapping(|fields| {
         fields.accept(&ELSEWHERE);
         let mut origins = Origins::new();
@@ -68,7 +66,9 @@ fn read_resource<'a>(
         let properties = fields.required("properties");
         let settings =
             properties.and_then(|of| of.mapping(|of| Settings::read(of, dialect, destinations, &mut origins)));
-        Some((settings?.complete(name?, dialect, &own)?, origins))
+        let settings = settings?;
+        let schema_at = settings.schema_at();
+        Some(Described { subscription: settings.complete(name?, dialect, &own)?, origins, schema_at })
     })?
 }
 

@@ -3,15 +3,18 @@
 //! Separate because a push subscription of a namespace says the same things in other places: where
 //! `deliveryConfiguration` stands, limits and destination are inside it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::filter::Filter;
 use crate::profile::{Dialect, Profile};
+use crate::request::Schema;
 use crate::subscription::{Destination, Subscription, SubscriptionName};
 
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
-use super::super::origins::Origins;
+use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::statuses;
 use super::dead_letter::DeadLetters;
@@ -26,28 +29,25 @@ const DEAD_LETTERS: [&str; 3] =
     ["deadLetterDestination", "deadLetterDestinationWithResourceIdentity", "deadLetterWithResourceIdentity"];
 
 /// What a resource says about delivery.
-pub(super) struct Settings {
-    endpoint: Option<Endpoint>,
+pub(super) struct Settings<'a> {
+    endpoint: Option<Endpoint<'a>>,
+    schema: Option<(Schema, Cursor<'a>)>,
     limits: Limits,
     dead_letters: DeadLetters,
     filter: Option<Filter>,
     expires_ms: Option<u64>,
 }
 
-impl Settings {
+impl<'a> Settings<'a> {
     /// Reads the fields of `properties`.
     pub(super) fn read(
-        fields: &Fields<'_>,
+        fields: &Fields<'a>,
         dialect: Dialect,
         destinations: &Destinations<'_>,
         origins: &mut Origins,
     ) -> Self {
         // What Azure writes into a resource that is read back, and what only people read.
         fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
-        let usual = usual_schema(dialect);
-        if let Some(schema) = fields.given("eventDeliverySchema") {
-            endpoint::read_schema(&schema, usual);
-        }
         let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
         let filter = filter::read(fields);
         let (endpoint, limits, dead_letters) = match fields.given("deliveryConfiguration") {
@@ -56,7 +56,7 @@ impl Settings {
                 let read = push.and_then(|push| {
                     push.mapping(|push| {
                         let limits = Limits::of_push(push, origins);
-                        let (endpoint, dead_letters) = delivery(push, usual, destinations, origins);
+                        let (endpoint, dead_letters) = delivery(push, destinations, origins);
                         (endpoint, limits, dead_letters)
                     })
                 });
@@ -64,16 +64,23 @@ impl Settings {
             }
             None => {
                 let limits = fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, origins));
-                let (endpoint, dead_letters) = delivery(fields, usual, destinations, origins);
+                let (endpoint, dead_letters) = delivery(fields, destinations, origins);
                 (endpoint, limits.unwrap_or_default(), dead_letters)
             }
         };
-        Self { endpoint, limits, dead_letters, filter, expires_ms }
+        let schema = one_schema(endpoint::schema(fields), endpoint.as_ref().and_then(|of| of.schema.clone()));
+        note(origins, "schema", schema.as_ref().map(|(_, at)| at));
+        Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
+    }
+
+    /// Where the schema stands.
+    pub(super) fn schema_at(&self) -> Option<Cursor<'a>> {
+        self.schema.as_ref().map(|(_, at)| at.clone())
     }
 
     /// A subscription with the profile's defaults filled in; nothing where a part could not be read.
     pub(super) fn complete(self, name: SubscriptionName, dialect: Dialect, own: &Lastmile<'_>) -> Option<Subscription> {
-        let Endpoint { url, is_resource, headers } = self.endpoint?;
+        let Endpoint { url, is_resource, headers, .. } = self.endpoint?;
         let dialect = match dialect {
             Dialect::EventGrid if is_resource => Dialect::EventGridResource,
             Dialect::EventGrid
@@ -91,10 +98,19 @@ impl Settings {
         Some(Subscription {
             name,
             dialect,
-            destination: Destination { url, response_timeout_ms: profile.response_timeout_ms, headers },
+            destination: Destination {
+                schema: self.schema.map(|(schema, _)| schema),
+                headers,
+                notification_headers: true,
+                late_window_ms: profile.late_window_ms,
+                probation: profile.probation,
+                ..Destination::new(url, profile.response_timeout_ms)
+            },
+            mapping: Arc::default(),
             filter: self.filter?,
             dead_letter: self.dead_letters.complete(&profile),
             retry,
+            batch: None,
             paused: false,
             reply: None,
             expires_ms: self.expires_ms,
@@ -102,40 +118,44 @@ impl Settings {
     }
 }
 
-/// The shape that events are delivered in where nothing is said.
-fn usual_schema(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::EventGridNamespace => "CloudEventSchemaV1_0",
-        Dialect::EventGrid
-        | Dialect::EventGridResource
-        | Dialect::EventGridKubernetes
-        | Dialect::Knative
-        | Dialect::Native => "EventGridSchema",
+/// The schema that stands beside the destination or inside it.
+fn one_schema<'a>(
+    beside: Option<(Schema, Cursor<'a>)>,
+    inside: Option<(Schema, Cursor<'a>)>,
+) -> Option<(Schema, Cursor<'a>)> {
+    if let (Some((beside, _)), Some((inside, at))) = (&beside, &inside)
+        && beside != inside
+    {
+        at.error("another eventDeliverySchema stands among the properties of the subscription; it can be one of them");
     }
+    beside.or(inside)
 }
 
 /// Where events and dead letters go: told alike in `properties` and in `push`.
-fn delivery(
-    fields: &Fields<'_>,
-    usual: &str,
+fn delivery<'a>(
+    fields: &Fields<'a>,
     destinations: &Destinations<'_>,
     origins: &mut Origins,
-) -> (Option<Endpoint>, DeadLetters) {
-    let endpoint = destination(fields, usual, destinations);
+) -> (Option<Endpoint<'a>>, DeadLetters) {
+    let endpoint = destination(fields, destinations, origins);
     (endpoint, DeadLetters::read(fields, &DEAD_LETTERS, destinations, origins))
 }
 
 /// `destination`, or the one inside `deliveryWithResourceIdentity`.
-fn destination(fields: &Fields<'_>, usual: &str, destinations: &Destinations<'_>) -> Option<Endpoint> {
+fn destination<'a>(
+    fields: &Fields<'a>,
+    destinations: &Destinations<'_>,
+    origins: &mut Origins,
+) -> Option<Endpoint<'a>> {
     let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
-        return Endpoint::read(&fields.required("destination")?, usual, destinations);
+        return Endpoint::read(&fields.required("destination")?, destinations, origins);
     };
     if let Some(other) = fields.given("destination") {
         other.error("deliveryWithResourceIdentity stands beside it; it can be one of them");
     }
     delivery.mapping(|delivery| {
         endpoint::unused(delivery, "identity");
-        Endpoint::read(&delivery.required("destination")?, usual, destinations)
+        Endpoint::read(&delivery.required("destination")?, destinations, origins)
     })?
 }
 

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use crate::deadletter::{Container, Format};
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::event::{Element, Input, decode};
+use crate::header::{Header, Value};
 use crate::profile::{Dialect, Profile};
+use crate::request::Schema;
 use crate::subscription::{Sink, Subscription};
 
 use super::super::{Reading, Source, read};
@@ -76,7 +78,51 @@ fn what_is_not_said_is_the_profile_of_the_dialect() {
         assert_eq!((&policy.sink, policy.format), (&Sink::DefaultContainer, Format::Namespace));
         assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (delay_ms, profile.keep_trying_for_ms));
         assert_eq!(subscription.expires_ms, None);
+        assert!(subscription.destination.schema.is_none() && subscription.destination.notification_headers);
     }
+}
+
+#[test]
+fn the_schema_may_stand_in_either_place() {
+    let inside = |of: &str| webhook("", "").replace("'http://h/'", &format!("'http://h/', eventDeliverySchema: {of}"));
+    for (word, schema) in [
+        ("EventGridSchema", Some(Schema::EventGrid)),
+        ("CloudEventSchemaV1_0", Some(Schema::CloudEventsStructured)),
+        ("customInputSchema", Some(Schema::Custom)),
+        ("null", None),
+    ] {
+        let beside = format!(", eventDeliverySchema: {word}");
+        let both = inside(word).replace("}}}, ", "}}").replace("}}}}", &format!("}}}}{beside}}}}}"));
+        for text in [webhook(&beside, ""), inside(word), both] {
+            let (subscription, findings) = loaded(&[&text]);
+            assert_eq!(findings, Vec::<String>::new(), "{text}");
+            assert_eq!(subscription.destination.schema, schema, "{text}");
+        }
+    }
+}
+
+#[test]
+fn custom_delivery_properties_are_static_concealed_or_from_the_event() {
+    let mappings = "[{name: a, type: Static, properties: {value: x}}, \
+                    {name: b, type: static, properties: {value: x, isSecret: false}}, \
+                    {name: c, type: Static, properties: {value: hush, isSecret: true}}, \
+                    {name: d, type: Dynamic, properties: {sourceField: data.foo}}, \
+                    {name: e, type: Dynamic, properties: {sourceField: id}}]";
+    let text = webhook("", "").replace("'http://h/'", &format!("'http://h/', deliveryAttributeMappings: {mappings}"));
+    let (subscription, findings) = loaded(&[&text]);
+    assert_eq!(findings, Vec::<String>::new());
+    let header = |name: &str, value| Header { name: name.to_owned(), value };
+    assert_eq!(
+        subscription.destination.headers,
+        [
+            header("a", Value::Static("x".to_owned())),
+            header("b", Value::Static("x".to_owned())),
+            header("c", Value::Concealed("hush".to_owned())),
+            header("d", Value::Path("$.data.foo".parse().unwrap())),
+            header("e", Value::Path("$.id".parse().unwrap())),
+        ]
+    );
+    assert!(!format!("{subscription:?}").contains("hush"));
 }
 
 #[test]
@@ -118,13 +164,13 @@ fn the_sample_for_kubernetes_loads_when_completed() {
         findings,
         [
             "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are left out",
-            "9:28: warning: properties.destination.properties.eventDeliverySchema: this version delivers events in the shape they are published in, whatever stands here",
         ]
     );
     assert_eq!(
         (subscription.name.to_string().as_str(), subscription.dialect),
         ("shop/orders/billing", Dialect::EventGridKubernetes)
     );
+    assert_eq!(subscription.destination.schema, Some(Schema::CloudEventsStructured));
     assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (3, Some(30 * MINUTE_MS)));
 }
 
@@ -156,7 +202,8 @@ fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, 2 * DAY_MS);
     assert!(matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "dead-letters"));
     let headers = [("Custom-Header-1", "value1"), ("Custom-Header-2", "34")];
-    assert_eq!(subscription.destination.headers, headers.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let header = |(name, value): (&str, &str)| Header { name: name.to_owned(), value: Value::Static(value.to_owned()) };
+    assert_eq!(subscription.destination.headers, headers.map(header));
 }
 
 #[test]
@@ -261,9 +308,10 @@ fn a_template_is_its_event_subscriptions() {
 fn limits_and_overrides_reach_their_places_with_where_they_stand() {
     let text = "{\n\"id\": \"/subscriptions/s/resourceGroups/g/providers/P/a/t/eventSubscriptions/n\",\n\
                 \"lastmile\": {\"retryOn\": [404], \"neverRetry\": [204, 500]},\n\"properties\": {\n\
-                \"destination\": {\"endpointType\": \"webhook\", \"properties\": {\"endpointBaseUrl\": \"http://h/\"}},\n\
+                \"destination\": {\"endpointType\": \"webhook\", \"properties\": {\"endpointBaseUrl\": \"http://h/\", \
+                \"deliveryAttributeMappings\": []}},\n\
                 \"retryPolicy\": {\"maxNumberOfAttempts\": 7, \"eventTimeToLiveInMinutes\": 5},\n\
-                \"expirationTimeUtc\": \"1970-01-01T00:00:01Z\",\n\
+                \"expirationTimeUtc\": \"1970-01-01T00:00:01Z\", \"eventDeliverySchema\": \"EventGridSchema\",\n\
                 \"deadLetterWithResourceIdentity\": {\"deadLetterDestination\": {\"endpointType\": \"StorageBlob\", \
                 \"properties\": {\"resourceId\": \"s3://letters\", \"deliveryRetryPeriodInDays\": 1}}}\n}}";
     let reading = read_files(&[text]);
@@ -281,11 +329,14 @@ fn limits_and_overrides_reach_their_places_with_where_they_stand() {
         [
             ("deadLetter.keepTryingFor", "folder/f.json:8:167"),
             ("deadLetter.sink", "folder/f.json:8:122"),
+            ("headers", "folder/f.json:5:120"),
             ("maxAttempts", "folder/f.json:6:40"),
             ("neverRetry", "folder/f.json:3:46, folder/f.json:3:25"),
             ("retryOn", "folder/f.json:3:25"),
+            ("schema", "folder/f.json:7:69"),
             ("success", "folder/f.json:3:46, folder/f.json:3:25"),
             ("timeToLive", "folder/f.json:6:71"),
+            ("url", "folder/f.json:5:78"),
         ]
     );
 }

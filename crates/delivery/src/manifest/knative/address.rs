@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use url::Url;
 
 use crate::deadletter::Container;
-use crate::subscription::TopicName;
+use crate::subscription::{ReplyTo, TopicName};
 
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, quoted};
@@ -181,13 +181,18 @@ impl Written<'_> {
         None
     }
 
-    /// The endpoint that replies would be sent to; anything else is passed over.
-    pub(super) fn reply(self) -> Option<Url> {
-        self.at.warn("replies are not forwarded by this version");
+    /// Where replies are sent; what cannot take them is reported.
+    pub(super) fn reply(self) -> Option<ReplyTo> {
         match self.address {
-            Address::Endpoint(url) => Some(url),
-            Address::Container(_) | Address::Topic(_) | Address::Unresolved(_) => None,
+            Address::Endpoint(url) => return Some(ReplyTo::Address(url)),
+            Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),
+            Address::Container(_) => self.at.error("a container takes no replies"),
+            Address::Unresolved(key) => {
+                let message = format!("nothing says what {} is here", quoted(&key));
+                self.at.error(Message::new(message).help(entry(&key, "https://…")));
+            }
         }
+        None
     }
 }
 

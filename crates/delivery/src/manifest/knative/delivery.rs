@@ -7,6 +7,7 @@
 use crate::deadletter::{Format, Layout};
 use crate::duration::SECOND_MS;
 use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy};
+use crate::request::Schema;
 use crate::subscription::{DeadLetterPolicy, Sink};
 
 use super::super::findings::{Message, quoted};
@@ -34,12 +35,14 @@ pub(super) struct Delivery<'a> {
     timeout_ms: Option<Stated<'a, u64>>,
     retry_after_max_ms: Option<Stated<'a, u64>>,
     sink: Option<Stated<'a, Sink>>,
+    format: Option<Stated<'a, Schema>>,
 }
 
 const POLICIES: [(&str, Option<Policy>); 2] =
     [("linear", Some(Policy::Linear)), ("exponential", Some(Policy::Exponential))];
-/// What is sent is JSON; the word for anything else is known, but not to this version.
-const FORMATS: [(&str, Option<()>); 2] = [("json", Some(())), ("binary", None)];
+/// Both are CloudEvents; where nothing is said, they are sent in the form in which they were published.
+const FORMATS: [(&str, Option<Schema>); 2] =
+    [("json", Some(Schema::CloudEventsStructured)), ("binary", Some(Schema::CloudEventsBinary))];
 /// `backoffDelay` where nothing names one: never an immediate hot loop.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
@@ -47,9 +50,6 @@ impl<'a> Delivery<'a> {
     /// Reads the fields of `delivery` in an object of this class and namespace.
     pub(super) fn read(fields: &Fields<'a>, class: Class, addresses: &Addresses<'_>, namespace: &str) -> Self {
         let duration_ms = |name, range| stated(fields, name, |cursor| cursor.duration_ms(range));
-        if let Some(format) = fields.given("format") {
-            format.choice("format", &FORMATS);
-        }
         let written = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
         let is_pubsub = written.as_ref().is_none_or(|written| written.is_pubsub);
         let delivery = Self {
@@ -60,6 +60,7 @@ impl<'a> Delivery<'a> {
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
             sink: written.map(sink),
+            format: stated(fields, "format", |cursor| cursor.choice("format", &FORMATS)),
         };
         delivery.report_support(fields, class, is_pubsub);
         delivery
@@ -96,7 +97,13 @@ impl<'a> Delivery<'a> {
             timeout_ms: self.timeout_ms.or_else(|| base.timeout_ms.clone()),
             retry_after_max_ms: self.retry_after_max_ms.or_else(|| base.retry_after_max_ms.clone()),
             sink: self.sink.or_else(|| base.sink.clone()),
+            format: self.format.or_else(|| base.format.clone()),
         }
+    }
+
+    /// In which form events are sent, and where that stands.
+    pub(super) fn schema(&self) -> Option<&Stated<'a, Schema>> {
+        self.format.as_ref()
     }
 
     /// The response timeout.
@@ -139,6 +146,7 @@ impl<'a> Delivery<'a> {
             origins.insert("schedule", schedule.join(", "));
         }
         note(&mut origins, "responseTimeout", at(self.timeout_ms.as_ref()));
+        note(&mut origins, "schema", at(self.format.as_ref()));
         note(&mut origins, "retryAfterMax", at(self.retry_after_max_ms.as_ref()));
         let followed = self.sink.as_ref().filter(|sink| sink.value != Sink::DefaultContainer);
         note(&mut origins, "deadLetter.sink", followed.map(|sink| &sink.at));

@@ -18,20 +18,20 @@ mod parent;
 mod role;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use url::Url;
 
-use crate::event::Input;
 use crate::filter::Filter;
 use crate::profile::{Dialect, Profile};
-use crate::subscription::{Destination, Subscription, SubscriptionName, Topic, TopicName};
+use crate::subscription::{Destination, ReplyTo, Subscription, SubscriptionName, Topic, TopicName};
 
-use super::Draft;
 use super::destinations::Destinations;
 use super::findings::Message;
 use super::names;
-use super::origins::Origins;
+use super::origins::note;
 use super::reader::{Cursor, Fields};
+use super::{Described, Draft};
 use address::{Addresses, Via, Written};
 use class::Class;
 use delivery::Delivery;
@@ -83,7 +83,7 @@ impl<'a> Reader<'a, '_> {
             draft.name_topic(&object.name, &metadata.named_at?).then_some(parent)
         });
         if parent.is_some() {
-            draft.topics.push(Topic { name: object.name.clone(), input: Input::Auto });
+            draft.topics.push(Topic::new(object.name.clone()));
         }
         self.parents.entry((via, object.name.clone())).or_insert(parent);
     }
@@ -119,8 +119,8 @@ impl<'a> Reader<'a, '_> {
             }
             wanted.complete(name, metadata)
         });
-        if let Some((subscription, origins)) = read {
-            draft.add_subscription(subscription, origins);
+        if let Some(described) = read {
+            draft.add_subscription(described);
         }
     }
 
@@ -139,7 +139,10 @@ impl<'a> Reader<'a, '_> {
         });
         let filter = filter::read(spec);
         let subscriber = self.destination(spec, "subscriber", object);
-        Some(Wanted { filter, ..self.wanted(spec, subscriber, object, place)? })
+        let wanted = self.wanted(spec, subscriber, object, place)?;
+        // What a trigger's subscriber answers goes back into its broker.
+        let reply = Some(ReplyTo::Topic(wanted.topic.clone()));
+        Some(Wanted { filter, reply, ..wanted })
     }
 
     /// The broker of a topic; reported at the cursor where no file has it.
@@ -216,10 +219,11 @@ impl<'a> Reader<'a, '_> {
         let namespace = &object.name.namespace;
         let class = place.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
         let delivery = spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
+        let url_at = destination.as_ref().map(|written| written.at.clone());
         let url = destination.and_then(Written::endpoint);
         let (topic, parent) = place?;
         let (delivery, filter) = (delivery.unwrap_or_default(), Some(Filter::EVERYTHING));
-        Some(Wanted { topic, parent, delivery, url, filter, reply: None })
+        Some(Wanted { topic, parent, delivery, url, url_at, filter, reply: None })
     }
 }
 
@@ -229,13 +233,14 @@ struct Wanted<'a> {
     parent: Parent<'a>,
     delivery: Delivery<'a>,
     url: Option<Url>,
+    url_at: Option<Cursor<'a>>,
     filter: Option<Filter>,
-    reply: Option<Url>,
+    reply: Option<ReplyTo>,
 }
 
 impl<'a> Wanted<'a> {
     /// The subscription with defaults filled in, and where the documents state what they state.
-    fn complete(self, name: SubscriptionName, metadata: Metadata<'a>) -> Option<(Subscription, Origins)> {
+    fn complete(self, name: SubscriptionName, metadata: Metadata<'a>) -> Option<Described<'a>> {
         let profile = Profile::of(Dialect::Knative);
         let delivery = self.delivery.over(&self.parent.delivery);
         let overrides = metadata.overrides.over(&self.parent.overrides);
@@ -243,19 +248,26 @@ impl<'a> Wanted<'a> {
         overrides.apply(&mut retry);
         let mut origins = delivery.origins(self.parent.class);
         overrides.note(&mut origins);
+        note(&mut origins, "url", self.url_at.as_ref());
         let response_timeout_ms = delivery.timeout_ms(&profile);
+        let schema = delivery.schema();
         let subscription = Subscription {
             name,
             dialect: profile.dialect,
-            destination: Destination { url: self.url?, response_timeout_ms, headers: Vec::new() },
+            destination: Destination {
+                schema: schema.map(|stated| stated.value),
+                ..Destination::new(self.url?, response_timeout_ms)
+            },
+            mapping: Arc::default(),
             filter: self.filter?,
             retry,
             dead_letter: delivery.dead_letter_policy(&profile),
+            batch: None,
             paused: false,
             reply: self.reply,
             expires_ms: None,
         };
-        Some((subscription, origins))
+        Some(Described { subscription, origins, schema_at: schema.map(|stated| stated.at.clone()) })
     }
 }
 

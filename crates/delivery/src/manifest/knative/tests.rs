@@ -4,7 +4,9 @@ use crate::deadletter::Container;
 use crate::duration::{HOUR_MS, SECOND_MS};
 use crate::event::Members;
 use crate::profile::{Dialect, Profile};
+use crate::request::Schema;
 use crate::schedule::{Kind, Moments, Schedule};
+use crate::subscription::ReplyTo;
 use crate::subscription::{Sink, Subscription};
 
 use super::super::{Reading, Source, read};
@@ -119,6 +121,27 @@ fn a_trigger_goes_over_its_broker_field_by_field_wherever_that_stands() {
 }
 
 #[test]
+fn the_format_is_the_triggers_else_the_brokers_else_that_of_the_publisher() {
+    let (json, binary) = (Some(Schema::CloudEventsStructured), Some(Schema::CloudEventsBinary));
+    for (of_broker, of_trigger, schema) in [
+        ("", "", None),
+        ("", "format: json", json),
+        ("format: binary", "", binary),
+        ("format: binary", "retry: 3", binary),
+        ("format: binary", "format: json", json),
+        ("format: json", "format: binary", binary),
+        ("format: json", "format: null", json),
+    ] {
+        let broker = broker("", &format!("{{delivery: {{{of_broker}}}}}"));
+        let (subscription, found) =
+            subscription(&format!("{broker}{}", trigger(&format!("  delivery: {{{of_trigger}}}\n"))));
+        assert_eq!(found, Vec::<String>::new());
+        assert_eq!(subscription.destination.schema, schema, "{of_broker} {of_trigger}");
+        assert!(!subscription.destination.notification_headers);
+    }
+}
+
+#[test]
 fn what_is_missing_is_exponential_from_a_second_each_on_its_own() {
     for (delivery, kind) in [
         ("{retry: 2}", Kind::Exponential { delay_ms: 1_000 }),
@@ -182,14 +205,20 @@ fn a_uri_beside_a_reference_is_relative_to_it() {
 }
 
 #[test]
-fn a_reply_is_kept_and_said_not_to_be_forwarded() {
+fn replies_go_to_an_address_or_to_a_topic() {
     let text = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s, namespace: n}\nspec:\n  \
                 channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
-                subscriber: {uri: 'http://h/'}\n  reply: {uri: 'http://reply/'}\n";
-    let (subscription, found) = subscription(text);
-    assert_eq!(subscription.name.to_string(), "n/c/s");
-    assert_eq!(subscription.reply.as_ref().map(url::Url::as_str), Some("http://reply/"));
-    assert_eq!(found, ["f:7:16: warning: spec.reply.uri: replies are not forwarded by this version"]);
+                subscriber: {uri: 'http://h/'}\n  reply: REPLY\n---\n\
+                apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {name: other, namespace: n}\n";
+    let channel = "{ref: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: other}}";
+    for (reply, to) in [
+        ("{uri: 'http://reply/'}", ReplyTo::Address("http://reply/".parse().unwrap())),
+        (channel, ReplyTo::Topic("n/other".parse().unwrap())),
+    ] {
+        assert_eq!(subscription(&text.replace("REPLY", reply)).0.reply, Some(to));
+    }
+    let trigger = subscription(&format!("{TRIGGER}  subscriber: {{uri: 'http://h/'}}\n")).0;
+    assert_eq!(trigger.reply, Some(ReplyTo::Topic(trigger.name.topic.clone())));
 }
 
 #[test]
@@ -304,7 +333,8 @@ fn what_statuses_mean_can_be_said_by_annotations() {
 fn every_stated_value_has_its_place() {
     let of_broker = broker("", "{delivery: {retry: 5, timeout: PT5S, deadLetterSink: {uri: s3://of-broker}}}");
     let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: '400'}}";
-    let text = trigger("  delivery: {retry: 0, backoffDelay: PT2S}\n").replace("metadata: {name: t}", metadata);
+    let text =
+        trigger("  delivery: {retry: 0, backoffDelay: PT2S, format: json}\n").replace("metadata: {name: t}", metadata);
     let reading = read_one(&format!("{of_broker}{text}"));
     let origins = &reading.origins[&"default/b/t".parse().unwrap()];
     let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
@@ -317,6 +347,8 @@ fn every_stated_value_has_its_place() {
             ("responseTimeout", "f:4:38"),
             ("retryOn", "f:8:58"),
             ("schedule", "f:12:38"),
+            ("schema", "f:12:52"),
+            ("url", "f:11:21"),
         ]
     );
 }

@@ -4,49 +4,50 @@
 
 use url::Url;
 
-use crate::profile::RESPONSE_TIMEOUT_MAX_MS;
+use crate::header::{Header, Value};
+use crate::path::PATH_RULE;
+use crate::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
+use crate::request::Schema;
+use crate::secret::{SECRET_NAME_RULE, SecretName};
+use crate::subscription::{Destination, MAX_CONCURRENCY};
 
 use super::super::destinations::{Destinations, Resolved, Target};
-use super::super::findings::Message;
+use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
 use super::settings::Scope;
 
+/// Requests under way at once.
+const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
+/// The most secrets that sign a request: one, and others while it is being replaced.
+const SECRETS_MAX: usize = 10;
+
 /// What a document says about the destination.
 #[derive(Clone, Default)]
 pub(super) struct DestinationSettings {
-    /// Where requests go.
-    pub(super) url: Option<Url>,
-    /// How long to wait for an answer.
-    pub(super) timeout_ms: Option<u64>,
-    /// Headers of every request.
-    pub(super) headers: Option<Vec<(String, String)>>,
+    url: Option<Url>,
+    timeout_ms: Option<u64>,
+    schema: Option<Schema>,
+    max_concurrency: Option<u32>,
+    headers: Option<Vec<Header>>,
+    signing: Option<Vec<SecretName>>,
 }
 
 impl DestinationSettings {
     /// Reads the fields of `destination`.
     pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
-        if let Some(schema) = fields.get("schema") {
-            schema.choice(
-                "schema",
-                &[
-                    ("cloudevents-structured", Some(())),
-                    ("cloudevents-binary", None),
-                    ("eventgrid", None),
-                    ("custom", None),
-                ],
-            );
-        }
-        for field in ["lateResponseWindow", "maxConcurrency", "signing"] {
-            fields.unsupported(field);
-        }
+        fields.unsupported("lateResponseWindow");
+        let schemas = Schema::ALL.map(|schema| (schema.as_str(), Some(schema)));
         Self {
             url: match scope {
                 Scope::Topic => no_url(fields),
                 Scope::Subscription => fields.required("url").and_then(|cursor| url(&cursor, destinations)),
             },
             timeout_ms: fields.get("timeout").and_then(|timeout| timeout.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
+            schema: fields.get("schema").and_then(|cursor| cursor.choice("schema", &schemas)),
+            max_concurrency: fields.get("maxConcurrency").and_then(|cursor| cursor.integer(CONCURRENCY)),
             headers: fields.get("headers").and_then(|cursor| headers::list(&cursor, header)),
+            signing: fields.section("signing", signing).flatten(),
         }
     }
 
@@ -55,8 +56,22 @@ impl DestinationSettings {
         Self {
             url: self.url.or_else(|| base.url.clone()),
             timeout_ms: self.timeout_ms.or(base.timeout_ms),
+            schema: self.schema.or(base.schema),
+            max_concurrency: self.max_concurrency.or(base.max_concurrency),
             headers: self.headers.or_else(|| base.headers.clone()),
+            signing: self.signing.or_else(|| base.signing.clone()),
         }
+    }
+
+    /// The destination, with defaults filled in; nothing where the URL could not be read.
+    pub(super) fn complete(self, profile: &Profile) -> Option<Destination> {
+        Some(Destination {
+            schema: self.schema,
+            headers: self.headers.unwrap_or_default(),
+            signing: self.signing.unwrap_or_default(),
+            max_concurrency: self.max_concurrency.unwrap_or(MAX_CONCURRENCY),
+            ..Destination::new(self.url?, self.timeout_ms.unwrap_or(profile.response_timeout_ms))
+        })
     }
 }
 
@@ -83,13 +98,47 @@ fn url(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Url> {
     }
 }
 
-fn header(fields: &Fields<'_>) -> Option<(String, String)> {
+fn header(fields: &Fields<'_>) -> Option<Header> {
     let name = fields.required("name").and_then(|cursor| headers::name(&cursor));
-    let dynamic = [fields.key("path"), fields.key("secret")];
-    for key in dynamic.iter().flatten() {
-        key.error("a header with a path or a secret is not supported by this version");
+    let value = header_value(fields);
+    Some(Header { name: name?, value: value? })
+}
+
+/// A header's value, which stands in one place.
+fn header_value(fields: &Fields<'_>) -> Option<Value> {
+    match ["value", "path", "secret"].map(|name| fields.get(name)) {
+        [Some(value), None, None] => headers::value(&value).map(Value::Static),
+        [None, Some(path), None] => path.parsed("a path", PATH_RULE).map(Value::Path),
+        [None, None, Some(name)] => secret(&name).map(Value::Secret),
+        [None, None, None] => {
+            fields.parent().error("value, path or secret is missing");
+            None
+        }
+        [_, _, _] => {
+            fields.parent().error("a header has one of value, path and secret");
+            None
+        }
     }
-    let is_static = dynamic.iter().all(Option::is_none) || fields.get("value").is_some();
-    let value = if is_static { fields.required("value").and_then(|cursor| headers::value(&cursor)) } else { None };
-    Some((name?, value?))
+}
+
+/// The secrets that sign every request.
+fn signing(fields: &Fields<'_>) -> Option<Vec<SecretName>> {
+    let cursor = fields.required("secrets")?;
+    let elements = cursor.list()?;
+    if !(1..=SECRETS_MAX).contains(&elements.len()) {
+        cursor.error(format!("has to be a list of 1 to {SECRETS_MAX} secrets, has {}", elements.len()));
+    }
+    let mut names = Vec::new();
+    for element in elements {
+        let Some(name) = secret(&element) else { continue };
+        if names.contains(&name) {
+            element.error(format!("the secret {} stands twice", quoted(&name.to_string())));
+        }
+        names.push(name);
+    }
+    Some(names)
+}
+
+fn secret(cursor: &Cursor<'_>) -> Option<SecretName> {
+    cursor.parsed("the name of a secret", SECRET_NAME_RULE)
 }

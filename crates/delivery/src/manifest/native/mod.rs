@@ -10,22 +10,24 @@
 mod dead_letter;
 mod destination;
 mod filter;
+mod mapping;
 mod origins;
 mod retry;
 mod schedule;
 mod settings;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::event::Input;
 use crate::filter::Filter;
-use crate::subscription::{Subscription, SubscriptionName, Topic, TopicName};
+use crate::mapping::Mapping;
+use crate::subscription::{SubscriptionName, Topic, TopicName};
 
-use super::Draft;
 use super::destinations::Destinations;
 use super::names;
-use super::origins::Origins;
 use super::reader::{Cursor, Fields};
+use super::{Described, Draft};
 use origins::Stated;
 use settings::{Scope, Settings};
 
@@ -42,7 +44,7 @@ const INPUTS: [(&str, Option<Input>); 8] = [
 ];
 
 /// What each topic says about its subscriptions; `None` where it has errors, so that they would not be as meant.
-type Defaults = BTreeMap<TopicName, Option<(Settings, Stated)>>;
+type Defaults<'a> = BTreeMap<TopicName, Option<(Settings, Stated<'a>)>>;
 
 /// Reads all native documents into the draft.
 pub(super) fn read<'a>(
@@ -57,8 +59,8 @@ pub(super) fn read<'a>(
     }
     for document in subscriptions {
         let read = document.without_error(|| read_subscription(document, destinations, draft, &defaults));
-        if let Some((subscription, origins)) = read {
-            draft.add_subscription(subscription, origins);
+        if let Some(described) = read {
+            draft.add_subscription(described);
         }
     }
 }
@@ -67,7 +69,7 @@ fn read_topic<'a>(
     document: &Cursor<'a>,
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
-    defaults: &mut Defaults,
+    defaults: &mut Defaults<'a>,
 ) {
     let mut named = None;
     let read = document.without_error(|| {
@@ -77,38 +79,48 @@ fn read_topic<'a>(
                 let name = TopicName { namespace: name(metadata, "namespace")?, topic: name(metadata, "name")? };
                 draft.name_topic(&name, &metadata.get("name")?).then_some(name)
             });
-            fields.section("spec", |spec| topic_spec(spec, destinations)).unwrap_or_default()
+            fields.section("spec", |spec| TopicSpec::read(spec, destinations)).unwrap_or_default()
         })
     });
     let Some(name) = named else { return };
-    let (input, settings) = match read {
-        Some((input, settings)) => (Some(input), Some(settings)),
-        None => (None, None),
-    };
-    draft.topics.extend(input.map(|input| Topic { name: name.clone(), input }));
-    defaults.insert(name, settings);
+    let defaults_of_topic = read.map(|TopicSpec { input, mapping, delivery }| {
+        draft.topics.push(Topic { input, mapping: Arc::new(mapping), ..Topic::new(name.clone()) });
+        delivery
+    });
+    defaults.insert(name, defaults_of_topic);
 }
 
-fn topic_spec(spec: &Fields<'_>, destinations: &Destinations<'_>) -> (Input, (Settings, Stated)) {
-    let input = spec.get("input").and_then(|input| input.choice("input", &INPUTS));
-    if let Some(from) = spec.get("from")
-        && from.list().is_some_and(|publishers| !publishers.is_empty())
-    {
-        from.unsupported("from");
+/// What the `spec` of a Topic says.
+#[derive(Default)]
+struct TopicSpec<'a> {
+    input: Input,
+    mapping: Mapping,
+    /// Defaults of its subscriptions.
+    delivery: (Settings, Stated<'a>),
+}
+
+impl<'a> TopicSpec<'a> {
+    fn read(spec: &Fields<'a>, destinations: &Destinations<'_>) -> Self {
+        let input = spec.get("input").and_then(|input| input.choice("input", &INPUTS)).unwrap_or_default();
+        if let Some(from) = spec.get("from")
+            && from.list().is_some_and(|publishers| !publishers.is_empty())
+        {
+            from.unsupported("from");
+        }
+        let mapping = mapping::read(spec, input);
+        let delivery = spec.section("delivery", |delivery| {
+            (Settings::read(delivery, Scope::Topic, destinations), Stated::of(delivery.parent()))
+        });
+        Self { input, mapping, delivery: delivery.unwrap_or_default() }
     }
-    spec.unsupported("mapping");
-    let settings = spec.section("delivery", |delivery| {
-        (Settings::read(delivery, Scope::Topic, destinations), Stated::of(delivery.parent()))
-    });
-    (input.unwrap_or_default(), settings.unwrap_or_default())
 }
 
 fn read_subscription<'a>(
     document: &Cursor<'a>,
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
-    defaults: &Defaults,
-) -> Option<(Subscription, Origins)> {
+    defaults: &Defaults<'a>,
+) -> Option<Described<'a>> {
     document.mapping(|fields| {
         fields.accept(&["apiVersion", "kind"]);
         let name = metadata(fields, |metadata| {
@@ -124,14 +136,15 @@ fn read_subscription<'a>(
             })
         });
         let (name, (filter, settings, stated)) = (name?, spec?);
-        let (settings, origins) = match defaults.get(&name.topic) {
+        let (settings, stated) = match defaults.get(&name.topic) {
             Some(of_topic) => {
                 let (base, base_stated) = of_topic.as_ref()?;
                 (settings.over(base), stated.over(base_stated))
             }
-            None => (settings, stated.into_origins()),
+            None => (settings, stated),
         };
-        Some((settings.complete(name, filter?)?, origins))
+        let Stated { origins, schema_at, .. } = stated;
+        Some(Described { subscription: settings.complete(name, filter?)?, origins, schema_at })
     })?
 }
 

@@ -5,12 +5,17 @@
 use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
 
-/// Policy field → the section and the field of a `spec` or `delivery` that state it.
-const PLACES: [(&str, &str, &str); 14] = [
+/// Field → the section and the field of a `spec` or `delivery` that state it.
+const PLACES: [(&str, &str, &str); 19] = [
     ("maxAttempts", "retry", "maxAttempts"),
     ("timeToLive", "retry", "timeToLive"),
     ("schedule", "retry", "schedule"),
-    ("responseTimeout", "destination", "timeout"),
+    ("url", DESTINATION, "url"),
+    ("responseTimeout", DESTINATION, "timeout"),
+    (SCHEMA, DESTINATION, SCHEMA),
+    ("maxConcurrency", DESTINATION, "maxConcurrency"),
+    ("headers", DESTINATION, "headers"),
+    ("signing", DESTINATION, "signing"),
     ("success", "retry", "success"),
     ("neverRetry", "retry", "neverRetry"),
     ("retryOn", "retry", "retryOn"),
@@ -25,40 +30,41 @@ const PLACES: [(&str, &str, &str); 14] = [
 
 const SINK: &str = "deadLetter.sink";
 const DEAD_LETTER: &str = "deadLetter";
+const DESTINATION: &str = "destination";
+const SCHEMA: &str = "schema";
 
 /// What a document states, and where.
 #[derive(Default)]
-pub(super) struct Stated {
-    origins: Origins,
+pub(super) struct Stated<'a> {
+    /// Where each value stands.
+    pub(super) origins: Origins,
+    /// Where the schema stands.
+    pub(super) schema_at: Option<Cursor<'a>>,
     /// It says `deadLetter: none`, which takes the place of all that another document says about dead letters.
     drops: bool,
 }
 
-impl Stated {
+impl<'a> Stated<'a> {
     /// What a Subscription's `spec` or a Topic's `delivery` states.
-    pub(super) fn of(spec: &Cursor<'_>) -> Self {
+    pub(super) fn of(spec: &Cursor<'a>) -> Self {
         let mut origins = Origins::new();
         for (field, section, name) in PLACES {
             note(&mut origins, field, spec.peek(section).and_then(|section| section.peek(name)).as_ref());
         }
         let none = spec.peek(DEAD_LETTER).filter(|dead_letter| dead_letter.peek_text().is_some());
         note(&mut origins, SINK, none.as_ref());
-        Self { origins, drops: none.is_some() }
+        let schema_at = spec.peek(DESTINATION).and_then(|destination| destination.peek(SCHEMA));
+        Self { origins, schema_at, drops: none.is_some() }
     }
 
     /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Origins {
+    pub(super) fn over(self, base: &Self) -> Self {
         let states_dead_letter = self.origins.keys().any(|field| field.starts_with(DEAD_LETTER));
         let mut origins = base.origins.clone();
         if self.drops || (base.drops && states_dead_letter) {
             origins.retain(|field, _| !field.starts_with(DEAD_LETTER));
         }
         origins.extend(self.origins);
-        origins
-    }
-
-    /// These alone.
-    pub(super) fn into_origins(self) -> Origins {
-        self.origins
+        Self { origins, schema_at: self.schema_at.or_else(|| base.schema_at.clone()), drops: self.drops }
     }
 }

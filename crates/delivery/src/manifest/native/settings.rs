@@ -4,9 +4,11 @@
 //! joins the first two field by field; [`Settings::complete`] fills in the third. A list, a schedule or a mapping of
 //! statuses is one field: it is taken whole or not at all.
 
+use std::sync::Arc;
+
 use crate::filter::Filter;
 use crate::profile::{Dialect, Profile};
-use crate::subscription::{Destination, Subscription, SubscriptionName};
+use crate::subscription::{Subscription, SubscriptionName};
 
 use super::super::destinations::Destinations;
 use super::super::reader::Fields;
@@ -65,18 +67,15 @@ impl Settings {
     /// A subscription with the profile's defaults filled in; nothing where the URL could not be read.
     pub(super) fn complete(self, name: SubscriptionName, filter: Filter) -> Option<Subscription> {
         let profile = Profile::of(Dialect::Native);
-        let DestinationSettings { url, timeout_ms, headers } = self.destination;
         Some(Subscription {
             name,
             dialect: profile.dialect,
-            destination: Destination {
-                url: url?,
-                response_timeout_ms: timeout_ms.unwrap_or(profile.response_timeout_ms),
-                headers: headers.unwrap_or_default(),
-            },
+            destination: self.destination.complete(&profile)?,
+            mapping: Arc::default(),
             filter,
             dead_letter: self.dead_letter.unwrap_or_default().complete(&profile),
             retry: self.retry.complete(profile.retry),
+            batch: None,
             paused: self.paused.unwrap_or(false),
             reply: None,
             expires_ms: None,

@@ -4,9 +4,12 @@ use crate::deadletter::{Container, Format, Layout};
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::event::Input;
 use crate::filter::Filter;
+use crate::header::{Header, Value};
+use crate::mapping::{Field, Mapping};
 use crate::profile::{Dialect, Profile};
+use crate::request::Schema;
 use crate::schedule::{Kind, Schedule};
-use crate::subscription::{Sink, Subscription, Topic};
+use crate::subscription::{Destination, Sink, Subscription, Topic};
 
 use super::super::{Reading, Source, read};
 
@@ -50,6 +53,8 @@ fn a_url_is_all_that_a_subscription_needs() {
     assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, 2 * DAY_MS);
     assert!(!subscription.paused);
+    let destination = Destination::new(subscription.destination.url.clone(), profile.response_timeout_ms);
+    assert_eq!((&subscription.destination, subscription.destination.schema), (&destination, None));
 }
 
 const FULL_YAML: &str = include_str!("../../../fixtures/manifest/full.yaml");
@@ -61,10 +66,20 @@ fn every_field_reaches_its_place() {
     let destination = &subscription.destination;
     assert_eq!(destination.url.as_str(), "https://billing.example.com/events");
     assert_eq!(destination.response_timeout_ms, 20 * SECOND_MS);
+    let header = |name: &str, value| Header { name: name.to_owned(), value };
     assert_eq!(
         destination.headers,
-        [("x-tenant", "acme"), ("X-Version", "7")].map(|(n, v)| (n.to_owned(), v.to_owned()))
+        [
+            header("x-tenant", Value::Static("acme".to_owned())),
+            header("X-Version", Value::Static("7".to_owned())),
+            header("x-order", Value::Path("data.orderId".parse().unwrap())),
+            header("authorization", Value::Secret("env:BILLING_TOKEN".parse().unwrap())),
+        ]
     );
+    assert_eq!(destination.schema, Some(Schema::CloudEventsStructured));
+    assert_eq!(destination.max_concurrency, 20);
+    assert_eq!(destination.signing, ["env:BILLING_SIGNING_SECRET", "ssm:/billing/old"].map(|of| of.parse().unwrap()));
+    assert!(!destination.notification_headers);
     let exact = Filter::Exact { name: "type".to_owned(), value: "order.created".to_owned() };
     let prefix = Filter::Prefix { name: "subject".to_owned(), value: "eu/".to_owned() };
     assert_eq!(subscription.filter, Filter::All(vec![exact, prefix]));
@@ -108,7 +123,7 @@ fn a_topic_says_how_its_records_are_read() {
     ] {
         let reading = read_one(&format!("{TOPIC}spec: {{input: {word}}}\n"));
         let name = "n/t".parse().unwrap();
-        assert_eq!(reading.catalogue.topic(&name), Some(&Topic { name, input }));
+        assert_eq!(reading.catalogue.topic(&name), Some(&Topic { input, ..Topic::new(name.clone()) }));
     }
     assert_eq!(read_one(&format!("{TOPIC}spec:\n")).catalogue, read_one(TOPIC).catalogue);
     for (spec, expected) in [
@@ -116,7 +131,7 @@ fn a_topic_says_how_its_records_are_read() {
         ("{input: Auto}", "f:4:15: error: spec.input: \"Auto\" is not known here; did you mean auto?"),
         ("{input: 7}", "f:4:15: error: spec.input: expected text, found a whole number; write it in quotes"),
         ("{from: [{bucket: b}]}", "f:4:14: error: spec.from: from is not supported by this version"),
-        ("{mapping: {}}", "f:4:8: error: spec.mapping: mapping is not supported by this version"),
+        ("{maping: {}}", "f:4:8: error: spec.maping: no field \"maping\" is known here; did you mean mapping?"),
         ("{deliver: {}}", "f:4:8: error: spec.deliver: no field \"deliver\" is known here; did you mean delivery?"),
         (
             "{delivery: {destination: {url: http://h/}}}",
@@ -134,7 +149,8 @@ fn a_topic_says_how_its_records_are_read() {
 #[test]
 fn a_subscription_goes_over_its_topic_field_by_field_wherever_that_stands() {
     let topic = format!(
-        "{TOPIC}spec:\n  delivery:\n    destination: {{timeout: PT5S, headers: [{{name: a, value: b}}]}}\n    \
+        "{TOPIC}spec:\n  delivery:\n    destination: {{timeout: PT5S, headers: [{{name: a, value: b}}], schema: custom, \
+         maxConcurrency: 3, signing: {{secrets: [env:A]}}}}\n    \
          retry: {{maxAttempts: 4, timeToLive: PT1H, neverRetry: [409, 500], retryOn: [404]}}\n    \
          deadLetter: {{sink: s3://of-topic, delay: PT1M}}\n    paused: true\n"
     );
@@ -145,12 +161,76 @@ fn a_subscription_goes_over_its_topic_field_by_field_wherever_that_stands() {
         let subscription = subscription(&text);
         assert_eq!(separate.subscriptions().next(), Some(&subscription));
         assert_eq!(subscription.destination.response_timeout_ms, 5 * SECOND_MS);
-        assert_eq!(subscription.destination.headers.len(), 1);
+        let Destination { headers, schema, max_concurrency, signing, .. } = &subscription.destination;
+        assert_eq!((headers.len(), *schema, *max_concurrency), (1, Some(Schema::Custom), 3));
+        assert_eq!(signing, &["env:A".parse().unwrap()]);
         assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (7, Some(HOUR_MS)));
         assert_eq!([404, 409, 500].map(|s| subscription.retry.never_retry.contains(s)), [true, false, true]);
         assert!(matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "of-topic"));
         assert_eq!(subscription.dead_letter.delay_ms, 2 * MINUTE_MS);
         assert!(subscription.paused);
+    }
+}
+
+#[test]
+fn what_a_topic_says_about_what_is_sent_gives_way_field_by_field() {
+    let of_topic = "{schema: custom, maxConcurrency: 3, signing: {secrets: [env:A]}, headers: [{name: a, path: id}]}";
+    let topic = format!("{TOPIC}spec: {{delivery: {{destination: {of_topic}}}}}\n---\n");
+    let own = |rest: &str| format!("{topic}{HEAD}  destination: {{url: http://h/, {rest}}}\n");
+    let destination = |rest: &str| subscription(&own(rest)).destination.clone();
+    let base = destination("timeout: PT30S");
+    assert_eq!(destination("schema: eventgrid"), Destination { schema: Some(Schema::EventGrid), ..base.clone() });
+    assert_eq!(destination("maxConcurrency: 1000"), Destination { max_concurrency: 1_000, ..base.clone() });
+    let signing = vec!["secretsmanager:s#m".parse().unwrap()];
+    assert_eq!(destination("signing: {secrets: ['secretsmanager:s#m']}"), Destination { signing, ..base.clone() });
+    assert_eq!(destination("headers: []"), Destination { headers: Vec::new(), ..base });
+}
+
+#[test]
+fn every_schema_has_its_word() {
+    for schema in Schema::ALL {
+        let text = format!("{HEAD}  destination: {{url: http://h/, schema: {}}}\n", schema.as_str());
+        assert_eq!(subscription(&text).destination.schema, Some(schema));
+    }
+}
+
+#[test]
+fn a_topics_mapping_is_that_of_its_subscriptions() {
+    let mapping = "{id: {field: orderId}, topic: {field: $.shop}, eventTime: {field: at}, \
+                   eventType: {field: kind, default: order}, subject: {default: none}, dataVersion: {default: 1}}";
+    let field = |path: Option<&str>, default: Option<&str>| Field {
+        path: path.map(|path| path.parse().unwrap()),
+        default: default.map(str::to_owned),
+    };
+    let expected = Mapping {
+        id: field(Some("orderId"), None),
+        topic: field(Some("shop"), None),
+        event_time: field(Some("at"), None),
+        event_type: field(Some("kind"), Some("order")),
+        subject: field(None, Some("none")),
+        data_version: field(None, Some("1")),
+    };
+    for input in ["auto", "custom"] {
+        let topic = format!("{TOPIC}spec: {{input: {input}, mapping: {mapping}}}\n");
+        assert_eq!(*subscription(&format!("{HEAD}{URL}---\n{topic}")).mapping, expected);
+    }
+    for empty in ["", "{}", "{id: }"] {
+        assert_eq!(
+            *subscription(&format!("{HEAD}{URL}---\n{TOPIC}spec: {{mapping: {empty}}}\n")).mapping,
+            Mapping::default()
+        );
+    }
+}
+
+#[test]
+fn a_mapping_that_no_event_is_mapped_by_is_a_warning() {
+    for input in ["cloudevents", "eventgrid", "opaque"] {
+        let reading = read_one(&format!("{TOPIC}spec: {{input: {input}, mapping: {{id: {{field: x}}}}}}\n"));
+        let column = 17 + input.len();
+        let problem = format!("not used: the input of this topic is {input}, and only custom events are mapped");
+        let expected = format!("f:4:{column}: warning: spec.mapping: {problem}; input: custom or auto");
+        assert_eq!(shown(&reading), [expected]);
+        assert_eq!(reading.catalogue.topics().count(), 1);
     }
 }
 

@@ -117,12 +117,28 @@ fn endpoints_and_headers_that_cannot_be_honoured_are_refused_where_they_stand() 
             "error: properties.destination.properties.resourceId: what this resource is here has to stand in a Destinations document; spec: {\"/hub\": https://…}",
         ),
         (
-            mapping("[{name: a, type: ^Dynamic, properties: {sourceField: data.x}}]"),
-            "error: properties.destination.properties.deliveryAttributeMappings[0].type: a dynamic delivery property is not supported by this version",
+            mapping("[{name: a, type: ^Dynamc, properties: {sourceField: data.x}}]"),
+            "error: properties.destination.properties.deliveryAttributeMappings[0].type: \"Dynamc\" is not known here; did you mean Dynamic?",
         ),
         (
-            mapping("[{name: a, type: Static, properties: {value: v, isSecret: ^true}}]"),
-            "error: properties.destination.properties.deliveryAttributeMappings[0].properties.isSecret: a secret delivery property is not supported by this version",
+            mapping("[^{name: a, properties: {value: v}}]"),
+            "error: properties.destination.properties.deliveryAttributeMappings[0].type: type is missing",
+        ),
+        (
+            mapping("[{name: a, type: Dynamic, properties: {sourceField: ^'data.*'}}]"),
+            "error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: not a path; a path leads to one value",
+        ),
+        (
+            mapping("[{name: a, type: Dynamic, properties: ^{}}]"),
+            "error: properties.destination.properties.deliveryAttributeMappings[0].properties.sourceField: sourceField is missing",
+        ),
+        (
+            mapping("[{name: a, type: Static, properties: ^{isSecret: true}}]"),
+            "error: properties.destination.properties.deliveryAttributeMappings[0].properties.value: value is missing",
+        ),
+        (
+            mapping("[{name: a, type: Static, properties: {value: v, isSecret: ^1}}]"),
+            "error: properties.destination.properties.deliveryAttributeMappings[0].properties.isSecret: expected true or false, found a whole number",
         ),
         (
             mapping("[{name: ^aeg-x, type: Static, properties: {value: v}}]"),
@@ -172,8 +188,13 @@ fn what_is_wrong_or_odd_around_them_is_told_where_it_stands() {
             "warning: properties.retrypolicy: no field \"retrypolicy\" is known here; did you mean retryPolicy?",
         ),
         (
-            webhook(", eventDeliverySchema: ^CustomInputSchema", ""),
-            "warning: properties.eventDeliverySchema: this version delivers events in the shape they are published in",
+            webhook(", eventDeliverySchema: ^Avro", ""),
+            "error: properties.eventDeliverySchema: \"Avro\" is not known here; known: EventGridSchema, CloudEventSchemaV1_0, CustomInputSchema",
+        ),
+        (
+            webhook(", eventDeliverySchema: CustomInputSchema", "")
+                .replace("'http://h/'", "'http://h/', eventDeliverySchema: ^EventGridSchema"),
+            "error: properties.destination.properties.eventDeliverySchema: another eventDeliverySchema stands among",
         ),
         (
             webhook(", retryPolicy: {maxDeliveryAttempts: 1, maxNumberOfAttempts: ^2}", ""),

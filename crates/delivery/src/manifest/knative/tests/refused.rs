@@ -42,8 +42,8 @@ fn a_broken_delivery_is_refused_at_its_place() {
         ("retryAfterMax: PT10M", "backoffMax: ^PT0S", "spec.delivery.backoffMax: has to be PT0.001S to P14D"),
         (
             "retryAfterMax: PT10M",
-            "format: ^binary",
-            "spec.delivery.format: format binary is not supported by this version",
+            "format: ^bniary",
+            "spec.delivery.format: \"bniary\" is not known here; did you mean binary?",
         ),
     ]);
 }

@@ -17,7 +17,26 @@ fn every_stated_value_has_its_place() {
         let reading = read_one(&format!("{}{HEAD}{URL}  retry: {{maxAttempts: 7}}\n{own}", topic(of_topic)));
         let origins = &reading.origins[&"n/t/s".parse().unwrap()];
         let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
-        let retry = [("maxAttempts", "f:11:24"), ("timeToLive", "f:4:55")];
+        let retry = [("maxAttempts", "f:11:24"), ("timeToLive", "f:4:55"), ("url", "f:10:22")];
         assert_eq!(found, dead_letter.into_iter().chain(retry).collect::<Vec<_>>(), "{of_topic} {own}");
     }
+}
+
+#[test]
+fn what_is_sent_has_its_place_too() {
+    let topic = format!("{TOPIC}spec: {{delivery: {{destination: {{schema: custom, maxConcurrency: 3}}}}}}\n---\n");
+    let own = "  destination: {url: http://h/, schema: eventgrid, headers: [], signing: {secrets: [env:A]}}\n";
+    let reading = read_one(&format!("{topic}{HEAD}{own}"));
+    let origins = &reading.origins[&"n/t/s".parse().unwrap()];
+    let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("headers", "f:10:61"),
+            ("maxConcurrency", "f:4:65"),
+            ("schema", "f:10:41"),
+            ("signing", "f:10:74"),
+            ("url", "f:10:22"),
+        ]
+    );
 }

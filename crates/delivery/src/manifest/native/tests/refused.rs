@@ -1,11 +1,16 @@
 //! What is refused, field by field: a spec with `^` before the place that the one finding has to point at.
 
-use super::{HEAD, URL, read_one, shown};
+use super::{HEAD, TOPIC, URL, read_one, shown};
 
 /// Each spec has one finding: an error at its `^`, about `spec.` and the rest as told.
 fn each_is_refused(first_line: &str, table: &[(&str, &str)]) {
+    each_is_refused_after(&format!("{HEAD}{first_line}"), table);
+}
+
+/// The same after these lines, the last of which is that of the `spec`.
+fn each_is_refused_after(lines: &str, table: &[(&str, &str)]) {
     for (marked, expected) in table {
-        let marked = format!("{HEAD}{first_line}  {marked}\n");
+        let marked = format!("{lines}  {marked}\n");
         let (before, after) = marked.split_once('^').unwrap_or_else(|| panic!("no ^ in {marked}"));
         let (line, column) = (before.lines().count(), before.lines().last().unwrap_or_default().chars().count() + 1);
         let found = shown(&read_one(&format!("{before}{after}")));
@@ -179,9 +184,6 @@ fn bad_filters_are_refused_where_they_stand() {
 
 #[test]
 fn bad_destinations_are_refused_where_they_stand() {
-    let long = format!("destination: {{url: http://h/, headers: [{{name: a, value: ^{}}}]}}", "x".repeat(4_097));
-    let many = (0..11).map(|n| format!("{{name: h{n}, value: x}}, ")).collect::<String>();
-    let many = format!("destination: {{url: http://h/, headers: ^[{many}]}}");
     each_is_refused(
         "",
         &[
@@ -193,8 +195,9 @@ fn bad_destinations_are_refused_where_they_stand() {
             ("destination: {url: ^ftp://h/}", "destination.url: neither an address nor a key"),
             ("destination: {url: ^s3://bucket}", "destination.url: a container is no destination"),
             (
-                "destination: {url: http://h/, schema: ^eventgrid}",
-                "destination.schema: schema eventgrid is not supported by this version",
+                "destination: {url: http://h/, schema: ^cloudevents}",
+                "destination.schema: \"cloudevents\" is not known here; known: cloudevents-structured, cloudevents-binary, \
+                 eventgrid, custom",
             ),
             (
                 "destination: {url: http://h/, timeout: ^PT11M}",
@@ -206,19 +209,98 @@ fn bad_destinations_are_refused_where_they_stand() {
                 "destination.lateResponseWindow: lateResponseWindow is not supported by this version",
             ),
             (
-                "destination: {url: http://h/, ^maxConcurrency: 5}",
-                "destination.maxConcurrency: maxConcurrency is not supported",
-            ),
-            ("destination: {url: http://h/, ^signing: {}}", "destination.signing: signing is not supported"),
-            (
-                "destination: {url: http://h/, headers: [{name: a, ^path: $.x}]}",
-                "destination.headers[0].path: a header with a path or a secret is not supported by this version",
+                "destination: {url: http://h/, maxConcurrency: ^0}",
+                "destination.maxConcurrency: has to be 1 to 1000, is 0",
             ),
             (
-                "destination: {url: http://h/, headers: [{name: a, ^secret: env:X}]}",
-                "destination.headers[0].secret: a header with a path",
+                "destination: {url: http://h/, maxConcurrency: ^1001}",
+                "destination.maxConcurrency: has to be 1 to 1000, is 1001",
             ),
-            ("destination: {url: http://h/, headers: [^{name: a}]}", "destination.headers[0].value: value is missing"),
+        ],
+    );
+}
+
+#[test]
+fn bad_signing_is_refused_where_it_stands() {
+    let many = (0..11).map(|n| format!("env:S{n}, ")).collect::<String>();
+    let many = format!("destination: {{url: http://h/, signing: {{secrets: ^[{many}]}}}}");
+    let rule = "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
+    let none = format!("destination.signing.secrets[0]: not the name of a secret; {rule}");
+    each_is_refused(
+        "",
+        &[
+            ("destination: {url: http://h/, signing: ^{}}", "destination.signing.secrets: secrets is missing"),
+            ("destination: {url: http://h/, signing: ^env:A}", "destination.signing: expected a mapping, found text"),
+            (
+                "destination: {url: http://h/, signing: {secrets: ^env:A}}",
+                "destination.signing.secrets: expected a list, found text",
+            ),
+            (
+                "destination: {url: http://h/, signing: {secrets: ^[]}}",
+                "destination.signing.secrets: has to be a list of 1 to 10 secrets, has 0",
+            ),
+            (&many, "destination.signing.secrets: has to be a list of 1 to 10 secrets, has 11"),
+            ("destination: {url: http://h/, signing: {secrets: [^whsec_MfKQ9r8GKYq]}}", &none),
+            (
+                "destination: {url: http://h/, signing: {secrets: [env:A, ^env:A]}}",
+                "destination.signing.secrets[1]: the secret \"env:A\" stands twice",
+            ),
+            (
+                "destination: {url: http://h/, signing: {secrets: [env:A], ^key: x}}",
+                "destination.signing.key: no field \"key\" is known here; known: secrets",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn bad_headers_are_refused_where_they_stand() {
+    let long = format!("destination: {{url: http://h/, headers: [{{name: a, value: ^{}}}]}}", "x".repeat(4_097));
+    let many = (0..11).map(|n| format!("{{name: h{n}, value: x}}, ")).collect::<String>();
+    let many = format!("destination: {{url: http://h/, headers: ^[{many}]}}");
+    each_is_refused(
+        "",
+        &[
+            (
+                "destination: {url: http://h/, headers: [^{name: a}]}",
+                "destination.headers[0]: value, path or secret is missing",
+            ),
+            (
+                "destination: {url: http://h/, headers: [^{name: a, value: b, path: c}]}",
+                "destination.headers[0]: a header has one of value, path and secret",
+            ),
+            (
+                "destination: {url: http://h/, headers: [^{name: a, path: c, secret: env:A}]}",
+                "destination.headers[0]: a header has one of value, path and secret",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: a, path: ^'$..x'}]}",
+                "destination.headers[0].path: not a path; a path leads to one value, such as $.data.order.id",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: a, secret: ^hunter2}]}",
+                "destination.headers[0].secret: not the name of a secret; a secret is env:NAME",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: a, secret: ^7}]}",
+                "destination.headers[0].secret: expected text, found a whole number",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: ^Ce-Id, value: x}]}",
+                "destination.headers[0].name: the header \"Ce-Id\" is not a subscription's to set",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: ^webhook-id, value: x}]}",
+                "destination.headers[0].name: the header \"webhook-id\" is not",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: ^Webhook-Timestamp, value: x}]}",
+                "destination.headers[0].name: the header \"Webhook-Timestamp\" is not",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: ^webhook-signature, value: x}]}",
+                "destination.headers[0].name: the header \"webhook-signature\" is not",
+            ),
             (
                 "destination: {url: http://h/, headers: [{name: ^a b, value: x}]}",
                 "destination.headers[0].name: \"a b\" is not the name",
@@ -233,7 +315,7 @@ fn bad_destinations_are_refused_where_they_stand() {
             ),
             (
                 "destination: {url: http://h/, headers: [{name: a, value: ^\"x\\r\\ny\"}]}",
-                "destination.headers[0].value: a header's value is visible ASCII",
+                "destination.headers[0].value: a header's value has no control characters and no spaces around it",
             ),
             (
                 "destination: {url: http://h/, headers: [{name: a, value: x}, ^{name: A, value: y}]}",
@@ -241,6 +323,40 @@ fn bad_destinations_are_refused_where_they_stand() {
             ),
             (&long, "destination.headers[0].value: a header's value is at most 4096 bytes, this has 4097"),
             (&many, "destination.headers: at most 10 headers"),
+        ],
+    );
+}
+
+#[test]
+fn bad_mappings_are_refused_where_they_stand() {
+    each_is_refused_after(
+        &format!("{TOPIC}spec:\n"),
+        &[
+            ("mapping: ^[]", "mapping: expected a mapping, found a list"),
+            (
+                "mapping: {^type: {field: a}}",
+                "mapping.type: no field \"type\" is known here; known: dataVersion, eventTime, eventType, id, subject, topic",
+            ),
+            ("mapping: {id: ^{}}", "mapping.id.field: field is missing"),
+            ("mapping: {id: ^orderId}", "mapping.id: expected a mapping, found text"),
+            (
+                "mapping: {id: {field: a, ^default: b}}",
+                "mapping.id.default: id has no default; field: where it stands in the event",
+            ),
+            ("mapping: {topic: {field: a, ^default: b}}", "mapping.topic.default: topic has no default"),
+            ("mapping: {eventTime: {field: a, ^default: b}}", "mapping.eventTime.default: eventTime has no default"),
+            (
+                "mapping: {eventTime: {field: ^'a[*]'}}",
+                "mapping.eventTime.field: not a path; a path leads to one value",
+            ),
+            ("mapping: {eventType: ^{}}", "mapping.eventType: field or default is missing"),
+            ("mapping: {eventType: {field: ^'a b'}}", "mapping.eventType.field: not a path"),
+            ("mapping: {subject: {default: ^[]}}", "mapping.subject.default: expected text, found a list"),
+            ("mapping: {subject: {default: ^''}}", "mapping.subject.default: an empty text is no default"),
+            (
+                "mapping: {dataVersion: {^fields: a, default: b}}",
+                "mapping.dataVersion.fields: no field \"fields\" is known here; did you mean field?",
+            ),
         ],
     );
 }

@@ -1,0 +1,69 @@
+//! What a failed exchange is in our words, and what people are told of it.
+
+use std::error::Error;
+
+use delivery::outcome::Ending;
+
+use super::names::NameFailure;
+
+/// What is told of a failure's causes.
+const DETAIL_MAX_CHARS: usize = 300;
+
+/// Which of our endings a failure is.
+pub(super) fn ending(failure: &reqwest::Error) -> Ending {
+    if failure.is_builder() {
+        return Ending::Unsendable;
+    }
+    if failure.is_timeout() {
+        return Ending::TimedOut;
+    }
+    match caused_by::<NameFailure>(failure) {
+        Some(NameFailure::Blocked(_)) => return Ending::Blocked,
+        Some(NameFailure::Unresolved(_)) => return Ending::ResolutionError,
+        None => {}
+    }
+    match caused_by::<rustls::Error>(failure) {
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => Ending::TlsError,
+        _ => Ending::SocketError,
+    }
+}
+
+/// What a failure says, and what it was caused by. The URL stays out of it: its query may hold a secret.
+pub(super) fn detail(failure: reqwest::Error) -> String {
+    let failure = failure.without_url();
+    let text = match caused_by::<NameFailure>(&failure) {
+        Some(failure) => failure.to_string(),
+        None => with_causes(&failure),
+    };
+    text.chars().take(DETAIL_MAX_CHARS).collect()
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        // Some layers say again what their cause says.
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// The error of this type that an error was caused by; an I/O error may carry another inside.
+fn caused_by<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner as &(dyn Error + 'static)),
+            None => error.source(),
+        };
+    }
+    None
+}

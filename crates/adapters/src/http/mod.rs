@@ -1,0 +1,229 @@
+//! One HTTP exchange with an endpoint we do not control.
+//!
+//! The endpoint may be slow, wrong or hostile, so everything is bounded: no redirects, no proxy, no decompression, one
+//! deadline over resolving, connecting, head and body, and no more than the beginning of the body. Every address a name
+//! resolves to is judged before a packet leaves, and what was judged is what is dialled. Whatever happens is an
+//! `Exchange`; nothing here is an `Err`.
+
+mod failure;
+mod names;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use delivery::address::{Fence, Lane};
+use delivery::outcome::{Content, Ending, Exchange};
+use delivery::ports::{Clock, SendHttp};
+use delivery::request::{ANSWER_MAX_BYTES, Request};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Method, Response, redirect, tls};
+use tokio::sync::Semaphore;
+
+use crate::machine::Machine;
+
+pub use names::{Lookup, Resolved};
+/// A certificate authority, as [`Network`] takes them.
+pub use reqwest::Certificate;
+
+/// Connecting, TLS included, takes no longer; the request's own deadline may be shorter.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection that rested longer is not used again: the other side may have closed it while we were frozen.
+const POOL_IDLE: Duration = Duration::from_secs(20);
+/// How many connections to one host may rest.
+const POOL_PER_HOST_MAX: usize = 32;
+/// An HTTP/1 answer with more headers is broken. The length of its head is bounded by hyper: 408 KiB.
+const HEADERS_MAX: usize = 100;
+/// An HTTP/2 answer with a longer head is broken.
+const HTTP2_HEAD_MAX_BYTES: u32 = 64 * 1_024;
+/// An HTTP/2 peer may send this much of a body that nobody has read yet: what is read of it at most.
+const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
+/// The same for all bodies of a connection; the client's own default is 5 MiB.
+const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 4 * HTTP2_STREAM_WINDOW_BYTES;
+/// The protocol's least, which is its default.
+const HTTP2_FRAME_MAX_BYTES: u32 = 16 * 1_024;
+/// So many answers longer than [`ANSWER_MAX_BYTES`] are read at once, the others wait within their deadlines: while a
+/// long one streams in, the connection's buffer grows to 408 KiB and its next one stands beside it.
+const LONG_ANSWERS_MAX: usize = 4;
+/// How destinations see us.
+const USER_AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
+
+/// What the sender knows of the network: how names resolve, and whose certificates count.
+#[derive(Clone)]
+pub struct Network {
+    /// Resolves names.
+    pub lookup: Lookup,
+    /// Certificate authorities besides those of the machine.
+    pub authorities: Vec<Certificate>,
+}
+
+/// Sends requests, each by the client of its lane: the client knows the rules by which its names resolve.
+#[derive(Debug, Clone)]
+pub struct HttpSender {
+    fence: Arc<Fence>,
+    ordinary: Clients,
+    own_ports: Clients,
+    long_answers: Arc<Semaphore>,
+}
+
+#[derive(Debug, Clone)]
+struct Clients {
+    tls: Client,
+    clear: Client,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self { lookup: names::of_the_machine(), authorities: Vec::new() }
+    }
+}
+
+impl HttpSender {
+    /// A sender that reaches only what the fence lets through.
+    ///
+    /// # Errors
+    /// When the machine's TLS set-up is unusable.
+    pub fn new(fence: Fence) -> Result<Self, reqwest::Error> {
+        Self::on(&Network::default(), fence)
+    }
+
+    /// The same on another network than the machine's.
+    ///
+    /// # Errors
+    /// When the TLS set-up is unusable.
+    pub fn on(network: &Network, fence: Fence) -> Result<Self, reqwest::Error> {
+        let fence = Arc::new(fence);
+        let clients = |own_port| {
+            let client = |in_clear| client(network, &fence, Lane { in_clear, own_port });
+            Ok(Clients { tls: client(false)?, clear: client(true)? })
+        };
+        let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
+        Ok(Self { ordinary: clients(false)?, own_ports: clients(true)?, fence, long_answers })
+    }
+
+    /// How the exchange ended, and what people should know about it; its times are not known yet.
+    async fn within_deadline(&self, request: &Request) -> Exchange {
+        let ended = |ending| Exchange::new(ending, 0, 0);
+        let lane = match self.fence.admit(&request.url) {
+            Ok(lane) => lane,
+            Err(refusal) => return ended(Ending::Blocked).because(refusal),
+        };
+        let headers = match header_map(&request.headers) {
+            Ok(headers) => headers,
+            Err(problem) => return ended(Ending::Unsendable).because(problem),
+        };
+        let timeout = Duration::from_millis(request.timeout_ms);
+        match tokio::time::timeout(timeout, self.converse(request, headers, lane)).await {
+            Ok(Ok((ending, content))) => Exchange { content: Some(content), ..ended(ending) },
+            Ok(Err(failure)) => ended(failure::ending(&failure)).because(failure::detail(failure)),
+            Err(_) => ended(Ending::TimedOut).because(format_args!("no whole answer within {} ms", request.timeout_ms)),
+        }
+    }
+
+    async fn converse(
+        &self,
+        request: &Request,
+        headers: HeaderMap,
+        lane: Lane,
+    ) -> Result<(Ending, Content), reqwest::Error> {
+        let post = self.client(lane).request(Method::POST, request.url.clone()).headers(headers);
+        let response = post.body(request.body.clone()).send().await?;
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(text);
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(text);
+        let attributes = attributes(response.headers());
+        let (body, whole) = self.beginning(response, request.answer_max_bytes).await?;
+        Ok((Ending::Answered { status, retry_after, body }, Content { content_type, attributes, whole }))
+    }
+
+    /// The beginning of the body, and whether that is all of it; what lies beyond is never read.
+    async fn beginning(&self, mut response: Response, max_bytes: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
+        let (mut body, mut turn) = (Vec::new(), None);
+        while body.len() < max_bytes {
+            if body.len() >= ANSWER_MAX_BYTES && turn.is_none() {
+                turn = self.long_answers.acquire().await.ok();
+            }
+            let Some(chunk) = response.chunk().await? else { return Ok((body, true)) };
+            let taken = &chunk[..chunk.len().min(max_bytes - body.len())];
+            if body.capacity() - body.len() < taken.len() {
+                grow(&mut body, taken.len(), max_bytes);
+            }
+            body.extend_from_slice(taken);
+        }
+        Ok((body, false))
+    }
+
+    fn client(&self, lane: Lane) -> &Client {
+        let clients = if lane.own_port { &self.own_ports } else { &self.ordinary };
+        if lane.in_clear { &clients.clear } else { &clients.tls }
+    }
+}
+
+impl SendHttp for HttpSender {
+    async fn exchange(&self, request: &Request) -> Exchange {
+        let started_ms = Machine.now_ms();
+        let exchange = self.within_deadline(request).await;
+        let duration_ms = Machine.now_ms().saturating_sub(started_ms);
+        Exchange { started_ms, duration_ms, ..exchange }
+    }
+}
+
+/// A client whose names resolve by the rules of this lane; one for requests in clear trusts no certificate.
+fn client(network: &Network, fence: &Arc<Fence>, lane: Lane) -> Result<Client, reqwest::Error> {
+    let builder = Client::builder()
+        .user_agent(USER_AGENT)
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .referer(false)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(POOL_IDLE)
+        .pool_max_idle_per_host(POOL_PER_HOST_MAX)
+        .http1_max_headers(HEADERS_MAX)
+        .http2_initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
+        .http2_initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
+        .http2_adaptive_window(false)
+        .http2_max_frame_size(HTTP2_FRAME_MAX_BYTES)
+        .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
+        .tls_version_min(tls::Version::TLS_1_2)
+        .https_only(!lane.in_clear)
+        .dns_resolver(names::judged(&network.lookup, fence, lane));
+    let builder = match lane.in_clear {
+        true => builder.tls_certs_only([]),
+        false => builder.tls_certs_merge(network.authorities.iter().cloned()),
+    };
+    builder.build()
+}
+
+/// The headers as HTTP knows them. What could split a header is refused by name; its value may be a secret.
+fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let (Ok(known), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) else {
+            return Err(format!("the header {name:?} cannot be sent"));
+        };
+        map.append(known, value);
+    }
+    Ok(map)
+}
+
+/// A header's value, unless it is no text.
+fn text(value: &HeaderValue) -> Option<String> {
+    value.to_str().ok().map(ToOwned::to_owned)
+}
+
+/// What the headers of a CloudEvent in binary form say, without `ce-`.
+fn attributes(headers: &HeaderMap) -> Vec<(String, String)> {
+    let named = headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix("ce-")?, value)));
+    named.filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect()
+}
+
+/// Makes room in a body for so many bytes more, in few steps: doubling would hold old and new at once again and again.
+fn grow(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
+    let needed = body.len() + bytes;
+    let capacity = match needed {
+        _ if body.is_empty() => needed,
+        ..=ANSWER_MAX_BYTES => max_bytes.min(ANSWER_MAX_BYTES),
+        _ => max_bytes,
+    };
+    body.reserve_exact(capacity - body.len());
+}

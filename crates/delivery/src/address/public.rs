@@ -1,0 +1,93 @@
+//! What an address is: of the open internet, of this machine, or an IPv4 address in an IPv6 one.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Azure's machines find the host they run on, and its metadata, at this address of the open internet.
+/// <https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16>
+const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+
+/// Whether an address is one of the open internet: not this host, a private network, a link, a metadata service, a
+/// multicast group or reserved.
+///
+/// An IPv6 address that carries an IPv4 one is public only if that one is. What can be neither told nor routed (IPv4
+/// compatible and SIIT addresses, the local-use NAT64 prefix, Teredo) is not public, whatever it carries.
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => is_public_v4(v4),
+        IpAddr::V6(v6) => {
+            (is_global_unicast(v6) || is_translated(v6)) && carried_v4(v6).into_iter().flatten().all(is_public_v4)
+        }
+    }
+}
+
+/// Whether an address means this machine or its link, in any spelling.
+pub(super) fn is_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => is_local_v4(v4),
+        IpAddr::V6(v6) => {
+            let local = v6.is_unspecified() || v6.is_loopback() || v6.is_unicast_link_local();
+            local || carried_v4(v6).into_iter().flatten().any(is_local_v4)
+        }
+    }
+}
+
+fn is_local_v4(address: Ipv4Addr) -> bool {
+    address.octets()[0] == 0 || address.is_loopback() || address.is_link_local()
+}
+
+/// IANA IPv4 Special-Purpose Address Registry.
+/// <https://www.iana.org/assignments/iana-ipv4-special-registry/>
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let special = a == 0
+        || address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_multicast()
+        || address.is_broadcast()
+        || address.is_documentation()
+        || (a == 100 && b & 0xc0 == 64)
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && b & 0xfe == 18)
+        || a >= 240
+        || address == AZURE_HOST;
+    !special
+}
+
+/// IANA IPv6 Special-Purpose Address Registry: only 2000::/3 is global unicast, and its special parts are not.
+/// <https://www.iana.org/assignments/iana-ipv6-special-registry/>
+fn is_global_unicast(address: Ipv6Addr) -> bool {
+    let [a, b, ..] = address.segments();
+    let special = (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || (a == 0x3fff && b < 0x1000);
+    a & 0xe000 == 0x2000 && !special
+}
+
+/// Whether a NAT64 of the well-known prefix leads this address to the IPv4 one that it carries (RFC 6052).
+fn is_translated(address: Ipv6Addr) -> bool {
+    matches!(address.segments(), [0x64, 0xff9b, 0, 0, 0, 0, _, _])
+}
+
+/// The IPv4 addresses that an IPv6 address carries, in the forms that standards have known: at its end (IPv4 compatible,
+/// SIIT, NAT64, and the ISATAP interface under any prefix), and behind the prefix (6to4). A mapped address is no IPv6
+/// address at all: it is dialled as the IPv4 address it stands for.
+fn carried_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
+    let v4 = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    let segments = address.segments();
+    let at_the_end = match segments {
+        [0, 0, 0, 0, 0, 0, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0 | 1, _, _, _, high, low]
+        | [_, _, _, _, 0 | 0x0200, 0x5efe, high, low] => Some(v4(high, low)),
+        _ => None,
+    };
+    let behind_the_prefix = match segments {
+        [0x2002, high, low, ..] => Some(v4(high, low)),
+        _ => None,
+    };
+    [at_the_end, behind_the_prefix]
+}

@@ -1,0 +1,112 @@
+use super::super::{Reading, Source, read};
+
+fn read_one(text: &str) -> Reading {
+    read(&[Source { name: "f", text }])
+}
+
+/// The findings and how many subscriptions are left.
+fn found(text: &str) -> (Vec<String>, usize) {
+    let reading = read_one(text);
+    let findings = reading.findings.iter().map(ToString::to_string).collect();
+    (findings, reading.catalogue.subscriptions().count())
+}
+
+fn topic(spec: &str) -> String {
+    format!("apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: t}}\nspec: {{{spec}}}\n---\n")
+}
+
+fn native(name: &str, destination: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: {name}}}\n\
+         spec: {{destination: {{url: 'https://h/'{destination}}}}}\n---\n"
+    )
+}
+
+/// What a mapping of a topic with custom input says.
+const NOTHING: &str = "";
+const TYPE: &str = "eventType: {field: kind}";
+const BOTH: &str = "eventType: {default: order}, subject: {field: id, default: none}";
+
+#[test]
+fn what_cannot_be_converted_is_an_error_and_what_may_be_is_none() {
+    let schemas = ["cloudevents-structured", "cloudevents-binary", "eventgrid", "custom"];
+    for (input, mapping, possible) in [
+        ("auto", NOTHING, [true, true, true, true]),
+        ("cloudevents", NOTHING, [true, true, false, true]),
+        ("eventgrid", NOTHING, [true, true, true, true]),
+        ("opaque", NOTHING, [false, false, false, false]),
+        ("custom", NOTHING, [false, false, false, true]),
+        ("custom", TYPE, [true, true, false, true]),
+        ("custom", BOTH, [true, true, true, true]),
+        ("custom", "subject: {default: x}", [false, false, false, true]),
+    ] {
+        let topic = topic(&format!("input: {input}, mapping: {{{mapping}}}"));
+        for (schema, possible) in schemas.into_iter().zip(possible) {
+            let text = format!("{topic}{}", native("s", &format!(", schema: {schema}")));
+            let (errors, left) = found(&text);
+            let errors: Vec<&String> = errors.iter().filter(|finding| finding.contains(": error: ")).collect();
+            assert_eq!(
+                (errors.len(), left),
+                (usize::from(!possible), usize::from(possible)),
+                "{input} {mapping} {schema}"
+            );
+            let place = "f:9:49: error: spec.destination.schema: the ";
+            assert!(errors.iter().all(|error| error.starts_with(place) && error.contains(schema)), "{errors:?}");
+        }
+        assert_eq!(found(&format!("{topic}{}", native("s", ""))).1, 1, "without a schema, {input}");
+    }
+}
+
+#[test]
+fn a_conversion_that_is_impossible_says_what_would_be_possible() {
+    let of = |spec: &str, schema: &str| {
+        let (mut errors, _) = found(&format!("{}{}", topic(spec), native("s", &format!(", schema: {schema}"))));
+        errors.pop().map(|error| error.replace("f:9:49: error: spec.destination.schema: ", "")).unwrap_or_default()
+    };
+    assert_eq!(
+        of("input: opaque", "custom"),
+        "the topic n/t has input opaque; its text cannot be delivered as custom; without a schema it is sent as it was published"
+    );
+    assert_eq!(
+        of("input: cloudevents", "eventgrid"),
+        "the topic n/t has input cloudevents; a CloudEvent cannot be delivered as eventgrid; it can be delivered as a CloudEvent"
+    );
+    assert_eq!(
+        of("input: custom", "eventgrid"),
+        "the mapping of the topic n/t gives no eventType and no subject, which eventgrid needs; in its spec, mapping: {eventType: {field: …, default: …}}"
+    );
+}
+
+#[test]
+fn a_topics_own_schema_is_reported_once_however_many_follow_it() {
+    let topic = topic("input: opaque, delivery: {destination: {schema: custom}}");
+    let (errors, left) = found(&format!("{topic}{}{}", native("a", ""), native("b", "")));
+    assert_eq!((errors.len(), left), (1, 0), "{errors:?}");
+    assert!(errors[0].starts_with("f:4:56: error: spec.delivery.destination.schema: the topic n/t has"), "{errors:?}");
+}
+
+#[test]
+fn other_families_are_held_against_a_topic_that_a_native_document_describes() {
+    let grid = "name: s\nlastmile: {topic: n/t}\nproperties:\n  eventDeliverySchema: EventGridSchema\n  destination: \
+                {endpointType: WebHook, properties: {endpointUrl: 'https://h/'}}\n";
+    let knative = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s, namespace: n}\nspec:\n  \
+                   channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: t}\n  \
+                   subscriber: {uri: 'https://h/'}\n  delivery: {format: binary}\n";
+    for (text, input, expected) in [
+        (grid, "cloudevents", "f:9:24: error: properties.eventDeliverySchema: the topic n/t has input cloudevents"),
+        (
+            grid,
+            "custom",
+            "f:9:24: error: properties.eventDeliverySchema: the mapping of the topic n/t gives no eventType",
+        ),
+        (knative, "opaque", "f:12:22: error: spec.delivery.format: the topic n/t has input opaque"),
+        (knative, "custom", "f:12:22: error: spec.delivery.format: the mapping of the topic n/t gives no eventType"),
+    ] {
+        let (errors, left) = found(&format!("{}{text}", topic(&format!("input: {input}"))));
+        assert_eq!((errors.len(), left), (1, 0), "{errors:?}");
+        assert!(errors[0].starts_with(expected), "{errors:?}");
+        assert_eq!(found(text).1, 1, "nothing is known of a topic that no document describes");
+        let mapped = topic(&format!("input: custom, mapping: {{{BOTH}}}"));
+        assert_eq!(found(&format!("{mapped}{text}")), (Vec::new(), 1));
+    }
+}

@@ -1,0 +1,72 @@
+//! A CloudEvent in binary mode: its data as the body, its attributes as `ce-*` headers.
+//!
+//! CloudEvents 1.0, HTTP protocol binding, 3.1. Attribute values are percent-encoded as 3.1.3.2 says: everything but
+//! printable ASCII, and of that the space, the double quote and the percent sign. Data travels as it was published:
+//! JSON in its own spelling, text without its quotes where the content type is no JSON, base64 decoded.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::{Content, Unsendable};
+use crate::binary::is_json;
+use crate::event::Members;
+use crate::header::is_name;
+use crate::path::scalar;
+
+/// What is percent-encoded beside everything that is not ASCII.
+const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
+/// The content type of data that does not say.
+const UNSAID: &str = "application/json";
+
+/// The content of a structured CloudEvent in binary mode.
+///
+/// # Errors
+/// [`Unsendable`] when an attribute cannot be a header, or the data is not what it says.
+pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
+    let members = Members::parse(event).map_err(|error| Unsendable::Impossible(error.to_string()))?;
+    let said = members.get("datacontenttype").filter(|said| *said != "null");
+    let said = said.map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype"))).transpose()?;
+    let content_type = said.as_deref().filter(|said| !said.is_empty()).unwrap_or(UNSAID);
+    crate::header::check_value(content_type).map_err(|problem| {
+        Unsendable::Impossible(format!("the attribute datacontenttype cannot be a header: {problem}"))
+    })?;
+    let mut headers = vec![("content-type".to_owned(), content_type.to_owned())];
+    for (name, value) in members.iter() {
+        let ours = matches!(name, "data" | "data_base64" | "datacontenttype");
+        if !ours && value != "null" {
+            let value = scalar(value).ok_or_else(|| no_text(name))?;
+            headers.push(attribute(name, &value, &headers)?);
+        }
+    }
+    Ok(Content { headers, body: data(&members, content_type)? })
+}
+
+fn attribute(name: &str, value: &str, before: &[(String, String)]) -> Result<(String, String), Unsendable> {
+    let header = format!("ce-{}", name.to_ascii_lowercase());
+    if !is_name(&header) {
+        return Err(Unsendable::Impossible(format!("the attribute {name:?} cannot be a header")));
+    }
+    if before.iter().any(|(other, _)| *other == header) {
+        return Err(Unsendable::Impossible(format!("two attributes would be the header {header}")));
+    }
+    Ok((header, utf8_percent_encode(value, ENCODED).to_string()))
+}
+
+fn data(members: &Members<'_>, content_type: &str) -> Result<Bytes, Unsendable> {
+    if let Some(base64) = members.text("data_base64") {
+        let bytes = STANDARD.decode(base64.as_bytes());
+        return bytes.map(Bytes::from).map_err(|_| Unsendable::Impossible("data_base64 is not base64".to_owned()));
+    }
+    let data = members.get("data").unwrap_or_default();
+    if is_json(content_type) || !data.starts_with('"') {
+        return Ok(data.to_owned().into());
+    }
+    members.text("data").map(|text| text.into_owned().into()).ok_or_else(|| no_text("data"))
+}
+
+/// JSON can say what is no text: half a character, or where a text is due, something else.
+fn no_text(name: &str) -> Unsendable {
+    Unsendable::Impossible(format!("{name} is no text that could be sent in binary mode"))
+}

@@ -1,0 +1,310 @@
+//! One attempt as data: where it goes, what it says, how long it may take.
+//!
+//! A structured CloudEvent is sent as it was published, to the byte; so is any text of an opaque topic. An Event Grid
+//! event or a custom one travels as an array of one, as Event Grid sends them. Everything else is a conversion
+//! (`shape`), a CloudEvent in binary form (`binary`), or headers: Event Grid's own (`notification`), the trace, the
+//! subscription's, and a signature over it all (`signature`).
+//!
+//! Pure: the moment and the secrets are arguments. What cannot be sent is told, never sent in another form.
+
+mod binary;
+mod notification;
+mod shape;
+mod signature;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thiserror::Error;
+use url::Url;
+use uuid::Uuid;
+
+use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
+use crate::event::Shape;
+use crate::header::Value;
+use crate::outcome::{Ending, Exchange};
+use crate::reply::REPLY_MAX_BYTES;
+use crate::secret::Keyring;
+use crate::subscription::{ReplyTo, Subscription};
+use crate::trace;
+
+/// In which form events are delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Schema {
+    /// CloudEvents 1.0, structured mode: one JSON document.
+    CloudEventsStructured,
+    /// CloudEvents 1.0, binary mode: the data as body, attributes as headers.
+    CloudEventsBinary,
+    /// The Event Grid event schema, in an array.
+    EventGrid,
+    /// The publisher's own payload, in an array.
+    Custom,
+}
+
+impl Schema {
+    /// Every schema.
+    pub const ALL: [Self; 4] = [Self::CloudEventsStructured, Self::CloudEventsBinary, Self::EventGrid, Self::Custom];
+
+    /// The word of our own format.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CloudEventsStructured => "cloudevents-structured",
+            Self::CloudEventsBinary => "cloudevents-binary",
+            Self::EventGrid => "eventgrid",
+            Self::Custom => "custom",
+        }
+    }
+}
+
+/// One HTTP request to a destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Where it goes.
+    pub url: Url,
+    /// Its headers, content type first.
+    pub headers: Vec<(String, String)>,
+    /// Its body.
+    pub body: Bytes,
+    /// How long the whole exchange may take.
+    pub timeout_ms: u64,
+    /// How much of the answer's body is read.
+    pub answer_max_bytes: usize,
+}
+
+/// No more of an answer is read, unless it may be a reply.
+pub const ANSWER_MAX_BYTES: usize = 64 * 1_024;
+
+/// Why there is no request. Nothing in it is a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Unsendable {
+    /// None can be made of this event: the delivery ends as `UndeliverableDueToInvalidRequest`.
+    #[error("{0}")]
+    Impossible(String),
+    /// A secret is missing or wrong, which is ours to mend: the attempt failed, and there will be others.
+    #[error("{0}")]
+    Unready(String),
+}
+
+impl Unsendable {
+    /// The exchange that did not take place.
+    #[must_use]
+    pub fn exchange(&self, now_ms: u64) -> Exchange {
+        let ending = match self {
+            Self::Impossible(_) => Ending::Unsendable,
+            Self::Unready(_) => Ending::Aborted,
+        };
+        Exchange::new(ending, now_ms, 0).because(self)
+    }
+}
+
+/// What differs from attempt to attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Occasion<'a> {
+    /// The secrets that the subscription names.
+    pub keyring: &'a Keyring,
+    /// Now.
+    pub now_ms: u64,
+    /// The response timeout that the invocation can give.
+    pub timeout_ms: u64,
+}
+
+/// The request of one attempt of these deliveries: one, or several that [`Share`] a request.
+///
+/// # Errors
+/// [`Unsendable`] when an event cannot be brought into the form that the subscription asks for, or a header has a value
+/// that no header can have.
+pub fn compose(
+    subscription: &Subscription,
+    deliveries: &[&Delivery],
+    occasion: Occasion<'_>,
+) -> Result<Request, Unsendable> {
+    if let [reply] = deliveries
+        && reply.leg == Leg::Reply
+    {
+        return compose_reply(subscription, reply, occasion);
+    }
+    let destination = &subscription.destination;
+    let Content { mut headers, body } = content(subscription, deliveries)?;
+    if destination.notification_headers {
+        headers.extend(notification::headers(deliveries, &body));
+    }
+    let own = match deliveries.first() {
+        Some(first) => own_headers(subscription, first, occasion.keyring)?,
+        None => Vec::new(),
+    };
+    let traced = trace_headers(deliveries).into_iter();
+    headers.extend(traced.filter(|(name, _)| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))));
+    headers.extend(own);
+    if !destination.signing.is_empty() {
+        headers.extend(signature::headers(&destination.signing, &id_of(deliveries), &body, occasion)?);
+    }
+    let mut answer_max_bytes = ANSWER_MAX_BYTES;
+    if subscription.reply.is_some() {
+        headers.push(("prefer".to_owned(), "reply".to_owned()));
+        answer_max_bytes = REPLY_MAX_BYTES;
+    }
+    let (url, timeout_ms) = (destination.url.clone(), occasion.timeout_ms);
+    Ok(Request { url, headers, body, timeout_ms, answer_max_bytes })
+}
+
+/// A reply goes to its address as a structured CloudEvent, with nothing of what the destination is sent beside it.
+fn compose_reply(subscription: &Subscription, reply: &Delivery, occasion: Occasion<'_>) -> Result<Request, Unsendable> {
+    let Some(ReplyTo::Address(url)) = &subscription.reply else {
+        return Err(Unsendable::Impossible(format!("{} has no address for replies any more", subscription.name)));
+    };
+    let Content { mut headers, body } = Content::new(CLOUD_EVENT, text(reply.event.text()));
+    headers.extend(trace_headers(&[reply]));
+    let (url, timeout_ms) = (url.clone(), occasion.timeout_ms);
+    Ok(Request { url, headers, body, timeout_ms, answer_max_bytes: ANSWER_MAX_BYTES })
+}
+
+/// What two deliveries of a subscription have to have in common to travel in one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    form: Form,
+    headers: Vec<(String, String)>,
+}
+
+/// How a delivery could share a request, and how many bytes of a body it would be; `None` when it travels alone.
+#[must_use]
+pub fn share(subscription: &Subscription, delivery: &Delivery) -> Option<(Share, u64)> {
+    let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
+    let headers = subscription.destination.headers.iter();
+    let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
+    let (no_secrets, mut told) = (Keyring::default(), Vec::new());
+    for header in dynamic {
+        let value = header.value(&delivery.event, &no_secrets).ok()?;
+        told.extend(value.map(|value| (header.name.clone(), value.into_owned())));
+    }
+    Some((Share { form, headers: told }, text.len() as u64))
+}
+
+/// A stable name of what a request carries: the delivery's id, or a UUIDv5 of those of a batch.
+fn id_of(deliveries: &[&Delivery]) -> String {
+    if let [one] = deliveries {
+        return one.id.to_string();
+    }
+    let mut ids: Vec<String> = deliveries.iter().map(|delivery| delivery.id.to_string()).collect();
+    ids.sort_unstable();
+    Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes()).to_string()
+}
+
+/// A body, and the headers that say what it is.
+struct Content {
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+/// What the elements of a body are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A structured CloudEvent: as it is, or in an array when batches were asked for.
+    CloudEvent,
+    /// An Event Grid event or a custom payload: always in an array.
+    Json,
+}
+
+/// One event as it stands in a body.
+enum Part {
+    /// An element of an array, or what stands in place of one.
+    Element(Form, Arc<str>),
+    /// A body of its own.
+    Whole(Content),
+}
+
+const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
+const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; charset=utf-8";
+const JSON: &str = "application/json; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Content, Unsendable> {
+    let (mut form, mut elements) = (Form::Json, Vec::with_capacity(deliveries.len()));
+    for delivery in deliveries {
+        match part(subscription, delivery)? {
+            Part::Whole(content) => return Ok(content),
+            Part::Element(of, text) => {
+                form = of;
+                elements.push(text);
+            }
+        }
+    }
+    Ok(match (form, &elements[..]) {
+        (Form::CloudEvent, [one]) if subscription.batch.is_none() => Content::new(CLOUD_EVENT, text(one)),
+        (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events)),
+        (Form::Json, events) => Content::new(JSON, array(events)),
+    })
+}
+
+fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsendable> {
+    let as_published = match delivery.event.shape() {
+        Shape::CloudEvent => Schema::CloudEventsStructured,
+        Shape::EventGrid => Schema::EventGrid,
+        Shape::Custom => Schema::Custom,
+        Shape::Opaque => match subscription.destination.schema {
+            None => return Ok(Part::Whole(Content::new(TEXT, text(delivery.event.text())))),
+            Some(schema) => {
+                let schema = schema.as_str();
+                return Err(Unsendable::Impossible(format!("text of an opaque topic cannot be delivered as {schema}")));
+            }
+        },
+    };
+    let mapping = &subscription.mapping;
+    Ok(match subscription.destination.schema.unwrap_or(as_published) {
+        Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, shape::cloud_event(delivery, mapping)?),
+        Schema::CloudEventsBinary => Part::Whole(binary::content(&shape::cloud_event(delivery, mapping)?)?),
+        Schema::EventGrid => Part::Element(Form::Json, shape::event_grid(delivery, mapping)?),
+        Schema::Custom => Part::Element(Form::Json, Arc::clone(delivery.event.text())),
+    })
+}
+
+impl Content {
+    fn new(content_type: &str, body: Bytes) -> Self {
+        Self { headers: vec![("content-type".to_owned(), content_type.to_owned())], body }
+    }
+}
+
+/// The text as a body, without copying it.
+fn text(text: &Arc<str>) -> Bytes {
+    struct Text(Arc<str>);
+    impl AsRef<[u8]> for Text {
+        fn as_ref(&self) -> &[u8] {
+            self.0.as_bytes()
+        }
+    }
+    Bytes::from_owner(Text(Arc::clone(text)))
+}
+
+fn array(elements: &[Arc<str>]) -> Bytes {
+    let mut body = String::with_capacity(elements.iter().map(|element| element.len() + 1).sum::<usize>() + 1);
+    for (index, element) in elements.iter().enumerate() {
+        body.push(if index == 0 { '[' } else { ',' });
+        body.push_str(element);
+    }
+    body.push(']');
+    body.into()
+}
+
+/// The trace that all of them belong to, if they belong to one.
+fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
+    let mut traces = deliveries.iter().map(|delivery| trace::of_delivery(delivery));
+    let Some(Some(trace)) = traces.next() else { return Vec::new() };
+    if traces.any(|other| other.as_ref() != Some(&trace)) {
+        return Vec::new();
+    }
+    let named = [("traceparent", Some(trace.parent)), ("tracestate", trace.state)];
+    named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn own_headers(
+    subscription: &Subscription,
+    delivery: &Delivery,
+    keyring: &Keyring,
+) -> Result<Vec<(String, String)>, Unsendable> {
+    let headers = subscription.destination.headers.iter();
+    let named = headers.filter_map(|header| {
+        let value = header.value(&delivery.event, keyring).transpose()?;
+        Some(value.map(|value| (header.name.clone(), value.into_owned())))
+    });
+    named.collect()
+}

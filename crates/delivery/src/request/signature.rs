@@ -1,0 +1,92 @@
+//! A signature by which a subscriber knows who sent a request: Standard Webhooks 1.0, symmetric.
+//!
+//! `webhook-id` is the delivery's, the same in every attempt, so that a receiver knows a repeat; `webhook-timestamp`
+//! is the attempt's, in seconds; `webhook-signature` is one `v1,` entry per secret, so that a secret can be replaced
+//! while both are valid. <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use super::{Occasion, Unsendable};
+use crate::duration::SECOND_MS;
+use crate::secret::SecretName;
+
+/// How a secret may begin, to be told from other secrets.
+const PREFIX: &str = "whsec_";
+
+/// The three headers over this id, the moment and the body.
+///
+/// # Errors
+/// [`Unsendable`] when a secret is missing or is no base64.
+pub(super) fn headers(
+    secrets: &[SecretName],
+    id: &str,
+    body: &[u8],
+    occasion: Occasion<'_>,
+) -> Result<[(String, String); 3], Unsendable> {
+    let timestamp = (occasion.now_ms / SECOND_MS).to_string();
+    let mut signatures = Vec::with_capacity(secrets.len());
+    for name in secrets {
+        let Some(secret) = occasion.keyring.get(name) else {
+            return Err(Unsendable::Unready(format!("the signing secret {name} was not looked up")));
+        };
+        let encoded = secret.expose().trim();
+        let Ok(key) = STANDARD.decode(encoded.strip_prefix(PREFIX).unwrap_or(encoded)) else {
+            return Err(Unsendable::Unready(format!(
+                "the signing secret {name} is not base64, with or without {PREFIX} before it"
+            )));
+        };
+        signatures.push(format!("v1,{}", STANDARD.encode(signature(&key, id, &timestamp, body))));
+    }
+    let named =
+        [("webhook-id", id.to_owned()), ("webhook-timestamp", timestamp), ("webhook-signature", signatures.join(" "))];
+    Ok(named.map(|(name, value)| (name.to_owned(), value)))
+}
+
+fn signature(key: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
+    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::{Keyring, Secret};
+
+    fn keyring(secrets: &[(&str, &str)]) -> Keyring {
+        let named = |(name, value): &(&str, &str)| (name.parse().unwrap(), Secret::new((*value).to_owned()));
+        secrets.iter().map(named).collect()
+    }
+
+    /// The worked example of the reference libraries.
+    #[test]
+    fn the_signature_is_that_of_the_reference_libraries() {
+        let keyring = keyring(&[
+            ("env:A", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+            ("env:B", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"),
+        ]);
+        let occasion = Occasion { keyring: &keyring, now_ms: 1_614_265_330_999, timeout_ms: 1 };
+        let names = ["env:A".parse().unwrap(), "env:B".parse().unwrap()];
+        let [id, timestamp, signature] =
+            headers(&names, "msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#, occasion).unwrap();
+        assert_eq!(id.1, "msg_p5jXN8AQM9LWM0D4loKWxJek");
+        assert_eq!(timestamp.1, "1614265330");
+        let one = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        assert_eq!(signature, ("webhook-signature".to_owned(), format!("{one} {one}")));
+    }
+
+    #[test]
+    fn a_secret_that_is_none_is_named_and_not_shown() {
+        let keyring = keyring(&[("env:A", "not base64!")]);
+        let occasion = Occasion { keyring: &keyring, now_ms: 0, timeout_ms: 1 };
+        for (name, says) in [("env:A", "env:A is not base64"), ("ssm:b", "ssm:b was not looked up")] {
+            let problem = headers(&[name.parse().unwrap()], "i", b"", occasion).unwrap_err().to_string();
+            assert!(problem.contains(says) && !problem.contains("not base64!"), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Secrets: what a subscription calls them, and what they are once somebody has looked them up.
+//!
+//! Separate because a secret's value must never reach a log, a message or a dead letter. A file holds [`SecretName`]s
+//! alone; the values arrive in a [`Keyring`] just before a request is made and are gone with it. Neither a [`Secret`]
+//! nor a [`Keyring`] shows its value, whatever prints it.
+//!
+//! Does not look anything up: that is the shell's part (`ports::Secrets`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Where a secret is kept.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SecretName {
+    /// `env:NAME`: an environment variable of the dispatch function.
+    Environment(String),
+    /// `secretsmanager:ID` or `secretsmanager:ID#MEMBER`: AWS Secrets Manager, the whole text or a member of its JSON.
+    SecretsManager {
+        /// The secret's name or ARN.
+        id: String,
+        /// The member of the JSON object that it holds.
+        member: Option<String>,
+    },
+    /// `ssm:NAME`: a parameter of AWS Systems Manager Parameter Store, decrypted.
+    Parameter(String),
+}
+
+/// What a secret's name has to be, for error messages.
+pub const SECRET_NAME_RULE: &str = "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
+
+impl fmt::Display for SecretName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment(name) => write!(f, "env:{name}"),
+            Self::SecretsManager { id, member: None } => write!(f, "secretsmanager:{id}"),
+            Self::SecretsManager { id, member: Some(member) } => write!(f, "secretsmanager:{id}#{member}"),
+            Self::Parameter(name) => write!(f, "ssm:{name}"),
+        }
+    }
+}
+
+impl FromStr for SecretName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || Err(format!("\"{text}\" names no secret: {SECRET_NAME_RULE}"));
+        let printable = text.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
+        match text.split_once(':') {
+            Some((_, "")) | None => wrong(),
+            Some(_) if !printable => wrong(),
+            Some(("env", name)) if !name.contains('=') => Ok(Self::Environment(name.to_owned())),
+            Some(("ssm", name)) => Ok(Self::Parameter(name.to_owned())),
+            Some(("secretsmanager", id)) => match id.split_once('#') {
+                None => Ok(Self::SecretsManager { id: id.to_owned(), member: None }),
+                Some(("", _) | (_, "")) => wrong(),
+                Some((id, member)) => Ok(Self::SecretsManager { id: id.to_owned(), member: Some(member.to_owned()) }),
+            },
+            Some(_) => wrong(),
+        }
+    }
+}
+
+/// A secret's value; printing it shows that there is one, and nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The value, guarded from here on.
+    #[must_use]
+    pub fn new(value: String) -> Self {
+        Self(value)
+    }
+
+    /// The value, for the request that needs it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The secrets of one request, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keyring(BTreeMap<SecretName, Secret>);
+
+impl Keyring {
+    /// The value of this name.
+    #[must_use]
+    pub fn get(&self, name: &SecretName) -> Option<&Secret> {
+        self.0.get(name)
+    }
+}
+
+impl FromIterator<(SecretName, Secret)> for Keyring {
+    fn from_iter<T: IntoIterator<Item = (SecretName, Secret)>>(secrets: T) -> Self {
+        Self(secrets.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_back_from_what_it_prints() {
+        for text in [
+            "env:BILLING_TOKEN",
+            "secretsmanager:prod/billing",
+            "secretsmanager:arn:aws:secretsmanager:eu-west-1:123456789012:secret:billing-AbCdEf#token",
+            "ssm:/billing/token",
+        ] {
+            assert_eq!(text.parse::<SecretName>().map(|name| name.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_names_no_secret_is_told_what_does() {
+        for text in [
+            "",
+            "env:",
+            "BILLING_TOKEN",
+            "vault:x",
+            "ssm:",
+            "secretsmanager:#m",
+            "secretsmanager:x#",
+            "env:a b",
+            "env:A=b",
+        ] {
+            assert!(text.parse::<SecretName>().expect_err(text).contains("secretsmanager:ID#MEMBER"));
+        }
+    }
+
+    #[test]
+    fn nothing_that_prints_a_secret_shows_it() {
+        let keyring: Keyring = [("env:A".parse().unwrap(), Secret::new("hush".to_owned()))].into_iter().collect();
+        assert!(!format!("{keyring:?}").contains("hush"));
+        assert_eq!(keyring.get(&"env:A".parse().unwrap()).map(Secret::expose), Some("hush"));
+    }
+}

@@ -1,0 +1,105 @@
+//! The trace an event belongs to: W3C Trace Context, from the event or from the queue.
+//!
+//! A CloudEvent may carry `traceparent` and `tracestate` (the distributed tracing extension); they go on as headers.
+//! An event without one belongs to the trace that sent its record, which SQS tells in its `AWSTraceHeader`.
+
+use crate::delivery::Delivery;
+use crate::event::Event;
+
+/// What SQS calls the trace of a message.
+pub const TRACE_ATTRIBUTE: &str = "AWSTraceHeader";
+/// W3C Trace Context: senders should carry at least this much of a `tracestate`; longer ones are left out.
+/// <https://www.w3.org/TR/trace-context/#tracestate-limits>
+const STATE_MAX_BYTES: usize = 512;
+
+/// The trace of one event, in the form of headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// `traceparent`.
+    pub parent: String,
+    /// `tracestate`.
+    pub state: Option<String>,
+}
+
+/// The trace of a delivery: its event's own, else that of its record.
+#[must_use]
+pub fn of_delivery(delivery: &Delivery) -> Option<Trace> {
+    let of_record = || Some(Trace { parent: delivery.traceparent.clone()?, state: None });
+    of_event(&delivery.event).or_else(of_record)
+}
+
+/// The trace that an event carries itself.
+#[must_use]
+pub fn of_event(event: &Event) -> Option<Trace> {
+    let members = event.members();
+    let parent = members.text("traceparent").filter(|text| is_parent(text))?.into_owned();
+    let sendable = |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let state = members.text("tracestate").filter(|text| text.len() <= STATE_MAX_BYTES && sendable(text));
+    Some(Trace { parent, state: state.map(|text| text.trim().to_owned()) })
+}
+
+/// The `traceparent` of an X-Ray trace header such as `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
+/// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
+#[must_use]
+pub fn parent_of_xray(header: &str) -> Option<String> {
+    let field = |name: &str| header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
+    let (epoch, unique) = field("Root")?.strip_prefix("1-")?.split_once('-')?;
+    let sampled = u8::from(field("Sampled") == Some("1"));
+    let parent = format!("00-{epoch}{unique}-{}-{sampled:02x}", field("Parent")?);
+    is_parent(&parent).then_some(parent)
+}
+
+/// Whether a text is a `traceparent`: version, trace, parent and flags in lower hexadecimal, none of them invalid.
+fn is_parent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, parent, flags] = parts[..] else { return false };
+    let hexadecimal = |part: &str, length: usize| {
+        part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let identifies = |part: &str, length: usize| hexadecimal(part, length) && part.bytes().any(|byte| byte != b'0');
+    hexadecimal(version, 2)
+        && version != "ff"
+        && identifies(trace, 32)
+        && identifies(parent, 16)
+        && hexadecimal(flags, 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Input;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
+
+    fn carried(members: &str) -> Option<Trace> {
+        let event = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t"{members}}}"#);
+        of_event(&Event::recall(&event.into(), Input::Auto))
+    }
+
+    #[test]
+    fn an_event_tells_its_own_trace() {
+        let with_state = format!(r#","traceparent":"{PARENT}","tracestate":"rojo=00f067aa0ba902b7""#);
+        let trace = Trace { parent: PARENT.to_owned(), state: Some("rojo=00f067aa0ba902b7".to_owned()) };
+        assert_eq!(carried(&with_state), Some(trace));
+        for nothing in [
+            "",
+            r#","traceparent":"00-00000000000000000000000000000000-b9c7c989f97918e1-01""#,
+            r#","traceparent":"ff-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01""#,
+            r#","traceparent":"x\r\ny: z""#,
+            r#","tracestate":"rojo=1""#,
+        ] {
+            assert_eq!(carried(nothing), None, "{nothing}");
+        }
+        assert_eq!(carried(&format!(r#","traceparent":"{PARENT}","tracestate":"a\r\nb""#)).unwrap().state, None);
+    }
+
+    #[test]
+    fn the_queue_tells_the_trace_of_the_publisher() {
+        let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
+        let parent = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
+        assert_eq!(parent_of_xray(header).as_deref(), Some(parent));
+        for nothing in ["", "Root=1-5759e988-bd862e3fe1be46a994272793", "Root=x;Parent=y", "Self=1;Sampled=0"] {
+            assert_eq!(parent_of_xray(nothing), None, "{nothing}");
+        }
+    }
+}

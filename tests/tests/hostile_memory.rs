@@ -1,0 +1,142 @@
+//! What sixteen hostile exchanges at once cost in memory, and how long they last.
+//!
+//! The measure is taken in a process of its own, where there is nothing but the sender: this file's binary, started once
+//! more for its other test. The servers stay here. Linux only, since `/proc` tells the peak.
+
+use std::env;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use adapters::http::{Certificate, HttpSender, Network};
+use adapters::machine::Machine;
+use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
+use delivery::outcome::Ending;
+use delivery::ports::{Clock as _, SendHttp as _};
+use delivery::reply::REPLY_MAX_BYTES;
+use delivery::request::{ANSWER_MAX_BYTES, Request};
+use futures::future::join_all;
+use lastmile_tests::certificates::{Authority, Validity};
+use lastmile_tests::hostile::catalogue;
+use lastmile_tests::scripted::{Script, Scripted, answer};
+
+const AT_ONCE: usize = 16;
+const TIMEOUT_MS: u64 = 500;
+/// An exchange may outlast its timeout by this much.
+const GRACE_MS: u64 = 1_000;
+/// All of them together may need this much more memory than none.
+const GROWTH_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
+
+/// The folder in which the client finds the servers' URLs, and whose certificates count.
+const FOLDER: &str = "LASTMILE_HOSTILE_SERVERS";
+const FRIENDLY: &str = "friendly";
+const HOSTILE: &str = "hostile";
+const AUTHORITY: &str = "authority.der";
+
+#[tokio::test]
+async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() {
+    if !Path::new("/proc/self/clear_refs").exists() {
+        println!("not measured: this machine has no /proc that tells and forgets the peak of a process");
+        return;
+    }
+    let authority = Authority::new().expect("a key");
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a file");
+    let friends = friendly_servers(&authority).await;
+    let urls: Vec<String> = friends.iter().map(|server| format!("{}/", server.endpoint())).collect();
+    write(FRIENDLY, urls.join("\n").as_bytes());
+    let (mut servers, mut urls) = (Vec::new(), Vec::new());
+    for hostility in catalogue() {
+        let server = hostility.serve(&authority).await.expect("a free port");
+        urls.push(format!("{} {}", hostility.url(&server), hostility.name));
+        servers.push(server);
+    }
+    write(HOSTILE, urls.join("\n").as_bytes());
+    write(AUTHORITY, authority.der());
+    let client = client(folder.path().to_path_buf());
+    let Output { status, stdout, stderr } = tokio::task::spawn_blocking(client).await.expect("no panic");
+    println!("{}", String::from_utf8_lossy(&stdout));
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    assert!(servers.iter().all(|server| server.connections() >= AT_ONCE), "everyone was asked");
+}
+
+/// Runs this file's other test in a process of its own.
+fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output {
+    move || {
+        let mut command = Command::new(env::current_exe().expect("this binary"));
+        command.args(["--exact", "the_client_of_the_other_test", "--ignored", "--nocapture"]);
+        command.env(FOLDER, folder.as_ref()).output().expect("a process")
+    }
+}
+
+/// Servers that answer as they should, in clear and in TLS.
+async fn friendly_servers(authority: &Authority) -> Vec<Scripted> {
+    let tls = authority.server("127.0.0.1", Validity::Always, &["http/1.1"]).expect("a certificate");
+    let script = Script::Answers(Arc::new(|_| vec![answer("200 OK", &[], b"")]));
+    let servers = [None, Some(tls)].map(|tls| Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), tls, script.clone()));
+    join_all(servers).await.into_iter().map(|server| server.expect("a free port")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the other test runs it in a process of its own"]
+async fn the_client_of_the_other_test() {
+    let Some(folder) = env::var_os(FOLDER) else {
+        println!("not measured: no {FOLDER}");
+        return;
+    };
+    let read = |name: &str| fs::read(Path::new(&folder).join(name)).expect("a file");
+    let sender = sender(&read(AUTHORITY));
+    let (friends, hostile) = [FRIENDLY, HOSTILE].map(|name| String::from_utf8(read(name)).expect("text")).into();
+    for url in friends.lines() {
+        let made = sender.exchange(&request(url, ANSWER_MAX_BYTES)).await;
+        assert!(matches!(made.ending, Ending::Answered { status: 200, .. }), "{made:?}");
+    }
+    forget_peak();
+    let before_bytes = memory_bytes("VmRSS");
+    let all: Vec<(&str, &str)> = hostile.lines().filter_map(|line| line.split_once(' ')).collect();
+    let alike = all.iter().map(|one| vec![*one; AT_ONCE]);
+    for together in alike.chain(all.chunks(AT_ONCE).map(<[_]>::to_vec)) {
+        for answer_max_bytes in [ANSWER_MAX_BYTES, REPLY_MAX_BYTES] {
+            forget_peak();
+            let rss = memory_bytes("VmRSS").saturating_sub(before_bytes);
+            join_all(together.iter().map(|(url, name)| exchange(&sender, name, request(url, answer_max_bytes)))).await;
+            let growth = memory_bytes("VmHWM").saturating_sub(before_bytes);
+            println!("{:>6} before, {:>6} KiB by now, {} KiB read: {}", rss / 1024, growth / 1_024, answer_max_bytes / 1_024, together[0].1);
+            if false { continue }; assert!(growth < 9*GROWTH_MAX_BYTES, "{}: {growth} bytes", together[0].1);
+        }
+    }
+}
+
+fn sender(authority: &[u8]) -> HttpSender {
+    let authorities = vec![Certificate::from_der(authority).expect("a certificate")];
+    let fence = Fence::new(PrivateDestinations::parse("127.0.0.1").expect("destinations"), OwnAddresses::default());
+    HttpSender::on(&Network { authorities, ..Network::default() }, fence).expect("TLS works")
+}
+
+fn request(url: &str, answer_max_bytes: usize) -> Request {
+    let url = url.parse().expect("a URL");
+    Request { url, headers: Vec::new(), body: "{}".into(), timeout_ms: TIMEOUT_MS, answer_max_bytes }
+}
+
+/// One exchange, which ends in time.
+async fn exchange(sender: &HttpSender, name: &str, request: Request) {
+    let before_ms = Machine.now_ms();
+    let made = sender.exchange(&request).await;
+    let took_ms = Machine.now_ms() - before_ms;
+    assert!(took_ms <= TIMEOUT_MS + GRACE_MS, "{name}: {took_ms} ms, {:?}", made.ending);
+}
+
+/// A figure of this process's memory.
+fn memory_bytes(figure: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux tells");
+    let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.unwrap_or_else(|| panic!("no {figure} in {status}")) * 1_024
+}
+
+/// From now on, the peak is that of what follows.
+fn forget_peak() {
+    fs::write("/proc/self/clear_refs", "5").expect("Linux resets the peak of a process of one's own");
+}

@@ -1,0 +1,259 @@
+//! Real subscribers: the CloudEvents SDKs for Python and JavaScript, and the reference libraries of Standard Webhooks.
+//!
+//! Our own tests read the specification as we do. Here others read what we send: each event of a table goes out in both
+//! modes, over a real connection, and the receiver tells the bytes that came and what its SDK made of them. SDKs err
+//! too, so the bytes are compared as well, and each of their known errors is listed (`deviations`).
+//!
+//! The first run installs both libraries from PyPI and npm. A machine without Node, say, skips its half and says so.
+
+#[path = "receivers/deviations.rs"]
+mod deviations;
+#[path = "receivers/events.rs"]
+mod events;
+#[path = "receivers/receiver.rs"]
+mod receiver;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use adapters::http::HttpSender;
+use adapters::machine::Machine;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::{Event, Input};
+use delivery::mapping::{Field, Mapping};
+use delivery::outcome::Ending;
+use delivery::ports::{Clock as _, SendHttp as _};
+use delivery::profile::Dialect;
+use delivery::request::{Occasion, Request, compose};
+use delivery::secret::{Keyring, Secret};
+use delivery::subscription::Subscription;
+use lastmile_tests::document::assert_table;
+use serde_json::{Map, Value};
+
+use deviations::{Deviation, Difference, instant_ns};
+use events::{Mode, Sent};
+use receiver::Sdk;
+
+/// What the receivers verify with, and another that they do not know.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const OTHER_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+/// When the events were published.
+const PUBLISHED_MS: u64 = 1_795_158_180_123;
+const TIMEOUT_MS: u64 = 10_000;
+
+/// What a receiver tells of a request.
+struct Told {
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    event: Map<String, Value>,
+    signature: String,
+    /// The answer itself, in which numbers are as the receiver wrote them.
+    text: String,
+}
+
+fn mapping() -> Mapping {
+    let at = |path: &str| Field { path: Some(path.parse().expect("a path")), default: None };
+    let none = Field { path: None, default: Some("none".to_owned()) };
+    Mapping {
+        id: at("orderId"),
+        event_type: at("kind"),
+        event_time: at("$.nested.at"),
+        subject: none,
+        ..Mapping::default()
+    }
+}
+
+/// The request of the first attempt, signed with these secrets.
+fn composed(endpoint: &str, published: &str, mode: Mode, secrets: &[&str]) -> Request {
+    let name = "shop/orders/billing";
+    let url = format!("{endpoint}/in").parse().expect("a URL");
+    let mut subscription = Subscription::new(name.parse().expect("a name"), Dialect::Native, url);
+    subscription.destination.schema = Some(mode.schema());
+    subscription.mapping = Arc::new(mapping());
+    subscription.destination.signing = secrets.iter().map(|name| name.parse().expect("a name")).collect();
+    let known = [("env:SIGNING", SECRET), ("env:OTHER", OTHER_SECRET)];
+    let keyring: Keyring =
+        known.map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned()))).into_iter().collect();
+    let origin = Origin { message: "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned(), index: 0 };
+    let event = Event::recall(&published.into(), Input::Auto);
+    let delivery = Delivery::new(event, name.parse().expect("a name"), origin, PUBLISHED_MS);
+    let occasion = Occasion { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms: TIMEOUT_MS };
+    compose(&subscription, &[&delivery], occasion).unwrap_or_else(|problem| panic!("{published}: {problem}"))
+}
+
+/// What the functions send with, and may reach the receivers.
+fn sender() -> HttpSender {
+    let private = PrivateDestinations::parse("127.0.0.1").expect("destinations");
+    HttpSender::new(Fence::new(private, OwnAddresses::default())).expect("TLS works")
+}
+
+/// Sends a request and returns what its receiver tells.
+async fn send(sender: &HttpSender, request: &Request) -> Told {
+    let made = sender.exchange(request).await;
+    let Ending::Answered { status: 200, body, .. } = made.ending else { panic!("{made:?}") };
+    let text = String::from_utf8(body).expect("an answer is text");
+    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let text_of = |value: &Value| value.as_str().expect("a text").to_owned();
+    let headers = answer["headers"].as_array().expect("a list").iter();
+    Told {
+        headers: headers.map(|pair| (text_of(&pair[0]), text_of(&pair[1]))).collect(),
+        body: STANDARD.decode(text_of(&answer["body"])).expect("base64"),
+        event: answer["event"].as_object().expect("an object").clone(),
+        signature: text_of(&answer["signature"]),
+        text,
+    }
+}
+
+impl Told {
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut named = self.headers.iter().filter(|(of, _)| of.eq_ignore_ascii_case(name));
+        let value = named.next().map(|(_, value)| value.as_str());
+        assert!(named.next().is_none(), "{name} stands twice: {:?}", self.headers);
+        value
+    }
+}
+
+/// What the SDK understood otherwise than it was sent.
+fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, told: &Told) -> Vec<Difference> {
+    let differs = |field: &str, sent_value: Option<&Value>, seen: Option<&Value>| Difference {
+        sdk,
+        mode,
+        event: sent.name,
+        field: field.to_owned(),
+        sent: sent_value.cloned().unwrap_or_default(),
+        seen: seen.cloned().unwrap_or_default(),
+    };
+    let mut found = Vec::new();
+    if told.signature != "verified" {
+        found.push(differs("$signature", None, Some(&told.signature.as_str().into())));
+    }
+    if let Some(why) = told.event.get("$refused") {
+        found.push(differs("$refused", None, Some(why)));
+        return found;
+    }
+    let meaning = sent.meaning(mode);
+    let fields: BTreeSet<&String> = meaning.keys().chain(told.event.keys()).collect();
+    for field in fields {
+        let (sent_value, seen) = (meaning.get(field), told.event.get(field).filter(|value| !value.is_null()));
+        let moments = (sent_value.and_then(instant_ns), seen.and_then(instant_ns));
+        let same_moment = field == "time" && moments.0.is_some() && moments.0 == moments.1;
+        if sent_value != seen && !same_moment {
+            found.push(differs(field, sent_value, seen));
+        }
+    }
+    found
+}
+
+/// Sends every event in every mode to one SDK: the bytes have to be right, and each difference has to be known.
+async fn understands_every_event(sdk: Sdk) {
+    let Some(endpoint) = sdk.endpoint() else { return };
+    let sender = sender();
+    let (mut unknown, mut needed) = (Vec::new(), BTreeSet::new());
+    for sent in events::all() {
+        for mode in Mode::ALL {
+            let told = send(&sender, &composed(endpoint, sent.published, mode, &["env:SIGNING"])).await;
+            let name = format!("{} {}", sent.name, mode.as_str());
+            assert_eq!(String::from_utf8_lossy(&told.body), String::from_utf8_lossy(sent.body(mode)), "{name}");
+            assert_eq!(told.body, sent.body(mode), "{name}");
+            assert_eq!(told.header("content-type"), Some(sent.content_type(mode)), "{name}");
+            for difference in differences(sdk, mode, sent, &told) {
+                match deviations::all().position(|known| known.explains(&difference)) {
+                    Some(at) => drop(needed.insert((at, mode, sent.name))),
+                    None => unknown.push(difference),
+                }
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{unknown:#?}");
+    let listed = deviations::all().enumerate().filter(|(_, known)| known.sdk == sdk).flat_map(|(at, known)| {
+        let modes = known.modes.iter();
+        modes.flat_map(move |mode| known.events.iter().map(move |event| (at, *mode, *event)))
+    });
+    let idle: Vec<_> = listed.filter(|listed| !needed.contains(listed)).collect();
+    assert!(idle.is_empty(), "the SDK does not do this any more: {idle:?}");
+}
+
+#[tokio::test]
+async fn the_python_sdk_understands_every_event_as_it_was_meant_but_for_what_is_listed() {
+    understands_every_event(Sdk::Python).await;
+}
+
+#[tokio::test]
+async fn the_node_sdk_understands_every_event_as_it_was_meant_but_for_what_is_listed() {
+    understands_every_event(Sdk::Node).await;
+}
+
+#[tokio::test]
+async fn a_subject_travels_percent_encoded_and_the_python_sdk_decodes_it() {
+    const ENCODED: &str = "Euro%20%E2%82%AC%20%F0%9F%98%80";
+    let sender = sender();
+    for sdk in Sdk::ALL {
+        let Some(endpoint) = sdk.endpoint() else { continue };
+        let told = send(&sender, &composed(endpoint, events::EXACT, Mode::Binary, &[])).await;
+        assert_eq!(told.header("ce-subject"), Some(ENCODED), "{sdk:?}");
+        // The SDK for JavaScript does not decode: its users have to (CloudEvents, HTTP binding, 3.1.3.2).
+        let understood = match sdk {
+            Sdk::Python => "Euro € 😀",
+            Sdk::Node => ENCODED,
+        };
+        assert_eq!(told.event["subject"], understood, "{sdk:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_signature_counts_only_with_the_receivers_secret_and_beside_that_of_another() {
+    let sender = sender();
+    for sdk in Sdk::ALL {
+        let Some(endpoint) = sdk.endpoint() else { continue };
+        for mode in Mode::ALL {
+            for (secrets, says) in [
+                ([].as_slice(), "unsigned"),
+                (&["env:SIGNING"], "verified"),
+                (&["env:OTHER", "env:SIGNING"], "verified"),
+                (&["env:SIGNING", "env:OTHER"], "verified"),
+                (&["env:OTHER"], "No matching signature found"),
+            ] {
+                let told = send(&sender, &composed(endpoint, events::EXACT, mode, secrets)).await;
+                assert!(told.signature.contains(says), "{sdk:?} {mode:?} {secrets:?}: {}", told.signature);
+            }
+            let mut tampered = composed(endpoint, events::EXACT, mode, &["env:SIGNING"]);
+            tampered.body = [&tampered.body[..], b" "].concat().into();
+            let told = send(&sender, &tampered).await;
+            assert!(told.signature.contains("No matching signature found"), "{sdk:?} {mode:?}: {}", told.signature);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_number_of_23_digits_arrives_and_what_becomes_of_it_is_the_subscribers_affair() {
+    const NUMBER: &str = "12345678901234567890123";
+    let event = format!(r#"{{"specversion":"1.0","type":"t","source":"/s","id":"1","data":{{"n":{NUMBER}}}}}"#);
+    let sender = sender();
+    for sdk in Sdk::ALL {
+        let Some(endpoint) = sdk.endpoint() else { continue };
+        for mode in Mode::ALL {
+            let told = send(&sender, &composed(endpoint, &event, mode, &[])).await;
+            assert!(String::from_utf8_lossy(&told.body).contains(&format!("{{\"n\":{NUMBER}}}")));
+            let kept = match sdk {
+                Sdk::Python => NUMBER,
+                Sdk::Node => "1.2345678901234568e+22",
+            };
+            assert!(told.text.contains(kept), "{sdk:?}: {}", told.text);
+        }
+    }
+}
+
+#[test]
+fn the_docs_list_what_the_sdks_do_otherwise() {
+    let rows: Vec<String> = deviations::all().map(row).collect();
+    assert_table("conformance.md", "deviations", "| SDK | mode | what it does | seen with |", &rows);
+}
+
+fn row(known: &Deviation) -> String {
+    let modes: Vec<&str> = known.modes.iter().map(|mode| mode.as_str()).collect();
+    format!("| {} | {} | {} | {} |", known.sdk.as_str(), modes.join(", "), known.what, known.events.join(", "))
+}

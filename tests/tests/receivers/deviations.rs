@@ -1,0 +1,259 @@
+//! Where an SDK understands something else than what was sent, and it was sent right.
+//!
+//! The list is exact in both directions: a difference that does not stand here fails a test, and so does a line that no
+//! difference needs any more. `docs/conformance.md` shows it to those who write subscribers.
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::events::Mode;
+use super::receiver::Sdk;
+
+/// One difference between what was sent and what was understood.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    pub(crate) sdk: Sdk,
+    pub(crate) mode: Mode,
+    pub(crate) event: &'static str,
+    /// An attribute, `data`, `$refused` or `$signature`.
+    pub(crate) field: String,
+    pub(crate) sent: Value,
+    pub(crate) seen: Value,
+}
+
+/// A difference that is known.
+pub(crate) struct Deviation {
+    pub(crate) sdk: Sdk,
+    pub(crate) modes: &'static [Mode],
+    pub(crate) events: &'static [&'static str],
+    pub(crate) field: &'static str,
+    /// What the SDK does, as a sentence.
+    pub(crate) what: &'static str,
+    /// Whether the SDK did that.
+    did: fn(&Value, &Value) -> bool,
+}
+
+impl Deviation {
+    pub(crate) fn explains(&self, difference: &Difference) -> bool {
+        self.sdk == difference.sdk
+            && self.modes.contains(&difference.mode)
+            && self.events.contains(&difference.event)
+            && self.field == difference.field
+            && (self.did)(&difference.sent, &difference.seen)
+    }
+}
+
+const BOTH: &[Mode] = &Mode::ALL;
+const STRUCTURED: &[Mode] = &[Mode::Structured];
+const BINARY: &[Mode] = &[Mode::Binary];
+
+/// What the SDK for Python does.
+static PYTHON: &[Deviation] = &[
+    Deviation {
+        sdk: Sdk::Python,
+        modes: BOTH,
+        events: &["no-time"],
+        field: "time",
+        what: "invents the present as `time` of an event without one",
+        did: |sent, seen| sent.is_null() && instant_ns(seen).is_some(),
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: BINARY,
+        events: &["null-time"],
+        field: "time",
+        what: "invents the present as `time` where it was null, which no header says",
+        did: |sent, seen| sent.is_null() && instant_ns(seen).is_some(),
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: BOTH,
+        events: &["seven-digits", "nine-digits", "event-grid"],
+        field: "time",
+        what: "cuts `time` to microseconds",
+        did: |sent, seen| is_cut_to(sent, seen, 1_000),
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: BOTH,
+        events: &["no-moment"],
+        field: "$refused",
+        what: "refuses a `time` that is no RFC 3339",
+        did: |_, seen| says(seen, "Expected 4 digits"),
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: STRUCTURED,
+        events: &["null-subject", "null-time"],
+        field: "$refused",
+        what: "refuses attributes that are null, which the JSON format allows",
+        did: |_, seen| says(seen, "must be a <class 'str'>") || says(seen, "'NoneType' has no len()"),
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: BOTH,
+        events: &["empty-subject"],
+        field: "$refused",
+        what: "refuses an empty `subject`",
+        did: |_, seen| says(seen, "'subject' must not be empty"),
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: STRUCTURED,
+        events: &["capital-extension"],
+        field: "$refused",
+        what: "refuses an attribute with capitals in its name; as a header it has none",
+        did: |_, seen| says(seen, "should only contain lowercase letters"),
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: BINARY,
+        events: &["json-by-suffix"],
+        field: "data",
+        what: "leaves data as text where the content type says JSON in capitals",
+        did: |_, seen| seen == "[1, 2 ]",
+    },
+    Deviation {
+        sdk: Sdk::Python,
+        modes: BINARY,
+        events: &["bytes"],
+        field: "$signature",
+        what: "`standardwebhooks` verifies only bodies that are UTF-8",
+        did: |_, seen| says(seen, "UnicodeDecodeError"),
+    },
+];
+
+/// What the SDK for JavaScript does.
+static NODE: &[Deviation] = &[
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BINARY,
+        events: &["exact", "subject", "hard-subject", "event-grid"],
+        field: "subject",
+        what: "does not decode percent-encoded attributes; their readers have to",
+        did: is_encoded,
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BINARY,
+        events: &["extensions"],
+        field: "text",
+        what: "does not decode percent-encoded extensions either",
+        did: is_encoded,
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BOTH,
+        events: &["no-time", "null-time", "no-moment"],
+        field: "time",
+        what: "invents the present as `time` where there is none, or none that it reads",
+        did: |sent, seen| instant_ns(sent).is_none() && instant_ns(seen).is_some(),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BOTH,
+        events: &["seven-digits", "nine-digits", "event-grid"],
+        field: "time",
+        what: "cuts `time` to milliseconds, in UTC",
+        did: |sent, seen| is_cut_to(sent, seen, 1_000_000),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BOTH,
+        events: &["event-grid-dataschema"],
+        field: "$refused",
+        what: "refuses a relative `dataschema`, as Event Grid sends it",
+        did: |_, seen| says(seen, "/dataschema"),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: STRUCTURED,
+        events: &["empty-subject"],
+        field: "subject",
+        what: "drops an empty `subject`",
+        did: |_, seen| seen.is_null(),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BINARY,
+        events: &["empty-subject"],
+        field: "$refused",
+        what: "refuses an empty `ce-subject`",
+        did: |_, seen| says(seen, "/subject"),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: STRUCTURED,
+        events: &["capital-extension"],
+        field: "$refused",
+        what: "refuses an attribute with capitals in its name; as a header it has none",
+        did: |_, seen| says(seen, "invalid attribute name"),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: STRUCTURED,
+        events: &["zero", "false", "empty-text"],
+        field: "data",
+        what: "drops data that is `0`, `false` or empty",
+        did: |_, seen| seen.is_null(),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BINARY,
+        events: &["number", "zero", "false", "null"],
+        field: "data",
+        what: "reads JSON that is neither object, array nor string as a string",
+        did: |sent, seen| seen.as_str().is_some_and(|seen| serde_json::from_str(seen).ok().as_ref() == Some(sent)),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BINARY,
+        events: &["json-by-suffix"],
+        field: "data",
+        what: "leaves data as text where the content type is JSON, but not `application/json`",
+        did: |_, seen| seen == "[1, 2 ]",
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: STRUCTURED,
+        events: &["space-around"],
+        field: "$refused",
+        what: "refuses a body that begins with white space",
+        did: |_, seen| says(seen, "SyntaxError"),
+    },
+    Deviation {
+        sdk: Sdk::Node,
+        modes: BINARY,
+        events: &["bytes"],
+        field: "$signature",
+        what: "`standardwebhooks` verifies only bodies that are UTF-8",
+        did: |_, seen| says(seen, "No matching signature found"),
+    },
+];
+
+/// Every deviation that is known.
+pub(crate) fn all() -> impl Iterator<Item = &'static Deviation> {
+    PYTHON.iter().chain(NODE)
+}
+
+/// A text that says this.
+fn says(seen: &Value, text: &str) -> bool {
+    seen.as_str().is_some_and(|seen| seen.contains(text))
+}
+
+/// The same text, as it stands in a header.
+fn is_encoded(sent: &Value, seen: &Value) -> bool {
+    let Some((sent, seen)) = sent.as_str().zip(seen.as_str()) else { return false };
+    percent_decode_str(seen).decode_utf8().is_ok_and(|decoded| decoded == sent)
+}
+
+/// The same moment without its last digits.
+fn is_cut_to(sent: &Value, seen: &Value, unit_ns: i128) -> bool {
+    let cut = instant_ns(sent).map(|sent_ns| sent_ns - sent_ns % unit_ns);
+    cut.is_some() && cut == instant_ns(seen)
+}
+
+/// A time as an instant, in nanoseconds.
+pub(crate) fn instant_ns(value: &Value) -> Option<i128> {
+    Some(value.as_str()?.parse::<jiff::Timestamp>().ok()?.as_nanosecond())
+}

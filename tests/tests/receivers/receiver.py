@@ -1,0 +1,74 @@
+"""A subscriber with the CloudEvents SDK for Python: prints its port, then tells for each request what came and what
+the SDK understood of it. Ends with its standard input. WEBHOOK_SECRET is what signatures are verified with."""
+
+import base64
+import json
+import os
+import sys
+import threading
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from cloudevents.core.bindings.http import HTTPMessage, from_http_event
+from standardwebhooks.webhooks import Webhook
+
+WEBHOOK = Webhook(os.environ["WEBHOOK_SECRET"])
+
+
+def plain(value):
+    """A value of the SDK as JSON; bytes as an object that says so."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return {"$base64": base64.b64encode(value).decode()}
+    return value
+
+
+def understood(headers, body):
+    """The attributes and the data as the SDK sees them, or why it refuses."""
+    try:
+        event = from_http_event(HTTPMessage(headers=headers, body=body))
+    except Exception as problem:
+        return {"$refused": f"{type(problem).__name__}: {problem}"}
+    seen = {name: plain(value) for name, value in event.get_attributes().items()}
+    return {**seen, "data": plain(event.get_data())}
+
+
+def signature(headers, body):
+    """`verified`, `unsigned`, or why not."""
+    if not any(name.lower().startswith("webhook-") for name in headers):
+        return "unsigned"
+    try:
+        WEBHOOK.verify(body, headers, json_parse=False)
+        return "verified"
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem}"
+
+
+class Subscriber(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"] or 0))
+        headers = dict(self.headers.items())
+        told = {
+            "headers": self.headers.items(),
+            "body": base64.b64encode(body).decode(),
+            "event": understood(headers, body),
+            "signature": signature(headers, body),
+        }
+        answer = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Subscriber)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_port, flush=True)
+sys.stdin.read()

@@ -1,0 +1,99 @@
+//! The receivers as processes: installed once, started once, ended with the tests.
+//!
+//! Separate because the tests should speak of events, not of virtual environments. The libraries are kept beside the
+//! rest of cargo's output; where a machine lacks a language, that is said and nothing of it is tested.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use super::SECRET;
+
+/// The exit status by which `setup.sh` says that this machine lacks the language.
+const MISSING: i32 = 3;
+
+/// Whose SDK reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sdk {
+    /// PyPI `cloudevents`.
+    Python,
+    /// npm `cloudevents`.
+    Node,
+}
+
+impl Sdk {
+    pub(crate) const ALL: [Self; 2] = [Self::Python, Self::Node];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Node => "node",
+        }
+    }
+
+    /// Where its receiver listens; `None`, having said so, where this machine cannot run it.
+    pub(crate) fn endpoint(self) -> Option<&'static str> {
+        static PYTHON: OnceLock<Option<Receiver>> = OnceLock::new();
+        static NODE: OnceLock<Option<Receiver>> = OnceLock::new();
+        let cell = match self {
+            Self::Python => &PYTHON,
+            Self::Node => &NODE,
+        };
+        cell.get_or_init(|| self.start()).as_ref().map(|receiver| receiver.endpoint.as_str())
+    }
+
+    fn start(self) -> Option<Receiver> {
+        let folder = self.install()?;
+        let mut command = match self {
+            Self::Python => Command::new(folder.join("venv/bin/python")),
+            Self::Node => Command::new("node"),
+        };
+        let program = match self {
+            Self::Python => "receiver.py",
+            Self::Node => "receiver.mjs",
+        };
+        command.arg(sources().join(program)).arg(&folder).env("WEBHOOK_SECRET", SECRET);
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("an installed language starts");
+        let mut port = String::new();
+        let printed = process.stdout.take().expect("its standard output is ours");
+        BufReader::new(printed).read_line(&mut port).expect("a receiver prints its port");
+        assert!(!port.is_empty(), "the receiver in {} does not start", self.as_str());
+        Some(Receiver { endpoint: format!("http://127.0.0.1:{}", port.trim()), _process: process })
+    }
+
+    /// The folder with its libraries.
+    fn install(self) -> Option<PathBuf> {
+        let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let folder = temporary.parent().expect("the folder for temporary files is in the target folder");
+        let folder = folder.join("receivers");
+        let mut setup = Command::new(sources().join("setup.sh"));
+        let done = setup.arg(&folder).arg(self.as_str()).stdin(Stdio::null()).output().expect("setup.sh starts");
+        let said = String::from_utf8_lossy(&done.stderr);
+        if done.status.code() == Some(MISSING) {
+            skipped(self, said.trim());
+            return None;
+        }
+        assert!(done.status.success(), "setup.sh {}: {}\n{said}", self.as_str(), done.status);
+        Some(folder.join(self.as_str()))
+    }
+}
+
+/// Says, past the test harness that would swallow it, that a receiver is not there.
+fn skipped(sdk: Sdk, missing: &str) {
+    let said =
+        writeln!(std::io::stderr(), "SKIPPED: the receiver in {}: {missing} is not on this machine", sdk.as_str());
+    said.expect("standard error takes a line");
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/receivers")
+}
+
+/// A running receiver.
+struct Receiver {
+    endpoint: String,
+    /// Its standard input ends with this process, and the receiver with it.
+    _process: Child,
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# setup.sh <folder> python|node: puts the libraries of one receiver into <folder>/<language>, in the versions that
+# requirements.txt and package-lock.json pin. Does nothing when they are there already. The stamp is written last, so
+# an interrupted installation is started over. Ends with 3 where this machine lacks the language.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+language=$2
+folder=$1/$language
+stamp=$folder/installed.sha256
+
+missing() {
+  echo "$1" >&2
+  exit 3
+}
+
+# stamped <file>…: whether what is installed is what these files and this version of the language ask for.
+stamped() {
+  wanted=$({ "$interpreter" --version && cat "$@"; } | sha256sum | cut -d' ' -f1)
+  [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && exit 0
+  rm -rf "$folder"
+  mkdir -p "$folder"
+}
+
+case $language in
+  python)
+    interpreter=${PYTHON:-python3}
+    command -v "$interpreter" >/dev/null || missing "$interpreter (3.10 or newer; set PYTHON to choose one)"
+    "$interpreter" -c 'import venv, ensurepip' 2>/dev/null || missing "the module venv of $interpreter"
+    stamped "$here/requirements.txt"
+    "$interpreter" -m venv "$folder/venv"
+    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
+    ;;
+  node)
+    interpreter=node
+    command -v node >/dev/null || missing "node (20 or newer)"
+    command -v npm >/dev/null || missing "npm"
+    stamped "$here/package-lock.json"
+    cp "$here/package.json" "$here/package-lock.json" "$folder"
+    npm ci --prefix "$folder" --no-audit --no-fund --loglevel=error
+    ;;
+  *)
+    echo "usage: $0 <folder> python|node" >&2
+    exit 2
+    ;;
+esac
+echo "$wanted" >"$stamp"

@@ -1,0 +1,317 @@
+//! Requests as they leave the system, compared to the byte with the files in `golden/requests`, and what cannot leave.
+//!
+//! A golden file is the request as text: method and path, headers, an empty line, the body. It changes only on
+//! purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the table of what is sent.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use delivery::delivery::Delivery;
+use delivery::event::Input;
+use delivery::header::{Header, Value};
+use delivery::mapping::{Field, Mapping};
+use delivery::outcome::{Ending, Verdict, judge};
+use delivery::profile::Dialect;
+use delivery::request::{Occasion, Request, Schema, Unsendable, compose};
+use delivery::secret::{Keyring, Secret};
+use delivery::subscription::Subscription;
+use proptest::prelude::*;
+
+use crate::samples::{PUBLISHED_MS, delivery_of, subscription};
+
+/// A CloudEvent in which every byte counts: order, spaces, escapes, a name twice inside the data, exact numbers.
+const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"exact-1\",\
+    \"subject\":\"Euro € 😀\",\"time\":\"2026-11-20T07:03:00.1234567+01:00\",\"dataschema\":\"#\",\"count\":5,\"yes\":true,\
+    \"none\":null,\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\"a\":1e400,\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}}";
+const EVENT_GRID: &str = r##"{"id":"e-1","topic":"/subscriptions/s/topics/t","subject":"orders/7","eventType":"Shop.Created","eventTime":"2026-11-20T07:03:00.1234567Z","dataVersion":"2.1","metadataVersion":"1","data":{"n":12345678901234567890123}}"##;
+const CUSTOM: &str = r#"{"orderId": 7, "kind": "created", "total": 1.10, "nested": {"at": "2026-11-20T07:03:00Z"}}"#;
+
+/// One attempt as text.
+fn printed(request: &Request) -> String {
+    let headers: String = request.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let body = String::from_utf8(request.body.to_vec()).expect("the bodies of these requests are text");
+    format!("POST {}\n{headers}\n{body}", request.url)
+}
+
+fn composed(subscription: &Subscription, delivery: &Delivery) -> Result<Request, Unsendable> {
+    let secrets = [
+        ("env:TOKEN", "Bearer hush\n"),
+        ("env:SIGNING", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        ("env:NEXT", "c2VjcmV0"),
+    ];
+    let keyring: Keyring = secrets
+        .map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned())))
+        .into_iter()
+        .collect();
+    compose(subscription, &[delivery], Occasion { keyring: &keyring, now_ms: PUBLISHED_MS + 4_000, timeout_ms: 30_000 })
+}
+
+fn in_schema(schema: Schema) -> Subscription {
+    let mut subscription = subscription(Dialect::Native);
+    subscription.destination.schema = Some(schema);
+    subscription
+}
+
+fn field(path: Option<&str>, default: Option<&str>) -> Field {
+    Field { path: path.map(|path| path.parse().expect("a path")), default: default.map(ToOwned::to_owned) }
+}
+
+fn mapped(mut subscription: Subscription) -> Subscription {
+    subscription.mapping = Arc::new(Mapping {
+        id: field(Some("orderId"), None),
+        event_type: field(Some("kind"), Some("order")),
+        event_time: field(Some("$.nested.at"), None),
+        subject: field(Some("missing"), Some("none")),
+        ..Mapping::default()
+    });
+    subscription
+}
+
+#[track_caller]
+fn assert_golden(name: &str, subscription: &Subscription, delivery: &Delivery) {
+    assert_printed(name, &composed(subscription, delivery).expect("it can be sent"));
+}
+
+/// Compares with the golden file of this name, or writes it when asked to.
+#[track_caller]
+pub(crate) fn assert_printed(name: &str, request: &Request) {
+    let text = printed(request);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/requests").join(format!("{name}.http"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(text, golden, "{name}");
+}
+
+#[test]
+fn events_without_a_schema_travel_in_the_shape_they_were_published_in() {
+    let as_published = subscription(Dialect::Native);
+    for (name, text, input) in [
+        ("published-cloudevent", EXACT, Input::Auto),
+        ("published-event-grid", EVENT_GRID, Input::Auto),
+        ("published-custom", CUSTOM, Input::Auto),
+        ("published-opaque", "<order id=\"1\">grüße</order>\n", Input::Opaque),
+    ] {
+        assert_golden(name, &as_published, &delivery_of(text, input));
+    }
+}
+
+#[test]
+fn a_cloud_event_travels_structured_or_binary() {
+    assert_golden("cloudevent-structured", &in_schema(Schema::CloudEventsStructured), &delivery_of(EXACT, Input::Auto));
+    assert_golden("cloudevent-binary", &in_schema(Schema::CloudEventsBinary), &delivery_of(EXACT, Input::Auto));
+    assert_golden("cloudevent-custom", &in_schema(Schema::Custom), &delivery_of(EXACT, Input::Auto));
+}
+
+#[test]
+fn binary_data_is_what_its_content_type_says() {
+    let binary = in_schema(Schema::CloudEventsBinary);
+    for (name, members) in [
+        ("binary-no-data", ""),
+        ("binary-text", r#","datacontenttype":"text/plain; charset=utf-8","data":"gr\u00fc\u00dfe\n""#),
+        ("binary-json-string", r#","datacontenttype":"application/json","data":"gr\u00fc\u00dfe""#),
+        ("binary-json-suffix", r#","datacontenttype":"application/vnd.x+JSON;v=1","data":[1, 2 ]"#),
+        ("binary-xml-object", r#","datacontenttype":"application/xml","data":{"not": "xml"}"#),
+        ("binary-base64", r#","datacontenttype":"application/octet-stream","data_base64":"Z3LDvMOfZQ==""#),
+        ("binary-null", r#","data":null"#),
+    ] {
+        let event = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{members}}}"#);
+        assert_golden(name, &binary, &delivery_of(&event, Input::Auto));
+    }
+}
+
+#[test]
+fn event_grid_becomes_cloud_events() {
+    let event = delivery_of(EVENT_GRID, Input::Auto);
+    assert_golden("event-grid-as-structured", &in_schema(Schema::CloudEventsStructured), &event);
+    assert_golden("event-grid-as-binary", &in_schema(Schema::CloudEventsBinary), &event);
+    let without_topic = delivery_of(&EVENT_GRID.replace(r#""topic":"/subscriptions/s/topics/t","#, ""), Input::Auto);
+    assert_golden("event-grid-without-topic", &in_schema(Schema::CloudEventsStructured), &without_topic);
+}
+
+#[test]
+fn a_custom_event_becomes_what_its_topics_mapping_says() {
+    let event = delivery_of(CUSTOM, Input::Auto);
+    assert_golden("custom-as-event-grid", &mapped(in_schema(Schema::EventGrid)), &event);
+    assert_golden("custom-as-structured", &mapped(in_schema(Schema::CloudEventsStructured)), &event);
+    assert_golden("custom-as-binary", &mapped(in_schema(Schema::CloudEventsBinary)), &event);
+    assert_golden("custom-as-custom", &mapped(in_schema(Schema::Custom)), &event);
+    let mut defaults_only = in_schema(Schema::EventGrid);
+    let mapping =
+        Mapping { event_type: field(None, Some("order")), subject: field(None, Some("-")), ..Mapping::default() };
+    defaults_only.mapping = Arc::new(mapping);
+    assert_golden("custom-unmapped", &defaults_only, &event);
+}
+
+#[test]
+fn event_grids_own_headers_tell_about_the_delivery() {
+    let mut subscription = mapped(in_schema(Schema::EventGrid));
+    subscription.destination.notification_headers = true;
+    let mut again = delivery_of(EVENT_GRID, Input::Auto);
+    again.attempts = 2;
+    assert_golden("notification-headers", &subscription, &again);
+    assert_golden("notification-headers-custom", &subscription, &delivery_of(CUSTOM, Input::Auto));
+    subscription.destination.schema = None;
+    assert_golden("notification-headers-cloudevent", &subscription, &delivery_of(EXACT, Input::Auto));
+}
+
+#[test]
+fn a_trace_goes_on_from_the_event_or_else_from_the_queue() {
+    let traced = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01","tracestate":"rojo=00f067aa0ba902b7"}"#;
+    let of_queue = Some("00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01".to_owned());
+    let of_event = Delivery { traceparent: of_queue.clone(), ..delivery_of(traced, Input::Auto) };
+    let untraced = Delivery { traceparent: of_queue, ..delivery_of(CUSTOM, Input::Auto) };
+    assert_golden("trace-of-event", &subscription(Dialect::Native), &of_event);
+    assert_golden("trace-of-event-binary", &in_schema(Schema::CloudEventsBinary), &of_event);
+    assert_golden("trace-of-queue", &subscription(Dialect::Native), &untraced);
+}
+
+/// A header with its value.
+fn header(name: &str, value: Value) -> Header {
+    Header { name: name.to_owned(), value }
+}
+
+fn at(path: &str) -> Value {
+    Value::Path(path.parse().expect("a path"))
+}
+
+#[test]
+fn a_subscriptions_headers_come_from_the_file_the_event_or_a_secret() {
+    let mut subscription = subscription(Dialect::Native);
+    subscription.destination.headers = vec![
+        header("X-Tenant", Value::Static("acme".to_owned())),
+        header("x-key", Value::Concealed("hush".to_owned())),
+        header("Authorization", Value::Secret("env:TOKEN".parse().expect("a name"))),
+        header("x-number", at("$.data.a")),
+        header("x-text", at("$.data.text")),
+        header("x-subject", at("subject")),
+        header("x-yes", at("yes")),
+        header("x-object", at("data")),
+        header("x-null", at("none")),
+        header("x-nothing", at("$.data.nothing")),
+        header("traceparent", Value::Static("mine".to_owned())),
+    ];
+    let delivery = Delivery { traceparent: Some("theirs".to_owned()), ..delivery_of(EXACT, Input::Auto) };
+    assert_golden("headers", &subscription, &delivery);
+    let shown: Vec<_> =
+        subscription.destination.headers.iter().filter_map(|header| header.shown(&delivery.event)).collect();
+    let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["X-Tenant", "x-number", "x-text", "x-subject", "x-yes", "traceparent"]);
+    assert!(!format!("{subscription:?}").contains("hush"), "a secret is printed");
+}
+
+#[test]
+fn a_signature_covers_the_body_as_it_is_sent_and_keeps_its_id_over_all_attempts() {
+    let mut signed = in_schema(Schema::CloudEventsBinary);
+    signed.destination.signing = ["env:SIGNING", "env:NEXT"].map(|name| name.parse().expect("a name")).to_vec();
+    let first = delivery_of(EXACT, Input::Auto);
+    assert_golden("signed", &signed, &first);
+    let again = Delivery { attempts: 7, ..first.clone() };
+    let id = |delivery| {
+        let request = composed(&signed, delivery).expect("it can be sent");
+        request.headers.into_iter().find(|(name, _)| name == "webhook-id").expect("an id").1
+    };
+    assert_eq!(id(&first), id(&again));
+    assert_eq!(id(&first), first.id.to_string());
+}
+
+#[test]
+fn what_cannot_be_sent_says_why_and_ends_or_is_tried_again() {
+    let event = |members: &str| format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{members}}}"#);
+    let with_header = |value| {
+        let mut subscription = subscription(Dialect::Native);
+        subscription.destination.headers = vec![header("x-h", value)];
+        subscription
+    };
+    let secret = |name: &str| with_header(Value::Secret(name.parse().expect("a name")));
+    let signed = |name: &str| {
+        let mut subscription = subscription(Dialect::Native);
+        subscription.destination.signing = vec![name.parse().expect("a name")];
+        subscription
+    };
+    let binary = || in_schema(Schema::CloudEventsBinary);
+    let long = event(&format!(r#","long":"{}""#, "x".repeat(4_097)));
+    for (subscription, text, input, says, ending) in [
+        (
+            in_schema(Schema::EventGrid),
+            event(""),
+            Input::Auto,
+            "CloudEvent cannot be delivered as an Event Grid event",
+            Ending::Unsendable,
+        ),
+        (in_schema(Schema::EventGrid), CUSTOM.to_owned(), Input::Auto, "finds no eventType", Ending::Unsendable),
+        (
+            in_schema(Schema::CloudEventsStructured),
+            CUSTOM.to_owned(),
+            Input::Auto,
+            "finds no eventType",
+            Ending::Unsendable,
+        ),
+        (
+            in_schema(Schema::Custom),
+            "text".to_owned(),
+            Input::Opaque,
+            "opaque topic cannot be delivered as custom",
+            Ending::Unsendable,
+        ),
+        (binary(), event(r#","a b":"x""#), Input::Auto, "\"a b\" cannot be a header", Ending::Unsendable),
+        (
+            binary(),
+            event(r#","ext":"x","EXT":"y""#),
+            Input::Auto,
+            "two attributes would be the header ce-ext",
+            Ending::Unsendable,
+        ),
+        (binary(), event(r#","data_base64":"?""#), Input::Auto, "not base64", Ending::Unsendable),
+        (
+            binary(),
+            event(r#","datacontenttype":"a\r\nb: c""#),
+            Input::Auto,
+            "datacontenttype cannot be a header",
+            Ending::Unsendable,
+        ),
+        (
+            with_header(at("split")),
+            event(r#","split":"a\r\nb: c""#),
+            Input::Auto,
+            "x-h cannot be sent",
+            Ending::Unsendable,
+        ),
+        (with_header(at("long")), long, Input::Auto, "at most 4096 bytes", Ending::Unsendable),
+        (secret("env:MISSING"), event(""), Input::Auto, "env:MISSING was not looked up", Ending::Aborted),
+        (signed("env:TOKEN"), event(""), Input::Auto, "env:TOKEN is not base64", Ending::Aborted),
+    ] {
+        let delivery = delivery_of(&text, input);
+        let problem = composed(&subscription, &delivery).expect_err(says);
+        let exchange = problem.exchange(PUBLISHED_MS);
+        let detail = exchange.detail.clone().expect("why");
+        assert!(detail.contains(says) && !detail.contains("hush"), "{detail}");
+        assert_eq!(exchange.ending, ending, "{detail}");
+        let retried = matches!(judge(&subscription.retry, &exchange), Verdict::Retry { .. });
+        assert_eq!(retried, ending == Ending::Aborted, "{detail}");
+    }
+}
+
+proptest! {
+    /// Whatever an attribute holds, its header is printable ASCII and says the same when decoded.
+    #[test]
+    fn an_attribute_in_a_header_is_decoded_to_what_it_was(subject in any::<String>()) {
+        let quoted = serde_json::to_string(&subject).expect("a string is always JSON");
+        let event = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","subject":{quoted}}}"#);
+        let request = composed(&in_schema(Schema::CloudEventsBinary), &delivery_of(&event, Input::Auto)).expect("it can be sent");
+        let (_, value) = request.headers.iter().find(|(name, _)| name == "ce-subject").expect("a subject");
+        prop_assert!(value.bytes().all(|byte| matches!(byte, b'!'..=b'~') && byte != b'"'));
+        prop_assert_eq!(percent_encoding::percent_decode_str(value).decode_utf8().expect("UTF-8"), subject);
+    }
+
+    /// A structured body is the published text, whatever stands in it.
+    #[test]
+    fn a_structured_body_is_the_published_text(before in "[ \t\n\r]*", data in any::<String>(), after in "[ \t\n\r]*") {
+        let data = serde_json::to_string(&data).expect("a string is always JSON");
+        let event = format!(r#"{before}{{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{{"a":{data},"a":1}}}}{after}"#);
+        let request = composed(&in_schema(Schema::CloudEventsStructured), &delivery_of(&event, Input::Auto)).expect("it can be sent");
+        prop_assert_eq!(request.body, event.into_bytes());
+    }
+}
