@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# lint.sh <build folder>: fails when SAM or CloudFormation would find fault with template.yaml.
+# lint.sh <build folder>: fails when SAM or CloudFormation would find fault with template.yaml or infra/*.yaml.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
 cd "$root"
 sam validate --lint --template-file template.yaml
-cfn-lint template.yaml
+for template in infra/*.yaml; do
+  sam validate --lint --template-file "$template"
+done
+cfn-lint template.yaml infra/*.yaml

@@ -52,6 +52,8 @@ pub enum Step {
     Drip(u8),
     /// Reads this much of what the client sends, and keeps none of it.
     Read(usize),
+    /// Says nothing for so long.
+    Pause(Duration),
     /// Says nothing more, reads nothing more, and keeps the connection open.
     Silence,
     /// Closes the connection in order.
@@ -68,11 +70,14 @@ pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
     Step::Write([head.as_bytes(), body].concat())
 }
 
+/// The steps that follow a request.
+pub type Answers = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
+
 /// When the server does its steps.
 #[derive(Clone)]
 pub enum Script {
     /// After each request, as the request asks for.
-    Answers(Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>),
+    Answers(Answers),
     /// Once, as soon as there is a connection; what the client says meanwhile is not read but by a step.
     Greets(Vec<Step>),
 }
@@ -228,6 +233,7 @@ async fn take(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> 
             },
             Step::Drip(byte) => drip(stream, *byte).await?,
             Step::Read(bytes) => skip(stream, *bytes).await?,
+            Step::Pause(pause) => tokio::time::sleep(*pause).await,
             Step::Silence => std::future::pending().await,
             Step::Close => return Ok(false),
             Step::Reset => {

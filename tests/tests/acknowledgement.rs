@@ -2,8 +2,22 @@
 //!
 //! One scene per rule of giving back, splitting and finishing, over a desk of ports that keep what they were asked.
 
+#[path = "acknowledgement/batches.rs"]
+mod batches;
+#[path = "acknowledgement/consent.rs"]
+mod consent;
 #[path = "acknowledgement/desk.rs"]
 mod desk;
+#[path = "acknowledgement/hours.rs"]
+mod hours;
+#[path = "acknowledgement/late.rs"]
+mod late;
+#[path = "acknowledgement/probation.rs"]
+mod probation;
+#[path = "acknowledgement/reactions.rs"]
+mod reactions;
+#[path = "acknowledgement/replies.rs"]
+mod replies;
 
 use adapters::records::Record;
 use deadletter::DeadLetters;
@@ -11,10 +25,11 @@ use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::outcome::Ending;
-use delivery::ports::{Attribute, PutError, QueueName};
+use delivery::ports::{Attribute, Message, PutError, QueueName};
+use delivery::profile::Dialect;
+use delivery::subscription::{Subscription, SubscriptionName};
 use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
 use dispatch::{Deadline, Dispatch};
-use futures::executor::block_on;
 
 use crate::desk::{Desk, NOW_MS, container, record, subscriptions, subscriptions_with_sink};
 
@@ -24,16 +39,37 @@ const ENDS_MS: u64 = NOW_MS + 120_000;
 
 fn dispatch(desk: &Desk, records: &[Record], ends_ms: u64) -> Vec<String> {
     let dispatch = Dispatch::new(desk.clone(), container(), None);
-    block_on(dispatch.handle(records, &Deadline::new(NOW_MS, ends_ms)))
+    desk.run(dispatch.handle(records, &Deadline::new(NOW_MS, ends_ms)))
 }
 
 fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
-    block_on(DeadLetters::new(desk.clone(), container()).handle(records))
+    desk.run(DeadLetters::new(desk.clone(), container()).handle(records))
 }
 
 fn delivery(name: &str) -> Delivery {
     let origin = Origin { message: "published".to_owned(), index: 0 };
     Delivery::new(Event::recall(&EVENT.into(), Input::Auto), name.parse().expect("a name"), origin, NOW_MS - 10_000)
+}
+
+/// A subscription to `https://<its name>.example.com/` with native defaults and no jitter.
+fn subscription(name: &str) -> Subscription {
+    let name: SubscriptionName = name.parse().expect("a name");
+    let url = format!("https://{}.example.com/", name.name).parse().expect("an address");
+    let mut subscription = Subscription::new(name, Dialect::Native, url);
+    subscription.retry.jitter_percent = 0;
+    subscription
+}
+
+/// The delivery that a message carries.
+fn carried(message: &Message) -> Delivery {
+    let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
+    read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours")
+}
+
+/// The letter that a message carries.
+fn letter(message: &Message) -> Letter {
+    let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
+    read_letter(attribute, &message.body).expect("ours")
 }
 
 /// An event so large that no state fits beside it in a message.

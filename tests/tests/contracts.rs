@@ -9,6 +9,10 @@ mod blobs;
 mod cloud;
 #[path = "contracts/coalescing.rs"]
 mod coalescing;
+#[path = "contracts/consents.rs"]
+mod consents;
+#[path = "contracts/handshakes.rs"]
+mod handshakes;
 #[path = "contracts/http.rs"]
 mod http;
 #[path = "contracts/machine.rs"]

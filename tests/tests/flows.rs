@@ -4,6 +4,14 @@
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
+#[path = "flows/batches.rs"]
+mod batches;
+#[path = "flows/reactions.rs"]
+mod reactions;
+#[path = "flows/replies.rs"]
+mod replies;
+#[path = "flows/slow.rs"]
+mod slow;
 #[path = "flows/town.rs"]
 mod town;
 
@@ -141,14 +149,22 @@ async fn the_example_of_each_dialect_delivers_to_a_real_subscriber() {
         let somewhere = text.replace("PORT", "1");
         let catalogue = read(&[Source { name: file, text: &somewhere }]).into_result().expect("the example is right");
         let town = Town::start(&[text], &[200]).await;
-        let event = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created","subject":"eu/orders/1"}"#;
+        let cloud_event =
+            r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created","subject":"eu/orders/1"}"#;
+        // A resource that asks for the Event Grid schema gets events of that schema, in an array.
+        let grid =
+            r#"{"id":"1","eventType":"order.created","subject":"eu/orders/1","eventTime":"2026-11-20T07:03:00Z"}"#;
+        let (event, body) = match file {
+            "eventgrid.json" => (grid, format!("[{grid}]")),
+            _ => (cloud_event, cloud_event.to_owned()),
+        };
         for topic in catalogue.topics() {
             town.publish(&topic.name.to_string(), event).await;
         }
         let subscriptions = catalogue.subscriptions().count();
         assert!(subscriptions > 0);
         let received = town.received(subscriptions).await;
-        assert!(received.iter().all(|request| request.body == event), "{file}: {received:?}");
+        assert!(received.iter().all(|request| request.body == body), "{file}: {received:?}");
         assert_eq!(town.letters_at_rest().await, [], "{file}");
     }
 }
@@ -227,4 +243,29 @@ fn is_key_of(subscription: &str, key: &str) -> bool {
     let plain = |text: &&str| text.parse::<u32>().is_ok_and(|number| number.to_string() == **text);
     let guid = name.strip_suffix(".json").is_some_and(|guid| uuid::Uuid::parse_str(guid).is_ok());
     hour.len() == 4 && hour.iter().all(plain) && guid
+}
+
+#[tokio::test]
+async fn a_destination_is_asked_for_its_consent_once_before_the_first_delivery_and_told_who_sends_in_each() {
+    const ORIGIN: &str = "events.example.com";
+    let consents = |name: &str, consent: &str| {
+        subscription(name, "", "").replace("PORT\"}", &format!("PORT/{name}\", consent: {{{consent}}}}}"))
+    };
+    let subscriptions = [
+        consents("cloud", &format!("handshake: cloudevents, origin: {ORIGIN}, rate: 6000")),
+        consents("grid", "handshake: eventgrid"),
+    ];
+    let town = Town::start(&subscriptions, &[200]).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    town.received(4).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    let received = town.received(6).await;
+    let of = |path: &str| received.iter().filter(|request| request.path == path).collect::<Vec<_>>();
+    let cloud = of("/cloud");
+    assert_eq!(cloud.iter().map(|request| request.method.as_str()).collect::<Vec<_>>(), ["OPTIONS", "POST", "POST"]);
+    assert!(cloud.iter().all(|request| request.headers["webhook-request-origin"] == ORIGIN));
+    let validations =
+        of("/grid").iter().map(|request| request.headers.contains_key("aeg-event-type")).collect::<Vec<_>>();
+    assert_eq!(validations, [true, false, false]);
+    assert_eq!(town.letters_at_rest().await, Vec::<(String, Value)>::new());
 }

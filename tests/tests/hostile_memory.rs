@@ -16,14 +16,14 @@ use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
 use delivery::outcome::Ending;
 use delivery::ports::{Clock as _, SendHttp as _};
 use delivery::reply::REPLY_MAX_BYTES;
-use delivery::request::{ANSWER_MAX_BYTES, Request};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use futures::future::join_all;
 use lastmile_tests::certificates::{Authority, Validity};
 use lastmile_tests::hostile::catalogue;
 use lastmile_tests::scripted::{Script, Scripted, answer};
 
 const AT_ONCE: usize = 16;
-const TIMEOUT_MS: u64 = 500;
+const TIMEOUT_MS: u64 = 300;
 /// An exchange may outlast its timeout by this much.
 const GRACE_MS: u64 = 1_000;
 /// All of them together may need this much more memory than none.
@@ -59,7 +59,8 @@ async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() 
     let Output { status, stdout, stderr } = tokio::task::spawn_blocking(client).await.expect("no panic");
     println!("{}", String::from_utf8_lossy(&stdout));
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
-    assert!(servers.iter().all(|server| server.connections() >= AT_ONCE), "everyone was asked");
+    let idle = servers.iter().zip(catalogue()).filter(|(server, _)| server.connections() == 0);
+    assert_eq!(idle.map(|(_, hostility)| hostility.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
 /// Runs this file's other test in a process of its own.
@@ -67,6 +68,9 @@ fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output 
     move || {
         let mut command = Command::new(env::current_exe().expect("this binary"));
         command.args(["--exact", "the_client_of_the_other_test", "--ignored", "--nocapture"]);
+        // Freed buffers go back to the system, as they do at first; otherwise the allocator keeps ever larger ones, and
+        // the measure is of what was needed at different times.
+        command.env("MALLOC_MMAP_THRESHOLD_", "131072");
         command.env(FOLDER, folder.as_ref()).output().expect("a process")
     }
 }
@@ -96,16 +100,13 @@ async fn the_client_of_the_other_test() {
     forget_peak();
     let before_bytes = memory_bytes("VmRSS");
     let all: Vec<(&str, &str)> = hostile.lines().filter_map(|line| line.split_once(' ')).collect();
-    let alike = all.iter().map(|one| vec![*one; AT_ONCE]);
-    for together in alike.chain(all.chunks(AT_ONCE).map(<[_]>::to_vec)) {
-        for answer_max_bytes in [ANSWER_MAX_BYTES, REPLY_MAX_BYTES] {
-            forget_peak();
-            let rss = memory_bytes("VmRSS").saturating_sub(before_bytes);
-            join_all(together.iter().map(|(url, name)| exchange(&sender, name, request(url, answer_max_bytes)))).await;
-            let growth = memory_bytes("VmHWM").saturating_sub(before_bytes);
-            println!("{:>6} before, {:>6} KiB by now, {} KiB read: {}", rss / 1024, growth / 1_024, answer_max_bytes / 1_024, together[0].1);
-            if false { continue }; assert!(growth < 9*GROWTH_MAX_BYTES, "{}: {growth} bytes", together[0].1);
-        }
+    let alike = all.iter().map(|one| (vec![*one; AT_ONCE], REPLY_MAX_BYTES));
+    let mixed = all.chunks(AT_ONCE).map(|together| (together.to_vec(), ANSWER_MAX_BYTES));
+    for (together, answer_max_bytes) in alike.chain(mixed) {
+        join_all(together.iter().map(|(url, name)| exchange(&sender, name, request(url, answer_max_bytes)))).await;
+        let growth = memory_bytes("VmHWM").saturating_sub(before_bytes);
+        println!("{:>6} KiB by now: {}", growth / 1_024, together[0].1);
+        assert!(growth < GROWTH_MAX_BYTES, "{}: {growth} bytes", together[0].1);
     }
 }
 
@@ -117,7 +118,14 @@ fn sender(authority: &[u8]) -> HttpSender {
 
 fn request(url: &str, answer_max_bytes: usize) -> Request {
     let url = url.parse().expect("a URL");
-    Request { url, headers: Vec::new(), body: "{}".into(), timeout_ms: TIMEOUT_MS, answer_max_bytes }
+    Request {
+        method: Method::Post,
+        url,
+        headers: Vec::new(),
+        body: "{}".into(),
+        timeout_ms: TIMEOUT_MS,
+        answer_max_bytes,
+    }
 }
 
 /// One exchange, which ends in time.

@@ -6,6 +6,8 @@
 //!
 //! The first run installs both libraries from PyPI and npm. A machine without Node, say, skips its half and says so.
 
+#[path = "receivers/consent.rs"]
+mod consent;
 #[path = "receivers/deviations.rs"]
 mod deviations;
 #[path = "receivers/events.rs"]
@@ -67,22 +69,30 @@ fn mapping() -> Mapping {
     }
 }
 
-/// The request of the first attempt, signed with these secrets.
-fn composed(endpoint: &str, published: &str, mode: Mode, secrets: &[&str]) -> Request {
-    let name = "shop/orders/billing";
+/// The subscription of a receiver.
+fn subscribed(endpoint: &str, mode: Mode, secrets: &[&str]) -> Subscription {
     let url = format!("{endpoint}/in").parse().expect("a URL");
-    let mut subscription = Subscription::new(name.parse().expect("a name"), Dialect::Native, url);
+    let mut subscription = Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
     subscription.destination.schema = Some(mode.schema());
     subscription.mapping = Arc::new(mapping());
     subscription.destination.signing = secrets.iter().map(|name| name.parse().expect("a name")).collect();
+    subscription
+}
+
+/// The request of the first attempt, signed with these secrets.
+fn composed(endpoint: &str, published: &str, mode: Mode, secrets: &[&str]) -> Request {
+    composed_for(&subscribed(endpoint, mode, secrets), published)
+}
+
+fn composed_for(subscription: &Subscription, published: &str) -> Request {
     let known = [("env:SIGNING", SECRET), ("env:OTHER", OTHER_SECRET)];
     let keyring: Keyring =
         known.map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned()))).into_iter().collect();
     let origin = Origin { message: "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned(), index: 0 };
     let event = Event::recall(&published.into(), Input::Auto);
-    let delivery = Delivery::new(event, name.parse().expect("a name"), origin, PUBLISHED_MS);
+    let delivery = Delivery::new(event, subscription.name.clone(), origin, PUBLISHED_MS);
     let occasion = Occasion { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms: TIMEOUT_MS };
-    compose(&subscription, &[&delivery], occasion).unwrap_or_else(|problem| panic!("{published}: {problem}"))
+    compose(subscription, &[&delivery], occasion).unwrap_or_else(|problem| panic!("{published}: {problem}"))
 }
 
 /// What the functions send with, and may reach the receivers.

@@ -15,6 +15,8 @@ mod blobs;
 mod corpus;
 #[path = "rules/events.rs"]
 mod events;
+#[path = "rules/foreign.rs"]
+mod foreign;
 #[path = "rules/lives.rs"]
 mod lives;
 #[path = "rules/requests.rs"]

@@ -1,12 +1,17 @@
 //! What Lambda hands over, as plain records, and the answer it wants back.
 //!
+//! A CloudEvent in binary form, its attributes beside the body as those of the message, becomes one document right
+//! here: from then on there is one form of events, and the body holds all of it.
+//!
 //! The answer is exact because Lambda is strict: an empty list means all done, an unknown or empty identifier means
 //! the *whole batch* failed. A record without a message id could only be answered wrongly, so the invocation fails.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::machine::Machine;
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage, SqsMessageAttribute};
+use delivery::binary;
 use delivery::ports::Clock as _;
 use delivery::trace::{TRACE_ATTRIBUTE, parent_of_xray};
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
@@ -21,7 +26,7 @@ pub struct Record {
     pub receipt: String,
     /// The name of the queue it came from.
     pub queue: String,
-    /// Its body.
+    /// Its body; of a CloudEvent in binary form, its structured form.
     pub body: Arc<str>,
     /// The `topic` attribute, as the publisher wrote it.
     pub topic: Option<String>,
@@ -77,6 +82,10 @@ fn record(index: usize, message: SqsMessage) -> Result<Record, RecordError> {
     let id = message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
     let system = |name: &str| message.attributes.get(name).and_then(|text| text.parse::<u64>().ok());
     let ours = |name: &str| message.message_attributes.get(name).and_then(|attribute| attribute.string_value.clone());
+    // Beside our own attribute the body is ours: it is whole.
+    let publishers = ours(DELIVERY_ATTRIBUTE).is_none() && ours(DEADLETTER_ATTRIBUTE).is_none();
+    let body = message.body.unwrap_or_default();
+    let binary = publishers.then(|| of_binary_form(&message.message_attributes, &body)).flatten();
     // SQS always says when; should it not, now is the safe guess, for an old event might count as expired.
     let sent_ms = system("SentTimestamp").unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
@@ -89,9 +98,32 @@ fn record(index: usize, message: SqsMessage) -> Result<Record, RecordError> {
         receives: system("ApproximateReceiveCount").and_then(|count| count.try_into().ok()).unwrap_or(1),
         queue: message.event_source_arn.as_deref().and_then(|arn| arn.rsplit(':').next()).unwrap_or("").to_owned(),
         receipt: message.receipt_handle.unwrap_or_default(),
-        body: message.body.unwrap_or_default().into(),
+        body: binary.unwrap_or(body).into(),
         message: id,
     })
+}
+
+/// The structured form of a body whose attributes are those of a CloudEvent: `ce-specversion` and its like, `ce_` for
+/// publishers that cannot write a hyphen, with the content type of the body as `content-type` or `contentType`.
+fn of_binary_form(attributes: &HashMap<String, SqsMessageAttribute>, body: &str) -> Option<String> {
+    let mut said: Vec<(String, String)> = attributes
+        .iter()
+        .filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value.clone()?)))
+        .collect();
+    // Sorted, so that a message is the same event each time it comes.
+    said.sort();
+    let of_event = |name: &str| name.strip_prefix("ce-").or_else(|| name.strip_prefix("ce_")).map(ToOwned::to_owned);
+    let content_type = said.iter().find(|(name, _)| matches!(name.as_str(), "content-type" | "contenttype"));
+    let content_type = content_type.or_else(|| said.iter().find(|(name, _)| is_content_type(of_event(name))));
+    let attributes = said.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
+    let attributes: Vec<(String, String)> = attributes.filter(|(name, _)| name != "datacontenttype").collect();
+    let is_event = attributes.iter().any(|(name, _)| name == "specversion");
+    let content_type = content_type.map(|(_, value)| value.as_str());
+    is_event.then(|| binary::of_plain(&attributes, content_type, body.as_bytes()))
+}
+
+fn is_content_type(attribute: Option<String>) -> bool {
+    attribute.as_deref() == Some("datacontenttype")
 }
 
 #[cfg(test)]
@@ -121,6 +153,49 @@ mod tests {
             (record.sent_ms, record.first_received_ms, record.receives),
             (1_700_000_000_123, 1_700_000_000_200, 3)
         );
+    }
+
+    /// The body of the record of a message with these attributes.
+    fn body_of(attributes: &[(&str, &str)], body: &str) -> String {
+        let attributes: serde_json::Map<String, serde_json::Value> = attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), serde_json::json!({"stringValue": value, "dataType": "String"})))
+            .collect();
+        let message =
+            serde_json::json!({"messageId": "m1", "body": body, "attributes": {}, "messageAttributes": attributes});
+        read(event(&serde_json::json!({"Records": [message]}).to_string())).unwrap()[0].body.to_string()
+    }
+
+    #[test]
+    fn a_cloud_event_in_binary_form_becomes_one_document() {
+        let mut attributes = vec![
+            ("topic", "shop/orders"),
+            ("content-type", "application/json; charset=utf-8"),
+            ("ce-specversion", "1.0"),
+            ("ce-id", "7"),
+            ("ce-source", "/a%20b/é"),
+            ("ce-type", "order.created"),
+            ("ce-count", "5"),
+            ("ce-subject", "12"),
+        ];
+        let structured = r#"{"specversion":"1.0","type":"order.created","source":"/a%20b/é","id":"7","count":5,"subject":"12","datacontenttype":"application/json; charset=utf-8","data":{ "n": 1.50 }}"#;
+        assert_eq!(body_of(&attributes, r#"{ "n": 1.50 }"#), structured);
+        attributes.push(("delivery", "{}"));
+        assert_eq!(body_of(&attributes, "{}"), "{}", "beside our own attribute the body is whole");
+    }
+
+    #[test]
+    fn the_content_type_has_several_names_and_the_prefix_two() {
+        for (attribute, prefix) in
+            [("content-type", "ce-"), ("Content-Type", "CE-"), ("contentType", "ce_"), ("ce_datacontenttype", "ce_")]
+        {
+            let names = ["specversion", "id", "source", "type"].map(|name| format!("{prefix}{name}"));
+            let [version, id, source, kind] = names.each_ref().map(String::as_str);
+            let attributes = [(attribute, "text/plain"), (version, "1.0"), (id, "1"), (source, "s"), (kind, "t")];
+            let structured = r#"{"specversion":"1.0","type":"t","source":"s","id":"1","datacontenttype":"text/plain","data_base64":"aGk="}"#;
+            assert_eq!(body_of(&attributes, "hi"), structured, "{attribute}");
+        }
+        assert_eq!(body_of(&[("ce-id", "1"), ("content-type", "text/plain")], "hi"), "hi", "no event by its version");
     }
 
     #[test]

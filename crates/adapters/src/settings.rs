@@ -29,6 +29,8 @@ pub const DEAD_LETTER_PREFIX: &str = "DEAD_LETTER_PREFIX";
 pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
 /// Hosts and ranges that may be private, or reached without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
+/// How many dispatch functions may run at once: a number, or numbers to be added such as `50+10`.
+pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Whether messages carry their subscription as message group: `true` or `false`.
 pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
 /// Whether S3 is addressed by path: `true` or `false`.
@@ -81,6 +83,8 @@ pub struct DispatchSettings {
     pub private: PrivateDestinations,
     /// What no destination may be, whatever is allowed.
     pub own_addresses: OwnAddresses,
+    /// How many of it may run at once.
+    pub max_concurrency: u32,
     /// Whether queues are fair.
     pub fair_queues: bool,
     /// Whether S3 is addressed by path.
@@ -121,6 +125,7 @@ impl DispatchSettings {
                 PrivateDestinations::parse(&env.optional(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_default()),
             )?,
             own_addresses: env.own_addresses()?,
+            max_concurrency: wrong(MAX_CONCURRENCY, sum(&env.optional(MAX_CONCURRENCY).unwrap_or("1".to_owned())))?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
         })
@@ -215,6 +220,13 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     }
 }
 
+/// The sum of positive numbers. A template can put two parameters side by side, and cannot add them.
+fn sum(text: &str) -> Result<u32, String> {
+    let numbers = text.split('+').map(|number| number.trim().parse::<u32>().ok().filter(|number| *number > 0));
+    let sum = numbers.reduce(|sum, number| Some(sum?.saturating_add(number?)));
+    sum.flatten().ok_or_else(|| format!("\"{text}\" is no positive number and no sum of such as 50+10"))
+}
+
 fn wrong<T>(name: &'static str, result: Result<T, String>) -> Result<T, SettingsError> {
     result.map_err(|problem| SettingsError::Wrong { name, problem })
 }
@@ -245,6 +257,14 @@ mod tests {
         assert_eq!(settings.private, PrivateDestinations::default());
         assert_eq!(settings.default_topic, None);
         assert_eq!(settings.container.to_string(), "letters");
+        assert_eq!(settings.max_concurrency, 1);
+    }
+
+    #[test]
+    fn how_many_functions_run_at_once_is_a_number_or_a_sum() {
+        for (value, number) in [("60", 60), ("50+10", 60), (" 50 + 10 ", 60), ("4294967295+9", u32::MAX)] {
+            assert_eq!(read(&[(MAX_CONCURRENCY, value)]).unwrap().max_concurrency, number, "{value}");
+        }
     }
 
     #[test]
@@ -279,6 +299,8 @@ mod tests {
             (EVENTS_QUEUE_URL, "events", "no queue URL"),
             (DEFAULT_TOPIC, "orders", "namespace/topic"),
             (FAIR_QUEUES, "yes", "true nor false"),
+            (MAX_CONCURRENCY, "50+", "50+10"),
+            (MAX_CONCURRENCY, "0", "positive"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),

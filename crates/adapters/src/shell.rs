@@ -9,10 +9,11 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use delivery::address::Fence;
+use delivery::consent::{ConsentKey, Granted};
 use delivery::outcome::Exchange;
 use delivery::ports::{
-    Clock, Dice, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SubscriptionSource,
+    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, Queue, QueueError, QueueName,
+    SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
@@ -20,6 +21,7 @@ use delivery::secret::{Keyring, SecretName};
 use delivery::subscription::Catalogue;
 
 use crate::blobs::S3Blobs;
+use crate::consents::{ConsentPlace, ConsentStore};
 use crate::http::HttpSender;
 use crate::machine::Machine;
 use crate::queues::SqsQueues;
@@ -38,6 +40,7 @@ pub struct Shell {
     blobs: S3Blobs,
     subscriptions: LiveSubscriptions,
     secrets: SecretStores,
+    consents: ConsentStore,
 }
 
 /// The ports of the deadletter function: it sends nothing and knows no subscriptions.
@@ -84,6 +87,7 @@ impl Shell {
             http: HttpSender::new(Fence::new(settings.private.clone(), settings.own_addresses.clone()))?,
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs::new(s3.clone()),
+            consents: ConsentStore::new(ConsentPlace::beside(&settings.subscriptions, s3.clone())),
             subscriptions: LiveSubscriptions::new(settings.subscriptions.clone(), Some(s3)),
             secrets: SecretStores::new(|name| std::env::var(name).ok())?,
         })
@@ -106,6 +110,10 @@ impl SendHttp for Shell {
     async fn exchange(&self, request: &Request) -> Exchange {
         self.http.exchange(request).await
     }
+
+    async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
+        self.http.exchange_or_late(request).await
+    }
 }
 
 impl SubscriptionSource for Shell {
@@ -121,6 +129,16 @@ impl SubscriptionSource for Shell {
 impl Secrets for Shell {
     async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
         self.secrets.keyring(names).await
+    }
+}
+
+impl Consents for Shell {
+    async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
+        self.consents.consent(key).await
+    }
+
+    async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
+        self.consents.keep_consent(key, granted).await
     }
 }
 

@@ -3,6 +3,7 @@
 //! Lines carry names, numbers and reasons, never bodies, credentials or query strings. `error` means that a person
 //! should act. The words are those of `delivery`, so that a line, a metric and a dead letter say the same.
 
+use delivery::consent::Answer;
 use delivery::deadletter::Reason;
 use delivery::delivery::Delivery;
 use delivery::outcome::{Exchange, Outcome};
@@ -45,6 +46,32 @@ pub fn attempted(delivery: &Delivery, subscription: &Subscription, exchange: &Ex
     }
 }
 
+/// The line of an answer that came after the response timeout and still counts.
+pub fn late(delivery: &Delivery, exchange: &Exchange) {
+    info!(
+        event_id = delivery.event.members().id().as_deref(),
+        subscription = %delivery.subscription,
+        delivery_id = %delivery.id,
+        attempt = delivery.attempts,
+        status = exchange.status(),
+        duration_ms = exchange.duration_ms,
+        "delivery.answered_late"
+    );
+}
+
+/// The line of a delivery that is put off because its destination is on probation.
+pub fn put_off(delivery: &Delivery, wait_ms: u64) {
+    info!(
+        event_id = delivery.event.members().id().as_deref(),
+        subscription = %delivery.subscription,
+        delivery_id = %delivery.id,
+        attempts = delivery.attempts,
+        outcome = Outcome::Probation.as_str(),
+        wait_ms,
+        "delivery.put_off"
+    );
+}
+
 /// The line of a delivery that ends without success and without a dead letter, because its subscription says so.
 pub fn dropped(delivery: &Delivery, reason: Reason) {
     warn!(
@@ -70,6 +97,23 @@ pub fn ended(delivery: &Delivery, end: &str, reason: Option<Reason>) {
         reason = reason.map(|reason| reason.to_string()),
         "delivery.ended"
     );
+}
+
+/// The line of a destination that was asked whether it wants events.
+pub fn asked(subscription: &Subscription, answer: &Answer) {
+    let destination = subscription.destination.display();
+    match answer {
+        Answer::Granted(rate) => {
+            info!(subscription = %subscription.name, destination, allowed_rate = %rate, "consent.granted");
+        }
+        Answer::Pending => warn!(subscription = %subscription.name, destination, "consent.pending"),
+        Answer::Refused(why) => warn!(subscription = %subscription.name, destination, why, "consent.refused"),
+    }
+}
+
+/// The line of consents that could not be looked up or kept: deliveries wait, or others have to ask again.
+pub fn consent_unknown(subscription: &Subscription, problem: &str) {
+    warn!(subscription = %subscription.name, problem, "consent.unknown");
 }
 
 /// The line of a message that neither queue nor storage took; its record comes again.

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{apply, check, demo, dev, explain, publish, rollback, subscriber};
+use crate::commands::{apply, check, demo, dev, explain, publish, rollback, subscriber, validate};
 
 /// Delivers events over their last mile: at least once, never lost, and you can always find out why.
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum Command {
     Apply(apply::Arguments),
     /// Brings back what the subscriptions of a deployment said before
     Rollback(rollback::Arguments),
+    /// Asks destinations for their consent: 0 if all gave it, 1 if not
+    Validate(validate::Arguments),
     /// Publishes events from files
     Publish(publish::Arguments),
     /// Receives events, prints them, and answers as told
@@ -55,6 +57,7 @@ async fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(arguments),
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Rollback(arguments) => rollback::run(arguments).await,
+        Command::Validate(arguments) => validate::run(arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
     };

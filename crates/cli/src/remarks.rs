@@ -13,12 +13,15 @@ use delivery::duration::{SECOND_MS, format_ms};
 use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading, Severity};
 use delivery::profile::{Dialect, LIFETIME_MAX_MS};
-use delivery::subscription::Subscription;
+use delivery::subscription::{ReplyTo, Subscription};
+use url::Url;
 
 use crate::stack::Stack;
 
 /// What dispatch keeps of its timeout for everything but the request.
 pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
+/// What becomes of requests to a place that is not public.
+const UNLESS_ALLOWED: &str = "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it";
 
 /// Warnings about subscriptions without an error; `first` is the file that is named where no place is known.
 pub(crate) fn remarks(
@@ -42,6 +45,8 @@ pub(crate) fn remarks(
             expired(subscription, now_ms).map(|message| at.warning(subscription, "expirationTimeUtc", message)),
         );
         remarks.extend(refused(subscription).map(|message| at.warning(subscription, "url", message)));
+        remarks.extend(reply_refused(subscription).map(|message| at.warning(subscription, "reply", message)));
+        remarks.extend(reply_unheard(subscription, reading).map(|message| at.warning(subscription, "reply", message)));
         let cut = cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms));
         remarks.extend(cut.map(|message| at.warning(subscription, "responseTimeout", message)));
         let dialect = subscription.dialect.as_str();
@@ -82,22 +87,44 @@ fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
 
 /// A destination that is refused where nothing is allowed, as far as its URL tells.
 fn refused(subscription: &Subscription) -> Option<String> {
-    let what = match reach(subscription).err()? {
-        Refusal::NotPublic(place) => format!("{place}, which is not a public address"),
-        Refusal::InClear(place) => format!("{place} without TLS"),
-        Refusal::Own(place) => place.to_string(),
-        Refusal::NoHost => return None,
+    let place = refused_place(&subscription.destination.url)?;
+    Some(format!("{} sends to {place}; {UNLESS_ALLOWED}", subscription.name))
+}
+
+/// The same of an address that replies go to.
+fn reply_refused(subscription: &Subscription) -> Option<String> {
+    let place = match subscription.reply.as_ref()? {
+        ReplyTo::Address(url) => refused_place(url)?,
+        ReplyTo::Topic(_) => return None,
     };
-    let name = &subscription.name;
-    Some(format!(
-        "{name} sends to {what}; that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
-    ))
+    Some(format!("{} sends replies to {place}; {UNLESS_ALLOWED}", subscription.name))
+}
+
+/// A topic that replies go to, and nobody subscribes to.
+fn reply_unheard(subscription: &Subscription, reading: &Reading) -> Option<String> {
+    let topic = match subscription.reply.as_ref()? {
+        ReplyTo::Address(_) => return None,
+        ReplyTo::Topic(topic) => topic,
+    };
+    let heard = reading.catalogue.subscriptions().any(|of| of.name.topic == *topic);
+    (!heard)
+        .then(|| format!("replies to {} go to {topic}, which has no subscription: they are lost", subscription.name))
+}
+
+/// The place of an address that is refused, and what is wrong with it.
+fn refused_place(url: &Url) -> Option<String> {
+    match reach(url).err()? {
+        Refusal::NotPublic(place) => Some(format!("{place}, which is not a public address")),
+        Refusal::InClear(place) => Some(format!("{place} without TLS")),
+        Refusal::Own(place) => Some(place.to_string()),
+        Refusal::NoHost => None,
+    }
 }
 
 /// What sending would do. Names are not resolved, but `localhost` and what is below it lead to this machine everywhere
 /// (RFC 6761, 6.3).
-fn reach(subscription: &Subscription) -> Result<(), Refusal> {
-    let (fence, url) = (Fence::default(), &subscription.destination.url);
+fn reach(url: &Url) -> Result<(), Refusal> {
+    let fence = Fence::default();
     let lane = fence.admit(url)?;
     let host = url.host_str().unwrap_or_default();
     let name = host.trim_end_matches('.');

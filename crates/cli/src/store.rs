@@ -52,12 +52,7 @@ impl Store {
         };
         Ok(match location {
             Location::File(path) => Self::File(path),
-            Location::S3 { bucket, key } => {
-                let config = stack::aws().await;
-                let by_path = std::env::var(S3_FORCE_PATH_STYLE).is_ok_and(|value| value == "true");
-                let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(by_path).build();
-                Self::Object { client: Client::from_conf(config), bucket, key }
-            }
+            Location::S3 { bucket, key } => Self::Object { client: client().await, bucket, key },
         })
     }
 
@@ -142,6 +137,12 @@ impl Store {
         let bytes = body.collect().await.with_context(|| format!("{} cannot be read", self.name()))?;
         String::from_utf8(bytes.to_vec()).with_context(|| format!("{} is no text", self.name()))
     }
+}
+
+/// S3 as the environment says.
+pub(crate) async fn client() -> Client {
+    let by_path = std::env::var(S3_FORCE_PATH_STYLE).is_ok_and(|value| value == "true");
+    adapters::shell::s3_client(&stack::aws().await, by_path)
 }
 
 /// What S3 says against it, in one line; where it said nothing, why not.

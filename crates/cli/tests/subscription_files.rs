@@ -255,3 +255,64 @@ fn check_warns_of_a_destination_that_is_refused_unless_the_deployment_allows_it(
         assert_eq!(self::text(&checked.stdout), if what.is_empty() { "" } else { &expected }, "{url}");
     }
 }
+
+#[test]
+fn check_warns_of_replies_that_are_refused_or_that_nobody_hears() {
+    let subscription = |reply: &str| {
+        format!(
+            "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+             channel: {{apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c}}\n  \
+             subscriber: {{uri: 'https://a.example.com/'}}\n  reply: {reply}\n---\n\
+             apiVersion: messaging.knative.dev/v1\nkind: KafkaChannel\nmetadata: {{name: other}}\n"
+        )
+    };
+    let channel = "{ref: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: other}}";
+    let (clear, heard) =
+        (subscription("{uri: 'http://r.example.com/?code=secret'}"), subscription("{uri: 'https://r/'}"));
+    let folder = folder(&[("clear.yaml", &clear), ("lost.yaml", &subscription(channel)), ("heard.yaml", &heard)]);
+    let of_replies = |file: &str| {
+        let checked = run(folder.path(), &["check", file]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
+        let lines: Vec<String> =
+            text(&checked.stdout).lines().filter(|of| of.contains("repl")).map(str::to_owned).collect();
+        lines
+    };
+    assert_eq!(
+        of_replies("clear.yaml"),
+        [
+            "clear.yaml:7:16: warning: reply: default/c/s sends replies to r.example.com without TLS; that is refused unless \
+          ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
+        ]
+    );
+    assert_eq!(
+        of_replies("lost.yaml"),
+        [
+            "lost.yaml:7:16: warning: reply: replies to default/c/s go to default/other, which has no subscription: they are \
+          lost"
+        ]
+    );
+    assert_eq!(of_replies("heard.yaml"), [""; 0]);
+}
+
+#[test]
+fn explain_shows_batches_with_where_each_part_came_from() {
+    let export = include_str!("../../../examples/eventgrid.json");
+    let batched = export.replacen(
+        "\"deliveryAttributeMappings\"",
+        "\"maxEventsPerBatch\": 100, \"deliveryAttributeMappings\"",
+        1,
+    );
+    let folder = folder(&[("e.json", &batched)]);
+    let explained = json(&run(folder.path(), &["explain", "-f", "e.json", "--output", "json"]));
+    let policy = &explained["policy"];
+    assert_eq!(
+        (&policy["batch.maxEvents"]["value"], &policy["batch.onRefused"]["value"]),
+        (&100.into(), &"split".into())
+    );
+    assert!(
+        policy["batch.maxEvents"]["from"].as_str().is_some_and(|from| from.starts_with("e.json:10:30")),
+        "{policy}"
+    );
+    assert_eq!(policy["batch.preferredKilobytes"]["from"], "default of the eventgrid profile");
+    assert_eq!((&policy["lateResponseWindow"]["value"], &policy["probation"]["value"]), (&"PT3M".into(), &true.into()));
+}

@@ -1,6 +1,6 @@
 //! A CloudEvent in binary form, as one JSON document.
 //!
-//! In binary mode the attributes travel beside the data (as `ce-*` headers); queues and blobs want one text. The
+//! In binary mode the attributes travel beside the data (as `ce-*` headers, or as attributes of a message); queues and blobs want one text. The
 //! result is a structured CloudEvent whose data keeps its own spelling where it is JSON, and is base64 otherwise.
 //! CloudEvents 1.0, HTTP protocol binding §3.1 and JSON event format §3.
 
@@ -12,10 +12,19 @@ use serde_json::value::RawValue;
 /// The attributes that stand first, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
-/// The structured form of a binary-mode event. Attributes come by name without `ce-`, values percent-encoded as in
-/// headers; `content_type` is that of the data.
+/// The structured form of a binary-mode event of HTTP. Attributes come by name without `ce-`, values percent-encoded as
+/// in headers; `content_type` is that of the data.
 #[must_use]
 pub fn structured(attributes: &[(String, String)], content_type: Option<&str>, data: &[u8]) -> String {
+    let decoded = |value: &String| percent_decode_str(value).decode_utf8_lossy().into_owned();
+    let attributes: Vec<(String, String)> =
+        attributes.iter().map(|(name, value)| (name.clone(), decoded(value))).collect();
+    of_plain(&attributes, content_type, data)
+}
+
+/// The same with values that stand as they are, as in the attributes of a message.
+#[must_use]
+pub fn of_plain(attributes: &[(String, String)], content_type: Option<&str>, data: &[u8]) -> String {
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut ordered: Vec<&(String, String)> = attributes.iter().collect();
     ordered.sort_by_key(|(name, _)| rank(name));
@@ -28,9 +37,8 @@ pub fn structured(attributes: &[(String, String)], content_type: Option<&str>, d
 }
 
 fn member(name: &str, value: &str) -> String {
-    let value = percent_decode_str(value).decode_utf8_lossy();
     let number = value.parse::<i32>().is_ok_and(|number| number.to_string() == value);
-    let value = if is_extension(name) && number { value.into_owned() } else { quoted(&value) };
+    let value = if is_extension(name) && number { value.to_owned() } else { quoted(value) };
     format!("{}:{value}", quoted(name))
 }
 

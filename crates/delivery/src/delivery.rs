@@ -95,6 +95,12 @@ impl History {
         self.last.iter()
     }
 
+    /// The newest entry.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Entry> {
+        self.last.back().or_else(|| self.first.last())
+    }
+
     /// The newest attempt; a delivery that was put off made none.
     #[must_use]
     pub fn newest_attempt(&self) -> Option<&Entry> {
@@ -177,6 +183,15 @@ impl Delivery {
             history: History::default(),
             last_response: None,
             traceparent: None,
+        }
+    }
+
+    /// Puts it off until this moment, because its destination is on probation. No attempt; put-offs in a row leave one
+    /// entry.
+    pub fn put_off(&mut self, now_ms: u64, until_ms: u64) {
+        self.due_ms = until_ms;
+        if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
+            self.history.push(Entry { at_ms: now_ms, outcome: Outcome::Probation, status: None, duration_ms: 0 });
         }
     }
 

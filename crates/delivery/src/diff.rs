@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use crate::mapping::{Field, Mapping};
 use crate::moment::rfc3339;
-use crate::policy::{headers, settings};
-use crate::subscription::{Catalogue, ReplyTo, Subscription, SubscriptionName, Topic, TopicName};
+use crate::policy::{headers, reply, settings};
+use crate::subscription::{Catalogue, Publisher, Subscription, SubscriptionName, Topic, TopicName};
 
 /// What changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,10 +89,18 @@ fn change<T>(
 }
 
 fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
-    let told = |topic: &Topic| [("input", format!("{:?}", topic.input)), ("mapping", mapping_text(&topic.mapping))];
+    let told = |topic: &Topic| {
+        let input = topic.input.as_str().to_owned();
+        [("input", input), ("from", publishers_text(&topic.from)), ("mapping", mapping_text(&topic.mapping))]
+    };
     let both = told(old).into_iter().zip(told(new));
     let differing = both.filter(|((_, old), (_, new))| old != new);
     differing.map(|((field, old), (_, new))| FieldChange { field, old, new }).collect()
+}
+
+fn publishers_text(publishers: &[Publisher]) -> String {
+    let told: Vec<String> = publishers.iter().map(ToString::to_string).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
 }
 
 fn mapping_text(mapping: &Mapping) -> String {
@@ -171,11 +179,7 @@ fn filter_text(subscription: &Subscription) -> String {
 }
 
 fn reply_text(subscription: &Subscription) -> String {
-    match &subscription.reply {
-        None => "none".to_owned(),
-        Some(ReplyTo::Address(url)) => crate::subscription::display(url),
-        Some(ReplyTo::Topic(topic)) => format!("topic {topic}"),
-    }
+    reply(subscription.reply.as_ref()).text
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+use crate::foreign;
+
 /// How the records of a topic are read (`spec.input`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Input {
@@ -34,6 +36,35 @@ pub enum Input {
     EventBridge,
     /// Event notifications of Amazon S3: one CloudEvent for each record, as [`foreign`](crate::foreign) makes it.
     S3,
+}
+
+impl Input {
+    /// Every way of reading.
+    pub const ALL: [Self; 8] = [
+        Self::Auto,
+        Self::CloudEvents,
+        Self::EventGrid,
+        Self::Custom,
+        Self::Opaque,
+        Self::Sns,
+        Self::EventBridge,
+        Self::S3,
+    ];
+
+    /// The word of subscription files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::CloudEvents => "cloudevents",
+            Self::EventGrid => "eventgrid",
+            Self::Custom => "custom",
+            Self::Opaque => "opaque",
+            Self::Sns => "sns",
+            Self::EventBridge => "eventbridge",
+            Self::S3 => "s3",
+        }
+    }
 }
 
 /// The shape an event came in.
@@ -74,6 +105,9 @@ pub enum Malformed {
     /// It has to follow the Event Grid schema and does not.
     #[error("not a valid Event Grid event: {0}")]
     EventGrid(String),
+    /// It has to be what a publisher of this input writes, and is not.
+    #[error("not what the input {0} reads: {1}")]
+    Foreign(&'static str, String),
 }
 
 /// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB of them has more.
@@ -93,21 +127,31 @@ pub enum Element {
     },
 }
 
-/// Reads a record's body into its events, in order; a JSON array is one event per element.
+/// Reads a record's body into its events, in order: a JSON array is one event per element, a notification of S3 one
+/// per record.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
-    if input != Input::Opaque && body.trim_start().starts_with('[') {
-        return match serde_json::from_str::<Vec<&RawValue>>(body) {
-            Ok(elements) if elements.len() > ELEMENTS_MAX => {
-                vec![Element::Malformed { text: Arc::clone(body), why: Malformed::TooManyElements(elements.len()) }]
-            }
-            Ok(elements) => elements.into_iter().map(|element| decode_one(&element.get().into(), input)).collect(),
-            Err(error) => {
-                vec![Element::Malformed { text: Arc::clone(body), why: Malformed::NotJson(error.to_string()) }]
-            }
-        };
+    let whole = |why| vec![Element::Malformed { text: Arc::clone(body), why }];
+    if input == Input::Opaque || !body.trim_start().starts_with('[') {
+        return at_most(foreign::decode(body, input), body);
     }
-    vec![decode_one(body, input)]
+    match serde_json::from_str::<Vec<&RawValue>>(body) {
+        Ok(elements) if elements.len() > ELEMENTS_MAX => whole(Malformed::TooManyElements(elements.len())),
+        Ok(elements) => {
+            let elements = elements.into_iter().flat_map(|element| foreign::decode(&element.get().into(), input));
+            at_most(elements.collect(), body)
+        }
+        Err(error) => whole(Malformed::NotJson(error.to_string())),
+    }
+}
+
+fn at_most(elements: Vec<Element>, body: &Arc<str>) -> Vec<Element> {
+    match elements.len() {
+        many if many > ELEMENTS_MAX => {
+            vec![Element::Malformed { text: Arc::clone(body), why: Malformed::TooManyElements(many) }]
+        }
+        _ => elements,
+    }
 }
 
 /// Reads one event.
@@ -134,6 +178,11 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
         Input::Auto if check_event_grid(members).is_ok() => Ok(Shape::EventGrid),
         Input::Auto => Ok(Shape::Custom),
     }
+}
+
+/// Whether a text is a valid structured CloudEvent.
+pub(crate) fn is_cloud_event(text: &str) -> bool {
+    text.trim_start().starts_with('{') && Members::parse(text).is_ok_and(|members| check_cloud_event(&members).is_ok())
 }
 
 /// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`; attributes are no

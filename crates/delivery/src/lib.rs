@@ -5,9 +5,9 @@
 //! The moment is an argument (`now_ms`, milliseconds since 1970-01-01 UTC), jitter is an argument, an answer from a
 //! destination is an argument. So the same functions run in production, in the simulation and in explanations.
 //!
-//! Reading order: [`event`] (what was published) · [`subscription`] (where it goes and how hard to try) ·
+//! Reading order: [`event`] (what was published, with [`foreign`] and [`binary`]) · [`subscription`] (where it goes and how hard to try) ·
 //! [`manifest`] (files → subscriptions) · [`filter`] · [`schedule`] · [`outcome`] (what happened → verdict) ·
-//! [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`request`] (one attempt as data, with
+//! [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`consent`] (whether a destination wants events) · [`request`] (one attempt as data, with
 //! [`header`], [`secret`], [`mapping`], [`path`] and [`trace`]) · [`deadletter`] · [`blob`] (key and bytes) · [`wire`] (what travels beside the event) · [`ports`] (what the shell
 //! promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery lives by it) · [`diff`]
 //! (what another file would change).
@@ -17,6 +17,7 @@
 pub mod address;
 pub mod binary;
 pub mod blob;
+pub mod consent;
 pub mod deadletter;
 pub mod delivery;
 pub mod diff;
@@ -24,6 +25,7 @@ pub mod duration;
 pub mod event;
 pub mod explain;
 pub mod filter;
+pub mod foreign;
 pub mod header;
 pub mod manifest;
 pub mod mapping;
@@ -32,6 +34,7 @@ pub mod outcome;
 pub mod path;
 pub mod policy;
 pub mod ports;
+pub mod probation;
 pub mod profile;
 pub mod reply;
 pub mod request;

@@ -160,6 +160,8 @@ pub struct Content {
     pub content_type: Option<String>,
     /// The `ce-*` headers, by name without `ce-`.
     pub attributes: Vec<(String, String)>,
+    /// The `webhook-*` headers, by name without `webhook-`: what an answer to a question for consent allows.
+    pub webhook: Vec<(String, String)>,
     /// Whether the body was read to its end.
     pub whole: bool,
 }

@@ -17,7 +17,7 @@ use crate::profile::{LeastWaits, Profile, StatusSet};
 use crate::request::Schema;
 use crate::schedule::{Kind, Schedule};
 use crate::secret::SecretName;
-use crate::subscription::{Sink, Subscription};
+use crate::subscription::{BATCH_KILOBYTE, Batch, Consent, ReplyTo, Sink, Subscription, display};
 
 /// Statuses that a set may hold.
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=999;
@@ -73,6 +73,13 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         headers(&destination.headers),
         signing(&destination.signing),
         Setting::number("maxConcurrency", destination.max_concurrency),
+        Setting::duration("lateResponseWindow", destination.late_window_ms),
+        Setting::new("probation", json!(destination.probation), destination.probation.to_string()),
+        consent(destination.consent.as_ref()),
+        batch_events(subscription.batch),
+        batch_kilobytes(subscription.batch),
+        batch_on_refused(subscription.batch),
+        reply(subscription.reply.as_ref()),
         Setting::statuses("success", &retry.success),
         Setting::statuses("neverRetry", &retry.never_retry),
         Setting::statuses("retryOn", &retried),
@@ -136,6 +143,49 @@ fn header_text(header: &Header) -> String {
 fn signing(secrets: &[SecretName]) -> Setting {
     let names: Vec<String> = secrets.iter().map(ToString::to_string).collect();
     Setting::new("signing", json!(names), listed(names.into_iter()))
+}
+
+fn consent(consent: Option<&Consent>) -> Setting {
+    let (value, text) = match consent {
+        None => (Value::Null, "not asked for".to_owned()),
+        Some(Consent::EventGrid) => (json!({ "handshake": "eventgrid" }), "eventgrid handshake".to_owned()),
+        Some(Consent::CloudEvents { origin, rate }) => {
+            let value = json!({ "handshake": "cloudevents", "origin": origin, "rate": rate });
+            let asked = rate.map_or(String::new(), |rate| format!(", {rate} requests a minute"));
+            (value, format!("cloudevents handshake, from {origin}{asked}"))
+        }
+    };
+    Setting::new("consent", value, text)
+}
+
+/// What the fields of a batch are where each event has a request of its own.
+const NO_BATCH: &str = "no batches";
+
+fn batch_events(batch: Option<Batch>) -> Setting {
+    let events = batch.map(|batch| batch.max_events);
+    let text = events.map_or(NO_BATCH.to_owned(), |events| events.to_string());
+    Setting::new("batch.maxEvents", json!(events), text)
+}
+
+fn batch_kilobytes(batch: Option<Batch>) -> Setting {
+    let kilobytes = batch.map(|batch| batch.preferred_bytes / BATCH_KILOBYTE);
+    let text = kilobytes.map_or(NO_BATCH.to_owned(), |kilobytes| kilobytes.to_string());
+    Setting::new("batch.preferredKilobytes", json!(kilobytes), text)
+}
+
+fn batch_on_refused(batch: Option<Batch>) -> Setting {
+    let word = batch.map(|batch| batch.on_refused.as_str());
+    Setting::new("batch.onRefused", json!(word), word.unwrap_or(NO_BATCH))
+}
+
+/// Where replies go; an address without what may be secret.
+pub(crate) fn reply(reply: Option<&ReplyTo>) -> Setting {
+    let (value, text) = match reply {
+        None => (Value::Null, "none".to_owned()),
+        Some(ReplyTo::Address(url)) => (json!(display(url)), display(url)),
+        Some(ReplyTo::Topic(topic)) => (json!(topic.to_string()), format!("topic {topic}")),
+    };
+    Setting::new("reply", value, text)
 }
 
 /// Texts with commas between, or `none`.
@@ -224,6 +274,7 @@ fn schedule_text(schedule: &Schedule) -> String {
 mod tests {
     use super::*;
     use crate::profile::Dialect;
+    use crate::subscription::OnRefused;
 
     #[test]
     fn statuses_are_told_as_ranges_however_they_were_gathered() {
@@ -260,6 +311,31 @@ mod tests {
         assert!(!told.value.to_string().contains("hush"), "{}", told.value);
         assert_eq!(signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text, "env:A, ssm:b");
         assert_eq!((headers(&[]).text, signing(&[]).text), ("none".to_owned(), "none".to_owned()));
+    }
+
+    #[test]
+    fn batches_and_consent_are_told_also_where_there_are_none() {
+        let batch = Some(Batch { max_events: 100, preferred_bytes: 64 * BATCH_KILOBYTE, on_refused: OnRefused::All });
+        let told = |batch| [batch_events(batch), batch_kilobytes(batch), batch_on_refused(batch)];
+        assert_eq!(told(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
+        assert_eq!(told(None).map(|of| (of.value, of.text)), [(); 3].map(|()| (Value::Null, NO_BATCH.to_owned())));
+        let asked = |rate| Consent::CloudEvents { origin: "a.example.com".to_owned(), rate };
+        for (given, text) in [
+            (None, "not asked for"),
+            (Some(Consent::EventGrid), "eventgrid handshake"),
+            (Some(asked(None)), "cloudevents handshake, from a.example.com"),
+            (Some(asked(Some(120))), "cloudevents handshake, from a.example.com, 120 requests a minute"),
+        ] {
+            assert_eq!(consent(given.as_ref()).text, text);
+        }
+    }
+
+    #[test]
+    fn replies_are_told_without_a_query() {
+        let address = ReplyTo::Address("https://u:hush@a.example.com/in?code=hush".parse().unwrap());
+        assert_eq!(reply(Some(&address)).text, "https://a.example.com/in");
+        assert_eq!(reply(Some(&ReplyTo::Topic("n/t".parse().unwrap()))).text, "topic n/t");
+        assert_eq!((reply(None).value, reply(None).text), (Value::Null, "none".to_owned()));
     }
 
     #[test]

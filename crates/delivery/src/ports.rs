@@ -5,10 +5,12 @@
 //! implementation.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::consent::{ConsentKey, Granted};
 use crate::deadletter::Container;
 use crate::outcome::Exchange;
 use crate::request::Request;
@@ -20,12 +22,23 @@ use crate::subscription::{Catalogue, SubscriptionName, TopicName};
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
 
+/// An exchange that had no answer in time and is still open: what becomes of it. Dropping it closes it.
+pub type Late = Pin<Box<dyn Future<Output = Exchange> + Send>>;
+
 /// Sends HTTP requests.
 ///
 /// Promise: never fails. Whatever happens is an [`Exchange`], and it ends within the request's timeout.
 pub trait SendHttp {
     /// Makes one exchange.
     fn exchange(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
+
+    /// Makes one exchange, and keeps it open when there was no answer in time. Who cannot do that closes it.
+    fn exchange_or_late(&self, request: &Request) -> impl Future<Output = (Exchange, Option<Late>)> + Send
+    where
+        Self: Sync,
+    {
+        async { (self.exchange(request).await, None) }
+    }
 }
 
 /// The queues of a deployment.
@@ -206,6 +219,38 @@ pub trait Secrets {
     fn keyring(&self, names: &[&SecretName]) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
 }
 
+/// Consents could not be read or kept.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the consent {key} cannot be looked up or kept: {problem}")]
+pub struct ConsentError {
+    /// Where it is, or should be.
+    pub key: String,
+    /// Why.
+    pub problem: String,
+}
+
+/// Remembers which destinations want events.
+///
+/// Promise: a consent that was kept is found, by whoever kept it at once, by everybody else within half a minute, until
+/// somebody removes it. Nobody is ever said to have consented, or not to have, while that cannot be looked up.
+pub trait Consents {
+    /// The consent of this name, if there is one.
+    ///
+    /// # Errors
+    /// [`ConsentError`] when nobody can say.
+    fn consent(&self, key: &ConsentKey) -> impl Future<Output = Result<Option<Granted>, ConsentError>> + Send;
+
+    /// Keeps a consent; the newest one of a name counts.
+    ///
+    /// # Errors
+    /// [`ConsentError`] when others may not find it. Here it is found all the same, for as long as this process lives.
+    fn keep_consent(
+        &self,
+        key: &ConsentKey,
+        granted: &Granted,
+    ) -> impl Future<Output = Result<(), ConsentError>> + Send;
+}
+
 /// Tells the time and waits.
 ///
 /// Promise: milliseconds since 1970-01-01 UTC; a sleep is never cut short.
@@ -229,6 +274,6 @@ pub trait StoragePorts: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
 impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
 
 /// All that the dispatch function needs from outside.
-pub trait DispatchPorts: StoragePorts + SendHttp + SubscriptionSource + Secrets + Dice {}
+pub trait DispatchPorts: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice {}
 
-impl<T> DispatchPorts for T where T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Dice {}
+impl<T> DispatchPorts for T where T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice {}

@@ -226,10 +226,26 @@ pub enum OnRefused {
     All,
 }
 
+impl OnRefused {
+    /// Every meaning.
+    pub const ALL: [Self; 2] = [Self::Split, Self::All];
+
+    /// The word of subscription files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::All => "all",
+        }
+    }
+}
+
 /// The most events of a batch, and how many there may be when only the size was said.
 pub const BATCH_EVENTS_MAX: u32 = 5_000;
 /// The preferred size of a batch when only the number was said.
-pub const BATCH_BYTES: u64 = 64 * 1_024;
+pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
+/// The bytes of a kilobyte of a batch's size.
+pub const BATCH_KILOBYTE: u64 = 1_024;
 
 /// Where replies of a destination go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -330,6 +346,17 @@ pub enum Publisher {
     Bucket(String),
 }
 
+impl fmt::Display for Publisher {
+    /// The field of a Topic that names it, and its name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SnsTopic(arn) => write!(f, "snsTopic {arn}"),
+            Self::EventSource(name) => write!(f, "eventSource {name}"),
+            Self::Bucket(name) => write!(f, "bucket {name}"),
+        }
+    }
+}
+
 /// All topics and subscriptions of one set of files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
@@ -356,6 +383,12 @@ impl Catalogue {
     #[must_use]
     pub fn topic(&self, name: &TopicName) -> Option<&Topic> {
         self.topics.get(name)
+    }
+
+    /// The topic that names this publisher in its `from`; the first by name, should several do.
+    #[must_use]
+    pub fn topic_from(&self, publisher: &Publisher) -> Option<&Topic> {
+        self.topics.values().find(|topic| topic.from.contains(publisher))
     }
 
     /// The subscription of this name.

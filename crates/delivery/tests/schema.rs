@@ -33,6 +33,7 @@ apiVersion: lastmile.dev/v1
 kind: Topic
 metadata: {namespace: shop, name: refunds}
 spec:
+  from: [{snsTopic: 'arn:aws:sns:us-east-1:123456789012:refunds.fifo'}, {eventSource: a b}, {bucket: a.b}]
   mapping:
     id: {field: orderId}
     topic: {field: $.shop}
@@ -47,6 +48,10 @@ spec:
       maxConcurrency: 1000
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
       signing: {secrets: ['env:A']}
+      lateResponseWindow: PT0S
+      probation: false
+      consent: {handshake: eventgrid}
+    batch: {onRefused: split}
     retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
     deadLetter: {sink: 's3://letters'}
     paused: false
@@ -128,6 +133,9 @@ fn a_field_that_the_reader_does_not_know_is_in_no_part_of_the_schema() {
         ("{exact: {", "{extra: 1, exact: {"),
         ("destination: {timeout", "destination: {extra: 1, timeout"),
         ("signing: {", "signing: {extra: 1, "),
+        ("consent: {", "consent: {extra: 1, "),
+        ("batch: {", "batch: {extra: 1, "),
+        ("{bucket: ", "{extra: 1, bucket: "),
         ("spec:\n  input", "spec:\n  mapping: {extra: {field: a}}\n  input"),
         ("spec:\n  input", "spec:\n  mapping: {id: {field: a, default: b}}\n  input"),
         ("spec:\n  input", "spec:\n  mapping: {subject: {field: a, extra: b}}\n  input"),
@@ -176,6 +184,25 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("format: namespace", "format: flat"),
         ("eventsPerBlob: 1", "eventsPerBlob: 2"),
         ("paused: true", "paused: maybe"),
+        ("lateResponseWindow: PT2M", "lateResponseWindow: 120"),
+        ("probation: true", "probation: PT1M"),
+        ("handshake: cloudevents", "handshake: cloudevent"),
+        ("handshake: cloudevents", "handshake: eventgrid"),
+        (", origin: events.example.com", ""),
+        ("origin: events.example.com", "origin: https://events.example.com"),
+        ("origin: events.example.com", "origin: events-.example.com"),
+        ("rate: 120", "rate: 0"),
+        ("rate: 120", "rate: 1000001"),
+        ("maxEvents: 100", "maxEvents: 0"),
+        ("maxEvents: 100", "maxEvents: 5001"),
+        ("preferredKilobytes: 256", "preferredKilobytes: 1025"),
+        ("onRefused: all", "onRefused: none"),
+        ("bucket: order-uploads", "bucket: s3://order-uploads"),
+        ("bucket: order-uploads", "bucket: order-uploads, eventSource: a"),
+        ("{bucket: order-uploads}", "{}"),
+        ("eventSource: com.example.orders", "eventSource: ' com'"),
+        ("arn:aws:sns:eu-central-1:123456789012:orders", "arn:aws:sqs:eu-central-1:123456789012:orders"),
+        ("arn:aws:sns:eu-central-1:123456789012:orders", "arn:aws:sns:eu-central-1:123456789012:orders.txt"),
         ("input: cloudevents", "input: anything"),
         ("name: billing", "name: bill/ing"),
         ("name: billing", "name: _billing"),

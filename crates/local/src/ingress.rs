@@ -136,7 +136,14 @@ fn input_by(headers: &HeaderMap, topics_input: Input) -> Input {
         || content_type.trim_start().to_ascii_lowercase().starts_with("application/cloudevents");
     match topics_input {
         Input::Auto if says_cloud_event => Input::CloudEvents,
-        input @ (Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque) => input,
+        input @ (Input::Auto
+        | Input::CloudEvents
+        | Input::EventGrid
+        | Input::Custom
+        | Input::Opaque
+        | Input::Sns
+        | Input::EventBridge
+        | Input::S3) => input,
     }
 }
 

@@ -1,18 +1,22 @@
 //! A sample subscriber: prints what it receives and answers as told.
 //!
-//! What a destination looks like from the other side, for trying things out. It answers every path and method.
+//! What a destination looks like from the other side, for trying things out. It answers every path and method, and it
+//! consents to everything: a question for consent uses up no answer.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use adapters::machine::Machine;
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use delivery::consent::{ALLOWED_ORIGIN, ALLOWED_RATE, REQUEST_ORIGIN, REQUEST_RATE};
 use delivery::moment;
 use delivery::ports::Clock as _;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 /// How a subscriber answers.
@@ -114,18 +118,29 @@ struct Desk {
     seen: Box<dyn Fn(&Received, StatusCode) + Send + Sync>,
 }
 
-async fn receive(
-    State(desk): State<Arc<Desk>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> StatusCode {
+async fn receive(State(desk): State<Arc<Desk>>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let received = Received { at_ms: Machine.now_ms(), method, path: uri.path().to_owned(), headers, body };
+    if let Some(consent) = consent(&received) {
+        (desk.seen)(&received, StatusCode::OK);
+        return consent;
+    }
     let (status, delay_ms) = desk.answers.answer(&received);
     (desk.seen)(&received, status);
     if delay_ms > 0 {
         Machine.sleep(delay_ms).await;
     }
-    status
+    status.into_response()
+}
+
+/// The answer to a question for consent: to CloudEvents' OPTIONS, or to Event Grid's validation event.
+fn consent(received: &Received) -> Option<Response> {
+    let header = |name: &str| received.headers.get(name).cloned();
+    if let Some(origin) = header(REQUEST_ORIGIN).filter(|_| received.method == Method::OPTIONS) {
+        let rate = header(REQUEST_RATE).unwrap_or(HeaderValue::from_static("*"));
+        return Some([(ALLOWED_ORIGIN, origin), (ALLOWED_RATE, rate)].into_response());
+    }
+    header("aeg-event-type").filter(|kind| kind == "SubscriptionValidation")?;
+    let events: Value = serde_json::from_slice(&received.body).ok()?;
+    let code = events.pointer("/0/data/validationCode")?;
+    Some(Json(json!({ "validationResponse": code })).into_response())
 }

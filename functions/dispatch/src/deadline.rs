@@ -29,6 +29,11 @@ impl Deadline {
         Self { started_ms, ends_ms, begun: AtomicBool::new(false) }
     }
 
+    /// When nothing is waited for any more, so that what is left can still be sent.
+    pub(crate) fn stops_ms(&self) -> u64 {
+        self.ends_ms.map_or(u64::MAX, |ends_ms| ends_ms.saturating_sub(FINISH_MARGIN_MS))
+    }
+
     /// The response timeout of an attempt that begins now, if one may; the first of an invocation always may.
     pub(crate) fn begin(&self, now_ms: u64, wanted_ms: u64) -> Option<u64> {
         let Some(ends_ms) = self.ends_ms else { return Some(wanted_ms) };

@@ -11,9 +11,11 @@ use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
 use delivery::reply::Follow;
 use delivery::step::{End, end_without_success};
 use delivery::wire::{write_delivery, write_letter};
+use futures::stream::{self, StreamExt as _};
 
 use crate::Dispatch;
 use crate::book::{Book, Place, Stage, Ticket};
+use crate::late::Unfinished;
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out an end.
@@ -30,6 +32,13 @@ impl<P: DispatchPorts> Dispatch<P> {
                 book.note(ticket.place, Stage::Gone);
             }
         }
+    }
+
+    /// Carries out the ends of several.
+    pub(crate) async fn finish_all(&self, book: &Book, unfinished: Vec<Unfinished>) {
+        // At once, so that their messages share requests to the queue.
+        let finish = async |Unfinished { ticket, end }| self.finish(book, &ticket, end).await;
+        stream::iter(unfinished).for_each_concurrent(None, finish).await;
     }
 
     /// Ends a delivery that was taken, after everything that follows from its answer has left.

@@ -10,10 +10,13 @@
 
 mod acknowledge;
 mod book;
+mod consent;
 mod deadline;
 mod finish;
 mod lanes;
+mod late;
 mod open;
+mod probation;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,7 +26,7 @@ use adapters::telemetry;
 use delivery::deadletter::{Container, Letter};
 use delivery::delivery::{Company, Delivery};
 use delivery::outcome::Exchange;
-use delivery::ports::{DispatchPorts, QueueName};
+use delivery::ports::{DispatchPorts, Late, QueueName};
 use delivery::reply::follow;
 use delivery::request::{Occasion, Request, Unsendable, compose};
 use delivery::secret::SecretName;
@@ -33,9 +36,12 @@ use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
 use crate::book::{Book, Place, Stage, Ticket};
+use crate::consent::Doors;
 pub use crate::deadline::Deadline;
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Turn};
+use crate::late::{Busy, Unfinished};
 use crate::open::{Piece, open};
+use crate::probation::Probations;
 
 /// Records that are acknowledged at a time.
 const AT_ONCE: usize = 100;
@@ -55,12 +61,15 @@ pub struct Dispatch<P> {
     ports: P,
     container: Container,
     default_topic: Option<TopicName>,
+    probations: Probations,
+    doors: Doors,
 }
 
 /// What all work of one invocation shares.
 struct Invocation<'a> {
     book: Book,
     lanes: Lanes,
+    busy: Busy,
     deadline: &'a Deadline,
     /// The newest subscriptions it has seen.
     catalogue: Arc<Catalogue>,
@@ -73,6 +82,15 @@ struct Sorted {
     due: Vec<Ticket>,
     /// To be attempted here after a short wait.
     soon: Vec<Ticket>,
+}
+
+/// What an exchange led to.
+#[derive(Default)]
+struct Settlement {
+    /// To be attempted here again after a short wait.
+    again: Vec<Ticket>,
+    /// Without success.
+    unfinished: Vec<Unfinished>,
 }
 
 /// One thing to do, apart from all others.
@@ -88,7 +106,13 @@ enum Work {
 impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of records without one.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        Self { ports, container, default_topic }
+        Self { ports, container, default_topic, probations: Probations::default(), doors: Doors::shared_by(1) }
+    }
+
+    /// The same, one of so many that may run at once: they share the rates that destinations allow.
+    #[must_use]
+    pub fn one_of(self, functions: u32) -> Self {
+        Self { doors: Doors::shared_by(functions), ..self }
     }
 
     /// Handles a batch and names the records, by message id, that have to come again.
@@ -120,7 +144,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
         }
         work.extend(group(deliveries, self.ports.now_ms()).into_iter().map(Work::Deliver));
-        let invocation = Invocation { book, lanes: Lanes::default(), deadline, catalogue };
+        let busy = Busy::with(work.len());
+        let invocation = Invocation { book, lanes: Lanes::default(), busy, deadline, catalogue };
         stream::iter(work).for_each_concurrent(None, |work| self.contained(work, &invocation)).await;
         given_back.extend(self.acknowledge(records, &invocation.book).await);
         given_back
@@ -165,8 +190,8 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Work::Bury(place, letter) => self.finish_letter(&of.book, place, &letter).await,
                 Work::Split(ticket) => self.pass_on(&of.book, &ticket, QueueName::Events, 0).await,
                 Work::Deliver(group) => {
-                    let _turn = of.lanes.turn(&group.subscription).await;
-                    self.deliver(group, of).await;
+                    let turn = of.lanes.turn(&group.subscription).await;
+                    self.deliver(group, turn, of).await;
                 }
             }
         };
@@ -174,17 +199,27 @@ impl<P: DispatchPorts> Dispatch<P> {
         if AssertUnwindSafe(work.boxed()).catch_unwind().await.is_err() {
             telemetry::panicked("deliver");
         }
+        of.busy.one_less();
     }
 
     /// A group from its arrival to its end here: done, gone as messages, or out of time.
-    async fn deliver(&self, group: Group<Ticket>, of: &Invocation<'_>) {
+    async fn deliver(&self, group: Group<Ticket>, lane: Turn, of: &Invocation<'_>) {
         let Group { subscription, members: mut tickets } = group;
         for turn in 0..=IN_PLACE_WAITS {
             let in_place_ms = if turn < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
             let Sorted { due, mut soon } = self.arrive(tickets, &subscription, in_place_ms, of).await;
             if !due.is_empty() {
-                let Some(exchange) = self.attempt(&subscription, &due, of).await else { return };
-                soon.extend(self.settle(due, &subscription, &exchange, in_place_ms, of).await);
+                let Some((exchange, late)) = self.attempt(&subscription, &due, of).await else { return };
+                let settled = self.settle(due, &subscription, &exchange, late.as_ref().map_or(in_place_ms, |_| 0), of);
+                let Settlement { again, unfinished } = settled.await;
+                match late {
+                    Some(late) => {
+                        drop(lane);
+                        return self.finish_late(unfinished, &subscription, late, of).await;
+                    }
+                    None => self.finish_all(&of.book, unfinished).await,
+                }
+                soon.extend(again);
             }
             let Some(due_ms) = soon.iter().map(|ticket| ticket.delivery.due_ms).max() else { return };
             self.ports.sleep(due_ms.saturating_sub(self.ports.now_ms())).await;
@@ -203,7 +238,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let mut sorted = Sorted::default();
         for ticket in tickets {
             match arrive(&ticket.delivery, subscription, self.ports.now_ms()) {
-                Arrival::Attempt => sorted.due.push(ticket),
+                Arrival::Attempt => sorted.due.extend(self.admit(ticket, subscription, of).await),
                 Arrival::NotDue { wait_ms } if wait_ms < in_place_ms => sorted.soon.push(ticket),
                 Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => {
                     self.pass_on(&of.book, &ticket, QueueName::Retry, wait_ms).await;
@@ -214,17 +249,30 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
             }
         }
+        sorted.due = self.welcome(sorted.due, subscription, of).await;
         sorted
     }
 
     /// One exchange for all of them; `None` when the invocation has no time left for it.
-    async fn attempt(&self, subscription: &Subscription, due: &[Ticket], of: &Invocation<'_>) -> Option<Exchange> {
-        let timeout_ms = of.deadline.begin(self.ports.now_ms(), subscription.destination.response_timeout_ms)?;
+    async fn attempt(
+        &self,
+        subscription: &Subscription,
+        due: &[Ticket],
+        of: &Invocation<'_>,
+    ) -> Option<(Exchange, Option<Late>)> {
+        let wanted_ms = subscription.destination.response_timeout_ms;
+        let Some(timeout_ms) = of.deadline.begin(self.ports.now_ms(), wanted_ms) else {
+            self.probations.release(subscription);
+            return None;
+        };
         due.iter().for_each(|ticket| of.book.note(ticket.place, Stage::Attempting));
-        Some(match self.request(subscription, due, timeout_ms).await {
-            Ok(request) => self.ports.exchange(&request).await,
-            Err(problem) => problem.exchange(self.ports.now_ms()),
-        })
+        let (exchange, late) = match self.request(subscription, due, timeout_ms).await {
+            Ok(request) if subscription.destination.late_window_ms > 0 => self.ports.exchange_or_late(&request).await,
+            Ok(request) => (self.ports.exchange(&request).await, None),
+            Err(problem) => (problem.exchange(self.ports.now_ms()), None),
+        };
+        self.probations.note(subscription, due, &exchange);
+        Some((exchange, late))
     }
 
     /// The request of an attempt, with the secrets it needs.
@@ -240,7 +288,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         compose(subscription, &deliveries, Occasion { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms })
     }
 
-    /// What the exchange means for each of them. What waits here for its next attempt is given back.
+    /// What the exchange means for each of them. Ends without success are told, and carried out by the caller.
     async fn settle(
         &self,
         due: Vec<Ticket>,
@@ -248,9 +296,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         exchange: &Exchange,
         in_place_ms: u64,
         of: &Invocation<'_>,
-    ) -> Vec<Ticket> {
+    ) -> Settlement {
         let settle = if due.len() > 1 { settle_in_company } else { settle };
-        let mut soon = Vec::new();
+        let mut settlement = Settlement::default();
         for mut ticket in due {
             let (now_ms, jitter) = (self.ports.now_ms(), self.ports.roll());
             let settled = settle(&mut ticket.delivery, subscription, exchange, now_ms, jitter);
@@ -258,17 +306,17 @@ impl<P: DispatchPorts> Dispatch<P> {
             match settled.end {
                 End::Retry { wait_ms } if wait_ms < in_place_ms && ticket.delivery.company != Company::OwedAlone => {
                     of.book.keep(&ticket, Stage::Waiting);
-                    soon.push(ticket);
+                    settlement.again.push(ticket);
                 }
                 End::Done => {
                     let follows = follow(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
                     self.finish_with(&of.book, &ticket, follows).await;
                 }
                 end @ (End::Retry { .. } | End::DeadLetter(_) | End::Drop(_)) => {
-                    self.finish(&of.book, &ticket, end).await;
+                    settlement.unfinished.push(Unfinished { ticket, end });
                 }
             }
         }
-        soon
+        settlement
     }
 }

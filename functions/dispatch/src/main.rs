@@ -27,5 +27,5 @@ async fn main() -> Result<(), Error> {
 async fn start() -> anyhow::Result<Dispatch<Shell>> {
     let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
     let shell = Shell::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
-    Ok(Dispatch::new(shell, settings.container, settings.default_topic))
+    Ok(Dispatch::new(shell, settings.container, settings.default_topic).one_of(settings.max_concurrency))
 }

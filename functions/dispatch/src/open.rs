@@ -11,7 +11,8 @@ use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Element, Event, Input, decode};
-use delivery::subscription::{Catalogue, Subscription, SubscriptionName, TopicName, is_name};
+use delivery::foreign;
+use delivery::subscription::{Catalogue, Publisher, Subscription, SubscriptionName, Topic, TopicName, is_name};
 use delivery::wire::{WireError, read_delivery};
 
 /// What one record stands for, piece by piece.
@@ -45,7 +46,7 @@ pub(crate) fn open(
 ) -> Result<Vec<Piece>, WireError> {
     match &record.delivery {
         Some(attribute) => match reopen(record, attribute, catalogue, now_ms) {
-            Err(WireError::Unreadable(why)) => Ok(vec![foreign(record, default_topic, &why, now_ms)]),
+            Err(WireError::Unreadable(why)) => Ok(vec![unprocessed(record, default_topic, &why, now_ms)]),
             reopened => reopened.map(|piece| vec![piece]),
         },
         None => Ok(publish(record, catalogue, default_topic, now_ms)),
@@ -53,7 +54,7 @@ pub(crate) fn open(
 }
 
 /// A record with a `delivery` attribute that we never wrote: nobody can say what it wants, so a person should look.
-fn foreign(record: &Record, default_topic: Option<&TopicName>, why: &str, now_ms: u64) -> Piece {
+fn unprocessed(record: &Record, default_topic: Option<&TopicName>, why: &str, now_ms: u64) -> Piece {
     let subscription = SubscriptionName { topic: topic_of(record, default_topic), name: UNPROCESSED.to_owned() };
     let origin = Origin { message: record.message.clone(), index: 0 };
     let delivery = Delivery::new(Event::recall(&record.body, Input::Auto), subscription, origin, record.sent_ms);
@@ -74,9 +75,8 @@ fn reopen(record: &Record, attribute: &str, catalogue: &Catalogue, now_ms: u64) 
 }
 
 fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicName>, now_ms: u64) -> Vec<Piece> {
-    let name = topic_of(record, default_topic);
-    let topic = catalogue.topic(&name);
-    let elements = decode(&record.body, topic.map_or(Input::Auto, |topic| topic.input));
+    let Route { name, topic, input, publisher } = route(record, catalogue, default_topic);
+    let elements = decode(&record.body, input);
     let mut pieces = Vec::with_capacity(elements.len());
     for (index, element) in (0..).zip(elements) {
         let deliver = |event: &Event, subscription: SubscriptionName| {
@@ -94,8 +94,7 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
             Element::Event(event) if topic.is_none() => {
                 let delivery = deliver(&event, in_place(UNKNOWN_TOPIC));
                 let letter = Letter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
-                let named = record.topic.as_ref().map_or("no topic is named".to_owned(), |named| format!("{named:?}"));
-                pieces.push(Piece::Bury(Box::new(letter.because(named))));
+                pieces.push(Piece::Bury(Box::new(letter.because(missing(record, publisher.as_ref())))));
             }
             Element::Event(event) => pieces.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
                 Piece::Deliver(Arc::clone(subscription), Box::new(deliver(&event, subscription.name.clone())))
@@ -107,6 +106,43 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
 
 fn bury(delivery: Delivery, reason: Reason, now_ms: u64) -> Piece {
     Piece::Bury(Box::new(Letter::without_subscription(delivery, reason, now_ms)))
+}
+
+/// Where a published record belongs, and how it is read.
+struct Route<'c> {
+    name: TopicName,
+    /// `None` when no document names it.
+    topic: Option<&'c Topic>,
+    input: Input,
+    /// Who wrote it, where it cannot say its topic.
+    publisher: Option<Publisher>,
+}
+
+/// The topic a record names; else the one that takes from its publisher, else the default. A record that names none
+/// and looks like SNS, EventBridge or S3 comes from there, so with automatic input it is read as such. Of a topic that
+/// nobody knows, it stays as it is.
+fn route<'c>(record: &Record, catalogue: &'c Catalogue, default_topic: Option<&TopicName>) -> Route<'c> {
+    let publisher = match record.topic {
+        Some(_) => None,
+        None => foreign::publisher(&record.body),
+    };
+    let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
+    let name = from.map_or_else(|| topic_of(record, default_topic), |topic| topic.name.clone());
+    let topic = from.or_else(|| catalogue.topic(&name));
+    let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
+        (Input::Auto, Some(publisher)) if topic.is_some() => foreign::input_of(publisher),
+        (input, _) => input,
+    };
+    Route { name, topic, input, publisher }
+}
+
+/// Why there is no topic, for people.
+fn missing(record: &Record, publisher: Option<&Publisher>) -> String {
+    match (&record.topic, publisher) {
+        (Some(named), _) => format!("{named:?}"),
+        (None, Some(publisher)) => format!("no topic is named, and none has {publisher} in its from"),
+        (None, None) => "no topic is named".to_owned(),
+    }
 }
 
 /// The topic a record names, else the default; what is no topic's name keeps as much of it as can be kept.
@@ -208,6 +244,74 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         assert_eq!(opened(&event, None, None), unknown("_/_/_unknown"));
         let default: TopicName = "shop/orders".parse().unwrap();
         assert_eq!(opened(&event, None, Some(&default))[0].0, "shop/orders/audit");
+    }
+
+    const FROM: &str = "
+apiVersion: lastmile.dev/v1
+kind: Topic
+metadata: {namespace: shop, name: uploads}
+spec: {from: [{bucket: pictures}, {eventSource: com.example}]}
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: uploads, name: resize}
+spec: {destination: {url: 'https://resize.example.com/'}}
+";
+
+    const EVENT_BRIDGE: &str = r#"{"version":"0","id":"1","detail-type":"t","source":"com.example","account":"1",
+        "time":"2026-11-20T07:03:00Z","region":"r","resources":[],"detail":{}}"#;
+
+    fn notification(bucket: &str) -> String {
+        let record = |key: &str| {
+            format!(
+                r#"{{"eventSource":"aws:s3","awsRegion":"r","eventName":"ObjectCreated:Put","responseElements":
+                {{"x-amz-request-id":"1"}},"s3":{{"bucket":{{"name":"{bucket}"}},"object":{{"key":"{key}"}}}}}}"#
+            )
+        };
+        format!(r#"{{"Records":[{},{}]}}"#, record("a"), record("b"))
+    }
+
+    /// Subscription, place and shape, or reason, of each piece of a record of a publisher that speaks no CloudEvents.
+    fn opened_from(body: &str, topic: Option<&str>, default_topic: Option<&str>) -> Vec<(String, u32, String)> {
+        let text = format!("{SUBSCRIPTIONS}---{FROM}");
+        let catalogue =
+            manifest::read(&[Source { name: "test", text: &text }]).into_result().expect("the file is right");
+        let default_topic = default_topic.map(|name| name.parse().expect("a topic"));
+        let pieces = open(&record(body, topic), &catalogue, default_topic.as_ref(), 2_000).expect("readable");
+        let what = |piece: &Piece| match piece {
+            Piece::Deliver(_, of) => (of.subscription.to_string(), of.origin.index, format!("{:?}", of.event.shape())),
+            Piece::Bury(letter) => {
+                let of = &letter.delivery;
+                let why = letter.detail.clone().unwrap_or_default();
+                (
+                    of.subscription.to_string(),
+                    of.origin.index,
+                    format!("{:?} {:?}: {why}", of.event.shape(), letter.reason),
+                )
+            }
+        };
+        pieces.iter().map(what).collect()
+    }
+
+    #[test]
+    fn who_cannot_name_a_topic_is_found_by_its_from_and_read_as_what_it_is() {
+        let resize = |index| ("shop/uploads/resize".to_owned(), index, "CloudEvent".to_owned());
+        assert_eq!(opened_from(&notification("pictures"), None, None), [resize(0), resize(1)]);
+        assert_eq!(opened_from(EVENT_BRIDGE, None, Some("shop/orders")), [resize(0)]);
+    }
+
+    #[test]
+    fn a_stranger_takes_the_default_topic_and_is_told_by_name_where_there_is_none() {
+        let audit = |index| ("shop/orders/audit".to_owned(), index, "CloudEvent".to_owned());
+        assert_eq!(opened_from(&notification("other"), None, Some("shop/orders")), [audit(0), audit(1)]);
+        let why = "Custom TopicNotFound: no topic is named, and none has bucket other in its from".to_owned();
+        assert_eq!(opened_from(&notification("other"), None, None), [("_/_/_unknown".to_owned(), 0, why)]);
+    }
+
+    #[test]
+    fn who_names_a_topic_is_not_taken_for_somebody_else() {
+        let audit = ("shop/orders/audit".to_owned(), 0, "Custom".to_owned());
+        assert_eq!(opened_from(&notification("pictures"), Some("shop/orders"), None), [audit]);
     }
 
     #[test]

@@ -1,20 +1,25 @@
 //! A desk: every port of both functions, answering as told and keeping what it was asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adapters::records::Record;
+use delivery::consent::{ConsentKey, Granted};
 use delivery::deadletter::Container;
 use delivery::manifest::{self, Source};
-use delivery::outcome::{Ending, Exchange};
+use delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{
-    Clock, Dice, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SubscriptionSource,
+    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, Queue, QueueError, QueueName,
+    SecretError, Secrets, SendHttp, SubscriptionSource,
 };
-use delivery::request::Request;
+use delivery::request::{Method, Request};
 use delivery::schedule::Jitter;
 use delivery::secret::{Keyring, Secret, SecretName};
-use delivery::subscription::Catalogue;
+use delivery::subscription::{Catalogue, Subscription};
+
+use crate::hours::Hours;
+use crate::reactions::{Reaction, Reactions};
 
 /// When a scene begins.
 pub(crate) const NOW_MS: u64 = 1_795_158_180_000;
@@ -51,6 +56,15 @@ pub(crate) fn subscriptions_with_sink(sink: &str) -> Catalogue {
     catalogue(1, &format!(", deadLetter: {{sink: '{sink}'}}"))
 }
 
+/// The topic shop/orders with the subscription s0, whose destination has this beside its address.
+pub(crate) fn subscriptions_with_destination(more: &str) -> Catalogue {
+    let text = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
+         spec: {{destination: {{url: 'https://s0.example.com/', {more}}}, retry: {{jitterPercent: 0, timeToLive: PT1H}}}}\n"
+    );
+    manifest::read(&[Source { name: "scene", text: &text }]).into_result().expect("the scene is right")
+}
+
 fn catalogue(count: usize, more: &str) -> Catalogue {
     let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n".to_owned();
     let subscription = |n: usize| {
@@ -63,16 +77,29 @@ fn catalogue(count: usize, more: &str) -> Catalogue {
     manifest::read(&[Source { name: "scene", text: &text }]).into_result().expect("the scene is right")
 }
 
+/// These subscriptions and their topics.
+pub(crate) fn catalogue_of(subscriptions: impl IntoIterator<Item = Subscription>) -> Catalogue {
+    let mut catalogue = Catalogue::default();
+    subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
+    catalogue
+}
+
 /// What a desk was asked.
 #[derive(Default)]
 struct Asked {
-    now_ms: u64,
     slept_ms: u64,
     requests: usize,
     panics_left: usize,
     sent: Vec<(QueueName, Message)>,
+    sent_ms: Vec<u64>,
     hidden: Vec<(String, String, u32)>,
     blobs: BTreeMap<String, String>,
+    consents: HashMap<ConsentKey, Granted>,
+    consents_are_unreadable: bool,
+    /// The `webhook-*` headers of answers to questions for consent; an empty list answers with none.
+    allows: Vec<(String, String)>,
+    questions: Vec<Request>,
+    posts: Vec<Request>,
 }
 
 /// Every port of both functions. Clones are the same desk.
@@ -85,11 +112,29 @@ pub(crate) struct Desk {
     duration_ms: u64,
     takes_messages: bool,
     storage: BTreeMap<String, PutError>,
+    reactions: Arc<Reactions>,
+    hours: Hours,
     asked: Arc<Mutex<Asked>>,
 }
 
 fn answer(status: u16) -> Ending {
     Ending::Answered { status, retry_after: None, body: Vec::new() }
+}
+
+/// Whether a request asks for consent.
+fn is_question(request: &Request) -> bool {
+    let validation = |(name, value): &(String, String)| name == "aeg-event-type" && value == "SubscriptionValidation";
+    request.method == Method::Options || request.headers.iter().any(validation)
+}
+
+/// A destination that allows something names it, and echoes the code of a validation event.
+fn answer_to_question(request: &Request, allows: &[(String, String)], now_ms: u64) -> Exchange {
+    let body = String::from_utf8_lossy(&request.body).replace("validationCode", "validationResponse");
+    let data = body.split_once(r#""data":"#).and_then(|(_, rest)| rest.split_once(','));
+    let echo = data.filter(|_| !allows.is_empty()).map_or(Vec::new(), |(data, _)| data.as_bytes().to_vec());
+    let ending = Ending::Answered { status: 200, retry_after: None, body: echo };
+    let content = Content { webhook: allows.to_vec(), ..Content::default() };
+    Exchange { content: Some(content), ..Exchange::new(ending, now_ms, 0) }
 }
 
 /// How a scene sets its desk.
@@ -103,7 +148,9 @@ impl Desk {
             duration_ms: 0,
             takes_messages: true,
             storage: BTreeMap::new(),
-            asked: Arc::new(Mutex::new(Asked { now_ms: NOW_MS, ..Asked::default() })),
+            reactions: Arc::default(),
+            hours: Hours::since(NOW_MS),
+            asked: Arc::default(),
         }
     }
 
@@ -128,6 +175,13 @@ impl Desk {
         self.ending(answer(status))
     }
 
+    /// Requests whose address or body holds this text meet these reactions in turn; the last one repeats.
+    pub(crate) fn meeting(mut self, text: &str, reactions: &[Reaction]) -> Self {
+        let known = Arc::get_mut(&mut self.reactions).expect("a desk is set before it is shared");
+        known.add(text, reactions);
+        self
+    }
+
     /// Each exchange takes so long, and the clock moves with it.
     pub(crate) fn taking_ms(self, duration_ms: u64) -> Self {
         Self { duration_ms, ..self }
@@ -149,6 +203,29 @@ impl Desk {
     }
 }
 
+/// What happens in the middle of a scene.
+impl Desk {
+    /// From now on destinations allow this when they are asked.
+    pub(crate) fn now_allows(&self, allows: &[(&str, &str)]) {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        self.asked().allows = allows.iter().map(owned).collect();
+    }
+
+    /// Nobody can say any more, or again, who consented.
+    pub(crate) fn consents_unreadable(&self, unreadable: bool) {
+        self.asked().consents_are_unreadable = unreadable;
+    }
+
+    pub(crate) fn passes_ms(&self, wait_ms: u64) {
+        self.hours.pass(wait_ms);
+    }
+
+    /// Lets a scene happen: whenever nothing else can, time goes on to the next moment that somebody waits for.
+    pub(crate) fn run<T>(&self, scene: impl Future<Output = T>) -> T {
+        self.hours.run(scene)
+    }
+}
+
 /// What a scene asks its desk afterwards.
 impl Desk {
     fn asked(&self) -> MutexGuard<'_, Asked> {
@@ -159,12 +236,37 @@ impl Desk {
         self.asked().requests
     }
 
+    /// The questions for consent.
+    pub(crate) fn questions(&self) -> Vec<Request> {
+        self.asked().questions.clone()
+    }
+
+    /// The requests that were no such questions.
+    pub(crate) fn posts(&self) -> Vec<Request> {
+        self.asked().posts.clone()
+    }
+
+    /// The consents that were kept.
+    pub(crate) fn consents(&self) -> Vec<Granted> {
+        self.asked().consents.values().cloned().collect()
+    }
+
     pub(crate) fn slept_ms(&self) -> u64 {
         self.asked().slept_ms
     }
 
     pub(crate) fn sent(&self) -> Vec<(QueueName, Message)> {
         self.asked().sent.clone()
+    }
+
+    /// How long the scene has lasted.
+    pub(crate) fn after_ms(&self) -> u64 {
+        self.now_ms() - NOW_MS
+    }
+
+    /// How long after the beginning of the scene each message was sent.
+    pub(crate) fn sent_after_ms(&self) -> Vec<u64> {
+        self.asked().sent_ms.iter().map(|at_ms| at_ms - NOW_MS).collect()
     }
 
     /// Queue, receipt and seconds of each record that was hidden.
@@ -179,16 +281,39 @@ impl Desk {
 }
 
 impl SendHttp for Desk {
-    async fn exchange(&self, _: &Request) -> Exchange {
+    async fn exchange(&self, request: &Request) -> Exchange {
+        self.exchange_or_late(request).await.0
+    }
+
+    async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
+        let started_ms = self.now_ms();
+        if let Some(answer) = self.note(request) {
+            return (answer, None);
+        }
+        let Some(reaction) = self.reactions.next(request) else {
+            self.hours.pass(self.duration_ms);
+            return (Exchange::new(self.ending.clone(), started_ms, self.duration_ms), None);
+        };
+        reaction.happen(self.hours.clone()).await
+    }
+}
+
+impl Desk {
+    /// Writes a request down; a question for consent is answered here.
+    fn note(&self, request: &Request) -> Option<Exchange> {
+        let now_ms = self.now_ms();
         let mut asked = self.asked();
+        if is_question(request) {
+            asked.questions.push(request.clone());
+            return Some(answer_to_question(request, &asked.allows, now_ms));
+        }
+        asked.posts.push(request.clone());
         asked.requests += 1;
         if asked.panics_left > 0 {
             asked.panics_left -= 1;
             panic!("as the scene wants it");
         }
-        let started_ms = asked.now_ms;
-        asked.now_ms += self.duration_ms;
-        Exchange::new(self.ending.clone(), started_ms, self.duration_ms)
+        None
     }
 }
 
@@ -198,12 +323,28 @@ impl Secrets for Desk {
     }
 }
 
+impl Consents for Desk {
+    async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
+        if self.asked().consents_are_unreadable {
+            return Err(ConsentError { key: key.as_str().to_owned(), problem: "as the scene wants it".to_owned() });
+        }
+        Ok(self.asked().consents.get(key).cloned())
+    }
+
+    async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
+        self.asked().consents.insert(key.clone(), granted.clone());
+        Ok(())
+    }
+}
+
 impl Queue for Desk {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         if !self.takes_messages {
             return Err(QueueError("as the scene wants it".to_owned()));
         }
-        self.asked().sent.push((queue, message));
+        let mut asked = self.asked();
+        asked.sent_ms.push(self.hours.now_ms());
+        asked.sent.push((queue, message));
         Ok(())
     }
 }
@@ -240,13 +381,12 @@ impl SubscriptionSource for Desk {
 
 impl Clock for Desk {
     fn now_ms(&self) -> u64 {
-        self.asked().now_ms
+        self.hours.now_ms()
     }
 
     async fn sleep(&self, wait_ms: u64) {
-        let mut asked = self.asked();
-        asked.now_ms += wait_ms;
-        asked.slept_ms += wait_ms;
+        self.hours.sleep(wait_ms).await;
+        self.asked().slept_ms += wait_ms;
     }
 }
 

@@ -1,11 +1,13 @@
 //! `SendHttp`: never fails. Whatever happens is an `Exchange`, and it ends within the request's timeout.
 
+use std::time::Duration;
+
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::outcome::{Ending, Exchange};
+use delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{Clock as _, SendHttp};
-use delivery::request::{ANSWER_MAX_BYTES, Request};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use tokio::net::TcpListener;
 
@@ -18,11 +20,14 @@ mod hostile;
 const GRACE_MS: u64 = 1_000;
 /// The timeout of requests that are meant to run into it.
 const SHORT_MS: u64 = 300;
+/// When a late answer comes.
+const LATE: Duration = Duration::from_millis(2 * SHORT_MS);
 /// The timeout of requests that are not.
 pub(crate) const LONG_MS: u64 = 10_000;
 
 pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
     Request {
+        method: Method::Post,
         url: url.parse().unwrap_or_else(|error| panic!("{url}: {error}")),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
         body: "{\"grüße\": \"🦀\"}".into(),
@@ -86,6 +91,30 @@ async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
     assert_eq!(asked.header("referer"), None);
 }
 
+/// An empty body is said to be empty.
+async fn says_the_length_of_an_empty_body(sender: &impl SendHttp) {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    let mut request = request(&server.endpoint(), LONG_MS);
+    request.body = bytes::Bytes::new();
+    assert_eq!(exchange_with(sender, &request).await.ending, answered(200, None, b""));
+    assert_eq!(server.asked()[0].header("content-length"), Some("0"));
+}
+
+/// An exchange without an answer in time may stay open, and tells what came of it; its times are those of the whole.
+async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync)) {
+    let late = vec![Step::Pause(LATE), answer("200 OK", &[], b"late")];
+    let server = Scripted::start(move |_| late.clone()).await.expect("a free port");
+    let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), SHORT_MS)).await;
+    assert_eq!(made.ending, Ending::TimedOut);
+    let answer = open.expect("the exchange is open").await;
+    assert_eq!(answer.ending, answered(200, None, b"late"));
+    assert_eq!(answer.started_ms, made.started_ms);
+    assert!(answer.duration_ms > made.duration_ms, "{answer:?}");
+    let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), LONG_MS)).await;
+    assert!(made.ending == answered(200, None, b"late") && open.is_none());
+    assert_eq!(server.asked().len(), 2);
+}
+
 /// Any status is an answer, with its body and Retry-After as they came.
 async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
     for (line, headers, body, ending) in [
@@ -104,6 +133,37 @@ async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
     ] {
         let (made, _) = exchange(sender, LONG_MS, &[answer(line, &headers, body.as_bytes())]).await;
         assert_eq!(made.ending, ending, "{line}");
+    }
+}
+
+/// What an answer says about its body, and whether all of it was read, is told beside it.
+async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
+    let headers = [("Content-Type", "text/plain"), ("CE-Id", "1"), ("ce-type", "t"), ("ce", "x"), ("x-ce-id", "x")];
+    let attributes = [("id", "1"), ("type", "t")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    for (body, whole) in [("", true), ("short", true), (&"x".repeat(ANSWER_MAX_BYTES + 1), false)] {
+        let (made, _) = exchange(sender, LONG_MS, &[answer("200 OK", &headers, body.as_bytes())]).await;
+        let content_type = Some("text/plain".to_owned());
+        assert_eq!(
+            made.content,
+            Some(Content { content_type, attributes: attributes.to_vec(), webhook: vec![], whole })
+        );
+    }
+    let (made, _) = exchange(sender, LONG_MS, &[answer("204 No Content", &[], b"")]).await;
+    assert_eq!(made.content, Some(Content { whole: true, ..Content::default() }));
+    let (made, _) = exchange(sender, LONG_MS, &[Step::Close]).await;
+    assert_eq!(made.content, None);
+}
+
+/// A request that may be answered with more gets more, and no more than it asked for.
+async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
+    let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
+    let whole = answer("200 OK", &[], long.as_bytes());
+    let server = Scripted::start(move |_| vec![whole.clone()]).await.expect("a free port");
+    for answer_max_bytes in [1, 1_000, 100_000, 512 * 1_024, long.len() + 1] {
+        let asked = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
+        let made = exchange_with(sender, &asked).await;
+        assert_eq!(made.ending, answered(200, None, &long.as_bytes()[..answer_max_bytes.min(long.len())]));
+        assert_eq!(made.content.map(|content| content.whole), Some(answer_max_bytes > long.len()));
     }
 }
 
@@ -207,8 +267,28 @@ async fn the_sender_sends_the_request_as_it_is() {
 }
 
 #[tokio::test]
+async fn the_sender_says_the_length_of_an_empty_body() {
+    says_the_length_of_an_empty_body(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_keeps_an_exchange_open_for_a_late_answer() {
+    keeps_an_exchange_open_for_a_late_answer(&sender()).await;
+}
+
+#[tokio::test]
 async fn the_sender_tells_status_body_and_retry_after() {
     tells_status_body_and_retry_after(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_tells_what_the_answer_says_about_its_body() {
+    tells_what_the_answer_says_about_its_body(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_reads_as_much_as_the_request_asks_for() {
+    reads_as_much_as_the_request_asks_for(&sender()).await;
 }
 
 #[tokio::test]

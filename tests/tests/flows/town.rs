@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_sdk_sqs::types::MessageAttributeValue;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use axum::http::StatusCode;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use local::subscriber::{Received, Subscriber, Told};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::reactions::{self, Reaction};
 
 /// Nothing in a town takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,17 +26,32 @@ pub(crate) struct Town {
 impl Town {
     /// A town with these subscriptions (`PORT` is the subscriber's), whose subscriber answers these statuses in turn.
     pub(crate) async fn start(subscriptions: &[String], answers: &[u16]) -> Self {
-        let data = tempfile::tempdir().expect("a folder can be made");
         let subscriber = Subscriber::listen(0).await.expect("a port is free");
-        let port = subscriber.port().expect("it listens").to_string();
-        let file = data.path().join("subscriptions.yaml");
-        std::fs::write(&file, subscriptions.join("---\n").replace("PORT", &port)).expect("the file can be written");
-        let received = Arc::new(Mutex::new(Vec::new()));
+        let port = subscriber.port().expect("it listens");
         let statuses = answers.iter().map(|status| StatusCode::from_u16(*status).expect("a status")).collect();
+        let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let keep = Arc::clone(&received);
         tokio::spawn(subscriber.serve(Told::new(statuses, 0), move |request, _| {
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         }));
+        Self::around(subscriptions, port, received).await
+    }
+
+    /// The same with a subscriber that reacts like this to the request of this number, from 0.
+    pub(crate) async fn reacting(
+        subscriptions: &[String],
+        react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
+    ) -> Self {
+        let received: Arc<Mutex<Vec<Received>>> = Arc::default();
+        let port = reactions::serve(react, Arc::clone(&received)).await;
+        Self::around(subscriptions, port, received).await
+    }
+
+    async fn around(subscriptions: &[String], port: u16, received: Arc<Mutex<Vec<Received>>>) -> Self {
+        let data = tempfile::tempdir().expect("a folder can be made");
+        let file = data.path().join("subscriptions.yaml");
+        let text = subscriptions.join("---\n").replace("PORT", &port.to_string());
+        std::fs::write(&file, text).expect("the file can be written");
         let allow_private = "127.0.0.1".to_owned();
         let config = StackConfig { aws_port: 0, data: data.path().to_owned(), subscriptions: file, allow_private };
         let stack = Stack::start(&config).await.expect("the stack starts");
@@ -47,6 +64,19 @@ impl Town {
         let queue = self.stack.aws().queue_url("events");
         let send = self.stack.sqs().send_message().queue_url(queue).message_body(body);
         send.message_attributes("topic", topic).send().await.expect("the queue takes it");
+    }
+
+    /// Sends up to ten records in one request, so that one invocation may have them all.
+    pub(crate) async fn publish_all(&self, topic: &str, bodies: &[String]) {
+        let named = MessageAttributeValue::builder().data_type("String").string_value(topic).build().expect("typed");
+        let entry = |(number, body): (usize, &String)| {
+            let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body);
+            entry.message_attributes("topic", named.clone()).build().expect("complete")
+        };
+        let entries = bodies.iter().enumerate().map(entry).collect();
+        let send = self.stack.sqs().send_message_batch().queue_url(self.stack.aws().queue_url("events"));
+        let answer = send.set_entries(Some(entries)).send().await.expect("the queue takes them");
+        assert!(answer.failed().is_empty(), "{answer:?}");
     }
 
     /// An HTTP ingress into this town; its address.

@@ -1,6 +1,9 @@
 // A subscriber with the CloudEvents SDK for JavaScript: prints its port, then tells for each request what came and what
 // the SDK understood of it. Ends with its standard input. WEBHOOK_SECRET is what signatures are verified with; the
 // argument is the folder with the libraries.
+//
+// It consents to deliveries: to a validation event as Event Grid's own SDK reads it, and to OPTIONS of anybody, at any
+// rate.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -8,6 +11,7 @@ import { join } from "node:path";
 import process from "node:process";
 
 const require = createRequire(join(process.argv[2], "package.json"));
+const { EventGridDeserializer, isSystemEvent } = require("@azure/eventgrid");
 const { HTTP } = require("cloudevents");
 const { Webhook } = require("standardwebhooks");
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
@@ -32,7 +36,7 @@ function understood(headers, bytes) {
 
 // `verified`, `unsigned`, or why not.
 function signature(headers, bytes) {
-  if (!Object.keys(headers).some((name) => name.startsWith("webhook-"))) return "unsigned";
+  if (!Object.keys(headers).some((name) => name === "webhook-signature")) return "unsigned";
   try {
     webhook.verify(bytes, headers, { jsonParse: false });
     return "verified";
@@ -41,13 +45,26 @@ function signature(headers, bytes) {
   }
 }
 
+// The answer to a validation event; undefined to any other.
+async function validation(headers, bytes) {
+  if (headers["aeg-event-type"] !== "SubscriptionValidation") return undefined;
+  const [event] = await new EventGridDeserializer().deserializeEventGridEvents(bytes.toString());
+  if (!isSystemEvent("Microsoft.EventGrid.SubscriptionValidationEvent", event)) return undefined;
+  return { validationResponse: event.data.validationCode };
+}
+
 const pairs = (list) => Array.from({ length: list.length / 2 }, (_, at) => [list[2 * at], list[2 * at + 1]]);
 
 const server = createServer(async (request, response) => {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   const body = Buffer.concat(chunks);
-  const told = {
+  if (request.method === "OPTIONS") {
+    response.setHeader("Allow", "POST").setHeader("WebHook-Allowed-Origin", "*");
+    response.setHeader("WebHook-Allowed-Rate", "*").end();
+    return;
+  }
+  const told = (await validation(request.headers, body)) ?? {
     headers: pairs(request.rawHeaders),
     body: body.toString("base64"),
     event: understood(request.headers, body),

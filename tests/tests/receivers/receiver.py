@@ -1,5 +1,8 @@
 """A subscriber with the CloudEvents SDK for Python: prints its port, then tells for each request what came and what
-the SDK understood of it. Ends with its standard input. WEBHOOK_SECRET is what signatures are verified with."""
+the SDK understood of it. Ends with its standard input. WEBHOOK_SECRET is what signatures are verified with.
+
+It consents to deliveries: to a validation event as Event Grid's own SDK reads it, and to OPTIONS of the origin
+events.example.com, at 100 requests a minute."""
 
 import base64
 import json
@@ -9,6 +12,7 @@ import threading
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from azure.eventgrid import EventGridEvent, SystemEventNames
 from cloudevents.core.bindings.http import HTTPMessage, from_http_event
 from standardwebhooks.webhooks import Webhook
 
@@ -36,7 +40,7 @@ def understood(headers, body):
 
 def signature(headers, body):
     """`verified`, `unsigned`, or why not."""
-    if not any(name.lower().startswith("webhook-") for name in headers):
+    if not any(name.lower() == "webhook-signature" for name in headers):
         return "unsigned"
     try:
         WEBHOOK.verify(body, headers, json_parse=False)
@@ -45,13 +49,23 @@ def signature(headers, body):
         return f"{type(problem).__name__}: {problem}"
 
 
+def validation(headers, body):
+    """The answer to a validation event; None to any other."""
+    if headers.get("aeg-event-type") != "SubscriptionValidation":
+        return None
+    (event,) = [EventGridEvent.from_dict(event) for event in json.loads(body)]
+    if event.event_type != SystemEventNames.EventGridSubscriptionValidationEventName:
+        return None
+    return {"validationResponse": event.data["validationCode"]}
+
+
 class Subscriber(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"] or 0))
         headers = dict(self.headers.items())
-        told = {
+        told = validation(self.headers, body) or {
             "headers": self.headers.items(),
             "body": base64.b64encode(body).decode(),
             "event": understood(headers, body),
@@ -63,6 +77,15 @@ class Subscriber(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
+
+    def do_OPTIONS(self):
+        self.send_response(200)
+        self.send_header("allow", "POST")
+        if self.headers["webhook-request-origin"] == "events.example.com":
+            self.send_header("WebHook-Allowed-Origin", "events.example.com")
+            self.send_header("WebHook-Allowed-Rate", "100")
+        self.send_header("content-length", "0")
+        self.end_headers()
 
     def log_message(self, *_):
         pass

@@ -1,7 +1,7 @@
 //! Deliveries and letters of every kind that can travel, drawn at random.
 
 use delivery::deadletter::{Container, Letter, Reason};
-use delivery::delivery::{Delivery, Entry, History, Origin, RESPONSE_KEPT_BYTES};
+use delivery::delivery::{Company, Delivery, Entry, History, Leg, Origin, RESPONSE_KEPT_BYTES};
 use delivery::event::{Event, Input};
 use delivery::outcome::Outcome;
 use delivery::subscription::{SubscriptionName, is_name};
@@ -16,13 +16,21 @@ use crate::samples::EVENT;
 pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     let origin = ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
     let moments = (any::<u64>(), option::of(any::<u64>()), any::<u64>());
-    (name(), origin, moments, any::<u32>(), history(), option::of(response())).prop_map(
-        |(name, origin, (published_ms, first_ms, due_ms), attempts, history, last_response)| {
-            let event = Event::recall(&EVENT.into(), Input::CloudEvents);
-            let new = Delivery::new(event, name, origin, published_ms);
-            Delivery { attempts, first_ms, due_ms, history, last_response, ..new }
-        },
-    )
+    let told = (any::<u32>(), history(), option::of(response()));
+    (name(), origin, moments, told, course()).prop_map(|(name, origin, moments, told, course)| {
+        let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) = (moments, told);
+        let (leg, hops, company, traceparent) = course;
+        let event = Event::recall(&EVENT.into(), Input::CloudEvents);
+        let new = Delivery::new(event, name, origin, published_ms);
+        Delivery { attempts, first_ms, due_ms, history, last_response, leg, hops, company, traceparent, ..new }
+    })
+}
+
+/// Any place in a chain of replies, in a batch and in a trace.
+fn course() -> impl Strategy<Value = (Leg, u32, Company, Option<String>)> {
+    let leg = select(&[Leg::Event, Leg::Reply][..]);
+    let company = select(&[Company::Welcome, Company::OwedAlone, Company::Alone][..]);
+    (leg, prop_oneof![Just(0), any::<u32>()], company, option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"))
 }
 
 /// Any letter about such a delivery.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Origin, RESPONSE_KEPT_BYTES};
+use delivery::delivery::{Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Origin, RESPONSE_KEPT_BYTES};
 use delivery::duration::{HOUR_MS, MINUTE_MS};
 use delivery::outcome::Outcome;
 use delivery::ports::{Attribute, Message};
@@ -56,6 +56,31 @@ fn foreign() -> Delivery {
     Delivery { last_response: Some("nicht möglich 🦀\u{7f}\u{1}".into()), ..new }
 }
 
+/// A subscriber's reply on its way to the reply address, far along a chain, in a trace.
+fn reply() -> Delivery {
+    let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
+    Delivery { leg: Leg::Reply, hops: 9, traceparent, ..retried() }
+}
+
+/// A member of a batch that was refused, before its attempt alone.
+fn owed_alone() -> Delivery {
+    Delivery { company: Company::OwedAlone, ..retried() }
+}
+
+/// The same after that attempt.
+fn alone() -> Delivery {
+    let mut delivery = Delivery { attempts: 2, company: Company::Alone, ..retried() };
+    delivery.history.push(entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
+    delivery
+}
+
+/// Put off by a probation before its first attempt.
+fn put_off() -> Delivery {
+    let mut delivery = delivery();
+    delivery.put_off(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
+    delivery
+}
+
 /// With nothing but what every letter has.
 fn bare_letter() -> Letter {
     Letter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
@@ -74,18 +99,32 @@ fn full_letter() -> Letter {
     }
 }
 
-fn deliveries() -> [(&'static str, Delivery); 5] {
+fn deliveries() -> [(&'static str, Delivery); 9] {
     [
         ("delivery-before-its-first-attempt", delivery()),
         ("delivery-after-an-answer", retried()),
         ("delivery-after-a-binary-answer", answered_in_binary()),
         ("delivery-with-a-long-history", long()),
         ("delivery-outside-ascii", foreign()),
+        ("delivery-of-a-reply", reply()),
+        ("delivery-owed-an-attempt-alone", owed_alone()),
+        ("delivery-that-stays-alone", alone()),
+        ("delivery-that-was-put-off", put_off()),
     ]
 }
 
-fn letters() -> [(&'static str, Letter); 2] {
-    [("deadletter-bare", bare_letter()), ("deadletter-full", full_letter())]
+/// A reply at the end of its chain.
+fn letter_of_a_reply() -> Letter {
+    let delivery = Delivery { leg: Leg::Reply, hops: 11, traceparent: reply().traceparent, ..delivery() };
+    Letter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
+}
+
+fn letters() -> [(&'static str, Letter); 3] {
+    [
+        ("deadletter-bare", bare_letter()),
+        ("deadletter-full", full_letter()),
+        ("deadletter-of-a-reply", letter_of_a_reply()),
+    ]
 }
 
 fn fixture(name: &str) -> String {
@@ -186,13 +225,35 @@ fn a_field_that_this_version_does_not_know_is_passed_over() {
     assert_eq!(read_delivery(&text, delivery().event).expect("version 1"), retried());
 }
 
+#[test]
+fn a_leg_or_a_company_that_this_version_does_not_know_is_an_error() {
+    for (name, right, wrong) in [
+        ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
+        ("delivery-of-a-reply", r#""hops":9"#, r#""hops":-1"#),
+        ("delivery-owed-an-attempt-alone", r#""company":"owed_alone""#, r#""company":"welcome""#),
+    ] {
+        let bad = fixture(name).replacen(right, wrong, 1);
+        assert_ne!(bad, fixture(name), "{right}");
+        assert!(matches!(read_delivery(&bad, delivery().event), Err(WireError::Unreadable(_))), "{bad}");
+    }
+}
+
 /// The longest of everything that a delivery carries whatever its subscription says.
 fn longest() -> Delivery {
     let part = "x".repeat(NAME_MAX_BYTES);
     let origin = Origin { message: "m".repeat(100), index: u32::MAX };
     let new =
         Delivery::new(delivery().event, [part.as_str(); 3].join("/").parse().expect("well formed"), origin, u64::MAX);
-    let mut delivery = Delivery { attempts: u32::MAX, first_ms: Some(u64::MAX), due_ms: u64::MAX, ..new };
+    let mut delivery = Delivery {
+        attempts: u32::MAX,
+        first_ms: Some(u64::MAX),
+        due_ms: u64::MAX,
+        leg: Leg::Reply,
+        hops: u32::MAX,
+        company: Company::OwedAlone,
+        traceparent: reply().traceparent,
+        ..new
+    };
     for _ in 0..HISTORY_FIRST + HISTORY_LAST + 1_000 {
         delivery.history.push(entry(u64::MAX, Outcome::ResolutionError, Some(u16::MAX), u64::MAX));
     }

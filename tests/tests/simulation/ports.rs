@@ -8,10 +8,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use delivery::consent::{ConsentKey, Granted, Rate};
 use delivery::outcome::Exchange;
 use delivery::ports::{
-    Clock, Dice as Rolls, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName, SecretError, Secrets,
-    SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName,
+    SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
@@ -81,6 +82,18 @@ impl SendHttp for World {
 impl Secrets for World {
     async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
         Ok(names.iter().map(|name| ((*name).clone(), Secret::new("hush".to_owned()))).collect())
+    }
+}
+
+/// In the fake world everybody has consented.
+impl Consents for World {
+    async fn consent(&self, _: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
+        let (destination, handshake) = (String::new(), String::new());
+        Ok(Some(Granted { destination, handshake, origin: None, rate: Rate::Unlimited, granted_ms: 0 }))
+    }
+
+    async fn keep_consent(&self, _: &ConsentKey, _: &Granted) -> Result<(), ConsentError> {
+        Ok(())
     }
 }
 

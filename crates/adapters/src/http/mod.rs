@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use delivery::address::{Fence, Lane};
 use delivery::outcome::{Content, Ending, Exchange};
-use delivery::ports::{Clock, SendHttp};
-use delivery::request::{ANSWER_MAX_BYTES, Request};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Response, redirect, tls};
+use delivery::ports::{Clock, Late, SendHttp};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response, redirect, tls};
 use tokio::sync::Semaphore;
 
 use crate::machine::Machine;
@@ -100,39 +100,72 @@ impl HttpSender {
         Ok(Self { ordinary: clients(false)?, own_ports: clients(true)?, fence, long_answers })
     }
 
+    /// The lane and the headers of a request that may leave; else the exchange that did not take place.
+    fn admit(&self, request: &Request) -> Result<(Lane, HeaderMap), Box<Exchange>> {
+        let blocked = |refusal| Exchange::new(Ending::Blocked, 0, 0).because(refusal);
+        let lane = self.fence.admit(&request.url).map_err(blocked)?;
+        let unsendable = |problem| Exchange::new(Ending::Unsendable, 0, 0).because(problem);
+        let mut headers = header_map(&request.headers).map_err(unsendable)?;
+        if request.body.is_empty() && request.method == Method::Post {
+            // RFC 9110, 8.6: said even of an empty body; some front ends answer 411 without it.
+            headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
+        Ok((lane, headers))
+    }
+
     /// How the exchange ended, and what people should know about it; its times are not known yet.
     async fn within_deadline(&self, request: &Request) -> Exchange {
-        let ended = |ending| Exchange::new(ending, 0, 0);
-        let lane = match self.fence.admit(&request.url) {
-            Ok(lane) => lane,
-            Err(refusal) => return ended(Ending::Blocked).because(refusal),
+        let (lane, headers) = match self.admit(request) {
+            Ok(admitted) => admitted,
+            Err(exchange) => return *exchange,
         };
-        let headers = match header_map(&request.headers) {
-            Ok(headers) => headers,
-            Err(problem) => return ended(Ending::Unsendable).because(problem),
+        let conversation = self.converse(request, headers, lane);
+        tokio::time::timeout(timeout(request), conversation).await.unwrap_or_else(|_| timed_out(request))
+    }
+
+    /// The same, keeping the conversation when the deadline ends it.
+    async fn within_deadline_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
+        let (lane, headers) = match self.admit(request) {
+            Ok(admitted) => admitted,
+            Err(exchange) => return (*exchange, None),
         };
-        let timeout = Duration::from_millis(request.timeout_ms);
-        match tokio::time::timeout(timeout, self.converse(request, headers, lane)).await {
-            Ok(Ok((ending, content))) => Exchange { content: Some(content), ..ended(ending) },
-            Ok(Err(failure)) => ended(failure::ending(&failure)).because(failure::detail(failure)),
-            Err(_) => ended(Ending::TimedOut).because(format_args!("no whole answer within {} ms", request.timeout_ms)),
+        // A late answer holds no place among the long ones.
+        let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
+        let (sender, asked) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
+        let mut conversation: Late = Box::pin(async move { sender.converse(&asked, headers, lane).await });
+        match tokio::time::timeout(timeout(request), &mut conversation).await {
+            Ok(exchange) => (exchange, None),
+            Err(_) => (timed_out(request), Some(conversation)),
         }
     }
 
-    async fn converse(
+    async fn converse(&self, request: &Request, headers: HeaderMap, lane: Lane) -> Exchange {
+        let ended = |ending| Exchange::new(ending, 0, 0);
+        match self.ask(request, headers, lane).await {
+            Ok((ending, content)) => Exchange { content: Some(content), ..ended(ending) },
+            Err(failure) => ended(failure::ending(&failure)).because(failure::detail(failure)),
+        }
+    }
+
+    async fn ask(
         &self,
         request: &Request,
         headers: HeaderMap,
         lane: Lane,
     ) -> Result<(Ending, Content), reqwest::Error> {
-        let post = self.client(lane).request(Method::POST, request.url.clone()).headers(headers);
-        let response = post.body(request.body.clone()).send().await?;
+        let method = match request.method {
+            Method::Post => reqwest::Method::POST,
+            Method::Options => reqwest::Method::OPTIONS,
+        };
+        let asked = self.client(lane).request(method, request.url.clone()).headers(headers);
+        let response = asked.body(request.body.clone()).send().await?;
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(text);
         let content_type = response.headers().get(CONTENT_TYPE).and_then(text);
-        let attributes = attributes(response.headers());
+        let attributes = named_after("ce-", response.headers());
+        let webhook = named_after("webhook-", response.headers());
         let (body, whole) = self.beginning(response, request.answer_max_bytes).await?;
-        Ok((Ending::Answered { status, retry_after, body }, Content { content_type, attributes, whole }))
+        Ok((Ending::Answered { status, retry_after, body }, Content { content_type, attributes, webhook, whole }))
     }
 
     /// The beginning of the body, and whether that is all of it; what lies beyond is never read.
@@ -161,10 +194,27 @@ impl HttpSender {
 impl SendHttp for HttpSender {
     async fn exchange(&self, request: &Request) -> Exchange {
         let started_ms = Machine.now_ms();
-        let exchange = self.within_deadline(request).await;
-        let duration_ms = Machine.now_ms().saturating_sub(started_ms);
-        Exchange { started_ms, duration_ms, ..exchange }
+        timed(self.within_deadline(request).await, started_ms)
     }
+
+    async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
+        let started_ms = Machine.now_ms();
+        let (exchange, late) = self.within_deadline_or_late(request).await;
+        let late = late.map(|late| -> Late { Box::pin(async move { timed(late.await, started_ms) }) });
+        (timed(exchange, started_ms), late)
+    }
+}
+
+fn timed(exchange: Exchange, started_ms: u64) -> Exchange {
+    Exchange { started_ms, duration_ms: Machine.now_ms().saturating_sub(started_ms), ..exchange }
+}
+
+fn timeout(request: &Request) -> Duration {
+    Duration::from_millis(request.timeout_ms)
+}
+
+fn timed_out(request: &Request) -> Exchange {
+    Exchange::new(Ending::TimedOut, 0, 0).because(format_args!("no whole answer within {} ms", request.timeout_ms))
 }
 
 /// A client whose names resolve by the rules of this lane; one for requests in clear trusts no certificate.
@@ -211,9 +261,9 @@ fn text(value: &HeaderValue) -> Option<String> {
     value.to_str().ok().map(ToOwned::to_owned)
 }
 
-/// What the headers of a CloudEvent in binary form say, without `ce-`.
-fn attributes(headers: &HeaderMap) -> Vec<(String, String)> {
-    let named = headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix("ce-")?, value)));
+/// What the headers say whose names begin like this, by the rest of their names.
+fn named_after(prefix: &str, headers: &HeaderMap) -> Vec<(String, String)> {
+    let named = headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(prefix)?, value)));
     named.filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect()
 }
 

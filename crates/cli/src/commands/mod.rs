@@ -8,3 +8,4 @@ pub(crate) mod explain;
 pub(crate) mod publish;
 pub(crate) mod rollback;
 pub(crate) mod subscriber;
+pub(crate) mod validate;

@@ -86,7 +86,7 @@ fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
         read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the document is right")
     };
     let (old, read_otherwise) = (topics("input: cloudevents", "a"), topics("", "a"));
-    assert_eq!(told(&old, &read_otherwise), ["topic shop/a input: CloudEvents -> Auto"]);
+    assert_eq!(told(&old, &read_otherwise), ["topic shop/a input: cloudevents -> auto"]);
     assert_eq!(told(&old, &topics("", "b")), ["- topic shop/a", "+ topic shop/b"]);
 }
 
@@ -122,6 +122,47 @@ fn a_concealed_value_is_not_told_but_its_change_is() {
     assert_eq!(
         told(&grid("hush1"), &grid("hush2")),
         [format!("{name} headers: k (concealed) -> k (concealed) (what is not shown changed)")]
+    );
+}
+
+#[test]
+fn batches_late_responses_probation_and_consent_are_told_field_by_field() {
+    let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
+    let asked =
+        ", lateResponseWindow: PT3M, probation: true, consent: {handshake: cloudevents, origin: events.example.com}";
+    let new = catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100}}", to(asked)))]);
+    let a = "subscription shop/orders/a";
+    assert_eq!(
+        told(&catalogue(&[("a", TO_A)]), &new),
+        [
+            format!("{a} lateResponseWindow: PT0S -> PT3M"),
+            format!("{a} probation: false -> true"),
+            format!("{a} consent: not asked for -> cloudevents handshake, from events.example.com"),
+            format!("{a} batch.maxEvents: no batches -> 100"),
+            format!("{a} batch.preferredKilobytes: no batches -> 64"),
+            format!("{a} batch.onRefused: no batches -> split"),
+        ]
+    );
+    let strict = catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100, onRefused: all}}", to(asked)))]);
+    assert_eq!(told(&new, &strict), [format!("{a} batch.onRefused: split -> all")]);
+}
+
+#[test]
+fn the_publishers_of_a_topic_are_told_in_their_order() {
+    let of = |from: &str| {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\nspec: {{from: {from}}}\n"
+        );
+        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the document is right")
+    };
+    let (one, two) = (of("[{bucket: uploads}]"), of("[{eventSource: com.example}, {bucket: uploads}]"));
+    let both = "eventSource com.example, bucket uploads";
+    assert_eq!(told(&of("[]"), &one), ["topic shop/orders from: none -> bucket uploads"]);
+    assert_eq!(told(&one, &two), [format!("topic shop/orders from: bucket uploads -> {both}")]);
+    let swapped = of("[{bucket: uploads}, {eventSource: com.example}]");
+    assert_eq!(
+        told(&two, &swapped),
+        [format!("topic shop/orders from: {both} -> bucket uploads, eventSource com.example")]
     );
 }
 

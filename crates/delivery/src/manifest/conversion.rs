@@ -24,20 +24,55 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
             let problem = format!("the topic {name} has input opaque; its text cannot be delivered as {word}");
             Some(Message::new(problem).help("without a schema it is sent as it was published"))
         }
-        (Input::CloudEvents, Schema::EventGrid) => {
-            let problem = format!("the topic {name} has input cloudevents; a CloudEvent cannot be delivered as {word}");
+        (Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3, Schema::EventGrid) => {
+            let input = topic.input.as_str();
+            let problem = format!("the topic {name} has input {input}; a CloudEvent cannot be delivered as {word}");
             Some(Message::new(problem).help("it can be delivered as a CloudEvent"))
         }
         (Input::Custom, Schema::EventGrid) => unmapped(topic, word, &[event_type(mapping), subject(mapping)]),
         (Input::Custom, Schema::CloudEventsStructured | Schema::CloudEventsBinary) => {
             unmapped(topic, word, &[event_type(mapping)])
         }
-        (Input::Custom | Input::CloudEvents, Schema::Custom)
-        | (Input::CloudEvents, Schema::CloudEventsStructured | Schema::CloudEventsBinary)
+        (Input::Custom | Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3, Schema::Custom)
+        | (
+            Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3,
+            Schema::CloudEventsStructured | Schema::CloudEventsBinary,
+        )
         | (
             Input::Auto | Input::EventGrid,
             Schema::CloudEventsStructured | Schema::CloudEventsBinary | Schema::EventGrid | Schema::Custom,
         ) => None,
+    }
+}
+
+/// Why no two events of the subscription can ever share a request that asks for it.
+pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
+    subscription.batch?;
+    match subscription.destination.schema? {
+        schema @ Schema::CloudEventsBinary => {
+            let problem =
+                format!("events in the schema {} cannot share a request: its body is the data of one", schema.as_str());
+            Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
+        }
+        Schema::CloudEventsStructured | Schema::EventGrid | Schema::Custom => None,
+    }
+}
+
+/// Why batches that a subscription asks for are never made of the topic's events.
+pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
+    subscription.batch?;
+    match topic.input {
+        Input::Opaque => {
+            let oddity = format!("not used: the topic {} has input opaque, and each text travels alone", topic.name);
+            Some(Message::new(oddity).help("leave batch out"))
+        }
+        Input::Auto
+        | Input::CloudEvents
+        | Input::EventGrid
+        | Input::Custom
+        | Input::Sns
+        | Input::EventBridge
+        | Input::S3 => None,
     }
 }
 

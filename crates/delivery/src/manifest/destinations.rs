@@ -19,6 +19,8 @@ const PREFIX_MAX_BYTES: usize = 180;
 /// Lengths of a bucket's name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
+/// What the name of a bucket has to be.
+pub(super) const BUCKET_RULE: &str = "a bucket's name is 3 to 63 letters, digits, points and hyphens";
 
 /// How a full resource id of Azure begins.
 const AZURE_ID: &str = "/subscriptions/";
@@ -121,11 +123,16 @@ fn endpoint(text: &str, at: &Cursor<'_>) -> Result<Url, Message> {
     Ok(url)
 }
 
+/// Whether a text can be the name of a bucket.
+pub(super) fn is_bucket(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    BUCKET_BYTES.contains(&name.len()) && name.chars().all(allowed)
+}
+
 fn container(text: &str) -> Result<Container, Message> {
     let container: Container = text.parse().map_err(|_| Message::new("a bucket is missing after s3://"))?;
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if !BUCKET_BYTES.contains(&container.bucket.len()) || !container.bucket.chars().all(allowed) {
-        return Err("a bucket's name is 3 to 63 letters, digits, points and hyphens".into());
+    if !is_bucket(&container.bucket) {
+        return Err(BUCKET_RULE.into());
     }
     let Container { prefix, .. } = &container;
     if prefix.len() > PREFIX_MAX_BYTES || prefix.chars().any(char::is_control) {

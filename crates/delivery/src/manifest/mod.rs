@@ -15,6 +15,7 @@
 //!
 //! Does not read files, resolve host names or look whether a container exists.
 
+mod batches;
 mod conversion;
 mod destinations;
 mod eventgrid;
@@ -30,9 +31,9 @@ mod origins;
 mod reader;
 mod statuses;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::subscription::{Catalogue, Subscription, SubscriptionName, Topic, TopicName};
+use crate::subscription::{Catalogue, Publisher, Subscription, SubscriptionName, Topic, TopicName};
 
 pub use findings::{Finding, Severity};
 pub use origins::{FIELDS, Origins};
@@ -93,7 +94,15 @@ pub fn read(files: &[Source<'_>]) -> Reading {
 /// The catalogue while it is written: names are taken once, whatever the family of the document.
 #[derive(Default)]
 struct Draft<'a> {
-    named_topics: BTreeMap<TopicName, Cursor<'a>>,
+    /// Topics of native documents.
+    described_topics: BTreeMap<TopicName, Cursor<'a>>,
+    /// Topics that objects of other families are: a native document may describe one as well.
+    object_topics: BTreeMap<TopicName, Cursor<'a>>,
+    /// Where native documents say something about the delivery of a topic.
+    deliveries: BTreeMap<TopicName, Cursor<'a>>,
+    /// Topics with an error in the document that describes them.
+    broken_topics: BTreeSet<TopicName>,
+    publishers: HashMap<Publisher, (TopicName, Cursor<'a>)>,
     named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
     topics: Vec<Topic>,
     subscriptions: Vec<Described<'a>>,
@@ -106,12 +115,56 @@ struct Described<'a> {
     origins: Origins,
     /// Where they say in which schema events are delivered.
     schema_at: Option<Cursor<'a>>,
+    /// Where they ask for batches.
+    batch_at: Option<Cursor<'a>>,
 }
 
 impl<'a> Draft<'a> {
-    /// Takes the name of a topic; `at` is where it is written. False, and reported, when it is taken already.
+    /// Takes the name of a topic that a native document describes; `at` is where it is written. False, and reported,
+    /// when it is taken already.
     fn name_topic(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
-        take(&mut self.named_topics, name, at, "topic")
+        take(&mut self.described_topics, name, at, "topic")
+    }
+
+    /// Takes the name of a topic that an object of another family is. A native document of that name may say how its
+    /// records are read, but not how they are delivered: the object says that.
+    fn name_object(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
+        if let Some(delivery) = self.deliveries.remove(name) {
+            let message = format!("how events of {name} are delivered is said by the object at {}", at.location());
+            delivery.error(Message::new(message).help("leave delivery out here, and say it there"));
+        }
+        take(&mut self.object_topics, name, at, "topic")
+    }
+
+    /// Adds the topic that an object of another family is, unless a native document describes it.
+    fn add_object_topic(&mut self, name: &TopicName) {
+        if !self.described_topics.contains_key(name) {
+            self.topics.push(Topic::new(name.clone()));
+        }
+    }
+
+    /// Notes that a native document says something about the delivery of a topic.
+    fn note_delivery(&mut self, name: &TopicName, at: Option<&Cursor<'a>>) {
+        self.deliveries.extend(at.map(|at| (name.clone(), at.clone())));
+    }
+
+    /// Leaves out all subscriptions of a topic: it is not known how its events are read.
+    fn break_topic(&mut self, name: &TopicName) {
+        self.broken_topics.insert(name.clone());
+    }
+
+    /// Takes a publisher for a topic; `at` is where it is written. Reported when it is taken already.
+    fn name_publisher(&mut self, publisher: &Publisher, topic: &TopicName, at: &Cursor<'a>) {
+        if let Some((first, first_at)) = self.publishers.get(publisher) {
+            let place = first_at.location();
+            let message =
+                format!("the publisher {publisher} stands twice; the first is at {place}, for the topic {first}");
+            at.error(
+                Message::new(message).help("a publisher has one topic; several subscriptions may take its events"),
+            );
+            return;
+        }
+        self.publishers.insert(publisher.clone(), (topic.clone(), at.clone()));
     }
 
     /// Takes the name of a subscription; `at` is where it is written. False, and reported, when it is taken already.
@@ -129,24 +182,48 @@ impl<'a> Draft<'a> {
     fn into_catalogue(self) -> (Catalogue, BTreeMap<SubscriptionName, Origins>) {
         let mut catalogue = Catalogue::default();
         let mut origins = BTreeMap::new();
-        // A topic's schema is that of many subscriptions: what is wrong with it is said once.
-        let mut reported = BTreeSet::new();
+        // What a topic says is said by many subscriptions: what is wrong with it is told once.
+        let mut told = BTreeSet::new();
         self.topics.into_iter().for_each(|topic| catalogue.add_topic(topic));
-        for Described { subscription, origins: of_subscription, schema_at } in self.subscriptions {
-            let name = &subscription.name;
-            let topic = catalogue.topic(&name.topic);
-            if let Some(problem) = topic.and_then(|topic| conversion::impossible(&subscription, topic)) {
-                let at = schema_at.as_ref().or_else(|| self.named_subscriptions.get(name));
-                if let Some(at) = at.filter(|at| reported.insert(at.location())) {
-                    at.error(problem);
-                }
-                continue;
+        for described in self.subscriptions {
+            let name = &described.subscription.name;
+            let named_at = self.named_subscriptions.get(name);
+            let is_possible = hold_against_topic(&described, catalogue.topic(&name.topic), named_at, &mut told);
+            if is_possible && !self.broken_topics.contains(&name.topic) {
+                origins.insert(name.clone(), described.origins);
+                catalogue.add_subscription(described.subscription);
             }
-            origins.insert(name.clone(), of_subscription);
-            catalogue.add_subscription(subscription);
         }
         (catalogue, origins)
     }
+}
+
+/// Whether a topic's events can become what a subscription asks for. Reported where it is asked for, else where the
+/// subscription is named, and at no place twice.
+fn hold_against_topic<'a>(
+    described: &Described<'a>,
+    topic: Option<&Topic>,
+    named_at: Option<&Cursor<'a>>,
+    told: &mut BTreeSet<String>,
+) -> bool {
+    let Described { subscription, schema_at, batch_at, .. } = described;
+    let mut tell = |at: &Option<Cursor<'a>>, message, report: fn(&Cursor<'a>, Message)| {
+        if let Some(at) = at.as_ref().or(named_at).filter(|at| told.insert(at.location())) {
+            report(at, message);
+        }
+    };
+    if let Some(problem) = topic.and_then(|topic| conversion::impossible(subscription, topic)) {
+        tell(schema_at, problem, Cursor::error);
+        return false;
+    }
+    if let Some(problem) = conversion::never_batched(subscription) {
+        tell(batch_at, problem, Cursor::error);
+        return false;
+    }
+    if let Some(oddity) = topic.and_then(|topic| conversion::travels_alone(subscription, topic)) {
+        tell(batch_at, oddity, Cursor::warn);
+    }
+    true
 }
 
 fn take<'a, N: Ord + Clone + std::fmt::Display>(

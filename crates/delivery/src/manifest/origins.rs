@@ -17,7 +17,7 @@ use super::reader::Cursor;
 pub type Origins = BTreeMap<&'static str, String>;
 
 /// The fields that can have an origin, named as in the native format: those of a policy, and `url`.
-pub const FIELDS: [&str; 19] = [
+pub const FIELDS: [&str; 26] = [
     "maxAttempts",
     "timeToLive",
     "schedule",
@@ -27,6 +27,13 @@ pub const FIELDS: [&str; 19] = [
     "maxConcurrency",
     "headers",
     "signing",
+    "lateResponseWindow",
+    "probation",
+    "consent",
+    "batch.maxEvents",
+    "batch.preferredKilobytes",
+    "batch.onRefused",
+    "reply",
     "success",
     "neverRetry",
     "retryOn",

@@ -31,6 +31,7 @@ fn answer(status: u16, content_type: Option<&str>, attributes: &[(&str, &str)], 
     let content = Content {
         content_type: content_type.map(ToOwned::to_owned),
         attributes: attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        webhook: Vec::new(),
         whole: body.len() < REPLY_MAX_BYTES,
     };
     let ending = Ending::Answered { status, retry_after: None, body: body.to_vec() };

@@ -19,13 +19,14 @@ use thiserror::Error;
 use url::Url;
 use uuid::Uuid;
 
+use crate::consent::REQUEST_ORIGIN;
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
-use crate::event::Shape;
+use crate::event::{Event, Input, Shape};
 use crate::header::Value;
 use crate::outcome::{Ending, Exchange};
 use crate::reply::REPLY_MAX_BYTES;
 use crate::secret::Keyring;
-use crate::subscription::{ReplyTo, Subscription};
+use crate::subscription::{Consent, Destination, ReplyTo, Subscription};
 use crate::trace;
 
 /// In which form events are delivered.
@@ -57,9 +58,20 @@ impl Schema {
     }
 }
 
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// It delivers.
+    Post,
+    /// It asks for consent.
+    Options,
+}
+
 /// One HTTP request to a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// What it does.
+    pub method: Method,
     /// Where it goes.
     pub url: Url,
     /// Its headers, content type first.
@@ -130,11 +142,11 @@ pub fn compose(
         headers.extend(notification::headers(deliveries, &body));
     }
     let own = match deliveries.first() {
-        Some(first) => own_headers(subscription, first, occasion.keyring)?,
+        Some(first) => own_headers(destination, &first.event, occasion.keyring)?,
         None => Vec::new(),
     };
-    let traced = trace_headers(deliveries).into_iter();
-    headers.extend(traced.filter(|(name, _)| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))));
+    let ours = trace_headers(deliveries).into_iter().chain(origin_header(destination));
+    headers.extend(ours.filter(|(name, _)| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))));
     headers.extend(own);
     if !destination.signing.is_empty() {
         headers.extend(signature::headers(&destination.signing, &id_of(deliveries), &body, occasion)?);
@@ -145,7 +157,7 @@ pub fn compose(
         answer_max_bytes = REPLY_MAX_BYTES;
     }
     let (url, timeout_ms) = (destination.url.clone(), occasion.timeout_ms);
-    Ok(Request { url, headers, body, timeout_ms, answer_max_bytes })
+    Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes })
 }
 
 /// A reply goes to its address as a structured CloudEvent, with nothing of what the destination is sent beside it.
@@ -156,7 +168,7 @@ fn compose_reply(subscription: &Subscription, reply: &Delivery, occasion: Occasi
     let Content { mut headers, body } = Content::new(CLOUD_EVENT, text(reply.event.text()));
     headers.extend(trace_headers(&[reply]));
     let (url, timeout_ms) = (url.clone(), occasion.timeout_ms);
-    Ok(Request { url, headers, body, timeout_ms, answer_max_bytes: ANSWER_MAX_BYTES })
+    Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes: ANSWER_MAX_BYTES })
 }
 
 /// What two deliveries of a subscription have to have in common to travel in one request.
@@ -215,7 +227,7 @@ enum Part {
 
 const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
 const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; charset=utf-8";
-const JSON: &str = "application/json; charset=utf-8";
+pub(crate) const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Content, Unsendable> {
@@ -296,14 +308,38 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
+/// Who sends, on every delivery to a destination that was asked for consent in that name (CloudEvents "HTTP 1.1 Web
+/// Hooks", 4.1.2).
+fn origin_header(destination: &Destination) -> Option<(String, String)> {
+    match &destination.consent {
+        Some(Consent::CloudEvents { origin, .. }) => Some((REQUEST_ORIGIN.to_owned(), origin.clone())),
+        Some(Consent::EventGrid) | None => None,
+    }
+}
+
+/// The headers of a request to a destination that carries no event: those of the subscription that need none, and the
+/// signature over it.
+pub(crate) fn headers_without_event(
+    destination: &Destination,
+    id: &str,
+    body: &[u8],
+    occasion: Occasion<'_>,
+) -> Result<Vec<(String, String)>, Unsendable> {
+    let no_event = Event::recall(&"{}".into(), Input::Auto);
+    let mut headers = own_headers(destination, &no_event, occasion.keyring)?;
+    if !destination.signing.is_empty() {
+        headers.extend(signature::headers(&destination.signing, id, body, occasion)?);
+    }
+    Ok(headers)
+}
+
 fn own_headers(
-    subscription: &Subscription,
-    delivery: &Delivery,
+    destination: &Destination,
+    event: &Event,
     keyring: &Keyring,
 ) -> Result<Vec<(String, String)>, Unsendable> {
-    let headers = subscription.destination.headers.iter();
-    let named = headers.filter_map(|header| {
-        let value = header.value(&delivery.event, keyring).transpose()?;
+    let named = destination.headers.iter().filter_map(|header| {
+        let value = header.value(event, keyring).transpose()?;
         Some(value.map(|value| (header.name.clone(), value.into_owned())))
     });
     named.collect()

@@ -35,6 +35,9 @@ fn what_cannot_be_converted_is_an_error_and_what_may_be_is_none() {
         ("cloudevents", NOTHING, [true, true, false, true]),
         ("eventgrid", NOTHING, [true, true, true, true]),
         ("opaque", NOTHING, [false, false, false, false]),
+        ("sns", NOTHING, [true, true, false, true]),
+        ("eventbridge", NOTHING, [true, true, false, true]),
+        ("s3", NOTHING, [true, true, false, true]),
         ("custom", NOTHING, [false, false, false, true]),
         ("custom", TYPE, [true, true, false, true]),
         ("custom", BOTH, [true, true, true, true]),
@@ -75,6 +78,37 @@ fn a_conversion_that_is_impossible_says_what_would_be_possible() {
         of("input: custom", "eventgrid"),
         "the mapping of the topic n/t gives no eventType and no subject, which eventgrid needs; in its spec, mapping: {eventType: {field: …, default: …}}"
     );
+}
+
+#[test]
+fn events_in_binary_form_share_no_request() {
+    let own = native("s", ", schema: cloudevents-binary").replace("}}\n", "}, batch: {maxEvents: 2}}\n");
+    let refused = "error: FIELD: events in the schema cloudevents-binary cannot share a request: its body is the data \
+                   of one; schema: cloudevents-structured, or no batch";
+    let (errors, left) = found(&own);
+    let expected = refused.replace("FIELD", "spec.batch");
+    assert_eq!((errors, left), (vec![format!("f:4:77: {expected}")], 0));
+    let topic = topic("delivery: {batch: {preferredKilobytes: 2}}");
+    let both =
+        [native("a", ", schema: cloudevents-binary"), native("b", ", schema: cloudevents-binary"), native("c", "")];
+    let (errors, left) = found(&format!("{topic}{}", both.concat()));
+    let expected = refused.replace("FIELD", "spec.delivery.batch");
+    assert_eq!((errors, left), (vec![format!("f:4:26: {expected}")], 1));
+}
+
+#[test]
+fn batches_of_opaque_text_are_odd_and_load() {
+    let grid = "name: s\nlastmile: {topic: n/t}\nproperties: {destination: {endpointType: WebHook, properties: \
+                {endpointUrl: 'https://h/', maxEventsPerBatch: 9}}}\n";
+    let own = native("s", "").replace("}}\n", "}, batch: {maxEvents: 2}}\n");
+    for (text, place) in [
+        (own.as_str(), "f:9:49: warning: spec.batch"),
+        (grid, "f:8:110: warning: properties.destination.properties.maxEventsPerBatch"),
+    ] {
+        let (odd, left) = found(&format!("{}{text}", topic("input: opaque")));
+        let expected = "not used: the topic n/t has input opaque, and each text travels alone; leave batch out";
+        assert_eq!((odd, left), (vec![format!("{place}: {expected}")], 1));
+    }
 }
 
 #[test]

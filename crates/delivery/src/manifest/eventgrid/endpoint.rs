@@ -8,7 +8,9 @@ use url::Url;
 use crate::header::{Header, Value};
 use crate::path::PATH_RULE;
 use crate::request::Schema;
+use crate::subscription::Batch;
 
+use super::super::batches;
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::Message;
 use super::super::headers;
@@ -58,6 +60,8 @@ pub(super) struct Endpoint<'a> {
     pub(super) headers: Vec<Header>,
     /// The shape that events are asked for in, and where that stands.
     pub(super) schema: Option<(Schema, Cursor<'a>)>,
+    /// How events travel together, and where that stands.
+    pub(super) batch: Option<(Batch, Cursor<'a>)>,
 }
 
 impl<'a> Endpoint<'a> {
@@ -66,7 +70,7 @@ impl<'a> Endpoint<'a> {
         cursor.mapping(|fields| {
             let kind = fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
             fields.required("properties")?.mapping(|properties| {
-                batching(properties);
+                let batch = batch(properties, origins);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
                 let schema = schema(properties);
                 let mappings = properties.given("deliveryAttributeMappings");
@@ -81,7 +85,7 @@ impl<'a> Endpoint<'a> {
                 let read_url = if is_resource { resource } else { webhook };
                 let (url, at) = read_url(properties, destinations)?;
                 note(origins, "url", Some(&at));
-                Some(Self { url, is_resource, headers: headers?, schema })
+                Some(Self { url, is_resource, headers: headers?, schema, batch })
             })?
         })?
     }
@@ -135,20 +139,18 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
     }
 }
 
-/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB.
-fn batching(fields: &Fields<'_>) {
-    let events = fields.given("maxEventsPerBatch");
-    let size = fields.given("preferredBatchSizeInKilobytes");
-    let most = events.as_ref().map(|cursor| cursor.integer(1..=5_000));
-    let preferred = size.as_ref().map(|cursor| cursor.integer(1..=1_024));
-    let asked = match (most, preferred) {
-        (Some(Some(2..)), _) => events,
-        (None, Some(Some(_))) => size,
-        (_, _) => None,
-    };
-    if let Some(cursor) = asked {
-        cursor.warn("this version delivers each event in a request of its own");
+/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is no batch, whatever the size beside
+/// it: a resource that is read back says so where nobody has asked for batches.
+fn batch<'a>(fields: &Fields<'a>, origins: &mut Origins) -> Option<(Batch, Cursor<'a>)> {
+    let [events_at, size_at] = ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
+    let events = events_at.as_ref().and_then(batches::events);
+    let kilobytes = size_at.as_ref().and_then(batches::kilobytes);
+    note(origins, "batch.maxEvents", events_at.as_ref());
+    if events == Some(1) {
+        return None;
     }
+    note(origins, "batch.preferredKilobytes", size_at.as_ref());
+    Some((batches::of(events, kilobytes, None)?, events_at.or(size_at)?))
 }
 
 fn header(fields: &Fields<'_>) -> Option<Header> {

@@ -5,13 +5,13 @@
 //! one part written for this program.
 
 use crate::profile::{Dialect, StatusSet};
-use crate::subscription::{SubscriptionName, TopicName};
+use crate::subscription::{Batch, OnRefused, SubscriptionName, TopicName};
 
 use super::super::Draft;
 use super::super::findings::Message;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::super::{names, statuses};
+use super::super::{batches, names, statuses};
 use super::template::Resource;
 
 /// The version of the resources that Event Grid on Kubernetes takes.
@@ -32,6 +32,7 @@ pub(super) struct Lastmile<'a> {
     pub(super) never_retry: StatusSet,
     /// Statuses that are retried.
     pub(super) retry_on: StatusSet,
+    on_refused: Option<(OnRefused, Cursor<'a>)>,
     topic: Option<TopicName>,
     name: Option<(String, Cursor<'a>)>,
 }
@@ -42,6 +43,8 @@ impl<'a> Lastmile<'a> {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
         note(origins, "neverRetry", never_retry.as_ref());
         note(origins, "retryOn", retry_on.as_ref());
+        let on_refused = fields.given("onRefused");
+        note(origins, "batch.onRefused", on_refused.as_ref());
         let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list).unwrap_or_default();
         let (never, again) = (list(&never_retry), list(&retry_on));
         if let (Some(status), Some(cursor)) = (statuses::shared(&never, &again), &retry_on) {
@@ -51,8 +54,23 @@ impl<'a> Lastmile<'a> {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
             never_retry: never,
             retry_on: again,
+            on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
+        }
+    }
+}
+
+impl Lastmile<'_> {
+    /// The batch that a resource asks for, with what a refusal of it means here.
+    pub(super) fn refine(&self, batch: Option<Batch>) -> Option<Batch> {
+        match (batch, &self.on_refused) {
+            (Some(batch), Some((on_refused, _))) => Some(Batch { on_refused: *on_refused, ..batch }),
+            (None, Some((_, at))) => {
+                batches::report_without_batch(at, "maxEventsPerBatch: 100 asks for batches");
+                None
+            }
+            (batch, None) => batch,
         }
     }
 }

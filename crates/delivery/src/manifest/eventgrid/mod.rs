@@ -67,8 +67,9 @@ fn read_resource<'a>(
         let settings =
             properties.and_then(|of| of.mapping(|of| Settings::read(of, dialect, destinations, &mut origins)));
         let settings = settings?;
-        let schema_at = settings.schema_at();
-        Some(Described { subscription: settings.complete(name?, dialect, &own)?, origins, schema_at })
+        let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
+        let subscription = settings.complete(name?, dialect, &own)?;
+        Some(Described { subscription, origins, schema_at, batch_at })
     })?
 }
 

@@ -78,9 +78,14 @@ impl<'a> Settings<'a> {
         self.schema.as_ref().map(|(_, at)| at.clone())
     }
 
+    /// Where batches are asked for.
+    pub(super) fn batch_at(&self) -> Option<Cursor<'a>> {
+        self.endpoint.as_ref()?.batch.as_ref().map(|(_, at)| at.clone())
+    }
+
     /// A subscription with the profile's defaults filled in; nothing where a part could not be read.
     pub(super) fn complete(self, name: SubscriptionName, dialect: Dialect, own: &Lastmile<'_>) -> Option<Subscription> {
-        let Endpoint { url, is_resource, headers, .. } = self.endpoint?;
+        let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
         let dialect = match dialect {
             Dialect::EventGrid if is_resource => Dialect::EventGridResource,
             Dialect::EventGrid
@@ -110,7 +115,7 @@ impl<'a> Settings<'a> {
             filter: self.filter?,
             dead_letter: self.dead_letters.complete(&profile),
             retry,
-            batch: None,
+            batch: own.refine(batch.map(|(batch, _)| batch)),
             paused: false,
             reply: None,
             expires_ms: self.expires_ms,

@@ -6,7 +6,7 @@ use crate::event::{Element, Input, decode};
 use crate::header::{Header, Value};
 use crate::profile::{Dialect, Profile};
 use crate::request::Schema;
-use crate::subscription::{Sink, Subscription};
+use crate::subscription::{BATCH_BYTES, Batch, OnRefused, Sink, Subscription};
 
 use super::super::{Reading, Source, read};
 
@@ -78,6 +78,9 @@ fn what_is_not_said_is_the_profile_of_the_dialect() {
         assert_eq!((&policy.sink, policy.format), (&Sink::DefaultContainer, Format::Namespace));
         assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (delay_ms, profile.keep_trying_for_ms));
         assert_eq!(subscription.expires_ms, None);
+        assert_eq!((subscription.batch, &subscription.destination.consent), (None, &None));
+        let expected = (profile.late_window_ms, profile.probation);
+        assert_eq!((subscription.destination.late_window_ms, subscription.destination.probation), expected);
         assert!(subscription.destination.schema.is_none() && subscription.destination.notification_headers);
     }
 }
@@ -99,6 +102,34 @@ fn the_schema_may_stand_in_either_place() {
             assert_eq!(subscription.destination.schema, schema, "{text}");
         }
     }
+}
+
+/// A webhook with these fields beside its address.
+fn beside_url(fields: &str, around: &str) -> String {
+    webhook("", around).replace("'http://h/'", &format!("'http://h/', {fields}"))
+}
+
+#[test]
+fn batches_are_what_was_asked_for_and_an_export_of_the_defaults_asks_for_none() {
+    let split = |max_events, preferred_bytes| Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::Split });
+    for (fields, expected) in [
+        ("maxEventsPerBatch: 1, preferredBatchSizeInKilobytes: 64", None),
+        ("maxEventsPerBatch: 1", None),
+        ("maxEventsPerBatch: null, preferredBatchSizeInKilobytes: null", None),
+        ("maxEventsPerBatch: 10", split(10, BATCH_BYTES)),
+        ("preferredBatchSizeInKilobytes: 64", split(5_000, BATCH_BYTES)),
+        ("maxEventsPerBatch: 5000, preferredBatchSizeInKilobytes: 1024", split(5_000, 1_024 * 1_024)),
+    ] {
+        let (subscription, findings) = loaded(&[&beside_url(fields, "")]);
+        assert_eq!((subscription.batch, findings), (expected, Vec::new()), "{fields}");
+    }
+    let strict = beside_url("maxEventsPerBatch: 10", ", lastmile: {onRefused: all}");
+    let on_refused = loaded(&[&strict]).0.batch.map(|batch| batch.on_refused);
+    assert_eq!(on_refused, Some(OnRefused::All));
+    let reading = read_files(&[&strict]);
+    let origins = reading.origins.values().next().unwrap();
+    assert!(origins.contains_key("batch.maxEvents") && origins.contains_key("batch.onRefused"), "{origins:?}");
+    assert!(!origins.contains_key("batch.preferredKilobytes"), "{origins:?}");
 }
 
 #[test]
@@ -177,12 +208,9 @@ fn the_sample_for_kubernetes_loads_when_completed() {
 #[test]
 fn the_values_of_event_grids_page_load_as_a_resource() {
     let (subscription, findings) = loaded(&[S3, DESTINATIONS]);
-    assert_eq!(
-        findings,
-        [
-            "10:30: warning: properties.destination.properties.maxEventsPerBatch: this version delivers each event in a request of its own"
-        ]
-    );
+    assert_eq!(findings, Vec::<String>::new());
+    let batch = Batch { max_events: 1_000, preferred_bytes: 512 * 1_024, on_refused: OnRefused::Split };
+    assert_eq!(subscription.batch, Some(batch));
     assert_eq!(
         (subscription.name.to_string().as_str(), subscription.dialect),
         ("shop/uploads/site", Dialect::EventGrid)

@@ -24,7 +24,7 @@ use url::Url;
 
 use crate::filter::Filter;
 use crate::profile::{Dialect, Profile};
-use crate::subscription::{Destination, ReplyTo, Subscription, SubscriptionName, Topic, TopicName};
+use crate::subscription::{Destination, ReplyTo, Subscription, SubscriptionName, TopicName};
 
 use super::destinations::Destinations;
 use super::findings::Message;
@@ -80,10 +80,10 @@ impl<'a> Reader<'a, '_> {
         let parent = object.document.without_error(|| {
             role::report_version(object);
             let (metadata, parent) = parent::read(via, object, &self.addresses, &self.templates)?;
-            draft.name_topic(&object.name, &metadata.named_at?).then_some(parent)
+            draft.name_object(&object.name, &metadata.named_at?).then_some(parent)
         });
         if parent.is_some() {
-            draft.topics.push(Topic::new(object.name.clone()));
+            draft.add_object_topic(&object.name);
         }
         self.parents.entry((via, object.name.clone())).or_insert(parent);
     }
@@ -113,7 +113,7 @@ impl<'a> Reader<'a, '_> {
             })?;
             let (wanted, at) = (wanted?, metadata.named_at.clone()?);
             let name = SubscriptionName { topic: wanted.topic.clone(), name: object.name.topic.clone() };
-            let topic_is_taken = role == Role::Source && !draft.name_topic(&name.topic, &at);
+            let topic_is_taken = role == Role::Source && !draft.name_object(&name.topic, &at);
             if topic_is_taken || !draft.name_subscription(&name, &at) {
                 return None;
             }
@@ -160,9 +160,10 @@ impl<'a> Reader<'a, '_> {
         let channel = spec.required("channel");
         let place = channel.and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace))).flatten();
         let reply = spec.given("reply").and_then(|reply| self.addresses.read(&reply, namespace));
+        let reply_at = reply.as_ref().map(|written| written.at.clone());
         let reply = reply.and_then(Written::reply);
         let subscriber = self.destination(spec, "subscriber", object);
-        Some(Wanted { reply, ..self.wanted(spec, subscriber, object, place)? })
+        Some(Wanted { reply, reply_at, ..self.wanted(spec, subscriber, object, place)? })
     }
 
     /// The channel of a subscription; where no file has it, its kind tells its class.
@@ -223,7 +224,7 @@ impl<'a> Reader<'a, '_> {
         let url = destination.and_then(Written::endpoint);
         let (topic, parent) = place?;
         let (delivery, filter) = (delivery.unwrap_or_default(), Some(Filter::EVERYTHING));
-        Some(Wanted { topic, parent, delivery, url, url_at, filter, reply: None })
+        Some(Wanted { topic, parent, delivery, url, url_at, filter, reply: None, reply_at: None })
     }
 }
 
@@ -236,6 +237,7 @@ struct Wanted<'a> {
     url_at: Option<Cursor<'a>>,
     filter: Option<Filter>,
     reply: Option<ReplyTo>,
+    reply_at: Option<Cursor<'a>>,
 }
 
 impl<'a> Wanted<'a> {
@@ -249,6 +251,7 @@ impl<'a> Wanted<'a> {
         let mut origins = delivery.origins(self.parent.class);
         overrides.note(&mut origins);
         note(&mut origins, "url", self.url_at.as_ref());
+        note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
         let response_timeout_ms = delivery.timeout_ms(&profile);
         let schema = delivery.schema();
         let subscription = Subscription {
@@ -267,7 +270,8 @@ impl<'a> Wanted<'a> {
             reply: self.reply,
             expires_ms: None,
         };
-        Some(Described { subscription, origins, schema_at: schema.map(|stated| stated.at.clone()) })
+        let schema_at = schema.map(|stated| stated.at.clone());
+        Some(Described { subscription, origins, schema_at, batch_at: None })
     }
 }
 

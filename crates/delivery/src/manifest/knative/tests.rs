@@ -56,6 +56,7 @@ fn waits_ms(schedule: &Schedule, retries: u32) -> Vec<u64> {
 }
 
 mod classes;
+mod described;
 mod filters;
 mod refused;
 

@@ -9,16 +9,19 @@ use crate::path::PATH_RULE;
 use crate::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
 use crate::request::Schema;
 use crate::secret::{SECRET_NAME_RULE, SecretName};
-use crate::subscription::{Destination, MAX_CONCURRENCY};
+use crate::subscription::{Consent, Destination, MAX_CONCURRENCY};
 
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
+use super::consent;
 use super::settings::Scope;
 
 /// Requests under way at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
+/// The longest late response window: like a response timeout, it has to end while its function lives.
+const LATE_WINDOW_MAX_MS: u64 = RESPONSE_TIMEOUT_MAX_MS;
 /// The most secrets that sign a request: one, and others while it is being replaced.
 const SECRETS_MAX: usize = 10;
 
@@ -31,12 +34,14 @@ pub(super) struct DestinationSettings {
     max_concurrency: Option<u32>,
     headers: Option<Vec<Header>>,
     signing: Option<Vec<SecretName>>,
+    late_window_ms: Option<u64>,
+    probation: Option<bool>,
+    consent: Option<Consent>,
 }
 
 impl DestinationSettings {
     /// Reads the fields of `destination`.
     pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
-        fields.unsupported("lateResponseWindow");
         let schemas = Schema::ALL.map(|schema| (schema.as_str(), Some(schema)));
         Self {
             url: match scope {
@@ -48,6 +53,9 @@ impl DestinationSettings {
             max_concurrency: fields.get("maxConcurrency").and_then(|cursor| cursor.integer(CONCURRENCY)),
             headers: fields.get("headers").and_then(|cursor| headers::list(&cursor, header)),
             signing: fields.section("signing", signing).flatten(),
+            late_window_ms: fields.get("lateResponseWindow").and_then(|late| late.duration_ms(0..=LATE_WINDOW_MAX_MS)),
+            probation: fields.get("probation").and_then(|probation| probation.boolean()),
+            consent: fields.section("consent", consent::read).flatten(),
         }
     }
 
@@ -60,6 +68,9 @@ impl DestinationSettings {
             max_concurrency: self.max_concurrency.or(base.max_concurrency),
             headers: self.headers.or_else(|| base.headers.clone()),
             signing: self.signing.or_else(|| base.signing.clone()),
+            late_window_ms: self.late_window_ms.or(base.late_window_ms),
+            probation: self.probation.or(base.probation),
+            consent: self.consent.or_else(|| base.consent.clone()),
         }
     }
 
@@ -70,6 +81,9 @@ impl DestinationSettings {
             headers: self.headers.unwrap_or_default(),
             signing: self.signing.unwrap_or_default(),
             max_concurrency: self.max_concurrency.unwrap_or(MAX_CONCURRENCY),
+            late_window_ms: self.late_window_ms.unwrap_or(profile.late_window_ms),
+            probation: self.probation.unwrap_or(profile.probation),
+            consent: self.consent,
             ..Destination::new(self.url?, self.timeout_ms.unwrap_or(profile.response_timeout_ms))
         })
     }

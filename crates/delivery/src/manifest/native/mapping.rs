@@ -31,9 +31,9 @@ pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {
 fn report_unused(key: &Cursor<'_>, input: Input) {
     let word = match input {
         Input::Auto | Input::Custom => return,
-        Input::CloudEvents => "cloudevents",
-        Input::EventGrid => "eventgrid",
-        Input::Opaque => "opaque",
+        Input::CloudEvents | Input::EventGrid | Input::Opaque | Input::Sns | Input::EventBridge | Input::S3 => {
+            input.as_str()
+        }
     };
     let message =
         Message::new(format!("not used: the input of this topic is {word}, and only custom events are mapped"));

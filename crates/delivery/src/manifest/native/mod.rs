@@ -7,11 +7,14 @@
 //!
 //! Does not read `Destinations` documents: every family uses those.
 
+mod batch;
+mod consent;
 mod dead_letter;
 mod destination;
 mod filter;
 mod mapping;
 mod origins;
+mod publishers;
 mod retry;
 mod schedule;
 mod settings;
@@ -24,24 +27,14 @@ use crate::filter::Filter;
 use crate::mapping::Mapping;
 use crate::subscription::{SubscriptionName, Topic, TopicName};
 
+use super::batches;
 use super::destinations::Destinations;
 use super::names;
 use super::reader::{Cursor, Fields};
 use super::{Described, Draft};
 use origins::Stated;
+use publishers::Named;
 use settings::{Scope, Settings};
-
-/// How the records of a topic may be read; those without a value are known, but not to this version.
-const INPUTS: [(&str, Option<Input>); 8] = [
-    ("auto", Some(Input::Auto)),
-    ("cloudevents", Some(Input::CloudEvents)),
-    ("eventgrid", Some(Input::EventGrid)),
-    ("custom", Some(Input::Custom)),
-    ("opaque", Some(Input::Opaque)),
-    ("sns", None),
-    ("eventbridge", None),
-    ("s3", None),
-];
 
 /// What each topic says about its subscriptions; `None` where it has errors, so that they would not be as meant.
 type Defaults<'a> = BTreeMap<TopicName, Option<(Settings, Stated<'a>)>>;
@@ -79,12 +72,21 @@ fn read_topic<'a>(
                 let name = TopicName { namespace: name(metadata, "namespace")?, topic: name(metadata, "name")? };
                 draft.name_topic(&name, &metadata.get("name")?).then_some(name)
             });
-            fields.section("spec", |spec| TopicSpec::read(spec, destinations)).unwrap_or_default()
+            let spec = fields.section("spec", |spec| TopicSpec::read(spec, destinations)).unwrap_or_default();
+            if let Some(name) = &named {
+                spec.from.iter().for_each(|(publisher, at)| draft.name_publisher(publisher, name, at));
+                draft.note_delivery(name, spec.delivery_at.as_ref());
+            }
+            spec
         })
     });
     let Some(name) = named else { return };
-    let defaults_of_topic = read.map(|TopicSpec { input, mapping, delivery }| {
-        draft.topics.push(Topic { input, mapping: Arc::new(mapping), ..Topic::new(name.clone()) });
+    if read.is_none() {
+        draft.break_topic(&name);
+    }
+    let defaults_of_topic = read.map(|TopicSpec { input, from, mapping, delivery, .. }| {
+        let from = from.into_iter().map(|(publisher, _)| publisher).collect();
+        draft.topics.push(Topic { name: name.clone(), input, mapping: Arc::new(mapping), from });
         delivery
     });
     defaults.insert(name, defaults_of_topic);
@@ -94,24 +96,26 @@ fn read_topic<'a>(
 #[derive(Default)]
 struct TopicSpec<'a> {
     input: Input,
+    from: Vec<Named<'a>>,
     mapping: Mapping,
+    /// Where it says anything about delivery.
+    delivery_at: Option<Cursor<'a>>,
     /// Defaults of its subscriptions.
     delivery: (Settings, Stated<'a>),
 }
 
 impl<'a> TopicSpec<'a> {
     fn read(spec: &Fields<'a>, destinations: &Destinations<'_>) -> Self {
-        let input = spec.get("input").and_then(|input| input.choice("input", &INPUTS)).unwrap_or_default();
-        if let Some(from) = spec.get("from")
-            && from.list().is_some_and(|publishers| !publishers.is_empty())
-        {
-            from.unsupported("from");
-        }
+        let inputs = Input::ALL.map(|input| (input.as_str(), Some(input)));
+        let input = spec.get("input").and_then(|input| input.choice("input", &inputs)).unwrap_or_default();
+        let from = publishers::read(spec);
+        publishers::report_unreadable(&from, input);
+        let delivery_at = spec.given("delivery").and_then(|_| spec.key("delivery"));
         let mapping = mapping::read(spec, input);
         let delivery = spec.section("delivery", |delivery| {
             (Settings::read(delivery, Scope::Topic, destinations), Stated::of(delivery.parent()))
         });
-        Self { input, mapping, delivery: delivery.unwrap_or_default() }
+        Self { input, from, mapping, delivery_at, delivery: delivery.unwrap_or_default() }
     }
 }
 
@@ -143,8 +147,12 @@ fn read_subscription<'a>(
             }
             None => (settings, stated),
         };
-        let Stated { origins, schema_at, .. } = stated;
-        Some(Described { subscription: settings.complete(name, filter?)?, origins, schema_at })
+        let subscription = settings.complete(name, filter?)?;
+        let Stated { origins, schema_at, batch_at, on_refused_at, .. } = stated;
+        if let (None, Some(at)) = (subscription.batch, on_refused_at) {
+            batches::report_without_batch(&at, "batch: {maxEvents: 100} asks for batches");
+        }
+        Some(Described { subscription, origins, schema_at, batch_at })
     })?
 }
 

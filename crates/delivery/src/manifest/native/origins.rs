@@ -6,7 +6,7 @@ use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
 
 /// Field → the section and the field of a `spec` or `delivery` that state it.
-const PLACES: [(&str, &str, &str); 19] = [
+const PLACES: [(&str, &str, &str); 25] = [
     ("maxAttempts", "retry", "maxAttempts"),
     ("timeToLive", "retry", "timeToLive"),
     ("schedule", "retry", "schedule"),
@@ -16,6 +16,12 @@ const PLACES: [(&str, &str, &str); 19] = [
     ("maxConcurrency", DESTINATION, "maxConcurrency"),
     ("headers", DESTINATION, "headers"),
     ("signing", DESTINATION, "signing"),
+    ("lateResponseWindow", DESTINATION, "lateResponseWindow"),
+    ("probation", DESTINATION, "probation"),
+    ("consent", DESTINATION, "consent"),
+    ("batch.maxEvents", BATCH, "maxEvents"),
+    ("batch.preferredKilobytes", BATCH, "preferredKilobytes"),
+    ("batch.onRefused", BATCH, ON_REFUSED),
     ("success", "retry", "success"),
     ("neverRetry", "retry", "neverRetry"),
     ("retryOn", "retry", "retryOn"),
@@ -32,6 +38,8 @@ const SINK: &str = "deadLetter.sink";
 const DEAD_LETTER: &str = "deadLetter";
 const DESTINATION: &str = "destination";
 const SCHEMA: &str = "schema";
+const BATCH: &str = "batch";
+const ON_REFUSED: &str = "onRefused";
 
 /// What a document states, and where.
 #[derive(Default)]
@@ -40,6 +48,10 @@ pub(super) struct Stated<'a> {
     pub(super) origins: Origins,
     /// Where the schema stands.
     pub(super) schema_at: Option<Cursor<'a>>,
+    /// Where batches are asked for.
+    pub(super) batch_at: Option<Cursor<'a>>,
+    /// Where this document says what a refused batch means.
+    pub(super) on_refused_at: Option<Cursor<'a>>,
     /// It says `deadLetter: none`, which takes the place of all that another document says about dead letters.
     drops: bool,
 }
@@ -54,7 +66,9 @@ impl<'a> Stated<'a> {
         let none = spec.peek(DEAD_LETTER).filter(|dead_letter| dead_letter.peek_text().is_some());
         note(&mut origins, SINK, none.as_ref());
         let schema_at = spec.peek(DESTINATION).and_then(|destination| destination.peek(SCHEMA));
-        Self { origins, schema_at, drops: none.is_some() }
+        let batch_at = spec.peek(BATCH).filter(|batch| !batch.is_null());
+        let on_refused_at = batch_at.as_ref().and_then(|batch| batch.peek(ON_REFUSED));
+        Self { origins, schema_at, batch_at, on_refused_at, drops: none.is_some() }
     }
 
     /// These, and the other's where these say nothing.
@@ -65,6 +79,12 @@ impl<'a> Stated<'a> {
             origins.retain(|field, _| !field.starts_with(DEAD_LETTER));
         }
         origins.extend(self.origins);
-        Self { origins, schema_at: self.schema_at.or_else(|| base.schema_at.clone()), drops: self.drops }
+        Self {
+            origins,
+            schema_at: self.schema_at.or_else(|| base.schema_at.clone()),
+            batch_at: self.batch_at.or_else(|| base.batch_at.clone()),
+            on_refused_at: self.on_refused_at,
+            drops: self.drops,
+        }
     }
 }

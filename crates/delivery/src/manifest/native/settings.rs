@@ -12,6 +12,7 @@ use crate::subscription::{Subscription, SubscriptionName};
 
 use super::super::destinations::Destinations;
 use super::super::reader::Fields;
+use super::batch::BatchSettings;
 use super::dead_letter::DeadLetterSettings;
 use super::destination::DestinationSettings;
 use super::retry::RetrySettings;
@@ -30,6 +31,7 @@ pub(super) enum Scope {
 pub(super) struct Settings {
     destination: DestinationSettings,
     retry: RetrySettings,
+    batch: BatchSettings,
     dead_letter: Option<DeadLetterSettings>,
     paused: Option<bool>,
 }
@@ -37,7 +39,6 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads the fields that a Topic's `delivery` and a Subscription's `spec` have in common.
     pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
-        fields.unsupported("batch");
         let read_destination = |of: &Fields<'_>| DestinationSettings::read(of, scope, destinations);
         let destination = match scope {
             Scope::Topic => fields.section("destination", read_destination),
@@ -46,6 +47,7 @@ impl Settings {
         Self {
             destination: destination.unwrap_or_default(),
             retry: fields.section("retry", RetrySettings::read).unwrap_or_default(),
+            batch: fields.section("batch", BatchSettings::read).unwrap_or_default(),
             dead_letter: fields.get("deadLetter").and_then(|of| DeadLetterSettings::read(&of, destinations)),
             paused: fields.get("paused").and_then(|paused| paused.boolean()),
         }
@@ -56,6 +58,7 @@ impl Settings {
         Self {
             destination: self.destination.over(&base.destination),
             retry: self.retry.over(&base.retry),
+            batch: self.batch.over(base.batch),
             dead_letter: match (self.dead_letter, &base.dead_letter) {
                 (Some(own), Some(base)) => Some(own.over(base)),
                 (own, base) => own.or_else(|| base.clone()),
@@ -75,7 +78,7 @@ impl Settings {
             filter,
             dead_letter: self.dead_letter.unwrap_or_default().complete(&profile),
             retry: self.retry.complete(profile.retry),
-            batch: None,
+            batch: self.batch.complete(),
             paused: self.paused.unwrap_or(false),
             reply: None,
             expires_ms: None,

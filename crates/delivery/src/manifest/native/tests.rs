@@ -9,7 +9,7 @@ use crate::mapping::{Field, Mapping};
 use crate::profile::{Dialect, Profile};
 use crate::request::Schema;
 use crate::schedule::{Kind, Schedule};
-use crate::subscription::{Destination, Sink, Subscription, Topic};
+use crate::subscription::{Batch, Consent, Destination, OnRefused, Sink, Subscription, Topic};
 
 use super::super::{Reading, Source, read};
 
@@ -38,7 +38,9 @@ fn with_spec(spec: &str) -> Arc<Subscription> {
     subscription(&format!("{HEAD}{URL}{spec}"))
 }
 
+mod batches;
 mod origins;
+mod publishers;
 mod refused;
 
 #[test]
@@ -83,6 +85,11 @@ fn every_field_reaches_its_place() {
     let exact = Filter::Exact { name: "type".to_owned(), value: "order.created".to_owned() };
     let prefix = Filter::Prefix { name: "subject".to_owned(), value: "eu/".to_owned() };
     assert_eq!(subscription.filter, Filter::All(vec![exact, prefix]));
+    assert_eq!((destination.late_window_ms, destination.probation), (2 * MINUTE_MS, true));
+    let consent = Consent::CloudEvents { origin: "events.example.com".to_owned(), rate: Some(120) };
+    assert_eq!(destination.consent, Some(consent));
+    let batch = Batch { max_events: 100, preferred_bytes: 256 * 1_024, on_refused: OnRefused::All };
+    assert_eq!(subscription.batch, Some(batch));
     let retry = &subscription.retry;
     assert_eq!((retry.max_attempts, retry.time_to_live_ms, retry.jitter_percent), (12, Some(2 * DAY_MS), 20));
     let kind = Kind::Exponential { delay_ms: 2 * SECOND_MS };
@@ -114,23 +121,16 @@ fn json_says_the_same_as_yaml() {
 
 #[test]
 fn a_topic_says_how_its_records_are_read() {
-    for (word, input) in [
-        ("auto", Input::Auto),
-        ("cloudevents", Input::CloudEvents),
-        ("eventgrid", Input::EventGrid),
-        ("custom", Input::Custom),
-        ("opaque", Input::Opaque),
-    ] {
-        let reading = read_one(&format!("{TOPIC}spec: {{input: {word}}}\n"));
+    for input in Input::ALL {
+        let reading = read_one(&format!("{TOPIC}spec: {{input: {}}}\n", input.as_str()));
         let name = "n/t".parse().unwrap();
         assert_eq!(reading.catalogue.topic(&name), Some(&Topic { input, ..Topic::new(name.clone()) }));
     }
     assert_eq!(read_one(&format!("{TOPIC}spec:\n")).catalogue, read_one(TOPIC).catalogue);
     for (spec, expected) in [
-        ("{input: sns}", "f:4:15: error: spec.input: input sns is not supported by this version"),
+        ("{input: snss}", "f:4:15: error: spec.input: \"snss\" is not known here; did you mean sns?"),
         ("{input: Auto}", "f:4:15: error: spec.input: \"Auto\" is not known here; did you mean auto?"),
         ("{input: 7}", "f:4:15: error: spec.input: expected text, found a whole number; write it in quotes"),
-        ("{from: [{bucket: b}]}", "f:4:14: error: spec.from: from is not supported by this version"),
         ("{maping: {}}", "f:4:8: error: spec.maping: no field \"maping\" is known here; did you mean mapping?"),
         ("{deliver: {}}", "f:4:8: error: spec.deliver: no field \"deliver\" is known here; did you mean delivery?"),
         (
@@ -224,7 +224,7 @@ fn a_topics_mapping_is_that_of_its_subscriptions() {
 
 #[test]
 fn a_mapping_that_no_event_is_mapped_by_is_a_warning() {
-    for input in ["cloudevents", "eventgrid", "opaque"] {
+    for input in ["cloudevents", "eventgrid", "opaque", "sns", "eventbridge", "s3"] {
         let reading = read_one(&format!("{TOPIC}spec: {{input: {input}, mapping: {{id: {{field: x}}}}}}\n"));
         let column = 17 + input.len();
         let problem = format!("not used: the input of this topic is {input}, and only custom events are mapped");

@@ -74,13 +74,6 @@ impl<'a> Fields<'a> {
         Some(Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) })
     }
 
-    /// A field that is known, but not to this version.
-    pub(in crate::manifest) fn unsupported(&self, name: &'static str) {
-        if let Some(key) = self.key(name) {
-            key.unsupported(name);
-        }
-    }
-
     pub(super) fn report_unknown(&self) {
         let mut known = self.asked.take();
         known.sort_unstable();

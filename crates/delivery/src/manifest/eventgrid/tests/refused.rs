@@ -161,6 +161,11 @@ fn what_is_wrong_or_odd_around_them_is_told_where_it_stands() {
             "error: properties.expirationTimeUtc: \"tomorrow\" is not a moment of RFC 3339",
         ),
         (webhook("", ", lastmile: {dialect: ^knative}"), "error: lastmile.dialect: \"knative\" is not known here"),
+        (
+            webhook("", ", lastmile: {onRefused: ^all}"),
+            "error: lastmile.onRefused: onRefused says nothing where each event has a request of its own; maxEventsPerBatch: 100 asks",
+        ),
+        (webhook("", ", lastmile: {onRefused: ^none}"), "error: lastmile.onRefused: \"none\" is not known here"),
         (webhook("", ", lastmile: {topic: ^a}"), "error: lastmile.topic: a topic is namespace/topic"),
         (
             webhook("", ", lastmile: {retryOn: ^[400], neverRetry: [400]}"),

@@ -108,7 +108,16 @@ fn bad_retries_are_refused_where_they_stand() {
             ("retry: ^3", "retry: expected a mapping, found a whole number"),
             ("^rety: {}", "rety: no field \"rety\" is known here; did you mean retry?"),
             ("paused: ^yes", "paused: expected true or false, found text"),
-            ("^batch: {maxEvents: 10}", "batch: batch is not supported by this version"),
+            ("batch: {maxEvents: ^0}", "batch.maxEvents: has to be 1 to 5000, is 0"),
+            ("batch: {maxEvents: ^5001}", "batch.maxEvents: has to be 1 to 5000, is 5001"),
+            ("batch: {preferredKilobytes: ^0}", "batch.preferredKilobytes: has to be 1 to 1024, is 0"),
+            ("batch: {preferredKilobytes: ^1025}", "batch.preferredKilobytes: has to be 1 to 1024, is 1025"),
+            (
+                "batch: {maxEvents: 2, onRefused: ^drop}",
+                "batch.onRefused: \"drop\" is not known here; known: split, all",
+            ),
+            ("batch: {^maxEvent: 2}", "batch.maxEvent: no field \"maxEvent\" is known here; did you mean maxEvents?"),
+            ("batch: ^10", "batch: expected a mapping, found a whole number"),
         ],
     );
 }
@@ -205,8 +214,12 @@ fn bad_destinations_are_refused_where_they_stand() {
             ),
             ("destination: {url: http://h/, timeout: ^PT0S}", "destination.timeout: has to be PT0.001S"),
             (
-                "destination: {url: http://h/, ^lateResponseWindow: PT3M}",
-                "destination.lateResponseWindow: lateResponseWindow is not supported by this version",
+                "destination: {url: http://h/, lateResponseWindow: ^PT11M}",
+                "destination.lateResponseWindow: has to be PT0S to PT10M, is \"PT11M\"",
+            ),
+            (
+                "destination: {url: http://h/, probation: ^PT1M}",
+                "destination.probation: expected true or false, found text",
             ),
             (
                 "destination: {url: http://h/, maxConcurrency: ^0}",
@@ -216,6 +229,64 @@ fn bad_destinations_are_refused_where_they_stand() {
                 "destination: {url: http://h/, maxConcurrency: ^1001}",
                 "destination.maxConcurrency: has to be 1 to 1000, is 1001",
             ),
+        ],
+    );
+}
+
+#[test]
+fn bad_consent_is_refused_where_it_stands() {
+    let consent = |marked: &str| format!("destination: {{url: http://h/, consent: {marked}}}");
+    let rule = "not a name of DNS; origin: the name of who sends, such as events.example.com";
+    let not_a_name = format!("destination.consent.origin: {rule}");
+    let cloud = |origin: &str| consent(&format!("{{handshake: cloudevents, origin: ^{origin}}}"));
+    let (url, empty, underscore) = (cloud("https://a.example.com"), cloud("''"), cloud("a..b"));
+    let long = cloud(&["a".repeat(63).as_str(); 4].join("."));
+    let names = [url, empty, underscore, cloud("-a.b"), cloud("'*'"), long];
+    let names: Vec<(&str, &str)> = names.iter().map(|text| (text.as_str(), not_a_name.as_str())).collect();
+    each_is_refused("", &names);
+    for (marked, expected) in [
+        ("^{}", "handshake: handshake is missing"),
+        ("{handshake: ^none, origin: a}", "handshake: \"none\" is not known here; known: eventgrid, cloudevents"),
+        ("^{handshake: cloudevents}", "origin: origin is missing"),
+        ("{handshake: cloudevents, origin: a, rate: ^0}", "rate: has to be 1 to 1000000, is 0"),
+        ("{handshake: cloudevents, origin: a, ^every: 1}", "every: no field \"every\" is known here"),
+        ("{handshake: eventgrid, ^origin: a}", "origin: the eventgrid handshake says nothing of it; handshake: cloud"),
+        ("{handshake: eventgrid, ^rate: 1}", "rate: the eventgrid handshake says nothing of it"),
+    ] {
+        each_is_refused("", &[(&consent(marked), &format!("destination.consent.{expected}"))]);
+    }
+    each_is_refused("", &[(&consent("^eventgrid"), "destination.consent: expected a mapping, found text")]);
+}
+
+#[test]
+fn bad_publishers_are_refused_where_they_stand() {
+    let many = (0..101).map(|n| format!("{{eventSource: s{n}}}, ")).collect::<String>();
+    let many = format!("from: ^[{many}]");
+    let not_an_arn = "from[0].snsTopic: \"";
+    each_is_refused_after(
+        &format!("{TOPIC}spec:\n"),
+        &[
+            ("from: ^{bucket: uploads}", "from: expected a list, found a mapping"),
+            ("from: [^uploads]", "from[0]: expected a mapping, found text"),
+            ("from: [^{}]", "from[0]: snsTopic, eventSource or bucket is missing; bucket: uploads"),
+            (
+                "from: [^{bucket: uploads, eventSource: a}]",
+                "from[0]: a publisher has one of snsTopic, eventSource and bucket; give each an element of its own",
+            ),
+            ("from: [{bucket: uploads, ^prefix: a}]", "from[0].prefix: no field \"prefix\" is known here"),
+            ("from: [{bucket: ^s3://uploads}]", "from[0].bucket: a bucket's name is 3 to 63 letters"),
+            ("from: [{eventSource: ^' a'}]", "from[0].eventSource: not the source of an event; 1 to 256 bytes"),
+            ("from: [{eventSource: ^''}]", "from[0].eventSource: not the source of an event"),
+            (
+                "from: [{snsTopic: ^orders}]",
+                "from[0].snsTopic: \"orders\" is not the ARN of an SNS topic; such as arn:aws:sns:eu-central-1:1234",
+            ),
+            ("from: [{snsTopic: ^'arn:aws:sqs:eu-central-1:123456789012:orders'}]", not_an_arn),
+            ("from: [{snsTopic: ^'arn:aws:sns:eu-central-1:12345678901:orders'}]", not_an_arn),
+            ("from: [{snsTopic: ^'arn:aws:sns::123456789012:orders'}]", not_an_arn),
+            ("from: [{snsTopic: ^'arn:aws:sns:eu-central-1:123456789012:or/ders'}]", not_an_arn),
+            ("from: [{snsTopic: ^'arn:aws:sns:eu-central-1:123456789012:orders:f0'}]", not_an_arn),
+            (&many, "from: a topic has at most 100 publishers, here are 101"),
         ],
     );
 }

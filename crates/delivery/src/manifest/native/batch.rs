@@ -1,0 +1,42 @@
+//! `batch`: how events travel together.
+//!
+//! Separate because its fields go over one another one by one, and mean something only together: a Topic may say what a
+//! refusal means, and leave it to its Subscriptions whether they want batches at all.
+
+use crate::subscription::{Batch, OnRefused};
+
+use super::super::batches;
+use super::super::reader::Fields;
+
+/// What a document says about batches.
+#[derive(Clone, Copy, Default)]
+pub(super) struct BatchSettings {
+    max_events: Option<u32>,
+    preferred_kilobytes: Option<u32>,
+    on_refused: Option<OnRefused>,
+}
+
+impl BatchSettings {
+    /// Reads the fields of `batch`.
+    pub(super) fn read(fields: &Fields<'_>) -> Self {
+        Self {
+            max_events: fields.get("maxEvents").and_then(|cursor| batches::events(&cursor)),
+            preferred_kilobytes: fields.get("preferredKilobytes").and_then(|cursor| batches::kilobytes(&cursor)),
+            on_refused: fields.get("onRefused").and_then(|cursor| batches::on_refused(&cursor)),
+        }
+    }
+
+    /// These, and the other's where these say nothing.
+    pub(super) fn over(self, base: Self) -> Self {
+        Self {
+            max_events: self.max_events.or(base.max_events),
+            preferred_kilobytes: self.preferred_kilobytes.or(base.preferred_kilobytes),
+            on_refused: self.on_refused.or(base.on_refused),
+        }
+    }
+
+    /// The batch, if one is asked for.
+    pub(super) fn complete(self) -> Option<Batch> {
+        batches::of(self.max_events, self.preferred_kilobytes, self.on_refused)
+    }
+}

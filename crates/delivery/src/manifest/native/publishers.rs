@@ -1,0 +1,115 @@
+//! `from`: publishers that cannot say which topic they publish to.
+//!
+//! Separate because each kind is named in a way of its own. Whether two topics claim one publisher is seen where all
+//! topics are known.
+
+use crate::event::Input;
+use crate::foreign::input_of;
+use crate::subscription::Publisher;
+
+use super::super::destinations::{BUCKET_RULE, is_bucket};
+use super::super::findings::{Message, quoted};
+use super::super::reader::{Cursor, Fields};
+
+/// The most publishers of one topic.
+const PUBLISHERS_MAX: usize = 100;
+/// The longest name of an SNS topic, without the ending of a FIFO topic.
+/// <https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html>
+const SNS_NAME_MAX_BYTES: usize = 256;
+/// The digits of an account.
+const ACCOUNT_DIGITS: usize = 12;
+/// The longest name of a source.
+/// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_CreateEventBus.html>
+const SOURCE_MAX_BYTES: usize = 256;
+
+/// What the ARN of an SNS topic looks like.
+const ARN_RULE: &str = "such as arn:aws:sns:eu-central-1:123456789012:orders";
+
+/// A publisher and where it is named.
+pub(super) type Named<'a> = (Publisher, Cursor<'a>);
+
+/// Reads `from` of a Topic's `spec`.
+pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<Named<'a>> {
+    let Some(from) = spec.get("from").filter(|from| !from.is_null()) else { return Vec::new() };
+    let elements = from.list().unwrap_or_default();
+    if elements.len() > PUBLISHERS_MAX {
+        from.error(format!("a topic has at most {PUBLISHERS_MAX} publishers, here are {}", elements.len()));
+    }
+    elements.iter().filter_map(|element| element.mapping(publisher).flatten()).collect()
+}
+
+/// A publisher, which is named in one way.
+fn publisher<'a>(fields: &Fields<'a>) -> Option<Named<'a>> {
+    match ["snsTopic", "eventSource", "bucket"].map(|name| fields.get(name)) {
+        [Some(arn), None, None] => Some((Publisher::SnsTopic(sns_topic(&arn)?), arn)),
+        [None, Some(source), None] => Some((Publisher::EventSource(event_source(&source)?), source)),
+        [None, None, Some(name)] => Some((Publisher::Bucket(bucket(&name)?), name)),
+        [None, None, None] => {
+            fields.parent().error(Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"));
+            None
+        }
+        [_, _, _] => {
+            let message = Message::new("a publisher has one of snsTopic, eventSource and bucket");
+            fields.parent().error(message.help("give each an element of its own"));
+            None
+        }
+    }
+}
+
+/// Warns of publishers whose records the topic's input cannot read.
+pub(super) fn report_unreadable(publishers: &[Named<'_>], input: Input) {
+    match input {
+        Input::Sns | Input::EventBridge | Input::S3 => {}
+        // The last word about the shape of these is that of each record.
+        Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => return,
+    }
+    for (publisher, at) in publishers {
+        let needed = input_of(publisher).as_str();
+        if needed != input.as_str() {
+            let oddity = format!("the input of this topic is {}, and what comes from here is {needed}", input.as_str());
+            at.warn(Message::new(oddity).help("input: auto reads both"));
+        }
+    }
+}
+
+fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    if !is_sns_topic(text) {
+        cursor.error(Message::new(format!("{} is not the ARN of an SNS topic", quoted(text))).help(ARN_RULE));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// `arn:partition:sns:region:account:name`.
+fn is_sns_topic(arn: &str) -> bool {
+    let ["arn", partition, "sns", region, account, name] = arn.split(':').collect::<Vec<_>>()[..] else { return false };
+    let is_word = |word: &str| {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !word.is_empty() && word.chars().all(allowed)
+    };
+    let is_account = account.len() == ACCOUNT_DIGITS && account.bytes().all(|byte| byte.is_ascii_digit());
+    let name = name.strip_suffix(".fifo").unwrap_or(name);
+    let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_name = (1..=SNS_NAME_MAX_BYTES).contains(&name.len()) && name.chars().all(in_name);
+    partition.starts_with("aws") && is_word(partition) && is_word(region) && is_account && is_name
+}
+
+fn event_source(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    if !(1..=SOURCE_MAX_BYTES).contains(&text.len()) || text.trim() != text || text.chars().any(char::is_control) {
+        let rule = format!("1 to {SOURCE_MAX_BYTES} bytes, without control characters and spaces around them");
+        cursor.error(Message::new("not the source of an event").help(rule));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+fn bucket(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    if !is_bucket(text) {
+        cursor.error(BUCKET_RULE);
+        return None;
+    }
+    Some(text.to_owned())
+}

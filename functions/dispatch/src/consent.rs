@@ -1,0 +1,159 @@
+//! Where a subscription asks for consent, nothing is delivered before it is there, and no faster than it allows.
+//!
+//! The rules are `delivery::consent`; here a consent is looked up, the destination asked, and the pace kept. What has to
+//! wait leaves as its own message, uncounted: its time to live goes on.
+//!
+//! Promises: a destination is asked by one delivery at a time, the others wait for that answer; it is asked again after
+//! a minute at the earliest, then after twice as long each time, at most 15 minutes. Both per process: others ask for
+//! themselves until one has kept a consent. While nobody can say whether there is a consent, nobody is asked.
+//! Does not offer an address to confirm a consent by: nobody listens here. `lastmile validate --listen` does.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use adapters::telemetry;
+use delivery::consent::{
+    ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, Share, ask, judge, pause_ms, wait_ms,
+};
+use delivery::delivery::Leg;
+use delivery::ports::{DispatchPorts, QueueName};
+use delivery::request::{Occasion, Request, Unsendable};
+use delivery::secret::SecretName;
+use delivery::subscription::{Consent, Subscription};
+
+use crate::book::Ticket;
+use crate::{Dispatch, Invocation};
+
+/// The destinations that this process asks for their consent.
+#[derive(Debug)]
+pub(crate) struct Doors {
+    /// How many functions share an allowed rate.
+    functions: u32,
+    doors: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<Door>>>>,
+}
+
+/// One destination.
+#[derive(Debug, Default)]
+struct Door {
+    /// Until when it is not asked again, and how long that is.
+    closed: Option<(u64, u64)>,
+    pace: Pace,
+}
+
+/// Whether a request may go now.
+enum Welcome {
+    Now,
+    /// It is over the allowed rate: after so long it is its turn.
+    After(u64),
+    /// There is no consent yet.
+    NotYet,
+}
+
+impl Doors {
+    /// No destination asked yet; so many functions share each rate.
+    pub(crate) fn shared_by(functions: u32) -> Self {
+        Self { functions, doors: Mutex::default() }
+    }
+
+    fn door(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<Door>> {
+        Arc::clone(self.doors.lock().unwrap_or_else(PoisonError::into_inner).entry(key.clone()).or_default())
+    }
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Those that may go in one request now: all of them, or none, and then each has left as its own message.
+    pub(crate) async fn welcome(
+        &self,
+        due: Vec<Ticket>,
+        subscription: &Subscription,
+        of: &Invocation<'_>,
+    ) -> Vec<Ticket> {
+        let to_destination = due.iter().any(|ticket| ticket.delivery.leg == Leg::Event);
+        let Some(consent) = subscription.destination.consent.as_ref().filter(|_| to_destination) else { return due };
+        let welcome = self.is_welcome(subscription, consent, of).await;
+        if matches!(welcome, Welcome::Now) {
+            return due;
+        }
+        self.probations.release(subscription);
+        for ticket in due {
+            let wait_ms = match welcome {
+                Welcome::Now => 0,
+                Welcome::After(wait_ms) => wait_ms,
+                Welcome::NotYet => wait_ms(ticket.delivery.due_ms, self.ports.now_ms()),
+            };
+            self.pass_on(&of.book, &ticket, QueueName::Retry, wait_ms).await;
+        }
+        Vec::new()
+    }
+
+    async fn is_welcome(&self, subscription: &Subscription, consent: &Consent, of: &Invocation<'_>) -> Welcome {
+        let key = ConsentKey::of(&subscription.destination.url, consent);
+        let door = self.doors.door(&key);
+        // Held while the destination is asked, so that all who come meanwhile share the answer.
+        let mut door = door.lock().await;
+        let rate = match self.ports.consent(&key).await {
+            Ok(Some(granted)) => Some(granted.rate),
+            Ok(None) => self.ask_once(subscription, consent, &key, &mut door, of).await,
+            Err(error) => {
+                telemetry::consent_unknown(subscription, &error.to_string());
+                None
+            }
+        };
+        let Some(rate) = rate else { return Welcome::NotYet };
+        match door.pace.go(Share::of(rate, self.doors.functions), self.ports.now_ms()) {
+            Ok(()) => Welcome::Now,
+            Err(wait_ms) => Welcome::After(wait_ms),
+        }
+    }
+
+    /// Asks the destination, unless that was done a moment ago or there is no time left for it.
+    async fn ask_once(
+        &self,
+        subscription: &Subscription,
+        consent: &Consent,
+        key: &ConsentKey,
+        door: &mut Door,
+        of: &Invocation<'_>,
+    ) -> Option<Rate> {
+        let now_ms = self.ports.now_ms();
+        let (closed_until_ms, closed_ms) = door.closed.unwrap_or_default();
+        if now_ms < closed_until_ms {
+            return None;
+        }
+        let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
+        let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
+        let pause_ms = pause_ms(closed_ms);
+        door.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
+        let answer = self.ask(subscription, consent, timeout_ms).await;
+        telemetry::asked(subscription, &answer);
+        let Answer::Granted(rate) = answer else { return None };
+        door.closed = None;
+        let granted = Granted::new(&subscription.destination.url, consent, rate, self.ports.now_ms());
+        if let Err(error) = self.ports.keep_consent(key, &granted).await {
+            telemetry::consent_unknown(subscription, &error.to_string());
+        }
+        Some(rate)
+    }
+
+    async fn ask(&self, subscription: &Subscription, consent: &Consent, timeout_ms: u64) -> Answer {
+        let random = std::array::from_fn(|_| self.ports.roll().0);
+        let question = Question::new(random, None);
+        let exchange = match self.question(subscription, consent, &question, timeout_ms).await {
+            Ok(request) => self.ports.exchange(&request).await,
+            Err(problem) => problem.exchange(self.ports.now_ms()),
+        };
+        judge(consent, &question, &exchange)
+    }
+
+    async fn question(
+        &self,
+        subscription: &Subscription,
+        consent: &Consent,
+        question: &Question,
+        timeout_ms: u64,
+    ) -> Result<Request, Unsendable> {
+        let names: Vec<&SecretName> = subscription.destination.secrets().collect();
+        let keyring = self.ports.keyring(&names).await.map_err(|error| Unsendable::Unready(error.to_string()))?;
+        ask(subscription, consent, question, Occasion { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms })
+    }
+}

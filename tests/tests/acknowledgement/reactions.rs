@@ -1,0 +1,94 @@
+//! How the destinations of a scene react to requests, in turn, after how long, and perhaps too late.
+
+use std::future::pending;
+use std::sync::{Mutex, PoisonError};
+
+use delivery::outcome::{Content, Ending, Exchange};
+use delivery::ports::Late;
+use delivery::request::Request;
+
+use crate::hours::Hours;
+
+/// What meets a request.
+#[derive(Clone)]
+pub(crate) struct Reaction {
+    ending: Ending,
+    /// After so long its sender knows.
+    takes_ms: u64,
+    content: Option<Content>,
+    /// What comes after it was given up, and how long after its start.
+    late: Option<(u64, Box<Reaction>)>,
+}
+
+/// An answer with this status.
+pub(crate) fn answers(status: u16) -> Reaction {
+    let ending = Ending::Answered { status, retry_after: None, body: Vec::new() };
+    Reaction { ending, takes_ms: 0, content: None, late: None }
+}
+
+/// An answer that carries a structured CloudEvent.
+pub(crate) fn replies(event: &str) -> Reaction {
+    let ending = Ending::Answered { status: 200, retry_after: None, body: event.as_bytes().to_vec() };
+    let content_type = Some("application/cloudevents+json".to_owned());
+    let content = Some(Content { content_type, whole: true, ..Content::default() });
+    Reaction { ending, content, ..answers(200) }
+}
+
+/// No answer within so long, and none later.
+pub(crate) fn times_out_after(takes_ms: u64) -> Reaction {
+    Reaction { ending: Ending::TimedOut, takes_ms, ..answers(0) }
+}
+
+impl Reaction {
+    /// The same, after so long.
+    pub(crate) fn after_ms(self, takes_ms: u64) -> Self {
+        Self { takes_ms, ..self }
+    }
+
+    /// So long after its start the answer comes after all.
+    pub(crate) fn and_late(self, after_ms: u64, late: Self) -> Self {
+        Self { late: Some((after_ms, Box::new(late))), ..self }
+    }
+
+    /// What its sender sees in time, and what is still open then.
+    pub(crate) async fn happen(self, hours: Hours) -> (Exchange, Option<Late>) {
+        let started_ms = hours.now_ms();
+        hours.sleep(self.takes_ms).await;
+        (self.exchange(started_ms), self.late(started_ms, hours))
+    }
+
+    fn exchange(&self, started_ms: u64) -> Exchange {
+        Exchange { content: self.content.clone(), ..Exchange::new(self.ending.clone(), started_ms, self.takes_ms) }
+    }
+
+    fn late(self, started_ms: u64, hours: Hours) -> Option<Late> {
+        if self.ending != Ending::TimedOut {
+            return None;
+        }
+        let Some((after_ms, late)) = self.late else { return Some(Box::pin(pending())) };
+        Some(Box::pin(async move {
+            hours.sleep((started_ms + after_ms).saturating_sub(hours.now_ms())).await;
+            Exchange { duration_ms: after_ms, ..late.exchange(started_ms) }
+        }))
+    }
+}
+
+/// All reactions of a scene, by a text that the request holds.
+#[derive(Default)]
+pub(crate) struct Reactions(Mutex<Vec<(String, Vec<Reaction>)>>);
+
+impl Reactions {
+    pub(crate) fn add(&mut self, text: &str, reactions: &[Reaction]) {
+        let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        known.push((text.to_owned(), reactions.to_vec()));
+    }
+
+    /// What meets this request; the first text that it holds decides.
+    pub(crate) fn next(&self, request: &Request) -> Option<Reaction> {
+        let body = String::from_utf8_lossy(&request.body);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = |text: &str| request.url.as_str().contains(text) || body.contains(text);
+        let (_, turns) = known.iter_mut().find(|(text, _)| held(text))?;
+        Some(if turns.len() > 1 { turns.remove(0) } else { turns[0].clone() })
+    }
+}

@@ -1,0 +1,149 @@
+//! `Consents`: a consent that was kept is found, by its keeper at once and by everybody else within half a minute.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use adapters::consents::{ConsentPlace, ConsentStore};
+use adapters::subscriptions::Location;
+use delivery::consent::{ConsentKey, Granted, Rate};
+use delivery::ports::{Clock, Consents as _};
+use delivery::subscription::Consent;
+use tempfile::TempDir;
+
+use crate::cloud::Cloud;
+
+/// A clock that goes when it is told to.
+#[derive(Clone, Default)]
+struct Told(Arc<AtomicU64>);
+
+impl Clock for Told {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    async fn sleep(&self, wait_ms: u64) {
+        self.0.fetch_add(wait_ms, Ordering::SeqCst);
+    }
+}
+
+/// A place where consents are, and what else may happen to them.
+trait Place {
+    fn place(&self) -> ConsentPlace;
+    async fn remove(&self, key: &ConsentKey);
+    async fn write(&self, key: &ConsentKey, text: &str);
+}
+
+impl Place for TempDir {
+    fn place(&self) -> ConsentPlace {
+        ConsentPlace::Folder(self.path().to_owned())
+    }
+
+    async fn remove(&self, key: &ConsentKey) {
+        std::fs::remove_file(self.path().join(key.as_str())).expect("it is there");
+    }
+
+    async fn write(&self, key: &ConsentKey, text: &str) {
+        std::fs::write(self.path().join(key.as_str()), text).expect("the folder is there");
+    }
+}
+
+impl Place for Cloud {
+    fn place(&self) -> ConsentPlace {
+        ConsentPlace::Bucket(self.s3.clone(), "config".to_owned())
+    }
+
+    async fn remove(&self, key: &ConsentKey) {
+        self.s3.delete_object().bucket("config").key(key.as_str()).send().await.expect("a delete");
+    }
+
+    async fn write(&self, key: &ConsentKey, text: &str) {
+        let put = self.s3.put_object().bucket("config").key(key.as_str());
+        put.body(text.as_bytes().to_vec().into()).send().await.expect("a put");
+    }
+}
+
+fn key(url: &str) -> ConsentKey {
+    ConsentKey::of(&url.parse().expect("a URL"), &Consent::EventGrid)
+}
+
+fn granted(rate: &str) -> Granted {
+    let url = "https://example.com/".parse().expect("a URL");
+    Granted::new(&url, &Consent::EventGrid, Rate::parse(rate).expect("a rate"), 1)
+}
+
+async fn keeps_its_promise(of: &impl Place) {
+    let clock = Told::default();
+    let store = || ConsentStore::with_clock(of.place(), clock.clone());
+    let (keeper, other, key) = (store(), store(), key("https://example.com/"));
+    assert_eq!(other.consent(&key).await, Ok(None));
+    keeper.keep_consent(&key, &granted("7")).await.expect("kept");
+    assert_eq!(keeper.consent(&key).await, Ok(Some(granted("7"))));
+    // The other looked a moment ago, and looks again within half a minute.
+    assert_eq!(other.consent(&key).await, Ok(None));
+    clock.sleep(30_000).await;
+    assert_eq!(other.consent(&key).await, Ok(Some(granted("7"))));
+    assert_eq!(store().consent(&key).await, Ok(Some(granted("7"))));
+    assert_eq!(store().consent(&self::key("https://example.com/other")).await, Ok(None));
+    // The newest counts, and one that was removed is gone after five minutes.
+    keeper.keep_consent(&key, &granted("*")).await.expect("kept");
+    assert_eq!(store().consent(&key).await, Ok(Some(granted("*"))));
+    of.remove(&key).await;
+    assert_eq!(keeper.consent(&key).await, Ok(Some(granted("*"))));
+    clock.sleep(300_000).await;
+    assert_eq!(keeper.consent(&key).await, Ok(None));
+}
+
+async fn what_cannot_be_read_is_neither_a_consent_nor_none(of: &impl Place) {
+    let clock = Told::default();
+    let store = ConsentStore::with_clock(of.place(), clock.clone());
+    let key = key("https://example.com/");
+    store.keep_consent(&key, &granted("7")).await.expect("kept");
+    for broken in ["", "{}", r#"{"v":2}"#] {
+        of.write(&key, broken).await;
+        let fresh = ConsentStore::with_clock(of.place(), clock.clone());
+        let error = fresh.consent(&key).await.expect_err(broken).to_string();
+        assert!(error.contains(key.as_str()), "{error}");
+        // Who has seen it goes on by what was seen.
+        clock.sleep(300_000).await;
+        assert_eq!(store.consent(&key).await, Ok(Some(granted("7"))), "{broken}");
+    }
+}
+
+#[tokio::test]
+async fn in_a_folder_a_consent_is_kept_until_it_is_removed() {
+    keeps_its_promise(&tempfile::tempdir().expect("a folder")).await;
+}
+
+#[tokio::test]
+async fn in_a_bucket_a_consent_is_kept_until_it_is_removed() {
+    keeps_its_promise(&Cloud::start().await).await;
+}
+
+#[tokio::test]
+async fn in_a_folder_what_cannot_be_read_is_neither_a_consent_nor_none() {
+    what_cannot_be_read_is_neither_a_consent_nor_none(&tempfile::tempdir().expect("a folder")).await;
+}
+
+#[tokio::test]
+async fn in_a_bucket_what_cannot_be_read_is_neither_a_consent_nor_none() {
+    what_cannot_be_read_is_neither_a_consent_nor_none(&Cloud::start().await).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_told_and_known_here_all_the_same() {
+    let cloud = Cloud::start().await;
+    let store = ConsentStore::new(ConsentPlace::Bucket(cloud.s3.clone(), "nowhere".to_owned()));
+    let key = key("https://example.com/");
+    assert!(store.keep_consent(&key, &granted("7")).await.is_err());
+    assert_eq!(store.consent(&key).await, Ok(Some(granted("7"))));
+}
+
+#[tokio::test]
+async fn consents_are_beside_the_subscriptions() {
+    let cloud = Cloud::start().await;
+    let beside = |uri| ConsentPlace::beside(&Location::parse(uri).expect("a location"), cloud.s3.clone());
+    let ConsentPlace::Folder(folder) = beside("file:///etc/lastmile/subscriptions.yaml") else { panic!("no folder") };
+    assert_eq!(folder, Path::new("/etc/lastmile"));
+    assert_eq!(beside("s3://config/a/subscriptions.yaml").to_string(), "s3://config");
+}

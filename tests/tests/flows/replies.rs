@@ -1,0 +1,73 @@
+//! Subscribers that answer with an event: where it goes, and that a chain of replies has its end.
+
+use serde_json::Value;
+
+use crate::CLOUD_EVENT;
+use crate::reactions::{answers, replies};
+use crate::town::Town;
+
+const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed","data":{"n":1.50}}"#;
+
+fn subscription(name: &str, channel: &str, reply: &str) -> String {
+    format!(
+        "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: {name}, namespace: shop}}\n\
+         spec:\n  channel: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: {channel}}}\n  \
+         subscriber: {{uri: 'http://127.0.0.1:PORT/{name}'}}\n  reply: {reply}\n"
+    )
+}
+
+fn to_channel(channel: &str) -> String {
+    format!("{{ref: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: {channel}}}}}")
+}
+
+fn channel(name: &str) -> String {
+    format!(
+        "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {{name: {name}, namespace: shop}}\n"
+    )
+}
+
+#[tokio::test]
+async fn a_reply_arrives_at_its_address_once_and_as_it_was() {
+    let documents = [channel("orders"), subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}")];
+    let town = Town::reacting(&documents, |_, _| replies(REPLY)).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    town.received(2).await;
+    assert_eq!(town.letters_at_rest().await, []);
+    let received = town.received(2).await;
+    let paths: Vec<&str> = received.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!((paths, &received[0].headers["prefer"]), (vec!["/billing", "/replies"], &"reply".parse().unwrap()));
+    assert_eq!(received[1].body, REPLY);
+    assert_eq!(received[1].headers["content-type"], "application/cloudevents+json; charset=utf-8");
+}
+
+#[tokio::test]
+async fn a_plain_answer_is_no_reply() {
+    let documents = [channel("orders"), subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}")];
+    let town = Town::reacting(&documents, |_, _| answers(200)).await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    town.received(1).await;
+    assert_eq!(town.letters_at_rest().await, []);
+    assert_eq!(town.received(1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn two_channels_whose_subscribers_reply_to_each_other_stop_after_ten_hops() {
+    let documents = [
+        channel("ping"),
+        channel("pong"),
+        subscription("pinger", "ping", &to_channel("pong")),
+        subscription("ponger", "pong", &to_channel("ping")),
+    ];
+    let town = Town::reacting(&documents, |_, _| replies(REPLY)).await;
+    town.publish("shop/ping", CLOUD_EVENT).await;
+    town.publish("shop/pong", CLOUD_EVENT).await;
+    let letters = town.letters(2).await;
+    assert_eq!(town.letters_at_rest().await.len(), 2);
+    // One request for each published event, and one for each of the ten replies that follow from it.
+    assert_eq!(town.received(22).await.len(), 22);
+    for (_, letter) in letters {
+        let properties = &letter["deadletterProperties"];
+        assert_eq!(properties["deadletterreasoncode"], "ReplyLoop");
+        assert_eq!((&properties["deliveryattempts"], &letter["event"]["id"]), (&Value::from(0), &Value::from("r1")));
+    }
+}

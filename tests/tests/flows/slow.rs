@@ -1,0 +1,70 @@
+//! Subscribers that answer too late, or never.
+
+use std::time::{Duration, Instant};
+
+use crate::CLOUD_EVENT;
+use crate::reactions::answers;
+use crate::town::Town;
+
+/// An answer that no flow waits for.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+fn subscription(name: &str, destination: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+         spec:\n  destination: {{url: \"http://127.0.0.1:PORT/{name}\", {destination}}}\n  \
+         retry: {{schedule: {{kind: constant, delay: PT10M}}}}\n"
+    )
+}
+
+#[tokio::test]
+async fn a_success_that_comes_too_late_but_within_the_window_is_the_end_and_no_second_request() {
+    let late = subscription("billing", "timeout: PT1S, lateResponseWindow: PT10S");
+    let town = Town::reacting(&[late], |_, _| answers(200).after(Duration::from_secs(6))).await;
+    let began = Instant::now();
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    town.received(1).await;
+    // Neither a message that waits nor a letter is left.
+    assert_eq!(town.letters_at_rest().await, []);
+    assert!(began.elapsed() >= Duration::from_secs(6) && began.elapsed() < Duration::from_secs(10));
+    assert_eq!(town.received(1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn without_a_window_the_same_success_comes_too_late() {
+    let town =
+        Town::reacting(&[subscription("billing", "timeout: PT1S")], |_, _| answers(200).after(Duration::from_secs(2)))
+            .await;
+    town.publish("shop/orders", CLOUD_EVENT).await;
+    town.received(1).await;
+    assert_eq!(town.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn one_endpoint_that_hangs_keeps_nine_others_waiting_for_nothing() {
+    const EVENTS: usize = 60;
+    let subscriptions: Vec<String> = (0..10).map(|n| subscription(&format!("s{n}"), "timeout: PT30S")).collect();
+    let town =
+        Town::reacting(
+            &subscriptions,
+            |_, request| {
+                if request.path == "/s3" { answers(200).after(NEVER) } else { answers(200) }
+            },
+        )
+        .await;
+    let began = Instant::now();
+    for _ in 0..EVENTS / 10 {
+        town.publish_all("shop/orders", &vec![CLOUD_EVENT.to_owned(); 10]).await;
+    }
+    let others = async {
+        loop {
+            let received = town.received(0).await;
+            if received.iter().filter(|request| request.path != "/s3").count() >= EVENTS * 9 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), others).await.expect("the others have everything within 5 s");
+    println!("nine endpoints had {EVENTS} events each after {} ms", began.elapsed().as_millis());
+}

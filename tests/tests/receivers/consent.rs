@@ -1,0 +1,63 @@
+//! Receivers that consent: the validation event as Event Grid's own SDKs read it, and OPTIONS.
+
+use delivery::consent::{Answer, Question, Rate, ask, judge};
+use delivery::outcome::Ending;
+use delivery::ports::SendHttp as _;
+use delivery::profile::Dialect;
+use delivery::request::Occasion;
+use delivery::secret::Keyring;
+use delivery::subscription::{Consent, Subscription};
+
+use super::events::{self, Mode};
+use super::receiver::Sdk;
+use super::{PUBLISHED_MS, TIMEOUT_MS, composed_for, send, sender, subscribed};
+
+const ORIGIN: &str = "events.example.com";
+
+fn cloud_events(origin: &str) -> Consent {
+    Consent::CloudEvents { origin: origin.to_owned(), rate: Some(120) }
+}
+
+/// What a receiver answers to a question.
+async fn asked(endpoint: &str, consent: &Consent) -> Answer {
+    let url = format!("{endpoint}/in").parse().expect("a URL");
+    let subscription = Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
+    let question = Question::new([5, 6, 7, 8], Some("https://me.example.com/1".parse().expect("a URL")));
+    let occasion = Occasion { keyring: &Keyring::default(), now_ms: PUBLISHED_MS, timeout_ms: TIMEOUT_MS };
+    let request = ask(&subscription, consent, &question, occasion).expect("a request");
+    let exchange = sender().exchange(&request).await;
+    assert!(matches!(exchange.ending, Ending::Answered { status: 200, .. }), "{exchange:?}");
+    judge(consent, &question, &exchange)
+}
+
+#[tokio::test]
+async fn the_sdks_of_event_grid_read_the_validation_event_and_their_answer_is_a_consent() {
+    for sdk in Sdk::ALL {
+        let Some(endpoint) = sdk.endpoint() else { continue };
+        assert_eq!(asked(endpoint, &Consent::EventGrid).await, Answer::Granted(Rate::Unlimited), "{sdk:?}");
+    }
+}
+
+#[tokio::test]
+async fn receivers_consent_to_options_and_find_the_origin_on_every_delivery_after() {
+    for sdk in Sdk::ALL {
+        let Some(endpoint) = sdk.endpoint() else { continue };
+        let rate = match sdk {
+            Sdk::Python => "100",
+            Sdk::Node => "*",
+        };
+        let rate = Rate::parse(rate).expect("a rate");
+        assert_eq!(asked(endpoint, &cloud_events(ORIGIN)).await, Answer::Granted(rate), "{sdk:?}");
+        let mut subscription = subscribed(endpoint, Mode::Binary, &["env:SIGNING"]);
+        subscription.destination.consent = Some(cloud_events(ORIGIN));
+        let told = send(&sender(), &composed_for(&subscription, events::EXACT)).await;
+        assert_eq!(told.header("webhook-request-origin"), Some(ORIGIN), "{sdk:?}");
+        assert_eq!((told.signature.as_str(), told.event["id"].as_str()), ("verified", Some("e-1")), "{sdk:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_does_not_know_the_origin_withholds_its_consent() {
+    let Some(endpoint) = Sdk::Python.endpoint() else { return };
+    assert_eq!(asked(endpoint, &cloud_events("somebody.example.com")).await, Answer::Pending);
+}

@@ -1,0 +1,229 @@
+//! What SNS, EventBridge and S3 write, as CloudEvents: their documented samples, compared to the byte with the files in
+//! `golden/foreign`, and read by an independent library.
+//!
+//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the mappings
+//! (`docs/publishing.md`). The samples are, but for white space and placeholders:
+//! - `sns-*`: <https://docs.aws.amazon.com/sns/latest/dg/SendMessageToSQS.html>,
+//!   <https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html>
+//! - `eventbridge-*`: <https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html>,
+//!   <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html>
+//! - `s3-*`: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cloudevents::AttributesReader as _;
+use delivery::event::{Element, Event, Input, Shape, decode};
+use delivery::foreign::{input_of, publisher};
+use delivery::subscription::Publisher;
+use proptest::prelude::*;
+
+use crate::events::decode_one;
+
+const SNS_TOPIC: &str = "arn:aws:sns:us-west-2:123456789012:MyTopic";
+
+fn samples() -> Vec<(&'static str, Publisher, usize)> {
+    let sns = || Publisher::SnsTopic(SNS_TOPIC.to_owned());
+    let source = |name: &str| Publisher::EventSource(name.to_owned());
+    let bucket = || Publisher::Bucket("amzn-s3-demo-bucket".to_owned());
+    vec![
+        ("sns-notification", sns(), 1),
+        ("sns-subscription-confirmation", sns(), 1),
+        ("eventbridge-state-change", source("aws.ec2"), 1),
+        ("eventbridge-replayed", source("com.company.myapp"), 1),
+        ("s3-object-created", bucket(), 1),
+        ("s3-two-records", bucket(), 2),
+        ("s3-test-event", bucket(), 1),
+    ]
+}
+
+fn sample(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/foreign").join(format!("{name}.json"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn events(text: &str, input: Input) -> Vec<Event> {
+    let elements = decode(&text.into(), input).into_iter();
+    let event = |element| match element {
+        Element::Event(event) => event,
+        Element::Malformed { text, why } => panic!("{why}: {text}"),
+    };
+    elements.map(event).collect()
+}
+
+fn assert_golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/foreign").join(format!("{name}.json"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(text, golden, "{name}");
+}
+
+#[test]
+fn each_documented_sample_becomes_the_cloud_events_of_its_mapping() {
+    for (name, publisher, count) in samples() {
+        let made = events(&sample(name), input_of(&publisher));
+        assert_eq!(made.len(), count, "{name}");
+        let texts: Vec<&str> = made.iter().map(|event| event.text().trim()).collect();
+        assert_golden(name, &format!("{}\n", texts.join("\n")));
+    }
+}
+
+#[test]
+fn an_independent_library_reads_each_of_them() {
+    for (name, publisher, _) in samples() {
+        for made in events(&sample(name), input_of(&publisher)) {
+            let read: cloudevents::Event = serde_json::from_str(made.text()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let members = made.members();
+            assert_eq!(Some(read.id()), members.id().as_deref(), "{name}");
+            assert_eq!(Some(read.ty()), members.event_type().as_deref(), "{name}");
+            assert_eq!(Some(read.source().as_str()), members.source().as_deref(), "{name}");
+            assert!(read.time().is_some() && read.data().is_some(), "{name}");
+            assert_eq!(read.datacontenttype(), Some("application/json"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn each_publisher_is_known_by_its_shape_and_nobody_else_is() {
+    for (name, wrote, _) in samples() {
+        assert_eq!(publisher(&sample(name)), Some(wrote), "{name}");
+    }
+    let s3 = sample("s3-object-created");
+    for other in [
+        "",
+        "[]",
+        "{",
+        "Type",
+        r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#,
+        r#"{"Type":"Notification","MessageId":"1"}"#,
+        &sample("sns-notification").replace(r#""Notification""#, r#""Note""#),
+        &sample("sns-notification").replace(r#""arn:aws:sns:us-west-2:123456789012:MyTopic","#, r#""MyTopic","#),
+        &sample("eventbridge-state-change").replace(r#""region""#, r#""place""#),
+        &s3.replace("aws:s3\"", "minio:s3\""),
+        r#"{"Records":[]}"#,
+        r#"{"Records":[{"eventSource":"aws:sqs","body":"{}"}]}"#,
+        r#"{"Event":"s3:TestEvent"}"#,
+    ] {
+        assert_eq!(publisher(other), None, "{other}");
+    }
+}
+
+/// By itself, the shape changes nothing: whether it may be converted is the topic's to say.
+#[test]
+fn without_a_topic_that_says_so_an_envelope_is_custom_json() {
+    for (name, _, _) in samples() {
+        let text = sample(name);
+        let [event] = &events(&text, Input::Auto)[..] else { panic!("{name}") };
+        assert_eq!((event.shape(), event.text().as_ref()), (Shape::Custom, text.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn a_cloud_event_stays_itself_whoever_carries_it() {
+    let event = "{ \"specversion\":\"1.0\",\"id\":\"1\", \"source\":\"s\",\"type\":\"t\",\"data\":{\"n\":1.50} }";
+    let message = serde_json::to_string(event).expect("a string is JSON");
+    let carried = sample("sns-notification").replace("\"Hello world!\"", &message);
+    for (text, input) in
+        [(carried.as_str(), Input::Sns), (event, Input::Sns), (event, Input::EventBridge), (event, Input::S3)]
+    {
+        let [read] = &events(text, input)[..] else { panic!("{text}") };
+        assert_eq!((read.shape(), read.text().as_ref()), (Shape::CloudEvent, event), "{input:?}");
+    }
+    let broken = sample("sns-notification").replace("\"Hello world!\"", &message.replace("1.0", "0.3"));
+    let [read] = &events(&broken, Input::Sns)[..] else { panic!("{broken}") };
+    assert_eq!(read.members().event_type().as_deref(), Some("com.amazonaws.sns.Notification"));
+}
+
+#[test]
+fn what_comes_back_from_the_retry_queue_is_the_cloud_event_that_was_made() {
+    for (name, publisher, _) in samples() {
+        for input in [input_of(&publisher), Input::Auto] {
+            for made in events(&sample(name), input_of(&publisher)) {
+                assert_eq!(Event::recall(made.text(), input), made, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_publisher_of_the_input_never_writes_is_kept_and_told_apart() {
+    let s3 = sample("s3-two-records");
+    for (text, input, says) in [
+        ("no JSON", Input::Sns, "not JSON"),
+        (r#"{"orderId":7}"#, Input::Sns, "Type has to be one of Notification"),
+        (r#"{"Type":"Notification","TopicArn":"t"}"#, Input::Sns, "MessageId"),
+        (r#"{"Type":"Notification","MessageId":"1","TopicArn":7}"#, Input::Sns, "TopicArn"),
+        (r#"{"orderId":7}"#, Input::EventBridge, "detail"),
+        (r#"{"detail":{},"source":"s","detail-type":"t"}"#, Input::EventBridge, "id"),
+        (r#"{"detail":{},"source":"\ud800","id":"1","detail-type":"t"}"#, Input::EventBridge, "source"),
+        (r#"{"orderId":7}"#, Input::S3, "Records"),
+        (r#"{"Records":[]}"#, Input::S3, "Records"),
+        (r#"{"Records":[7]}"#, Input::S3, "s3"),
+        (r#"{"Event":"s3:TestEvent","Bucket":"b"}"#, Input::S3, "RequestId"),
+        (r#"{"specversion":"1.0"}"#, Input::S3, "id"),
+    ] {
+        match &decode(&text.into(), input)[..] {
+            [Element::Malformed { why, .. }] => assert!(why.to_string().contains(says), "{text}: {why}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    let spoiled = s3.replacen("x-amz-request-id", "x-request", 1);
+    let elements = decode(&spoiled.into(), Input::S3);
+    assert!(matches!(elements[..], [Element::Malformed { .. }, Element::Event(_)]), "a record spoils only itself");
+    let many: Arc<str> = format!(r#"{{"Records":[{}{{}}]}}"#, "{},".repeat(delivery::event::ELEMENTS_MAX)).into();
+    let [Element::Malformed { text, .. }] = &decode(&many, Input::S3)[..] else { panic!("too many records") };
+    assert_eq!(*text, many);
+}
+
+#[test]
+fn an_array_of_envelopes_is_an_event_for_each() {
+    let text = format!("[{},{}]", sample("s3-two-records"), sample("s3-test-event"));
+    assert_eq!(events(&text, Input::S3).len(), 3);
+}
+
+#[test]
+fn a_source_that_is_no_reference_becomes_one_and_any_other_is_left_alone() {
+    let event = sample("eventbridge-state-change");
+    for (source, becomes) in [
+        ("aws.ec2", "aws.ec2"),
+        ("aws.partner/example.com/a%20b", "aws.partner/example.com/a%20b"),
+        ("my shop <é>", "my%20shop%20%3C%C3%A9%3E"),
+    ] {
+        let text = event.replace("aws.ec2\"", &format!("{source}\""));
+        let made = decode_one(&text, Input::EventBridge).expect("an event");
+        assert_eq!(made.members().source().as_deref(), Some(becomes));
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_written_the_three_make_valid_cloud_events_or_keep_the_text(
+        text in "[\\[\\]{}\",:a-c0-9 \\\\ü]{0,40}", value in "\\PC{0,20}", name in 0_usize..7, nth in 0_usize..40,
+    ) {
+        let (sample_name, publisher, _) = samples().swap_remove(name);
+        let written = sample(sample_name);
+        // Any one value of a sample, replaced by any text.
+        let value = serde_json::to_string(&value).expect("a string is JSON");
+        let cut: Vec<&str> = written.split(": \"").collect();
+        let at = nth % cut.len();
+        let spoiled = cut.iter().enumerate().map(|(index, part)| match part.split_once('"') {
+            Some((_, rest)) if index == at && index > 0 => format!(": {value}{rest}"),
+            _ if index > 0 => format!(": \"{part}"),
+            _ => (*part).to_owned(),
+        });
+        for body in [text, spoiled.collect()] {
+            for element in decode(&body.as_str().into(), input_of(&publisher)) {
+                match element {
+                    Element::Event(event) => {
+                        prop_assert_eq!(event.shape(), Shape::CloudEvent);
+                        prop_assert!(serde_json::from_str::<serde_json::Value>(event.text()).is_ok());
+                    }
+                    Element::Malformed { text, .. } => prop_assert!(body.contains(text.as_ref())),
+                }
+            }
+        }
+    }
+}
