@@ -33,6 +33,8 @@ const PARAMETERS: [&str; 5] = [
 
 /// The deployed application, and clients to reach it.
 pub(crate) struct Stack {
+    /// Where the emulated AWS is.
+    pub(crate) endpoint: String,
     outputs: BTreeMap<String, String>,
     queues: aws_sdk_sqs::Client,
     blobs: aws_sdk_s3::Client,
@@ -49,6 +51,7 @@ impl Stack {
         let server = serve(port).await;
         let printed = script("deploy.sh", &[&[port.to_string().as_str()], PARAMETERS.as_slice()].concat());
         let stack = Self {
+            endpoint: format!("http://127.0.0.1:{port}"),
             outputs: serde_json::from_str(&printed).expect("deploy.sh prints the outputs of the stack as JSON"),
             queues: aws_sdk_sqs::Client::from_conf(
                 aws_sdk_sqs::Config::builder()
@@ -88,6 +91,21 @@ impl Stack {
             .send()
             .await
             .expect("the events queue takes an event");
+    }
+
+    /// Sends a message that says nothing but its body, as services of AWS do.
+    pub(crate) async fn publish_without_a_topic(&self, body: &str) {
+        let send = self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
+        send.send().await.expect("the events queue takes a message");
+    }
+
+    /// URL and ARN of the events queue.
+    pub(crate) async fn events_queue(&self) -> (String, String) {
+        let (url, name) = (self.output("EventsQueueUrl"), QueueAttributeName::QueueArn);
+        let answer = self.queues.get_queue_attributes().queue_url(url).attribute_names(name.clone()).send().await;
+        let answer = answer.expect("the events queue tells its attributes");
+        let arn = answer.attributes().and_then(|attributes| attributes.get(&name)).expect("the attribute asked for");
+        (url.to_owned(), arn.clone())
     }
 
     /// How many messages wait in the retry queue for their time.

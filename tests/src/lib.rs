@@ -4,3 +4,4 @@ pub mod certificates;
 pub mod document;
 pub mod hostile;
 pub mod scripted;
+pub mod snippets;

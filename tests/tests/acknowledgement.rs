@@ -12,6 +12,8 @@ mod desk;
 mod hours;
 #[path = "acknowledgement/late.rs"]
 mod late;
+#[path = "acknowledgement/parcels.rs"]
+mod parcels;
 #[path = "acknowledgement/probation.rs"]
 mod probation;
 #[path = "acknowledgement/reactions.rs"]

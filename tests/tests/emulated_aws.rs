@@ -6,6 +6,8 @@
 //! about a minute before the first test. It needs Linux and Python, and no Docker.
 #![cfg(target_os = "linux")]
 
+#[path = "../emulated/publishers.rs"]
+mod publishers;
 #[path = "../emulated/stack.rs"]
 mod stack;
 #[path = "../emulated/subscriber.rs"]
@@ -136,6 +138,8 @@ impl Stage {
             ("/good", [200].as_slice()),
             ("/refuses", [400].as_slice()),
             ("/busy-twice", [503, 503, 200].as_slice()),
+            ("/foreign", [200].as_slice()),
+            ("/samples", [503, 200].as_slice()),
             ("/killed/left", [200].as_slice()),
             ("/killed/right", [200].as_slice()),
         ]))
@@ -211,6 +215,9 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         subscription("retried", "busy", "/busy-twice", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[0], "/killed/left", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[1], "/killed/right", &retry),
+        subscription("samples", "reader", "/samples", &retry),
+        publishers::SAMPLES_TOPIC.to_owned(),
+        publishers::page_subscription(subscriber),
     ]
     .join("---\n")
 }

@@ -6,6 +6,10 @@
 
 #[path = "flows/batches.rs"]
 mod batches;
+#[path = "flows/fence.rs"]
+mod fence;
+#[path = "flows/publishing.rs"]
+mod publishing;
 #[path = "flows/reactions.rs"]
 mod reactions;
 #[path = "flows/replies.rs"]

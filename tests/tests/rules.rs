@@ -13,10 +13,14 @@ mod batches;
 mod blobs;
 #[path = "rules/corpus.rs"]
 mod corpus;
+#[path = "rules/documented.rs"]
+mod documented;
 #[path = "rules/events.rs"]
 mod events;
 #[path = "rules/foreign.rs"]
 mod foreign;
+#[path = "rules/formats.rs"]
+mod formats;
 #[path = "rules/lives.rs"]
 mod lives;
 #[path = "rules/requests.rs"]

@@ -13,11 +13,16 @@ mod simulation {
     pub(crate) mod driver;
     pub(crate) mod endpoints;
     pub(crate) mod faults;
+    pub(crate) mod late;
     pub(crate) mod ledger;
     pub(crate) mod lifetime;
+    pub(crate) mod load;
     pub(crate) mod ports;
+    pub(crate) mod probations;
     pub(crate) mod publish;
     pub(crate) mod queues;
+    pub(crate) mod replies;
+    pub(crate) mod requests;
     pub(crate) mod rules;
     pub(crate) mod sabotage;
     pub(crate) mod storage;
@@ -28,8 +33,10 @@ mod simulation {
 
 use std::io::Write as _;
 
+use simulation::endpoints::Behaviour;
 use simulation::faults::Fault;
 use simulation::lifetime::{Summary, live};
+use simulation::load::{EVENTS, load};
 use simulation::sabotage::Sabotage;
 
 /// Seeds of an ordinary run.
@@ -59,6 +66,9 @@ fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     if seeds.end - seeds.start >= SEEDS {
+        let Summary { shared_requests, put_offs, late_heard, replies, .. } = summary;
+        let enough = shared_requests > 1_000 && put_offs > 1_000 && late_heard > 100 && replies > 500;
+        assert!(enough, "too little of it to prove anything: {summary}");
         for fault in Fault::ALL {
             assert!(
                 summary.faults.contains_key(&fault),
@@ -87,6 +97,17 @@ fn a_broken_rule_is_found_out_at_once() {
             let noticed = complaints.iter().any(|complaint| report.contains(complaint));
             assert!(noticed, "{sabotage:?} in seed {} went unnoticed: {report}", life.seed);
         }
+    }
+}
+
+#[test]
+fn probation_spares_a_dead_destination_nine_requests_of_ten_and_slows_nobody_else() {
+    for dead in [Behaviour::Silent, Behaviour::Refuses] {
+        let [without, with] = [false, true].map(|probation| load(dead, probation));
+        let _ = writeln!(std::io::stdout(), "{dead:?}: without probation {without:?}, with it {with:?}");
+        assert!(with.requests * 10 <= without.requests && with.invocations < without.invocations);
+        assert!(with.slowest_ms <= without.slowest_ms);
+        assert_eq!([with.arrived, without.arrived], [2 * EVENTS; 2]);
     }
 }
 

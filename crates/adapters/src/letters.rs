@@ -1,7 +1,8 @@
 //! Where a dead letter's blob goes: one way for both functions.
 //!
 //! deadletter stores letters; dispatch stores those that do not fit into a message. Both mean the same by it: into the
-//! letter's own container, or, if that refuses for good, into the deployment's, with the reason beside it.
+//! letter's own container, or, if that refuses for good, into the deployment's, with the reason beside it. Letters that
+//! share a blob want the same container.
 
 use delivery::blob;
 use delivery::deadletter::{Container, Letter};
@@ -14,10 +15,19 @@ use crate::telemetry;
 /// # Errors
 /// [`PutError`] when it is not certain that the blob is in one of the two.
 pub async fn store(ports: &impl PutBlob, default: &Container, letter: &Letter) -> Result<(), PutError> {
-    let own = letter.container.as_ref().unwrap_or(default);
-    match put(ports, own, letter, None).await {
+    store_together(ports, default, &[letter]).await
+}
+
+/// Writes the blob of letters that [share](blob::share) one; nothing where there is no letter.
+///
+/// # Errors
+/// [`PutError`] when it is not certain that the blob is in one of the two containers.
+pub async fn store_together(ports: &impl PutBlob, default: &Container, letters: &[&Letter]) -> Result<(), PutError> {
+    let Some(first) = letters.first() else { return Ok(()) };
+    let own = first.container.as_ref().unwrap_or(default);
+    match put(ports, own, letters, None).await {
         Err(PutError::NoSuchContainer(problem)) if own != default => {
-            put(ports, default, letter, Some(&format!("{own}: {problem}"))).await
+            put(ports, default, letters, Some(&format!("{own}: {problem}"))).await
         }
         result => result,
     }
@@ -26,11 +36,13 @@ pub async fn store(ports: &impl PutBlob, default: &Container, letter: &Letter) -
 async fn put(
     ports: &impl PutBlob,
     container: &Container,
-    letter: &Letter,
+    letters: &[&Letter],
     sink_error: Option<&str>,
 ) -> Result<(), PutError> {
-    let key = blob::key(letter, &container.prefix);
-    ports.put(&container.bucket, &key, blob::bytes(letter, sink_error)).await?;
-    telemetry::stored(&letter.delivery, letter.reason, &container.bucket, &key);
+    let key = blob::shared_key(letters, &container.prefix);
+    ports.put(&container.bucket, &key, blob::shared_bytes(letters, sink_error)).await?;
+    for letter in letters {
+        telemetry::stored(&letter.delivery, letter.reason, &container.bucket, &key);
+    }
     Ok(())
 }

@@ -7,16 +7,21 @@
 
 mod commands;
 mod files;
+mod letters;
 mod lines;
+mod progress;
+mod queue;
 mod remarks;
 mod stack;
 mod store;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::commands::{apply, check, demo, dev, explain, publish, rollback, subscriber, validate};
+use crate::commands::{
+    apply, check, completions, deadletters, demo, dev, explain, publish, rollback, subscriber, validate,
+};
 
 /// Delivers events over their last mile: at least once, never lost, and you can always find out why.
 #[derive(Debug, Parser)]
@@ -42,10 +47,14 @@ enum Command {
     Rollback(rollback::Arguments),
     /// Asks destinations for their consent: 0 if all gave it, 1 if not
     Validate(validate::Arguments),
+    /// Looks at dead letters, and sends them again
+    Deadletters(Box<deadletters::Arguments>),
     /// Publishes events from files
     Publish(publish::Arguments),
     /// Receives events, prints them, and answers as told
     Subscriber(subscriber::Arguments),
+    /// Writes what a shell needs to complete commands
+    Completions(completions::Arguments),
 }
 
 #[tokio::main]
@@ -58,8 +67,10 @@ async fn main() -> ExitCode {
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
+        Command::Deadletters(arguments) => deadletters::run(*arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
+        Command::Completions(arguments) => Ok(completions::run(&arguments, Arguments::command())),
     };
     match done {
         Ok(code) => code,

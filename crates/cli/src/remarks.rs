@@ -12,7 +12,7 @@ use delivery::address::{Fence, Refusal};
 use delivery::duration::{SECOND_MS, format_ms};
 use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading, Severity};
-use delivery::profile::{Dialect, LIFETIME_MAX_MS};
+use delivery::profile::LIFETIME_MAX_MS;
 use delivery::subscription::{ReplyTo, Subscription};
 use url::Url;
 
@@ -37,7 +37,6 @@ pub(crate) fn remarks(
     if reading.catalogue.subscriptions().next().is_none() {
         remarks.push(at.beginning("the files hold no subscription without an error"));
     }
-    let mut formats_said = Vec::new();
     for subscription in reading.catalogue.subscriptions() {
         remarks
             .extend(outlives_the_limit(subscription).map(|message| at.warning(subscription, "maxAttempts", message)));
@@ -49,23 +48,8 @@ pub(crate) fn remarks(
         remarks.extend(reply_unheard(subscription, reading).map(|message| at.warning(subscription, "reply", message)));
         let cut = cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms));
         remarks.extend(cut.map(|message| at.warning(subscription, "responseTimeout", message)));
-        let dialect = subscription.dialect.as_str();
-        if !writes_namespace_format(subscription.dialect) && !formats_said.contains(&dialect) {
-            let message =
-                format!("dead letters of {dialect} subscriptions are written in the namespace format by this version");
-            remarks.push(at.warning(subscription, "deadLetter.format", message));
-            formats_said.push(dialect);
-        }
     }
     Ok(remarks)
-}
-
-/// Whether the dialect's own format of dead letters is the one that is written.
-fn writes_namespace_format(dialect: Dialect) -> bool {
-    match dialect {
-        Dialect::EventGridNamespace | Dialect::Native => true,
-        Dialect::Knative | Dialect::EventGrid | Dialect::EventGridResource | Dialect::EventGridKubernetes => false,
-    }
 }
 
 /// Attempts that the file allows and the 14 days of every dialect do not.

@@ -146,7 +146,7 @@ pub(crate) async fn client() -> Client {
 }
 
 /// What S3 says against it, in one line; where it said nothing, why not.
-fn why<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> String {
+pub(crate) fn why<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{message} ({code})"),
         (Some(code), None) => code.to_owned(),

@@ -3,12 +3,18 @@
 //! A [`Letter`] holds all that its blob will say: whoever writes it needs no subscription file. Its blob is made in
 //! [`crate::blob`], its travelling form in [`crate::wire`].
 
+mod format;
+
 use std::fmt;
 use std::str::FromStr;
 
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Leg};
 use crate::duration::DAY_MS;
-use crate::subscription::Subscription;
+use crate::event::Shape;
+use crate::mapping::Mapped;
+use crate::subscription::{DeadLetterPolicy, ReplyTo, Sink, Subscription, without_user};
+
+pub use format::{ErrorData, Format, Layout, LetterFormat};
 
 /// A detail is for people; what is longer has been quoted from an event.
 const DETAIL_MAX_CHARS: usize = 500;
@@ -159,20 +165,6 @@ impl FromStr for Reason {
     }
 }
 
-/// How a dead letter is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Event Grid namespaces: `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`.
-    Namespace,
-}
-
-/// How a format is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// The event is a member of its own.
-    Nested,
-}
-
 /// Where dead letters are stored: a bucket and a prefix within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
@@ -219,14 +211,31 @@ pub struct Letter {
     pub container: Option<Container>,
     /// How it is written.
     pub format: Format,
-    /// How the format is laid out.
+    /// How the namespace format is laid out.
     pub layout: Layout,
+    /// How the Knative format tells the last answer.
+    pub error_data: ErrorData,
+    /// At most so many letters stand in its blob.
+    pub events_per_blob: u32,
     /// When storage refuses, keep trying this long after the decision.
     pub keep_trying_for_ms: u64,
     /// The headers that were sent, never the secret ones.
     pub headers: Vec<(String, String)>,
     /// The destination without query and credentials.
     pub destination: Option<String>,
+    /// What the topic's mapping says of a custom event, where the format asks for it.
+    pub mapped: Option<Mapped>,
+    /// The addresses in full, where the format asks for them.
+    pub addresses: Option<Addresses>,
+}
+
+/// The addresses of a delivery with their queries, without user names and passwords.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    /// The subscriber's.
+    pub subscriber: String,
+    /// Where the request went that failed, or would have gone.
+    pub failed: String,
 }
 
 impl Letter {
@@ -242,36 +251,37 @@ impl Letter {
             container: None,
             format: Format::Namespace,
             layout: Layout::Nested,
+            error_data: ErrorData::Text,
+            events_per_blob: 1,
             keep_trying_for_ms: 2 * DAY_MS,
             headers: Vec::new(),
             destination: None,
+            mapped: None,
+            addresses: None,
         }
     }
 
     /// A letter as the subscription wants it. The caller has looked whether it wants one at all.
     #[must_use]
     pub fn new(delivery: Delivery, subscription: &Subscription, reason: Reason, decided_ms: u64) -> Self {
-        use crate::subscription::Sink;
-        let policy = &subscription.dead_letter;
+        let (policy, destination) = (&subscription.dead_letter, &subscription.destination);
+        let format = policy.format.of(delivery.event.shape(), destination.schema);
+        let headers = destination.headers.iter().filter_map(|header| header.shown(&delivery.event));
         Self {
             container: match &policy.sink {
                 Sink::Container(container) => Some(container.clone()),
                 Sink::DefaultContainer | Sink::None => None,
             },
-            not_before_ms: delivery
-                .history
-                .newest_attempt()
-                .map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms)),
-            format: policy.format,
+            not_before_ms: not_before_ms(&delivery, policy, decided_ms),
+            format,
             layout: policy.layout,
+            error_data: policy.error_data,
+            events_per_blob: policy.events_per_blob,
             keep_trying_for_ms: policy.keep_trying_for_ms,
-            headers: subscription
-                .destination
-                .headers
-                .iter()
-                .filter_map(|header| header.shown(&delivery.event))
-                .collect(),
-            destination: Some(subscription.destination.display()),
+            headers: headers.collect(),
+            destination: Some(destination.display()),
+            mapped: mapped(&delivery, subscription, format),
+            addresses: addresses(&delivery, subscription, format),
             ..Self::without_subscription(delivery, reason, decided_ms)
         }
     }
@@ -282,6 +292,38 @@ impl Letter {
         self.detail = Some(detail.to_string().chars().take(DETAIL_MAX_CHARS).collect());
         self
     }
+}
+
+/// The later of the decision and the delay after the last attempt; at once where there was none (Event Grid, "message
+/// delivery and retry", dead-letter events).
+fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64) -> u64 {
+    let last = delivery.history.newest_attempt();
+    last.map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms))
+}
+
+/// What a mapping says of a custom event: told now, for whoever writes the letter knows no mapping.
+fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Mapped> {
+    let asked_for = match format {
+        Format::Namespace => false,
+        Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
+            delivery.event.shape() == Shape::Custom
+        }
+    };
+    asked_for.then(|| Mapped::of(delivery, &subscription.mapping))
+}
+
+/// The addresses in full: only Knative's format asks for them, and a query may hold what others need not see.
+fn addresses(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Addresses> {
+    match format {
+        Format::Knative => {}
+        Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom => return None,
+    }
+    let subscriber = without_user(&subscription.destination.url);
+    let failed = match (delivery.leg, &subscription.reply) {
+        (Leg::Reply, Some(ReplyTo::Address(url))) => without_user(url),
+        (Leg::Reply, Some(ReplyTo::Topic(_)) | None) | (Leg::Event, _) => subscriber.clone(),
+    };
+    Some(Addresses { subscriber, failed })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 
 use std::str::FromStr;
 
-use crate::deadletter::{Container, Format, Letter, Reason};
+use crate::deadletter::{Container, Letter, Reason};
 use crate::delivery::{Delivery, Origin};
 use crate::event::{Event, Input};
 use crate::outcome::{Ending, Exchange};
@@ -121,8 +121,8 @@ pub struct Stored {
     pub after_ms: u64,
     /// Its container; `None` means that of the deployment.
     pub container: Option<Container>,
-    /// How it is written.
-    pub format: Format,
+    /// How it is written: a format's word, or what decides about it.
+    pub format: &'static str,
 }
 
 /// The life of a delivery.
@@ -173,29 +173,29 @@ pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u
                 now_ms = now_ms.saturating_add(wait_ms);
             }
             end @ (End::Done | End::DeadLetter(_) | End::Drop(_)) => {
-                return ended(attempts, &end, now_ms, published_ms);
+                return ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms));
             }
         }
     }
     let end = end_without_success(&delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms);
-    ended(attempts, &end, now_ms, published_ms)
+    ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms))
 }
 
 /// The life that ends so at this moment.
-fn ended(attempts: Vec<Attempt>, end: &End, now_ms: u64, published_ms: u64) -> Life {
+fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_ms: u64) -> Life {
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),
         End::Drop(reason) => (Some(*reason), None),
-        End::DeadLetter(letter) => (Some(letter.reason), Some(stored(letter))),
+        End::DeadLetter(letter) => (Some(letter.reason), Some(stored(subscription, letter))),
     };
-    Life { attempts, reason, ended_ms: now_ms.saturating_sub(published_ms), stored }
+    Life { attempts, reason, ended_ms, stored }
 }
 
-fn stored(letter: &Letter) -> Stored {
+fn stored(subscription: &Subscription, letter: &Letter) -> Stored {
     Stored {
         after_ms: letter.not_before_ms.saturating_sub(letter.decided_ms),
         container: letter.container.clone(),
-        format: letter.format,
+        format: subscription.dead_letter.format.told(subscription.destination.schema),
     }
 }
 

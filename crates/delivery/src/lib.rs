@@ -5,12 +5,13 @@
 //! The moment is an argument (`now_ms`, milliseconds since 1970-01-01 UTC), jitter is an argument, an answer from a
 //! destination is an argument. So the same functions run in production, in the simulation and in explanations.
 //!
-//! Reading order: [`event`] (what was published, with [`foreign`] and [`binary`]) · [`subscription`] (where it goes and how hard to try) ·
-//! [`manifest`] (files → subscriptions) · [`filter`] · [`schedule`] · [`outcome`] (what happened → verdict) ·
-//! [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`consent`] (whether a destination wants events) · [`request`] (one attempt as data, with
-//! [`header`], [`secret`], [`mapping`], [`path`] and [`trace`]) · [`deadletter`] · [`blob`] (key and bytes) · [`wire`] (what travels beside the event) · [`ports`] (what the shell
-//! promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery lives by it) · [`diff`]
-//! (what another file would change).
+//! Reading order: [`event`] (what was published, with [`foreign`] and [`binary`]) · [`subscription`] (where it goes and
+//! how hard to try) · [`manifest`] (files → subscriptions) · [`filter`] · [`schedule`] · [`outcome`] (what happened →
+//! verdict) · [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`consent`] (whether a
+//! destination wants events) · [`request`] (one attempt as data, with [`header`], [`secret`], [`mapping`], [`path`] and
+//! [`trace`]) · [`deadletter`] · [`blob`] (key and bytes) · [`stored`] (both read back) · [`wire`] (what travels beside the event) · [`ports`] (what
+//! the shell promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery lives by it) ·
+//! [`diff`] (what another file would change).
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 
@@ -27,6 +28,7 @@ pub mod explain;
 pub mod filter;
 pub mod foreign;
 pub mod header;
+mod json;
 pub mod manifest;
 pub mod mapping;
 pub mod moment;
@@ -41,6 +43,8 @@ pub mod request;
 pub mod schedule;
 pub mod secret;
 pub mod step;
+pub mod stored;
 pub mod subscription;
 pub mod trace;
+mod uri;
 pub mod wire;

@@ -3,7 +3,9 @@
 //! Separate from the events themselves because it belongs to the topic: publishers keep their own shape, and the
 //! mapping says which of its fields is the id, the type, the subject (Event Grid, "input schema mapping").
 
+use crate::delivery::Delivery;
 use crate::event::Members;
+use crate::moment;
 use crate::path::Path;
 
 /// Where one attribute of a custom event comes from.
@@ -39,4 +41,41 @@ pub struct Mapping {
     pub subject: Field,
     /// The version of its data; unmapped: empty.
     pub data_version: Field,
+}
+
+/// What a mapping says of one custom event, with what stands for fields that are not mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    /// Its id; unmapped: the id of its delivery's record, and its place there if it was not alone.
+    pub id: String,
+    /// The Event Grid topic, or the CloudEvents source; unmapped: `namespace/topic`.
+    pub topic: String,
+    /// When it happened; unmapped: publication.
+    pub event_time: String,
+    /// Its type, if it has one.
+    pub event_type: Option<String>,
+    /// Its subject, if it has one.
+    pub subject: Option<String>,
+    /// The version of its data, if it has one.
+    pub data_version: Option<String>,
+}
+
+impl Mapped {
+    /// What the mapping says of a delivery's event.
+    #[must_use]
+    pub fn of(delivery: &Delivery, mapping: &Mapping) -> Self {
+        let members = delivery.event.members();
+        let record = || match &delivery.origin {
+            origin if origin.index == 0 => origin.message.clone(),
+            origin => format!("{}-{}", origin.message, origin.index),
+        };
+        Self {
+            id: mapping.id.of(&members).unwrap_or_else(record),
+            topic: mapping.topic.of(&members).unwrap_or_else(|| delivery.subscription.topic.to_string()),
+            event_time: mapping.event_time.of(&members).unwrap_or_else(|| moment::rfc3339(delivery.published_ms)),
+            event_type: mapping.event_type.of(&members),
+            subject: mapping.subject.of(&members),
+            data_version: mapping.data_version.of(&members),
+        }
+    }
 }

@@ -23,6 +23,13 @@ pub fn rfc3339(ms: u64) -> String {
     )
 }
 
+/// A moment in RFC 3339, cut to milliseconds; `None` for other text and for what was before 1970.
+#[must_use]
+pub fn parse(text: &str) -> Option<u64> {
+    let timestamp: Timestamp = text.parse().ok()?;
+    u64::try_from(timestamp.as_millisecond()).ok()
+}
+
 /// The folder of an hour: `2026/11/20/7`, in UTC, without leading zeros.
 #[must_use]
 pub fn hour_folder(ms: u64) -> String {
@@ -43,6 +50,8 @@ mod tests {
     fn a_moment_has_seven_fractional_digits_and_an_hour_without_zeros() {
         assert_eq!(rfc3339(1_795_158_180_123), "2026-11-20T07:03:00.1230000Z");
         assert_eq!(hour_folder(1_795_158_180_123), "2026/11/20/7");
+        assert_eq!(parse("2026-11-20T07:03:00.1230000Z"), Some(1_795_158_180_123));
+        assert_eq!(parse("yesterday"), None);
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.0000000Z");
         assert_eq!(hour_folder(0), "1970/1/1/0");
     }

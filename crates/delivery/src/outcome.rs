@@ -166,6 +166,25 @@ pub struct Content {
     pub whole: bool,
 }
 
+/// What is shorter could stand in an answer by chance, and is no secret worth the name.
+const SECRET_MIN_BYTES: usize = 8;
+
+/// What stands in place of a secret.
+const REDACTED: &[u8] = b"[secret]";
+
+/// A body with something else in place of each occurrence of a secret.
+fn replaced(body: &[u8], secret: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(body.len());
+    let mut rest = body;
+    while let Some(at) = rest.windows(secret.len()).position(|window| window == secret) {
+        kept.extend_from_slice(&rest[..at]);
+        kept.extend_from_slice(REDACTED);
+        rest = &rest[at + secret.len()..];
+    }
+    kept.extend_from_slice(rest);
+    kept
+}
+
 /// One HTTP exchange of a delivery, as the sender saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
@@ -192,6 +211,18 @@ impl Exchange {
     #[must_use]
     pub fn because(mut self, detail: impl fmt::Display) -> Self {
         self.detail = Some(detail.to_string());
+        self
+    }
+
+    /// The same without these secrets, should the answer hold them: what comes back is kept and shown.
+    #[must_use]
+    pub fn without(mut self, secrets: &[&str]) -> Self {
+        if let Ending::Answered { body, .. } = &mut self.ending {
+            let parts = secrets.iter().flat_map(|secret| [*secret, secret.rsplit(' ').next().unwrap_or_default()]);
+            for part in parts.filter(|part| part.len() >= SECRET_MIN_BYTES) {
+                *body = replaced(body, part.as_bytes());
+            }
+        }
         self
     }
 
@@ -301,6 +332,14 @@ mod tests {
     fn answered(status: u16, retry_after: &str, ended_ms: u64) -> Exchange {
         let retry_after = (!retry_after.is_empty()).then(|| retry_after.to_owned());
         Exchange::new(Ending::Answered { status, retry_after, body: vec![] }, ended_ms, 0)
+    }
+
+    #[test]
+    fn a_secret_that_comes_back_is_not_kept() {
+        let body = b"you sent Bearer hush-hush, that is hush-hush; not abc \xff".to_vec();
+        let exchange = Exchange::new(Ending::Answered { status: 400, retry_after: None, body }, 0, 0);
+        let Ending::Answered { body, .. } = exchange.without(&["Bearer hush-hush", "abc"]).ending else { panic!() };
+        assert_eq!(body, b"you sent [secret], that is [secret]; not abc \xff");
     }
 
     #[test]

@@ -10,7 +10,6 @@
 
 use serde_json::{Value, json};
 
-use crate::deadletter::Format;
 use crate::duration::format_ms;
 use crate::header::{Header, Value as HeaderValue};
 use crate::profile::{LeastWaits, Profile, StatusSet};
@@ -36,6 +35,10 @@ pub struct Setting {
 impl Setting {
     fn new(field: &'static str, value: Value, text: impl Into<String>) -> Self {
         Self { field, value, text: text.into() }
+    }
+
+    fn word(field: &'static str, word: &str) -> Self {
+        Self::new(field, json!(word), word)
     }
 
     fn number(field: &'static str, value: u32) -> Self {
@@ -87,18 +90,13 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::duration("retryAfterMax", retry.retry_after_max_ms),
         Setting::number("jitterPercent", retry.jitter_percent),
         sink(&dead_letter.sink),
-        Setting::new("deadLetter.format", json!(format_name(dead_letter.format)), format_name(dead_letter.format)),
+        Setting::word("deadLetter.format", dead_letter.format.told(destination.schema)),
+        Setting::word("deadLetter.layout", dead_letter.layout.as_str()),
+        Setting::number("deadLetter.eventsPerBlob", dead_letter.events_per_blob),
+        Setting::word("deadLetter.errorData", dead_letter.error_data.as_str()),
         Setting::duration("deadLetter.delay", dead_letter.delay_ms),
         Setting::duration("deadLetter.keepTryingFor", dead_letter.keep_trying_for_ms),
     ]
-}
-
-/// The word of a dead-letter format.
-#[must_use]
-pub const fn format_name(format: Format) -> &'static str {
-    match format {
-        Format::Namespace => "namespace",
-    }
 }
 
 /// The address of a sink; `None` for the container of the deployment and where letters are dropped.

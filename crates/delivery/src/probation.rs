@@ -20,6 +20,8 @@ use crate::outcome::Outcome;
 pub const FAILURES: u32 = 10;
 /// No probation is longer.
 pub const LONGEST_MS: u64 = HOUR_MS;
+/// While a destination is probed, the others wait for the answer, and not for another whole probation.
+const PROBE_MS: u64 = 10 * SECOND_MS;
 /// A probe that was begun and never told its outcome no longer counts after this: its process was frozen, or it panicked.
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 
@@ -93,7 +95,7 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         }
         match probation.probe_ms {
             Some(probe_ms) if now_ms < probe_ms.saturating_add(PROBE_LOST_MS) => {
-                Admission::PutOff { until_ms: now_ms.saturating_add(probation.lasts_ms) }
+                Admission::PutOff { until_ms: now_ms.saturating_add(probation.lasts_ms.min(PROBE_MS)) }
             }
             Some(_) | None => {
                 probation.probe_ms = Some(now_ms);
@@ -116,6 +118,10 @@ impl<K: Eq + Hash + Clone> Probations<K> {
             return;
         }
         let [first, others @ ..] = deliveries else { return };
+        if matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
+            // Nothing was sent: it says nothing about the destination.
+            return self.release(destination);
+        }
         let fresh = Record { failures: 0, only: Some(*first), probation: None };
         let record = self.0.entry(destination.clone()).or_insert(fresh);
         record.failures = record.failures.saturating_add(1);
@@ -199,7 +205,7 @@ mod tests {
             now_ms += lasts_ms;
             assert_eq!(probations.admit(&"d", now_ms - 1), Admission::PutOff { until_ms: now_ms });
             assert_eq!(probations.admit(&"d", now_ms), Admission::Admitted, "the probe");
-            assert_eq!(probations.admit(&"d", now_ms), Admission::PutOff { until_ms: now_ms + lasts_ms }, "no second");
+            assert_eq!(probations.admit(&"d", now_ms), Admission::PutOff { until_ms: now_ms + 10_000 }, "no second");
             probations.note(&"d", &[id(1)], Outcome::SocketError, now_ms);
             lasts_ms = (lasts_ms * 2).min(HOUR_MS);
         }
@@ -214,6 +220,15 @@ mod tests {
         let mut probations = after(10, 2, Outcome::Busy);
         probations.note(&"d", &[id(3)], Outcome::Busy, 500);
         assert_eq!(probations.admit(&"d", 600), Admission::PutOff { until_ms: 10_009 });
+    }
+
+    #[test]
+    fn what_was_never_sent_says_nothing_about_a_destination() {
+        for outcome in [Outcome::Aborted, Outcome::Blocked] {
+            let mut probations = after(20, 2, outcome);
+            probations.note(&"d", &[id(3)], Outcome::Busy, 20);
+            assert_eq!(probations.admit(&"d", 20), Admission::Admitted);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::deadletter::{Format, LetterFormat};
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::schedule::{Kind, Schedule};
 
@@ -145,6 +146,10 @@ pub struct Profile {
     pub probation: bool,
     /// How hard to try.
     pub retry: RetryPolicy,
+    /// How dead letters are written.
+    pub letter_format: LetterFormat,
+    /// A dead letter is not written before this long after the last attempt.
+    pub letter_delay_ms: u64,
     /// How long to keep trying when storage refuses a dead letter.
     pub keep_trying_for_ms: u64,
 }
@@ -171,6 +176,8 @@ fn knative() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 0,
         probation: false,
+        letter_format: LetterFormat::Fixed(Format::Knative),
+        letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 1,
@@ -186,7 +193,8 @@ fn knative() -> Profile {
     }
 }
 
-/// Event Grid, "message delivery and retry": waits 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h each.
+/// Event Grid, "message delivery and retry": waits 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h each; five minutes between
+/// the last attempt and the dead letter.
 fn event_grid() -> Profile {
     let waits_ms = [
         10 * SECOND_MS,
@@ -205,6 +213,8 @@ fn event_grid() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 3 * MINUTE_MS,
         probation: true,
+        letter_format: LetterFormat::ByDeliverySchema,
+        letter_delay_ms: 5 * MINUTE_MS,
         keep_trying_for_ms: 4 * HOUR_MS,
         retry: RetryPolicy {
             max_attempts: 30,
@@ -239,6 +249,8 @@ fn event_grid_namespace() -> Profile {
     profile.dialect = Dialect::EventGridNamespace;
     profile.late_window_ms = 0;
     profile.probation = false;
+    profile.letter_format = LetterFormat::Fixed(Format::Namespace);
+    profile.letter_delay_ms = 0;
     profile.keep_trying_for_ms = 2 * DAY_MS;
     profile.retry.max_attempts = 10;
     profile.retry.time_to_live_ms = Some(7 * DAY_MS);
@@ -254,6 +266,8 @@ fn event_grid_kubernetes() -> Profile {
         response_timeout_ms: MINUTE_MS,
         late_window_ms: 0,
         probation: false,
+        letter_format: LetterFormat::ByDeliverySchema,
+        letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 30,
@@ -276,6 +290,8 @@ fn native() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 0,
         probation: false,
+        letter_format: LetterFormat::Fixed(Format::Namespace),
+        letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 10,

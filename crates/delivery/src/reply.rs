@@ -121,10 +121,17 @@ fn carried(exchange: &Exchange) -> Option<Carried<'_>> {
     if !(structured || in_headers) {
         return None;
     }
-    if !content.whole {
+    if !content.whole || body.len() > REPLY_MAX_BYTES {
         return Some(Carried::TooLarge(body));
     }
-    let text = if structured { String::from_utf8_lossy(body).into_owned() } else { in_one(content, body) };
+    let text = match (structured, std::str::from_utf8(body)) {
+        (false, _) => in_one(content, body),
+        (true, Ok(text)) => text.to_owned(),
+        (true, Err(_)) => {
+            let text = String::from_utf8_lossy(body).into_owned();
+            return Some(Carried::Unreadable(text, "it is not UTF-8".to_owned()));
+        }
+    };
     let text: Arc<str> = escaped(&text).into();
     Some(match decode_one(&text, Input::CloudEvents) {
         Element::Event(event) => Carried::Event(event),
@@ -143,7 +150,7 @@ fn is_structured(content_type: &str) -> bool {
 }
 
 /// JSON in which the two characters that no queue takes are escaped; they can stand nowhere but in strings.
-fn escaped(json: &str) -> String {
+pub(crate) fn escaped(json: &str) -> String {
     json.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")
 }
 

@@ -29,6 +29,9 @@ pub enum SecretName {
 /// What a secret's name has to be, for error messages.
 pub const SECRET_NAME_RULE: &str = "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
 
+/// Variables that begin so hold the function's own credentials, which are nobody's to send.
+const RESERVED_PREFIX: &str = "AWS_";
+
 impl fmt::Display for SecretName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,6 +52,9 @@ impl FromStr for SecretName {
         match text.split_once(':') {
             Some((_, "")) | None => wrong(),
             Some(_) if !printable => wrong(),
+            Some(("env", name)) if name.to_ascii_uppercase().starts_with(RESERVED_PREFIX) => Err(format!(
+                "\"{text}\" is the function's own: variables that begin with {RESERVED_PREFIX} are not sent"
+            )),
             Some(("env", name)) if !name.contains('=') => Ok(Self::Environment(name.to_owned())),
             Some(("ssm", name)) => Ok(Self::Parameter(name.to_owned())),
             Some(("secretsmanager", id)) => match id.split_once('#') {
@@ -134,6 +140,11 @@ mod tests {
         ] {
             assert!(text.parse::<SecretName>().expect_err(text).contains("secretsmanager:ID#MEMBER"));
         }
+    }
+
+    #[test]
+    fn the_functions_own_credentials_are_nobodys_to_name() {
+        assert!("env:AWS_SECRET_ACCESS_KEY".parse::<SecretName>().expect_err("ours").contains("the function's own"));
     }
 
     #[test]

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use crate::deadletter::{Letter, Reason};
 use crate::delivery::{Company, Delivery, Leg};
 use crate::duration::SECOND_MS;
-use crate::outcome::{Exchange, Verdict, judge};
+use crate::outcome::{Ending, Exchange, Verdict, judge};
 use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
 use crate::request::{Share, share};
 use crate::schedule::{Jitter, Moments, next_wait_ms};
-use crate::subscription::{Batch, OnRefused, Sink, Subscription, SubscriptionName};
+use crate::subscription::{Batch, OnRefused, Sink, Subscription};
 
 /// How long a paused delivery is held before it is looked at again: the longest delay of one SQS message.
 pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
@@ -84,7 +84,8 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) && delivery.company != Company::OwedAlone {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
-    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) {
+    let owed_alone = delivery.company == Company::OwedAlone;
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) && !owed_alone {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     Arrival::Attempt
@@ -108,16 +109,18 @@ pub fn group<T: AsRef<Delivery>>(deliveries: Vec<(Arc<Subscription>, T)>, now_ms
     for (subscription, member) in deliveries {
         let shared = share_of(&subscription, member.as_ref(), now_ms);
         let place = shared.and_then(|(batch, share, bytes)| {
-            let fresh = |subscription, share| Open { subscription, share, group: groups.len(), bytes, members: 1 };
-            let room = open.iter_mut().find(|group| group.share == share && group.subscription == subscription.name);
-            let Some(room) = room else {
-                open.push(fresh(subscription.name.clone(), share));
-                return None;
-            };
-            if room.takes(batch, bytes) {
-                return Some(room.group);
+            let subscription = Arc::clone(&subscription);
+            // Two versions of one subscription may meet in an invocation; they share nothing.
+            let alike = |open: &&mut Open| open.share == share && Arc::ptr_eq(&open.subscription, &subscription);
+            match open.iter_mut().find(alike) {
+                Some(room) if room.members < batch.max_events && room.holds(bytes, batch) => {
+                    room.bytes = room.bytes.saturating_add(bytes);
+                    room.members += 1;
+                    return Some(room.group);
+                }
+                Some(room) => *room = Open { subscription, share, group: groups.len(), bytes, members: 1 },
+                None => open.push(Open { subscription, share, group: groups.len(), bytes, members: 1 }),
             }
-            *room = fresh(subscription.name.clone(), share);
             None
         });
         match place.and_then(|place| groups.get_mut(place)) {
@@ -130,7 +133,7 @@ pub fn group<T: AsRef<Delivery>>(deliveries: Vec<(Arc<Subscription>, T)>, now_ms
 
 /// A group that may take another member.
 struct Open {
-    subscription: SubscriptionName,
+    subscription: Arc<Subscription>,
     share: Share,
     /// Its place among the groups.
     group: usize,
@@ -140,15 +143,9 @@ struct Open {
 }
 
 impl Open {
-    /// Counts one more member in, if there is room: brackets and commas count too.
-    fn takes(&mut self, batch: Batch, bytes: u64) -> bool {
-        let body = self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2);
-        let takes = self.members < batch.max_events && body <= batch.preferred_bytes;
-        if takes {
-            self.bytes = self.bytes.saturating_add(bytes);
-            self.members += 1;
-        }
-        takes
+    /// Whether its body has room for so many more bytes: brackets and commas count too.
+    fn holds(&self, bytes: u64, batch: Batch) -> bool {
+        self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2) <= batch.preferred_bytes
     }
 }
 
@@ -172,7 +169,8 @@ pub fn settle_in_company(
 ) -> Settled {
     let verdict = judge(&subscription.retry, exchange);
     let splits = subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
-    let refused = matches!((&verdict, exchange.status()), (Verdict::Undeliverable(_), Some(_)));
+    let told_of_all = exchange.status().is_some() || exchange.ending == Ending::Unsendable;
+    let refused = told_of_all && matches!(verdict, Verdict::Undeliverable(_));
     if !(splits && refused) {
         return settle(delivery, subscription, exchange, now_ms, jitter);
     }

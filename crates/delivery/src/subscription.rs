@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::deadletter::{Container, Format, Layout};
+use crate::deadletter::{Container, ErrorData, Layout, LetterFormat};
 use crate::event::{Event, Input};
 use crate::filter::Filter;
 use crate::header::{Header, Value};
 use crate::mapping::Mapping;
 use crate::profile::{Dialect, Profile, RetryPolicy};
 use crate::request::Schema;
-use crate::secret::SecretName;
+use crate::secret::{Keyring, SecretName};
 
 /// Where events are published: `namespace/topic`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -150,6 +150,15 @@ impl Destination {
         }
     }
 
+    /// The values in headers that nobody else may see.
+    pub fn hidden_values<'a>(&'a self, keyring: &'a Keyring) -> impl Iterator<Item = &'a str> {
+        self.headers.iter().filter_map(|header| match &header.value {
+            Value::Secret(name) => keyring.get(name).map(|secret| secret.expose().trim()),
+            Value::Concealed(value) => Some(value.as_str()),
+            Value::Static(_) | Value::Path(_) => None,
+        })
+    }
+
     /// Every secret that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let of_headers = self.headers.iter().filter_map(|header| match &header.value {
@@ -172,6 +181,13 @@ pub fn display(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
+    without_user(&url)
+}
+
+/// An address in full, without credentials.
+#[must_use]
+pub fn without_user(url: &Url) -> String {
+    let mut url = url.clone();
     // Neither call can fail: a destination is http or https and has a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -195,14 +211,38 @@ pub struct DeadLetterPolicy {
     /// Where it goes.
     pub sink: Sink,
     /// How it is written.
-    pub format: Format,
-    /// How the format is laid out.
+    pub format: LetterFormat,
+    /// How the namespace format is laid out.
     pub layout: Layout,
+    /// How the Knative format tells the last answer.
+    pub error_data: ErrorData,
+    /// At most so many letters of one hour stand in one blob.
+    pub events_per_blob: u32,
     /// Written at the later of the decision and this long after the last attempt; at once where there was none
     /// (Event Grid, "message delivery and retry", dead-letter events).
     pub delay_ms: u64,
     /// When storage refuses, keep trying this long after the decision.
     pub keep_trying_for_ms: u64,
+}
+
+/// The most letters of a blob: no invocation has more records.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
+pub const EVENTS_PER_BLOB_MAX: u32 = 10_000;
+
+impl DeadLetterPolicy {
+    /// What the dialect says: the container of the deployment, one letter per blob.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
+        Self {
+            sink: Sink::DefaultContainer,
+            format: profile.letter_format,
+            layout: Layout::Nested,
+            error_data: ErrorData::Text,
+            events_per_blob: 1,
+            delay_ms: profile.letter_delay_ms,
+            keep_trying_for_ms: profile.keep_trying_for_ms,
+        }
+    }
 }
 
 /// Events of one subscription that travel in one request (Event Grid, "output batching"). Never waits to fill: what
@@ -288,6 +328,7 @@ impl Subscription {
     #[must_use]
     pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
         let profile = Profile::of(dialect);
+        let dead_letter = DeadLetterPolicy { delay_ms: 0, ..DeadLetterPolicy::of(&profile) };
         Self {
             name,
             dialect,
@@ -300,13 +341,7 @@ impl Subscription {
             filter: Filter::EVERYTHING,
             retry: profile.retry,
             batch: None,
-            dead_letter: DeadLetterPolicy {
-                sink: Sink::DefaultContainer,
-                format: Format::Namespace,
-                layout: Layout::Nested,
-                delay_ms: 0,
-                keep_trying_for_ms: profile.keep_trying_for_ms,
-            },
+            dead_letter,
             paused: false,
             reply: None,
             expires_ms: None,

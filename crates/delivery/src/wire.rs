@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::deadletter::{Format, Layout, Letter};
+use crate::deadletter::{Addresses, ErrorData, Format, Layout, Letter};
 use crate::delivery::{Company, Delivery, Entry, History, Leg, Origin};
 use crate::event::{Event, Input, Shape};
+use crate::mapping::Mapped;
 
 /// The attribute of a delivery that goes on.
 pub const DELIVERY_ATTRIBUTE: &str = "delivery";
@@ -57,6 +58,8 @@ struct DeliveryV1 {
     first_ms: Option<u64>,
     due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    shape: Option<ShapeV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     leg: Option<LegV1>,
     #[serde(default, skip_serializing_if = "is_zero")]
     hops: u32,
@@ -67,6 +70,16 @@ struct DeliveryV1 {
     last: Option<LastV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
+}
+
+/// The shape of an event that is no CloudEvent: its topic may be read differently when it comes back. Absent: what its
+/// bytes look like.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ShapeV1 {
+    EventGrid,
+    Custom,
+    Opaque,
 }
 
 /// Absent: a published event, to the subscription's destination.
@@ -132,6 +145,10 @@ struct LetterV1 {
     container: Option<String>,
     format: FormatV1,
     layout: LayoutV1,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error_data: Option<ErrorDataV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    events_per_blob: Option<u32>,
     period_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     headers: Vec<(String, String)>,
@@ -139,18 +156,54 @@ struct LetterV1 {
     destination: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     opaque: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mapped: Option<MappedV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    addresses: Option<AddressesV1>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 enum FormatV1 {
     Namespace,
+    EventGrid,
+    CloudEvents,
+    Custom,
+    Knative,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LayoutV1 {
     Nested,
+    Flat,
+}
+
+/// Absent: as text.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ErrorDataV1 {
+    Base64,
+}
+
+/// What the topic's mapping said of a custom event.
+#[derive(Serialize, Deserialize)]
+struct MappedV1 {
+    id: String,
+    topic: String,
+    event_time: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data_version: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AddressesV1 {
+    subscriber: String,
+    failed: String,
 }
 
 /// Writes the `delivery` attribute.
@@ -181,14 +234,26 @@ pub fn write_letter(letter: &Letter) -> String {
         container: container.as_ref().map(ToString::to_string),
         format: match letter.format {
             Format::Namespace => FormatV1::Namespace,
+            Format::EventGrid => FormatV1::EventGrid,
+            Format::CloudEvents => FormatV1::CloudEvents,
+            Format::Custom => FormatV1::Custom,
+            Format::Knative => FormatV1::Knative,
         },
         layout: match letter.layout {
             Layout::Nested => LayoutV1::Nested,
+            Layout::Flat => LayoutV1::Flat,
         },
+        error_data: match letter.error_data {
+            ErrorData::Text => None,
+            ErrorData::Base64 => Some(ErrorDataV1::Base64),
+        },
+        events_per_blob: Some(letter.events_per_blob).filter(|events| *events != 1),
         period_ms: letter.keep_trying_for_ms,
         headers: headers.clone(),
         destination: destination.clone(),
         opaque: delivery.event.shape() == Shape::Opaque,
+        mapped: letter.mapped.clone().map(mapped_v1),
+        addresses: letter.addresses.clone().map(|Addresses { subscriber, failed }| AddressesV1 { subscriber, failed }),
     })
 }
 
@@ -210,14 +275,34 @@ pub fn read_letter(attribute: &str, body: &Arc<str>) -> Result<Letter, WireError
         container: wire.container.map(|text| text.parse()).transpose().map_err(WireError::Unreadable)?,
         format: match wire.format {
             FormatV1::Namespace => Format::Namespace,
+            FormatV1::EventGrid => Format::EventGrid,
+            FormatV1::CloudEvents => Format::CloudEvents,
+            FormatV1::Custom => Format::Custom,
+            FormatV1::Knative => Format::Knative,
         },
         layout: match wire.layout {
             LayoutV1::Nested => Layout::Nested,
+            LayoutV1::Flat => Layout::Flat,
         },
+        error_data: match wire.error_data {
+            None => ErrorData::Text,
+            Some(ErrorDataV1::Base64) => ErrorData::Base64,
+        },
+        events_per_blob: wire.events_per_blob.unwrap_or(1),
         keep_trying_for_ms: wire.period_ms,
         headers: wire.headers,
         destination: wire.destination,
+        mapped: wire.mapped.map(mapped_of),
+        addresses: wire.addresses.map(|AddressesV1 { subscriber, failed }| Addresses { subscriber, failed }),
     })
+}
+
+fn mapped_v1(Mapped { id, topic, event_time, event_type, subject, data_version }: Mapped) -> MappedV1 {
+    MappedV1 { id, topic, event_time, event_type, subject, data_version }
+}
+
+fn mapped_of(MappedV1 { id, topic, event_time, event_type, subject, data_version }: MappedV1) -> Mapped {
+    Mapped { id, topic, event_time, event_type, subject, data_version }
 }
 
 fn check_version(attribute: &str) -> Result<(), WireError> {
@@ -241,6 +326,12 @@ fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         attempts: delivery.attempts,
         first_ms: delivery.first_ms,
         due_ms: delivery.due_ms,
+        shape: match delivery.event.shape() {
+            Shape::CloudEvent => None,
+            Shape::EventGrid => Some(ShapeV1::EventGrid),
+            Shape::Custom => Some(ShapeV1::Custom),
+            Shape::Opaque => Some(ShapeV1::Opaque),
+        },
         leg: match delivery.leg {
             Leg::Event => None,
             Leg::Reply => Some(LegV1::Reply),
@@ -292,7 +383,12 @@ fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, WireError> {
     };
     Ok(Delivery {
         id: wire.id,
-        event,
+        event: match wire.shape {
+            None => event,
+            Some(ShapeV1::EventGrid) => event.in_shape(Shape::EventGrid),
+            Some(ShapeV1::Custom) => event.in_shape(Shape::Custom),
+            Some(ShapeV1::Opaque) => event.in_shape(Shape::Opaque),
+        },
         subscription: wire.subscription.parse().map_err(WireError::Unreadable)?,
         origin: Origin { message: wire.origin.message, index: wire.origin.index },
         published_ms: wire.published_ms,

@@ -7,7 +7,7 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 mod answer;
-mod event;
+pub mod event;
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,25 +1,29 @@
 //! deadletter: from the dead-letter queue to object storage.
 //!
-//! This file is the flow of one record, top to bottom: **decode → due? → store → done, again later, or last resort**.
-//! The letter in the message says everything: this function knows no subscriptions. A record is acknowledged only when
-//! its blob is in storage or its message in the last-resort queue, so a dead letter is never lost.
+//! This file is the flow of one record, top to bottom: **decode → due? → group → store → done, again later, or last
+//! resort**. The letter in the message says everything: this function knows no subscriptions. Letters that share a blob
+//! are stored together and answered for one by one. A record is acknowledged only when its blob is in storage or its
+//! message in the last-resort queue, so a dead letter is never lost.
 
 mod open;
+mod parcel;
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use adapters::records::Record;
 use adapters::{letters, telemetry};
 use delivery::deadletter::{Container, Letter};
 use delivery::duration::SECOND_MS;
-use delivery::ports::{Attribute, Message, QueueName, StoragePorts};
+use delivery::ports::{Attribute, Message, PutError, QueueName, StoragePorts};
 use delivery::schedule::storage_wait_ms;
 use delivery::wire::write_letter;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
 use crate::open::open;
+pub use crate::open::open as letter_of;
+use crate::parcel::{Opened, parcels};
 
 /// Letters that are being stored at a time.
 const AT_ONCE: usize = 50;
@@ -42,37 +46,52 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     /// Handles a batch and names the records, by message id, that have to come again.
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
-        let answers: Vec<_> = records.iter().map(|record| self.contained(record)).collect();
-        stream::iter(answers).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
-    }
-
-    /// One record; a panic in it is its own and nobody else's. Names it if it has to come again.
-    async fn contained(&self, record: &Record) -> Option<String> {
-        let done = AssertUnwindSafe(self.store(record)).catch_unwind().await;
-        if done.is_err() {
-            telemetry::panicked("deadletter");
-        }
-        (!done.unwrap_or(false)).then(|| record.message.clone())
-    }
-
-    /// One record, to the end of it or until it comes again; says whether it is done.
-    async fn store(&self, record: &Record) -> bool {
-        let letter = match open(record) {
-            Ok(letter) => letter,
-            Err(error) => {
-                telemetry::given_back(&record.message, &error.to_string());
-                return false;
+        let (mut letters, mut again) = (Vec::new(), Vec::new());
+        for record in records {
+            match opened(record) {
+                Some(one) => letters.push(one),
+                None => again.push(record.message.clone()),
             }
-        };
+        }
         let now_ms = self.ports.now_ms();
+        let parcels = parcels(letters, now_ms);
+        let answers: Vec<_> = parcels.iter().map(|parcel| self.contained(parcel, now_ms)).collect();
+        again.extend(stream::iter(answers).buffer_unordered(AT_ONCE).concat().await);
+        again
+    }
+
+    /// One parcel; a panic in it is its own and nobody else's. Names its records that have to come again.
+    async fn contained(&self, parcel: &[Opened<'_>], now_ms: u64) -> Vec<String> {
+        let done = AssertUnwindSafe(self.store(parcel, now_ms)).catch_unwind().await;
+        done.unwrap_or_else(|_| {
+            telemetry::panicked("deadletter");
+            parcel.iter().map(|one| one.record.message.clone()).collect()
+        })
+    }
+
+    /// One parcel, to the end of it or until its records come again; names those.
+    async fn store(&self, parcel: &[Opened<'_>], now_ms: u64) -> Vec<String> {
+        let mut again = Vec::new();
+        let due: Vec<&Letter> = parcel.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
+        let stored = letters::store_together(&self.ports, &self.container, &due).await;
+        for one in parcel {
+            if !self.is_done(one, stored.as_ref().err(), now_ms).await {
+                again.push(one.record.message.clone());
+            }
+        }
+        again
+    }
+
+    /// One record after its parcel was stored, or was not; says whether it is done.
+    async fn is_done(&self, Opened { record, letter }: &Opened<'_>, error: Option<&PutError>, now_ms: u64) -> bool {
         if now_ms < letter.not_before_ms {
             return self.come_again(record, letter.not_before_ms - now_ms).await;
         }
-        let Err(error) = letters::store(&self.ports, &self.container, &letter).await else { return true };
+        let Some(error) = error else { return true };
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
             telemetry::last_resort(&letter.delivery, &error.to_string());
-            return self.last_resort(&letter).await;
+            return self.last_resort(letter).await;
         }
         let wait_ms = storage_wait_ms(since_ms);
         telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
@@ -103,4 +122,14 @@ impl<P: StoragePorts> DeadLetters<P> {
             }
         }
     }
+}
+
+/// The record with its letter; `None` when it has to be given back, or broke us.
+fn opened(record: &Record) -> Option<Opened<'_>> {
+    match catch_unwind(AssertUnwindSafe(|| open(record))) {
+        Ok(Ok(letter)) => return Some(Opened { record, letter }),
+        Ok(Err(error)) => telemetry::given_back(&record.message, &error.to_string()),
+        Err(_) => telemetry::panicked("deadletter"),
+    }
+    None
 }

@@ -18,7 +18,7 @@ const GIVEN_UP: &str = "its queue gave it up: it was received again and again wi
 ///
 /// # Errors
 /// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to be given back.
-pub(crate) fn open(record: &Record) -> Result<Letter, WireError> {
+pub fn open(record: &Record) -> Result<Letter, WireError> {
     let read = match (&record.deadletter, &record.delivery) {
         (Some(attribute), _) => read_letter(attribute, &record.body),
         (None, Some(attribute)) => {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use adapters::records::Record;
 use adapters::telemetry;
+use delivery::delivery::Company;
 use delivery::outcome::{Ending, Exchange};
 use delivery::ports::{DispatchPorts, QueueName};
 use delivery::step::settle;
@@ -81,6 +82,8 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let now_ms = self.ports.now_ms();
                 let aborted = Exchange::new(Ending::Aborted, now_ms, 0);
                 let settled = settle(&mut delivery, &subscription, &aborted, now_ms, self.ports.roll());
+                // Whatever broke may have been one of a batch: each goes on alone.
+                delivery.company = Company::Alone;
                 telemetry::attempted(&delivery, &subscription, &aborted, &settled);
                 let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
                 self.finish(book, &ticket, settled.end).await;

@@ -16,12 +16,14 @@ use delivery::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, Share, ask, judge, pause_ms, wait_ms,
 };
 use delivery::delivery::Leg;
-use delivery::ports::{DispatchPorts, QueueName};
+use delivery::ports::DispatchPorts;
 use delivery::request::{Occasion, Request, Unsendable};
 use delivery::secret::SecretName;
+use delivery::step::End;
 use delivery::subscription::{Consent, Subscription};
 
 use crate::book::Ticket;
+use crate::late::Unfinished;
 use crate::{Dispatch, Invocation};
 
 /// The destinations that this process asks for their consent.
@@ -32,11 +34,16 @@ pub(crate) struct Doors {
     doors: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<Door>>>>,
 }
 
+/// Storage that cannot be read may take seconds to say so; all who come meanwhile wait behind one who asks.
+const UNKNOWN_FOR_MS: u64 = 30_000;
+
 /// One destination.
 #[derive(Debug, Default)]
 struct Door {
     /// Until when it is not asked again, and how long that is.
     closed: Option<(u64, u64)>,
+    /// Until when nobody looks for its consent again, because storage did not say.
+    unknown_until_ms: u64,
     pace: Pace,
 }
 
@@ -74,15 +81,17 @@ impl<P: DispatchPorts> Dispatch<P> {
         if matches!(welcome, Welcome::Now) {
             return due;
         }
-        self.probations.release(subscription);
-        for ticket in due {
+        self.probations.release(subscription, &due);
+        let now_ms = self.ports.now_ms();
+        let leaving = due.into_iter().map(|ticket| {
             let wait_ms = match welcome {
                 Welcome::Now => 0,
                 Welcome::After(wait_ms) => wait_ms,
-                Welcome::NotYet => wait_ms(ticket.delivery.due_ms, self.ports.now_ms()),
+                Welcome::NotYet => wait_ms(ticket.delivery.due_ms, now_ms),
             };
-            self.pass_on(&of.book, &ticket, QueueName::Retry, wait_ms).await;
-        }
+            Unfinished { ticket, end: End::Retry { wait_ms } }
+        });
+        self.finish_all(&of.book, leaving.collect()).await;
         Vec::new()
     }
 
@@ -91,11 +100,15 @@ impl<P: DispatchPorts> Dispatch<P> {
         let door = self.doors.door(&key);
         // Held while the destination is asked, so that all who come meanwhile share the answer.
         let mut door = door.lock().await;
+        if self.ports.now_ms() < door.unknown_until_ms {
+            return Welcome::NotYet;
+        }
         let rate = match self.ports.consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
             Ok(None) => self.ask_once(subscription, consent, &key, &mut door, of).await,
             Err(error) => {
                 telemetry::consent_unknown(subscription, &error.to_string());
+                door.unknown_until_ms = self.ports.now_ms().saturating_add(UNKNOWN_FOR_MS);
                 None
             }
         };

@@ -2,6 +2,7 @@
 //!
 //! Straight lines after the decision. Whatever could not leave is noted as stuck, and its record comes again.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adapters::{letters, telemetry};
@@ -11,6 +12,7 @@ use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
 use delivery::reply::Follow;
 use delivery::step::{End, end_without_success};
 use delivery::wire::{write_delivery, write_letter};
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use crate::Dispatch;
@@ -34,10 +36,15 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Carries out the ends of several.
+    /// Carries out the ends of several. A panic in one is its own and nobody else's: what it left undone stands in the
+    /// book.
     pub(crate) async fn finish_all(&self, book: &Book, unfinished: Vec<Unfinished>) {
         // At once, so that their messages share requests to the queue.
-        let finish = async |Unfinished { ticket, end }| self.finish(book, &ticket, end).await;
+        let finish = async |Unfinished { ticket, end }| {
+            if AssertUnwindSafe(self.finish(book, &ticket, end)).catch_unwind().await.is_err() {
+                telemetry::panicked("finish");
+            }
+        };
         stream::iter(unfinished).for_each_concurrent(None, finish).await;
     }
 
@@ -45,9 +52,13 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn finish_with(&self, book: &Book, ticket: &Ticket, follows: Vec<Follow>) {
         for follow in follows {
             let gone = match follow {
-                Follow::Deliver(next) => {
+                Follow::Deliver(next) if can_travel(&next) => {
                     let attribute = Attribute::Delivery(write_delivery(&next));
                     self.sent(QueueName::Events, message(&next, attribute, 0)).await
+                }
+                Follow::Deliver(next) => {
+                    let (reason, now_ms) = (Reason::EventTooLargeToResend, self.ports.now_ms());
+                    self.buried(&Letter::without_subscription(*next, reason, now_ms)).await
                 }
                 Follow::Bury(letter) => self.buried(&letter).await,
             };

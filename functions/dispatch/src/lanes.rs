@@ -1,7 +1,8 @@
 //! How many requests are under way at once: so many to one destination, so many in all.
 //!
 //! Separate from the flow because it decides nothing about a delivery, only when its turn comes. A destination that
-//! hangs fills its own lane and no other: whoever waits for a place in a lane holds none of the places of all. A turn
+//! hangs fills its own lane and no other of the invocation: whoever waits for a place in a lane holds none of the places
+//! of all. A turn
 //! may come so late that the invocation has no time left; the flow sees that when it asks its deadline.
 
 use std::collections::HashMap;

@@ -61,8 +61,10 @@ impl Busy {
         }
     }
 
-    fn one_more(&self) {
-        self.works.fetch_add(1, Ordering::AcqRel);
+    /// One piece of work does nothing but wait, until this is dropped.
+    fn rest(&self) -> Rest<'_> {
+        self.one_less();
+        Rest(self)
     }
 
     /// Leave to keep one more exchange open.
@@ -78,6 +80,15 @@ impl Busy {
     }
 }
 
+/// Work that rests. It counts again when it goes on, also when it breaks off.
+struct Rest<'a>(&'a Busy);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        self.0.works.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
 impl<P: DispatchPorts> Dispatch<P> {
     /// Waits for a late answer to these deliveries, and carries their ends out if there is none.
     pub(crate) async fn finish_late(
@@ -88,12 +99,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) {
         unfinished.iter().for_each(|one| of.book.keep(&one.ticket, Stage::Waiting));
-        of.busy.one_less();
+        let rest = of.busy.rest();
         let answer = match of.busy.open() {
             Some(_open) => self.late_answer(&unfinished, subscription, late, of).await,
             None => None,
         };
-        of.busy.one_more();
+        drop(rest);
         let success = answer.filter(|exchange| exchange.outcome(&subscription.retry) == Outcome::Success);
         let now_ms = self.ports.now_ms();
         let Some(exchange) = success else {

@@ -28,7 +28,7 @@ use delivery::delivery::{Company, Delivery};
 use delivery::outcome::Exchange;
 use delivery::ports::{DispatchPorts, Late, QueueName};
 use delivery::reply::follow;
-use delivery::request::{Occasion, Request, Unsendable, compose};
+use delivery::request::{Occasion, Unsendable, compose};
 use delivery::secret::SecretName;
 use delivery::step::{Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company};
 use delivery::subscription::{Catalogue, Subscription, TopicName};
@@ -235,20 +235,27 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_place_ms: u64,
         of: &Invocation<'_>,
     ) -> Sorted {
-        let mut sorted = Sorted::default();
-        for ticket in tickets {
-            match arrive(&ticket.delivery, subscription, self.ports.now_ms()) {
-                Arrival::Attempt => sorted.due.extend(self.admit(ticket, subscription, of).await),
-                Arrival::NotDue { wait_ms } if wait_ms < in_place_ms => sorted.soon.push(ticket),
-                Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => {
-                    self.pass_on(&of.book, &ticket, QueueName::Retry, wait_ms).await;
+        let (mut sorted, mut leaving) = (Sorted::default(), Vec::new());
+        for mut ticket in tickets {
+            let now_ms = self.ports.now_ms();
+            let end = match arrive(&ticket.delivery, subscription, now_ms) {
+                Arrival::Attempt => match self.probations.put_off(&mut ticket.delivery, subscription, now_ms) {
+                    Some(wait_ms) => End::Retry { wait_ms },
+                    None => {
+                        sorted.due.push(ticket);
+                        continue;
+                    }
+                },
+                Arrival::NotDue { wait_ms } if wait_ms < in_place_ms => {
+                    sorted.soon.push(ticket);
+                    continue;
                 }
-                Arrival::Expired(reason) => {
-                    let end = end_without_success(&ticket.delivery, subscription, reason, self.ports.now_ms());
-                    self.finish(&of.book, &ticket, end).await;
-                }
-            }
+                Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
+                Arrival::Expired(reason) => end_without_success(&ticket.delivery, subscription, reason, now_ms),
+            };
+            leaving.push(Unfinished { ticket, end });
         }
+        self.finish_all(&of.book, leaving).await;
         sorted.due = self.welcome(sorted.due, subscription, of).await;
         sorted
     }
@@ -260,32 +267,30 @@ impl<P: DispatchPorts> Dispatch<P> {
         due: &[Ticket],
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
-        let wanted_ms = subscription.destination.response_timeout_ms;
-        let Some(timeout_ms) = of.deadline.begin(self.ports.now_ms(), wanted_ms) else {
-            self.probations.release(subscription);
+        let destination = &subscription.destination;
+        // Before the time of the attempt is granted: looking secrets up takes time of its own.
+        let names: Vec<&SecretName> = destination.secrets().collect();
+        let keyring = self.ports.keyring(&names).await;
+        let now_ms = self.ports.now_ms();
+        let Some(timeout_ms) = of.deadline.begin(now_ms, destination.response_timeout_ms) else {
+            self.probations.release(subscription, due);
             return None;
         };
         due.iter().for_each(|ticket| of.book.note(ticket.place, Stage::Attempting));
-        let (exchange, late) = match self.request(subscription, due, timeout_ms).await {
-            Ok(request) if subscription.destination.late_window_ms > 0 => self.ports.exchange_or_late(&request).await,
+        let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
+        let request = match &keyring {
+            Ok(keyring) => compose(subscription, &deliveries, Occasion { keyring, now_ms, timeout_ms }),
+            Err(error) => Err(Unsendable::Unready(error.to_string())),
+        };
+        let (exchange, late) = match request {
+            Ok(request) if destination.late_window_ms > 0 => self.ports.exchange_or_late(&request).await,
             Ok(request) => (self.ports.exchange(&request).await, None),
-            Err(problem) => (problem.exchange(self.ports.now_ms()), None),
+            Err(problem) => (problem.exchange(now_ms), None),
         };
         self.probations.note(subscription, due, &exchange);
-        Some((exchange, late))
-    }
-
-    /// The request of an attempt, with the secrets it needs.
-    async fn request(
-        &self,
-        subscription: &Subscription,
-        due: &[Ticket],
-        timeout_ms: u64,
-    ) -> Result<Request, Unsendable> {
-        let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = self.ports.keyring(&names).await.map_err(|error| Unsendable::Unready(error.to_string()))?;
-        let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
-        compose(subscription, &deliveries, Occasion { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms })
+        let keyring = keyring.unwrap_or_default();
+        let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();
+        Some((exchange.without(&hidden), late))
     }
 
     /// What the exchange means for each of them. Ends without success are told, and carried out by the caller.

@@ -62,12 +62,10 @@ fn unprocessed(record: &Record, default_topic: Option<&TopicName>, why: &str, no
     Piece::Bury(Box::new(letter))
 }
 
-/// A delivery that comes back: its subscription is looked up by name, so that today's file decides.
+/// A delivery that comes back: its subscription is looked up by name, so that today's file decides. The
+/// event keeps the shape it was taken in, however its topic is read today.
 fn reopen(record: &Record, attribute: &str, catalogue: &Catalogue, now_ms: u64) -> Result<Piece, WireError> {
-    let mut delivery = read_delivery(attribute, Event::recall(&record.body, Input::Auto))?;
-    if let Some(topic) = catalogue.topic(&delivery.subscription.topic) {
-        delivery.event = Event::recall(&record.body, topic.input);
-    }
+    let delivery = read_delivery(attribute, Event::recall(&record.body, Input::Auto))?;
     Ok(match catalogue.subscription(&delivery.subscription) {
         Some(subscription) => Piece::Deliver(Arc::clone(subscription), Box::new(delivery)),
         None => bury(delivery, Reason::SubscriptionNotFound, now_ms),

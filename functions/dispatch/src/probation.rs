@@ -5,27 +5,35 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use delivery::delivery::Leg;
+use adapters::telemetry;
+use delivery::delivery::{Delivery, Leg};
 use delivery::outcome::Exchange;
-use delivery::ports::{DispatchPorts, QueueName};
 use delivery::probation::{self, Admission};
 use delivery::subscription::Subscription;
 use url::Url;
 use uuid::Uuid;
 
 use crate::book::Ticket;
-use crate::{Dispatch, Invocation};
 
 /// The destinations that this process has had trouble with.
 #[derive(Debug, Default)]
 pub(crate) struct Probations(Mutex<probation::Probations<Url>>);
 
 impl Probations {
-    fn admit(&self, subscription: &Subscription, ticket: &Ticket, now_ms: u64) -> Admission {
-        if !subscription.destination.probation || ticket.delivery.leg != Leg::Event {
-            return Admission::Admitted;
+    /// Puts a delivery off if its destination is on probation, and says for how long. No attempt.
+    pub(crate) fn put_off(&self, delivery: &mut Delivery, subscription: &Subscription, now_ms: u64) -> Option<u64> {
+        if !subscription.destination.probation || delivery.leg != Leg::Event {
+            return None;
         }
-        self.with(|probations| probations.admit(&subscription.destination.url, now_ms))
+        match self.with(|probations| probations.admit(&subscription.destination.url, now_ms)) {
+            Admission::Admitted => None,
+            Admission::PutOff { until_ms } => {
+                let wait_ms = until_ms.saturating_sub(now_ms);
+                delivery.put_off(now_ms, until_ms);
+                telemetry::put_off(delivery, wait_ms);
+                Some(wait_ms)
+            }
+        }
     }
 
     /// Takes note of what an attempt brought.
@@ -38,36 +46,15 @@ impl Probations {
         }
     }
 
-    /// A delivery that was admitted was not attempted after all.
-    pub(crate) fn release(&self, subscription: &Subscription) {
-        if subscription.destination.probation {
+    /// Deliveries that were admitted were not attempted after all.
+    pub(crate) fn release(&self, subscription: &Subscription, due: &[Ticket]) {
+        let to_destination = due.iter().all(|ticket| ticket.delivery.leg == Leg::Event);
+        if subscription.destination.probation && to_destination {
             self.with(|probations| probations.release(&subscription.destination.url));
         }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut probation::Probations<Url>) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl<P: DispatchPorts> Dispatch<P> {
-    /// The delivery, if its destination is not on probation; else it is put off, without an attempt.
-    pub(crate) async fn admit(
-        &self,
-        mut ticket: Ticket,
-        subscription: &Subscription,
-        of: &Invocation<'_>,
-    ) -> Option<Ticket> {
-        let now_ms = self.ports.now_ms();
-        match self.probations.admit(subscription, &ticket, now_ms) {
-            Admission::Admitted => Some(ticket),
-            Admission::PutOff { until_ms } => {
-                ticket.delivery.put_off(now_ms, until_ms);
-                adapters::telemetry::put_off(&ticket.delivery, until_ms.saturating_sub(now_ms));
-                let wait_ms = until_ms.saturating_sub(now_ms);
-                self.pass_on(&of.book, &ticket, QueueName::Retry, wait_ms).await;
-                None
-            }
-        }
     }
 }

@@ -3,6 +3,7 @@
 use adapters::records::Record;
 use delivery::deadletter::Reason;
 use delivery::delivery::{Company, Delivery};
+use delivery::outcome::Outcome;
 use delivery::ports::QueueName;
 use delivery::request::Schema;
 use delivery::subscription::{Batch, OnRefused, Subscription};
@@ -54,6 +55,16 @@ fn members_of_a_failed_batch_come_again_with_their_records_while_the_queue_takes
     let desk = desk(batching(OnRefused::Split)).answering(503).refusing_messages();
     assert_eq!(dispatch(&desk, &three(), ENDS_MS), ["m1", "m2", "m3"]);
     assert_eq!(desk.requests(), 1);
+}
+
+#[test]
+fn a_panic_while_one_member_leaves_is_its_own() {
+    let desk = desk(batching(OnRefused::Split)).answering(503).panicking_once_while_sending();
+    assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
+    let newest = |message| carried(message).history.newest().map(|entry| entry.outcome);
+    let mut outcomes: Vec<_> = desk.sent().iter().filter_map(|(_, message)| newest(message)).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, [Outcome::Busy, Outcome::Busy, Outcome::Aborted]);
 }
 
 #[test]

@@ -156,7 +156,9 @@ fn while_nobody_can_say_who_consented_nobody_is_asked() {
     assert_eq!((sent[0].0, sent[0].1.wait_ms), (QueueName::Retry, 60_000));
     assert_eq!((process.desk.questions().len(), process.desk.requests()), (0, 0));
     process.desk.consents_unreadable(false);
-    assert_eq!((process.takes(&[record("m1", EVENT)]), process.desk.requests()), (vec![], 1));
+    assert_eq!(process.takes(&[record("m2", EVENT)]).len(), 1, "storage is not asked again at once");
+    process.desk.passes_ms(30_000);
+    assert_eq!((process.takes(&[record("m3", EVENT)]), process.desk.requests()), (vec![], 1));
 }
 
 #[test]

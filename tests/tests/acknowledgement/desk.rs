@@ -90,6 +90,7 @@ struct Asked {
     slept_ms: u64,
     requests: usize,
     panics_left: usize,
+    send_panics_left: usize,
     sent: Vec<(QueueName, Message)>,
     sent_ms: Vec<u64>,
     hidden: Vec<(String, String, u32)>,
@@ -199,6 +200,15 @@ impl Desk {
 
     pub(crate) fn panicking_once(self) -> Self {
         self.asked().panics_left = 1;
+        self
+    }
+}
+
+/// What breaks on purpose.
+impl Desk {
+    /// The first message is not sent, for a panic.
+    pub(crate) fn panicking_once_while_sending(self) -> Self {
+        self.asked().send_panics_left = 1;
         self
     }
 }
@@ -343,6 +353,10 @@ impl Queue for Desk {
             return Err(QueueError("as the scene wants it".to_owned()));
         }
         let mut asked = self.asked();
+        if asked.send_panics_left > 0 {
+            asked.send_panics_left -= 1;
+            panic!("as the scene wants it");
+        }
         asked.sent_ms.push(self.hours.now_ms());
         asked.sent.push((queue, message));
         Ok(())

@@ -1,6 +1,5 @@
 //! Answers that carry an event: it leaves as a message before the delivery it answers is done.
 
-use adapters::records::Record;
 use delivery::deadletter::Reason;
 use delivery::delivery::{Delivery, Leg};
 use delivery::ports::QueueName;
@@ -54,9 +53,9 @@ fn the_record_comes_again_when_the_queue_does_not_take_its_reply() {
 #[test]
 fn the_same_answer_to_the_same_delivery_is_the_same_reply() {
     let desk = desk(to_address());
-    let again = retried(&delivery("shop/orders/s0"));
-    dispatch(&desk, &[again.clone()], ENDS_MS);
-    dispatch(&desk, &[again], ENDS_MS);
+    let again = [retried(&delivery("shop/orders/s0"))];
+    dispatch(&desk, &again, ENDS_MS);
+    dispatch(&desk, &again, ENDS_MS);
     let ids: Vec<_> = desk.sent().iter().map(|(_, message)| carried(message).id).collect();
     assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
 }
@@ -98,7 +97,7 @@ fn the_eleventh_hop_is_a_letter() {
         for to in [to_address(), to_topic()] {
             let desk = desk(to);
             let far = Delivery { hops, ..delivery("shop/orders/s0") };
-            assert_eq!(dispatch(&desk, &[Record { ..retried(&far) }], ENDS_MS), [""; 0]);
+            assert_eq!(dispatch(&desk, &[retried(&far)], ENDS_MS), [""; 0]);
             let sent = desk.sent();
             assert!(!sent.is_empty() && sent.iter().all(|(queue, _)| *queue == expected), "{sent:?}");
             for (_, message) in sent.iter().filter(|_| hops == 10) {

@@ -136,8 +136,12 @@ async fn a_variable_is_read_from_the_environment() {
 #[tokio::test]
 async fn the_function_s_own_credentials_are_no_secret_to_send() {
     let beside = Beside::saying(refusal("500 Oh")).await;
-    for text in ["env:AWS_SECRET_ACCESS_KEY", "env:AWS_SESSION_TOKEN", "env:aws_session_token"] {
-        assert!(problem(&beside.stores, text).await.contains("AWS_"), "{text}");
+    // No file can name them; should anybody else, they are refused once more.
+    for variable in ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "aws_session_token"] {
+        let name = SecretName::Environment(variable.to_owned());
+        assert!(format!("env:{variable}").parse::<SecretName>().is_err());
+        let error = beside.stores.keyring(&[&name]).await.expect_err(variable);
+        assert!(error.problem.contains("AWS_") && !error.problem.contains(HUSH), "{error}");
     }
 }
 

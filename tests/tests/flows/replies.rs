@@ -66,8 +66,7 @@ async fn two_channels_whose_subscribers_reply_to_each_other_stop_after_ten_hops(
     // One request for each published event, and one for each of the ten replies that follow from it.
     assert_eq!(town.received(22).await.len(), 22);
     for (_, letter) in letters {
-        let properties = &letter["deadletterProperties"];
-        assert_eq!(properties["deadletterreasoncode"], "ReplyLoop");
-        assert_eq!((&properties["deliveryattempts"], &letter["event"]["id"]), (&Value::from(0), &Value::from("r1")));
+        assert_eq!(letter[0]["errorreason"], "ReplyLoop");
+        assert_eq!((&letter[0]["errorretry"], &letter[0]["id"]), (&Value::from(0), &Value::from("r1")));
     }
 }

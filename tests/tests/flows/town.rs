@@ -47,12 +47,28 @@ impl Town {
         Self::around(subscriptions, port, received).await
     }
 
+    /// The same with a subscriber that answers 200, where no private address is allowed.
+    pub(crate) async fn behind_its_fence(subscriptions: &[String]) -> Self {
+        let received: Arc<Mutex<Vec<Received>>> = Arc::default();
+        let port = reactions::serve(|_, _| reactions::answers(200), Arc::clone(&received)).await;
+        Self::allowing("", subscriptions, port, received).await
+    }
+
     async fn around(subscriptions: &[String], port: u16, received: Arc<Mutex<Vec<Received>>>) -> Self {
+        Self::allowing("127.0.0.1", subscriptions, port, received).await
+    }
+
+    async fn allowing(
+        allow_private: &str,
+        subscriptions: &[String],
+        port: u16,
+        received: Arc<Mutex<Vec<Received>>>,
+    ) -> Self {
         let data = tempfile::tempdir().expect("a folder can be made");
         let file = data.path().join("subscriptions.yaml");
         let text = subscriptions.join("---\n").replace("PORT", &port.to_string());
         std::fs::write(&file, text).expect("the file can be written");
-        let allow_private = "127.0.0.1".to_owned();
+        let allow_private = allow_private.to_owned();
         let config = StackConfig { aws_port: 0, data: data.path().to_owned(), subscriptions: file, allow_private };
         let stack = Stack::start(&config).await.expect("the stack starts");
         Self { stack, received, data }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# setup.sh <folder> python|node: puts the libraries of one receiver into <folder>/<language>, in the versions that
-# requirements.txt and package-lock.json pin. Does nothing when they are there already. The stamp is written last, so
-# an interrupted installation is started over. Ends with 3 where this machine lacks the language.
+# setup.sh <folder> python|node [<pins>]: puts the libraries of one language into <folder>/<language>, in the versions
+# that requirements.txt and package-lock.json pin: those beside this file, or in the folder <pins>. Does nothing when
+# they are there already. The stamp is written last, so an interrupted installation is started over. Ends with 3 where
+# this machine lacks the language.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=${3:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 language=$2
 folder=$1/$language
 stamp=$folder/installed.sha256

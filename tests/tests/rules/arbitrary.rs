@@ -1,8 +1,9 @@
 //! Deliveries and letters of every kind that can travel, drawn at random.
 
-use delivery::deadletter::{Container, Letter, Reason};
+use delivery::deadletter::{Addresses, Container, ErrorData, Format, Layout, Letter, Reason};
 use delivery::delivery::{Company, Delivery, Entry, History, Leg, Origin, RESPONSE_KEPT_BYTES};
 use delivery::event::{Event, Input};
+use delivery::mapping::Mapped;
 use delivery::outcome::Outcome;
 use delivery::subscription::{SubscriptionName, is_name};
 use proptest::collection::vec;
@@ -37,11 +38,33 @@ fn course() -> impl Strategy<Value = (Leg, u32, Company, Option<String>)> {
 pub(crate) fn letter() -> impl Strategy<Value = Letter> {
     let moments = (any::<u64>(), any::<u64>(), any::<u64>());
     let place = (option::of(container()), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
-    (delivery(), reason(), option::of(".{0,80}"), moments, place).prop_map(
+    let stored = (delivery(), reason(), option::of(".{0,80}"), moments, place).prop_map(
         |(delivery, reason, detail, (decided_ms, not_before_ms, keep_trying_for_ms), place)| {
             let (container, destination, headers) = place;
             let bare = Letter::without_subscription(delivery, reason, decided_ms);
             Letter { detail, not_before_ms, keep_trying_for_ms, container, destination, headers, ..bare }
+        },
+    );
+    let written = (select(&Format::ALL[..]), select(&Layout::ALL[..]), select(&ErrorData::ALL[..]), 1_u32..20_000);
+    (stored, written, option::of(mapped()), option::of((".{0,40}", ".{0,40}"))).prop_map(
+        |(letter, (format, layout, error_data, events_per_blob), mapped, addresses)| {
+            let addresses = addresses.map(|(subscriber, failed)| Addresses { subscriber, failed });
+            Letter { format, layout, error_data, events_per_blob, mapped, addresses, ..letter }
+        },
+    )
+}
+
+fn mapped() -> impl Strategy<Value = Mapped> {
+    let optional = || option::of(".{0,20}");
+    let always = (".{0,20}", ".{0,20}", ".{0,20}");
+    (always, optional(), optional(), optional()).prop_map(
+        |((id, topic, event_time), event_type, subject, data_version)| Mapped {
+            id,
+            topic,
+            event_time,
+            event_type,
+            subject,
+            data_version,
         },
     )
 }

@@ -94,7 +94,7 @@ fn a_header_from_the_event_parts_events_with_other_values() {
 }
 
 fn request_of(subscription: &Subscription, deliveries: &[Delivery]) -> delivery::request::Request {
-    let secret = ("env:S".parse().expect("a name"), Secret::new("c2VjcmV0".to_owned()));
+    let secret = ("env:S".parse().expect("a name"), Secret::new("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3".to_owned()));
     let keyring: Keyring = [secret].into_iter().collect();
     let deliveries: Vec<&Delivery> = deliveries.iter().collect();
     let occasion = Occasion { keyring: &keyring, now_ms: PUBLISHED_MS, timeout_ms: 30_000 };

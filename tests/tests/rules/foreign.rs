@@ -111,6 +111,26 @@ fn each_publisher_is_known_by_its_shape_and_nobody_else_is() {
     }
 }
 
+#[test]
+fn where_the_subscription_is_not_told_the_topic_is_the_source() {
+    let told = sample("sns-notification");
+    let of_another =
+        told.replace(&format!("SubscriptionArn={SNS_TOPIC}:"), "SubscriptionArn=arn:aws:sns:us-west-2:1:other:");
+    for text in [&told.replace("UnsubscribeURL", "Other"), &told.replace("SubscriptionArn=", "Of="), &of_another] {
+        let [event] = &events(text, Input::Sns)[..] else { panic!("{text}") };
+        assert_eq!(event.members().source().as_deref(), Some(SNS_TOPIC), "{text}");
+    }
+    let escaped = told.replace(
+        &format!("SubscriptionArn={SNS_TOPIC}:"),
+        &format!("SubscriptionArn={}%3A", SNS_TOPIC.replace(':', "%3A")),
+    );
+    let [event] = &events(&escaped, Input::Sns)[..] else { panic!("{escaped}") };
+    assert_eq!(
+        event.members().source().as_deref(),
+        Some(&*format!("{SNS_TOPIC}:c7fe3a54-ab0e-4ec2-88e0-db410a0f2bee"))
+    );
+}
+
 /// By itself, the shape changes nothing: whether it may be converted is the topic's to say.
 #[test]
 fn without_a_topic_that_says_so_an_envelope_is_custom_json() {

@@ -38,7 +38,7 @@ fn composed(subscription: &Subscription, delivery: &Delivery) -> Result<Request,
     let secrets = [
         ("env:TOKEN", "Bearer hush\n"),
         ("env:SIGNING", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
-        ("env:NEXT", "c2VjcmV0"),
+        ("env:NEXT", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"),
     ];
     let keyring: Keyring = secrets
         .map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned())))
@@ -168,6 +168,53 @@ fn a_trace_goes_on_from_the_event_or_else_from_the_queue() {
     assert_golden("trace-of-queue", &subscription(Dialect::Native), &untraced);
 }
 
+#[test]
+fn what_is_built_from_an_event_is_valid_or_is_not_sent() {
+    let mut odd_source = mapped(in_schema(Schema::CloudEventsStructured));
+    odd_source.mapping =
+        Arc::new(Mapping { topic: field(Some("source"), None), ..Mapping::clone(&odd_source.mapping) });
+    let event = r#"{"kind":"k","source":"shop <1> ö"}"#;
+    let body = composed(&odd_source, &delivery_of(event, Input::Auto)).expect("it can be sent").body;
+    assert!(String::from_utf8_lossy(&body).contains(r#""source":"shop%20%3C1%3E%20%C3%B6""#), "{body:?}");
+    for at in ["\"yesterday\"", "\"2020-13-45\"", "1700000000"] {
+        let custom = format!(r#"{{"kind":"k","nested":{{"at":{at}}}}}"#);
+        for schema in [Schema::CloudEventsStructured, Schema::CloudEventsBinary, Schema::EventGrid] {
+            let (why, _) = refused(&mapped(in_schema(schema)), &custom, Input::Auto);
+            assert!(why.contains("eventTime is no moment of RFC 3339"), "{why}");
+        }
+    }
+    let grid = EVENT_GRID.replace("2026-11-20T07:03:00.1234567Z", "08/13/2020");
+    assert!(refused(&in_schema(Schema::CloudEventsStructured), &grid, Input::Auto).0.contains("RFC 3339"));
+    composed(&in_schema(Schema::EventGrid), &delivery_of(&grid, Input::Auto)).expect("as it was published");
+}
+
+#[test]
+fn a_version_that_no_header_can_hold_is_left_out_of_event_grids_headers() {
+    let mut subscription = in_schema(Schema::EventGrid);
+    subscription.destination.notification_headers = true;
+    let odd = EVENT_GRID.replace(r#""dataVersion":"2.1""#, r#""dataVersion":"1\n2""#);
+    let request = composed(&subscription, &delivery_of(&odd, Input::Auto)).expect("it can be sent");
+    assert!(request.headers.iter().all(|(name, _)| name != "aeg-data-version"), "{request:?}");
+}
+
+#[test]
+fn more_headers_than_any_server_takes_end_the_delivery_at_once() {
+    let many: String = (0..30_000).map(|n| format!(r#","a{n}":1"#)).collect();
+    for members in [many, format!(r#","subject":"{}""#, "x".repeat(70_000))] {
+        let (why, retried) = refused(&in_schema(Schema::CloudEventsBinary), &event_with(&members), Input::Auto);
+        assert!(why.contains("are the most") && !retried, "{why}");
+    }
+}
+
+#[test]
+fn nothing_of_a_requests_headers_but_their_names_is_printed() {
+    let mut subscription = with_header(Value::Concealed("hush".to_owned()));
+    subscription.destination.url = "https://user:hush@example.com/in?code=hush".parse().expect("an address");
+    let request = composed(&subscription, &delivery_of(EXACT, Input::Auto)).expect("it can be sent");
+    let printed = format!("{request:?}");
+    assert!(printed.contains("x-h") && !printed.contains("hush"), "{printed}");
+}
+
 /// A header with its value.
 fn header(name: &str, value: Value) -> Header {
     Header { name: name.to_owned(), value }
@@ -250,6 +297,8 @@ fn an_event_that_cannot_be_sent_ends_and_says_why() {
     }
     for (subscription, members, says) in [
         (in_schema(Schema::EventGrid), "", "CloudEvent cannot be delivered as an Event Grid event"),
+        (in_schema(Schema::CloudEventsBinary), r#","":"x""#, "\"\" cannot be a header"),
+        (in_schema(Schema::CloudEventsBinary), r#","DATA":"x""#, "\"DATA\" cannot be a header"),
         (in_schema(Schema::CloudEventsBinary), r#","a b":"x""#, "\"a b\" cannot be a header"),
         (in_schema(Schema::CloudEventsBinary), r#","ext":"x","EXT":"y""#, "two attributes would be the header ce-ext"),
         (in_schema(Schema::CloudEventsBinary), r#","data_base64":"?""#, "not base64"),

@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use delivery::deadletter::{Letter, Reason};
+use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason};
 use delivery::delivery::{Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Origin, RESPONSE_KEPT_BYTES};
 use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::mapping::Mapped;
 use delivery::outcome::Outcome;
 use delivery::ports::{Attribute, Message};
 use delivery::subscription::NAME_MAX_BYTES;
@@ -119,8 +120,52 @@ fn letter_of_a_reply() -> Letter {
     Letter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
 }
 
-fn letters() -> [(&'static str, Letter); 3] {
+/// As Knative has it, with others in one blob.
+fn letter_of_knative() -> Letter {
+    let addresses = Addresses {
+        subscriber: "https://billing.example.com/events?größe=7".to_owned(),
+        failed: "https://replies.example.com/".to_owned(),
+    };
+    let addresses = Some(addresses);
+    Letter { format: Format::Knative, error_data: ErrorData::Base64, events_per_blob: 100, addresses, ..full_letter() }
+}
+
+/// What a mapping says of an event, with all that it can say.
+fn mapped() -> Mapped {
+    Mapped {
+        id: "7".to_owned(),
+        topic: "shop/orders".to_owned(),
+        event_time: "2026-11-20T07:03:00.1230000Z".to_owned(),
+        event_type: Some("order.created".to_owned()),
+        subject: Some("größe".to_owned()),
+        data_version: Some("2".to_owned()),
+    }
+}
+
+fn letter_of_a_custom_event() -> Letter {
+    Letter { format: Format::Custom, mapped: Some(mapped()), ..full_letter() }
+}
+
+fn letter_of_an_unmapped_event() -> Letter {
+    let mapped = Mapped { event_type: None, subject: None, data_version: None, ..mapped() };
+    Letter { format: Format::EventGrid, mapped: Some(mapped), ..bare_letter() }
+}
+
+fn flat_letter() -> Letter {
+    Letter { layout: Layout::Flat, ..bare_letter() }
+}
+
+fn letter_of_a_cloud_event() -> Letter {
+    Letter { format: Format::CloudEvents, ..bare_letter() }
+}
+
+fn letters() -> [(&'static str, Letter); 8] {
     [
+        ("deadletter-knative", letter_of_knative()),
+        ("deadletter-custom", letter_of_a_custom_event()),
+        ("deadletter-eventgrid-unmapped", letter_of_an_unmapped_event()),
+        ("deadletter-flat", flat_letter()),
+        ("deadletter-cloudevents", letter_of_a_cloud_event()),
         ("deadletter-bare", bare_letter()),
         ("deadletter-full", full_letter()),
         ("deadletter-of-a-reply", letter_of_a_reply()),
@@ -212,6 +257,9 @@ fn a_value_that_no_version_writes_is_an_error() {
         (r#""last":{"response":"#, r#""last":{"response_base64":"#),
         (r#""attempts":1"#, r#""attempts":-1"#),
         (r#""id":"#, r#""id":"x","was":"#),
+        (r#""layout":"nested""#, r#""layout":"nested","error_data":"papyrus""#),
+        (r#""layout":"nested""#, r#""layout":"nested","mapped":{"id":"1"}"#),
+        (r#""layout":"nested""#, r#""layout":"nested","addresses":{"failed":"x"}"#),
     ] {
         let bad = good.replacen(right, wrong, 1);
         assert_ne!(bad, good, "{right}");

@@ -1,120 +1,21 @@
-//! What is checked while it happens: every request, every message that is sent, every blob that is written.
+//! What is checked while it happens: every message that is sent, every blob that is written.
 
 use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::Delivery;
-use delivery::outcome::{Ending, Exchange};
+use delivery::delivery::{Company, Delivery};
 use delivery::ports::{Message, PutError, QueueName};
 use delivery::profile::LIFETIME_MAX_MS;
-use delivery::request::Request;
 use delivery::step::PAUSED_WAIT_MS;
 use uuid::Uuid;
 
-use super::endpoints::Answer;
 use super::faults::Fault;
-use super::ledger::Seen;
+use super::probations::{entries_of_attempts, is_put_off};
 use super::queues::{Carried, Held};
+use super::replies::HOPS_MAX;
 use super::rules::{Expected, OWN_CONTAINER};
 use super::storage::DEFAULT_CONTAINER;
 use super::world::{Inner, Touched};
 
-/// What the messages of the running invocation say about a delivery.
-struct Base {
-    attempts: u32,
-    due_ms: u64,
-    published_ms: u64,
-    first_ms: Option<u64>,
-}
-
-impl Base {
-    fn of(held: &Held) -> Self {
-        match held.carried.delivery() {
-            Some(Delivery { attempts, due_ms, published_ms, first_ms, .. }) => {
-                Self { attempts: *attempts, due_ms: *due_ms, published_ms: *published_ms, first_ms: *first_ms }
-            }
-            None => Self { attempts: 0, due_ms: held.sent_ms, published_ms: held.sent_ms, first_ms: None },
-        }
-    }
-}
-
 impl Inner {
-    fn broke(&mut self, id: Uuid, what: &str) {
-        let what = format!("{}: {what}", self.ledger.name(id));
-        self.tell(|| format!("BROKEN {what}"));
-        self.ledger.broke(what);
-    }
-
-    fn bases(&self, id: Uuid) -> Vec<Base> {
-        let origin = self.ledger.known.get(&id).map_or("", |known| &self.ledger.published[known.record].0);
-        self.invocations[self.current].speaking_for(id, origin).into_iter().map(Base::of).collect()
-    }
-
-    /// A request has to be allowed, due, and true to the event.
-    pub(crate) fn check_request(&mut self, number: usize, id: Uuid, request: &Request) {
-        let bases = self.bases(id);
-        let invocation = &self.invocations[self.current];
-        let tally = invocation.tallies.get(&id).cloned().unwrap_or_default();
-        let facts = self.versions.facts(&invocation.versions, number);
-        let most = facts.iter().flatten().map(|facts| facts.max_attempts).max();
-        let allowed: u32 = bases.iter().map(|base| most.unwrap_or(0).saturating_sub(base.attempts)).sum();
-        let retry = &self.rules[number].subscription.retry;
-        let published_ms = bases.first().map_or(0, |base| base.published_ms);
-        let age_ms = self.now_ms - published_ms;
-        let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
-        let in_place_ms = match (&bases[..], tally.last) {
-            ([base], Some((ended_ms, Expected::Retry(least_ms)))) => {
-                let first_ms = base.first_ms.or(tally.first_ms).unwrap_or(ended_ms);
-                let attempts = base.attempts + tally.requests;
-                ended_ms + self.rules[number].wait_ms(attempts, first_ms, ended_ms, least_ms).0
-            }
-            _ => due_ms,
-        };
-        let known = &self.ledger.known[&id];
-        let element = &self.ledger.published[known.record].1.elements[known.index];
-        let body = std::str::from_utf8(&request.body).unwrap_or_default();
-        let body = body.strip_prefix('[').and_then(|body| body.strip_suffix(']')).unwrap_or(body);
-        let tried_after_end = matches!(tally.last, Some((_, Expected::Delivered | Expected::Final)));
-        let complaints = [
-            (tally.requests >= allowed, "attempted more often than its policy allows"),
-            (self.now_ms < due_ms || self.now_ms < in_place_ms, "attempted before it was due"),
-            (retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms), "attempted past its time to live"),
-            (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),
-            (facts.iter().flatten().all(|facts| facts.paused), "attempted although paused"),
-            (body != element.text, "the request has other bytes than the event"),
-            (tried_after_end && bases.len() == 1, "attempted after its end"),
-        ];
-        for (_, complaint) in complaints.into_iter().filter(|(broken, _)| *broken) {
-            self.broke(id, complaint);
-        }
-    }
-
-    /// Writes a request down, and says what the function is told of it.
-    pub(crate) fn note_request(
-        &mut self,
-        number: usize,
-        id: Uuid,
-        answer: Answer,
-        lost: bool,
-        timeout_ms: u64,
-    ) -> Exchange {
-        let Answer { mut ending, mut duration_ms } = answer;
-        let taken = self.rules[number].expected(&ending) == Expected::Delivered;
-        if lost && self.dice.percent(50) {
-            ending = Ending::SocketError;
-        } else if lost {
-            (ending, duration_ms) = (Ending::TimedOut, timeout_ms);
-        }
-        let (at_ms, ended_ms) = (self.now_ms, self.now_ms + duration_ms);
-        let before_ms = self.bases(id).first().and_then(|base| base.first_ms);
-        let expected = self.rules[number].expected(&ending);
-        let tally = self.invocation().tallies.entry(id).or_default();
-        tally.requests += 1;
-        tally.last = Some((ended_ms, expected));
-        let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
-        let seen = Seen { at_ms, ended_ms, told: ending.clone(), taken, first_ms };
-        self.ledger.seen.entry(id).or_default().push(seen);
-        Exchange::new(ending, at_ms, duration_ms)
-    }
-
     /// A message has to say what happened, no more and no less.
     pub(crate) fn check_sent(&mut self, queue: QueueName, message: &Message, carried: &Carried) {
         let stores = self.invocation().stores;
@@ -144,17 +45,28 @@ impl Inner {
         let bases = self.bases(id);
         let panics = self.invocation().panics;
         let requests = self.invocation().tallies.get(&id).map_or(0, |tally| tally.requests);
-        if bases.is_empty() {
+        if bases.is_empty() && !self.is_told(id) {
             return self.broke(id, "a message about it from nowhere");
         }
+        if bases.is_empty() {
+            return self.check_fresh_reply(delivery);
+        }
+        let course = self.ledger.known.get(&id).map(|known| (known.hops, known.leg));
+        if course.is_some_and(|course| course != (delivery.hops, delivery.leg)) {
+            self.broke(id, "its place in a chain of replies has changed");
+        }
         let [base] = &bases[..] else { return };
+        if self.is_told(id) {
+            // It may be that one, or the same reply once more.
+            return;
+        }
         let least = base.attempts + requests;
         let published = base.published_ms == delivery.published_ms;
         if !(least..=least + panics).contains(&delivery.attempts) {
             self.broke(id, &format!("{} attempts are written down, {least} were made", delivery.attempts));
         }
-        let kept: u32 = delivery.history.first().len() as u32 + delivery.history.last().count() as u32;
-        if !published || kept + delivery.history.omitted() != delivery.attempts {
+        let (fewest, most) = entries_of_attempts(delivery);
+        if !published || !(fewest..=most).contains(&delivery.attempts) {
             self.broke(id, "its publication or its history does not agree with its attempts");
         }
     }
@@ -176,8 +88,22 @@ impl Inner {
         if self.dice.quiet && !paused && !split && wait_ms != delivery.due_ms.saturating_sub(self.now_ms) {
             self.broke(id, "sent with another wait than the rest of it");
         }
-        let ([base], 0) = (&bases[..], self.invocations[self.current].panics) else { return };
+        let ([base], 0, false) = (&bases[..], self.invocations[self.current].panics, self.is_told(id)) else { return };
+        let company = match tally.last {
+            Some((_, Expected::Alone)) => Company::OwedAlone,
+            Some(_) if base.company != Company::Welcome => Company::Alone,
+            Some(_) | None => base.company,
+        };
+        if delivery.company != company {
+            self.broke(id, "it does not say whether it may travel with others");
+        }
         match tally.last {
+            _ if is_put_off(delivery) && delivery.due_ms != base.due_ms => {
+                self.check_put_off(number, delivery, base, tally.requests);
+            }
+            Some((ended_ms, Expected::Alone)) if delivery.due_ms != ended_ms => {
+                self.broke(id, "not sent on at once although it was refused with others");
+            }
             None if delivery.due_ms != base.due_ms => self.broke(id, "a hop changed its due moment"),
             Some((ended_ms, Expected::Retry(least_ms))) => {
                 let first_ms = base.first_ms.or(tally.first_ms).unwrap_or(ended_ms);
@@ -188,7 +114,7 @@ impl Inner {
                 }
             }
             Some((_, Expected::Delivered | Expected::Final)) => self.broke(id, "sent on after its end"),
-            None => {}
+            Some((_, Expected::Alone)) | None => {}
         }
     }
 
@@ -208,6 +134,9 @@ impl Inner {
         let spoken_for = letter.reason != Reason::SubscriptionNotFound;
         if spoken_for && (letter.not_before_ms, letter.keep_trying_for_ms) != (not_before_ms, period_ms) {
             self.broke(delivery.id, "its dead letter has another delay or period than its policy");
+        }
+        if (letter.reason == Reason::ReplyLoop) != (delivery.hops > HOPS_MAX) {
+            self.broke(delivery.id, "ended by a chain of replies that is not so long, or in spite of one");
         }
         if letter.reason == Reason::MaxDeliveryAttemptsExceeded && delivery.attempts < fewest.unwrap_or(0) {
             self.broke(delivery.id, "ended by a limit of attempts that it has not reached");
@@ -248,7 +177,7 @@ impl Inner {
             Err(PutError::NoSuchContainer(_)) => DEFAULT_CONTAINER.starts_with(bucket),
         };
         if excused {
-            self.fork(Touched::Delivery(id));
+            self.fork(&Touched::one(id));
         }
     }
 
@@ -295,6 +224,6 @@ impl Inner {
         } else {
             self.ledger.broke("an invocation with time enough was ended by the platform".to_owned());
         }
-        self.fork(Touched::Everything);
+        self.fork(&Touched::Everything);
     }
 }

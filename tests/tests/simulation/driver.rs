@@ -236,6 +236,7 @@ impl super::world::Inner {
                 continue;
             }
             self.queues.delete(*queue, held.copy);
+            self.note_replies_owed(held);
             if *queue == QueueName::Events && held.carried.delivery().is_none() {
                 self.note_acknowledged(held);
             }

@@ -73,7 +73,8 @@ impl Behaviour {
     }
 }
 
-fn answered(status: u16, retry_after: Option<&str>) -> Ending {
+/// An answer with this status.
+pub(crate) fn answered(status: u16, retry_after: Option<&str>) -> Ending {
     let body = format!("status {status}").into_bytes();
     Ending::Answered { status, retry_after: retry_after.map(ToOwned::to_owned), body }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
-use delivery::delivery::{Delivery, Origin};
+use delivery::delivery::{Delivery, Leg, Origin};
 use delivery::event::{Event, Input};
 use delivery::outcome::Ending;
 use delivery::ports::QueueName;
@@ -26,6 +26,10 @@ pub(crate) struct Known {
     pub(crate) record: usize,
     /// Its place in the record.
     pub(crate) index: usize,
+    /// How many replies led to it.
+    pub(crate) hops: u32,
+    /// Where it goes.
+    pub(crate) leg: Leg,
 }
 
 /// A request that reached an endpoint.
@@ -37,6 +41,8 @@ pub(crate) struct Seen {
     pub(crate) ended_ms: u64,
     /// What the function was told.
     pub(crate) told: Ending,
+    /// What that has to lead to.
+    pub(crate) expected: Expected,
     /// The endpoint took the event, whatever the function was told.
     pub(crate) taken: bool,
     /// Start of the first attempt of its chain.
@@ -65,6 +71,8 @@ pub(crate) struct Invocation {
     pub(crate) versions: Vec<usize>,
     /// What it did, by delivery.
     pub(crate) tallies: BTreeMap<Uuid, Tally>,
+    /// The deliveries whose answers carried a reply, and the record that stands for it.
+    pub(crate) answered: Vec<(Uuid, usize)>,
     /// Panics that were thrown in it.
     pub(crate) panics: u32,
     /// It is to be dropped at its next rest.
@@ -95,6 +103,17 @@ pub(crate) struct Ledger {
     pub(crate) ids: BTreeMap<(Option<usize>, usize, usize), Uuid>,
     /// The ids that stand for whole records which dispatch never took apart.
     pub(crate) unprocessed: BTreeMap<Uuid, usize>,
+    /// The records that stand for replies, by the delivery they answer.
+    pub(crate) replies: BTreeMap<Uuid, usize>,
+    /// How often a function was told the reply that each of these follows from.
+    pub(crate) starts: BTreeMap<Uuid, u32>,
+    /// When each delivery was put off, and until when.
+    pub(crate) put_offs: BTreeMap<Uuid, Vec<(u64, u64)>>,
+    /// Late successes that ended their deliveries, and those that nobody heard.
+    pub(crate) late_heard: u64,
+    pub(crate) late_unheard: u64,
+    /// Requests with more than one event.
+    pub(crate) shared_requests: u64,
     /// Requests, by delivery.
     pub(crate) seen: BTreeMap<Uuid, Vec<Seen>>,
     /// Dead letters that left dispatch, by delivery: sent, stored directly, or redriven.
@@ -129,7 +148,7 @@ impl Ledger {
                 let mut know = |subscription: Option<usize>, name: SubscriptionName| {
                     let id = id_of(name, origin.clone());
                     ledger.ids.insert((subscription, record, index), id);
-                    ledger.known.insert(id, Known { subscription, record, index });
+                    ledger.known.insert(id, Known { subscription, record, index, hops: 0, leg: Leg::Event });
                 };
                 let place = |name: &str| SubscriptionName { topic: topic.clone(), name: name.to_owned() };
                 if element.sort == Sort::Malformed {
@@ -149,6 +168,12 @@ impl Ledger {
         ledger
     }
 
+    /// The text of the event of a delivery, as published.
+    pub(crate) fn text(&self, id: Uuid) -> &str {
+        let known = &self.known[&id];
+        &self.published[known.record].1.elements[known.index].text
+    }
+
     /// Writes down that a rule was broken.
     pub(crate) fn broke(&mut self, what: String) {
         self.broken.push(what);
@@ -165,7 +190,9 @@ impl Ledger {
     /// How many chains the faults allow for a delivery.
     pub(crate) fn chains_allowed(&self, id: Uuid) -> u32 {
         let of_record = self.known.get(&id).and_then(|known| self.record_forks.get(&self.published[known.record].0));
-        1 + self.forks.get(&id).copied().unwrap_or(0) + of_record.copied().unwrap_or(0)
+        self.starts.get(&id).copied().unwrap_or(1)
+            + self.forks.get(&id).copied().unwrap_or(0)
+            + of_record.copied().unwrap_or(0)
     }
 
     /// How many chains of a delivery came to an end that can be seen from outside.
@@ -177,10 +204,10 @@ impl Ledger {
     /// A name for a delivery that a person can follow.
     pub(crate) fn name(&self, id: Uuid) -> String {
         match (self.known.get(&id), self.unprocessed.get(&id)) {
-            (Some(Known { subscription: Some(number), record, index }), _) => {
+            (Some(Known { subscription: Some(number), record, index, .. }), _) => {
                 format!("ev-{record}-{index} for s{number}")
             }
-            (Some(Known { subscription: None, record, index }), _) => format!("ev-{record}-{index} for nobody"),
+            (Some(Known { subscription: None, record, index, .. }), _) => format!("ev-{record}-{index} for nobody"),
             (None, Some(record)) => format!("record {record}, unprocessed"),
             (None, None) => format!("{id}, which nobody knows"),
         }

@@ -3,14 +3,14 @@
 use std::fmt;
 
 use delivery::duration::{HOUR_MS, MINUTE_MS};
-use delivery::ports::QueueName;
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;
 use super::faults::{Counts, Dice, Fault};
 use super::ledger::Ledger;
-use super::publish;
-use super::queues::{Carried, Held, Queues};
+use super::probations::Watch;
+use super::publish::{self, Published};
+use super::queues::Queues;
 use super::rules::Rules;
 use super::sabotage::{Sabotage, Saboteur};
 use super::storage::Storage;
@@ -19,7 +19,7 @@ use super::versions::Versions;
 use super::world::{Inner, World};
 
 /// The morning on which every world begins: 2026-11-20, 07:03 UTC.
-const BEGINNING_MS: u64 = 1_795_158_180_123;
+pub(crate) const BEGINNING_MS: u64 = 1_795_158_180_123;
 
 /// What came of one seed.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +30,11 @@ pub(crate) struct Life {
     pub(crate) sabotaged: bool,
     deliveries: u64,
     attempts: u64,
+    shared_requests: u64,
+    put_offs: u64,
+    replies: u64,
+    late_heard: u64,
+    late_unheard: u64,
     invocations: u64,
     letters: u64,
     faults: Counts,
@@ -57,6 +62,11 @@ pub(crate) fn live(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Life {
         sabotaged: world.saboteur.done,
         deliveries: count(world.ledger.owed.len()),
         attempts: count(world.ledger.seen.values().map(Vec::len).sum()),
+        shared_requests: world.ledger.shared_requests,
+        put_offs: count(world.ledger.put_offs.values().map(Vec::len).sum()),
+        replies: count(world.ledger.replies.len()),
+        late_heard: world.ledger.late_heard,
+        late_unheard: world.ledger.late_unheard,
         invocations: count(world.invocations.len()),
         letters: count(world.storage.blobs.len()),
         faults: world.dice.counts.clone(),
@@ -76,8 +86,6 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
         // A success would hide what was broken before it.
         behaviours.fill(Behaviour::Always(500));
     }
-    let versions = Versions::choose(&rules, &mut dice, began_ms);
-    let storage = Storage::choose(&mut dice, began_ms);
     let within_ms = dice.one_of(&[1, 1, 10_000, 30 * MINUTE_MS]);
     let records = if subscriptions > 10 { 1 } else { 1 + dice.below(4) as usize };
     // Big events cost memory, so there are few.
@@ -86,47 +94,51 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
         let at_ms = began_ms + dice.below(within_ms);
         publish::record(number, at_ms, big && number == 0, &mut dice)
     });
-    let ledger = Ledger::new(records.collect(), &rules);
-    let mut queues = Queues::default();
-    for (message, published) in &ledger.published {
-        let copy = queues.number();
-        queues.put(
-            QueueName::Events,
-            Held {
-                copy,
-                message: message.clone(),
-                body: published.body.as_str().into(),
-                topic: published.topic.map(ToOwned::to_owned),
-                attribute: None,
-                carried: Carried::Nothing,
-                sent_ms: published.at_ms,
-                first_received_ms: None,
-                receives: 0,
-                visible_ms: published.at_ms,
-                receipt: String::new(),
-            },
-        );
-    }
-    let mut break_always = |in_a_thousand| !dice.quiet && dice.below(1_000) < in_a_thousand;
-    let poisonous = break_always(12).then_some(0);
-    let storage_is_poisonous = break_always(1);
-    Inner {
-        now_ms: began_ms,
-        began_ms,
-        queues,
-        storage,
-        versions,
-        rules,
-        behaviours,
-        ledger,
-        saboteur: Saboteur { plan: sabotage, ..Saboteur::default() },
-        timers: Vec::new(),
-        invocations: Vec::new(),
-        current: 0,
-        poisonous,
-        storage_is_poisonous,
-        trace,
-        dice,
+    let records = records.collect();
+    let saboteur = Saboteur { plan: sabotage, ..Saboteur::default() };
+    Inner { saboteur, trace, ..Setting { dice, began_ms, rules, behaviours, records }.begin() }
+}
+
+/// What a world begins with.
+pub(crate) struct Setting {
+    pub(crate) dice: Dice,
+    pub(crate) began_ms: u64,
+    pub(crate) rules: Vec<Rules>,
+    pub(crate) behaviours: Vec<Behaviour>,
+    pub(crate) records: Vec<Published>,
+}
+
+impl Setting {
+    /// The world at its beginning, with whatever else the dice choose.
+    pub(crate) fn begin(self) -> Inner {
+        let Self { mut dice, began_ms, rules, behaviours, records } = self;
+        let versions = Versions::choose(&rules, &mut dice, began_ms);
+        let storage = Storage::choose(&mut dice, began_ms);
+        let ledger = Ledger::new(records, &rules);
+        let mut queues = Queues::default();
+        ledger.published.iter().for_each(|(message, published)| queues.publish(message, published));
+        let mut break_always = |in_a_thousand| !dice.quiet && dice.below(1_000) < in_a_thousand;
+        let poisonous = break_always(12).then_some(0);
+        let storage_is_poisonous = break_always(1);
+        Inner {
+            now_ms: began_ms,
+            began_ms,
+            queues,
+            storage,
+            versions,
+            watches: vec![Watch::default(); rules.len()],
+            rules,
+            behaviours,
+            ledger,
+            saboteur: Saboteur::default(),
+            timers: Vec::new(),
+            invocations: Vec::new(),
+            current: 0,
+            poisonous,
+            storage_is_poisonous,
+            trace: false,
+            dice,
+        }
     }
 }
 
@@ -136,6 +148,15 @@ pub(crate) struct Summary {
     seeds: u64,
     deliveries: u64,
     attempts: u64,
+    /// Requests with more than one event.
+    pub(crate) shared_requests: u64,
+    /// How often a delivery was put off because its destination was on probation.
+    pub(crate) put_offs: u64,
+    /// Answers that carried a reply.
+    pub(crate) replies: u64,
+    /// Late successes that ended their deliveries.
+    pub(crate) late_heard: u64,
+    late_unheard: u64,
     invocations: u64,
     letters: u64,
     /// Faults by kind.
@@ -148,6 +169,11 @@ impl Summary {
         self.seeds += 1;
         self.deliveries += life.deliveries;
         self.attempts += life.attempts;
+        self.shared_requests += life.shared_requests;
+        self.put_offs += life.put_offs;
+        self.replies += life.replies;
+        self.late_heard += life.late_heard;
+        self.late_unheard += life.late_unheard;
         self.invocations += life.invocations;
         self.letters += life.letters;
         for (fault, count) in &life.faults {
@@ -160,6 +186,9 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seeds, deliveries, attempts, invocations, letters, .. } = self;
         write!(f, "simulation: {seeds} seeds, {deliveries} deliveries, {attempts} attempts, {letters} dead letters, ")?;
+        write!(f, "{} requests with several events, {} put-offs, ", self.shared_requests, self.put_offs)?;
+        write!(f, "{} replies, ", self.replies)?;
+        write!(f, "{} late successes and {} that came too late, ", self.late_heard, self.late_unheard)?;
         write!(f, "{invocations} invocations; faults:")?;
         let count = |fault: &Fault| self.faults.get(fault).copied().unwrap_or(0);
         Fault::ALL.iter().try_for_each(|fault| write!(f, " {fault:?} {}", count(fault)))

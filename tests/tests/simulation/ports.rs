@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use delivery::consent::{ConsentKey, Granted, Rate};
-use delivery::outcome::Exchange;
+use delivery::outcome::{Ending, Exchange};
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Message, PutBlob, PutError, Queue, QueueError, QueueName,
-    SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Late, Message, PutBlob, PutError, Queue, QueueError,
+    QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
@@ -20,11 +20,12 @@ use delivery::secret::{Keyring, Secret, SecretName};
 use delivery::subscription::Catalogue;
 
 use super::faults::Fault;
+use super::late::Open;
 use super::world::{Touched, Trouble, World, carried};
 
 impl World {
     /// A moment at which things may go wrong.
-    async fn step(&self, touched: Touched) {
+    async fn step(&self, touched: &Touched) {
         match self.with(|world| world.trouble(touched)) {
             Trouble::None => {}
             Trouble::Yield => yield_once().await,
@@ -70,12 +71,23 @@ impl Future for Sleep {
 
 impl SendHttp for World {
     async fn exchange(&self, request: &Request) -> Exchange {
-        let id = self.with(|world| world.addressee(request).map(|(_, id)| id));
-        self.step(id.map_or(Touched::Everything, Touched::Request)).await;
-        let (exchange, id) = self.with(|world| world.request(request));
+        self.exchange_or_late(request).await.0
+    }
+
+    async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
+        let (number, ids) = self.with(|world| world.addressees(request));
+        let to_destination = request.url.host_str().is_some_and(|host| host.starts_with('s'));
+        let watched = if to_destination { ids.clone() } else { Vec::new() };
+        self.with(|world| world.watch_request(number, &watched));
+        self.step(&Touched::Request(ids.clone())).await;
+        let (exchange, answer) = self.with(|world| world.request(request));
+        let (world, given_up) = (self.clone(), exchange.clone());
+        let open = Open { world, number, ids: ids.clone(), given_up, answer };
         self.sleep(exchange.duration_ms).await;
-        self.step(id.map_or(Touched::Everything, Touched::Delivery)).await;
-        exchange
+        self.step(&Touched::Deliveries(ids.clone())).await;
+        self.with(|world| world.watch_told(number, &watched, &exchange));
+        let late = (exchange.ending == Ending::TimedOut).then(|| open.late());
+        (exchange, late)
     }
 }
 
@@ -100,17 +112,17 @@ impl Consents for World {
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let carried = carried(&message);
-        let touched = carried.delivery().map_or(Touched::Everything, |delivery| Touched::Delivery(delivery.id));
-        self.step(touched).await;
+        let touched = carried.delivery().map_or(Touched::Everything, |delivery| Touched::one(delivery.id));
+        self.step(&touched).await;
         let answer = self.with(|world| world.send(queue, message, carried));
-        self.step(touched).await;
+        self.step(&touched).await;
         answer
     }
 }
 
 impl HideRecord for World {
     async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
-        self.step(Touched::Everything).await;
+        self.step(&Touched::Everything).await;
         self.with(|world| {
             if world.dice.strikes(Fault::HideFailed) {
                 return;
@@ -126,21 +138,21 @@ impl HideRecord for World {
 
 impl PutBlob for World {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
-        self.step(Touched::Blob).await;
+        self.step(&Touched::Blob).await;
         let answer = self.with(|world| world.store(bucket, key.to_owned(), bytes));
-        self.step(Touched::Blob).await;
+        self.step(&Touched::Blob).await;
         answer
     }
 }
 
 impl SubscriptionSource for World {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        self.step(Touched::Everything).await;
+        self.step(&Touched::Everything).await;
         self.with(|world| world.catalogue(30_000))
     }
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
-        self.step(Touched::Everything).await;
+        self.step(&Touched::Everything).await;
         self.with(|world| world.catalogue(1_000))
     }
 }
@@ -162,7 +174,7 @@ impl Rolls for World {
             let panics = world.dice.percent(10) && world.dice.strikes(Fault::Panic);
             if panics {
                 world.tell(|| "PANIC while rolling".to_owned());
-                world.fork(Touched::Everything);
+                world.fork(&Touched::Everything);
                 world.invocation().panics += 1;
             }
             (world.dice.roll(), panics)

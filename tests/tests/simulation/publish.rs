@@ -78,6 +78,13 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut Dice) -> P
     Published { at_ms, topic, body, elements, big }
 }
 
+/// A record with one CloudEvent.
+pub(crate) fn plain_record(number: usize, at_ms: u64) -> Published {
+    let text = format!(r#"{{"specversion":"1.0","id":"{}","source":"s","type":"{WANTED_TYPE}"}}"#, mark(number, 0));
+    let elements = vec![Element { text: text.clone(), sort: Sort::Wanted }];
+    Published { at_ms, topic: Some(TOPIC), body: text, elements, big: false }
+}
+
 /// One CloudEvent that just fits into a message by itself.
 fn big_record(number: usize, at_ms: u64) -> Published {
     let head = format!(r#"{{"specversion":"1.0","id":"{}","source":"s","type":"big","data":""#, mark(number, 0));
@@ -112,9 +119,13 @@ fn mark(number: usize, index: usize) -> String {
     format!("ev-{number}-{index}.")
 }
 
-/// The record and the place that a text's first mark names.
-pub(crate) fn marked(text: &str) -> Option<(usize, usize)> {
-    let (_, rest) = text.split_once("ev-")?;
+/// The records and the places that a text's marks name, in order.
+pub(crate) fn marked(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    text.match_indices("ev-").filter_map(|(at, _)| mark_at(&text[at..]))
+}
+
+fn mark_at(text: &str) -> Option<(usize, usize)> {
+    let rest = text.strip_prefix("ev-")?;
     let (number, rest) = rest.split_once('-')?;
     let (index, _) = rest.split_once('.')?;
     Some((number.parse().ok()?, index.parse().ok()?))

@@ -9,6 +9,8 @@ use delivery::delivery::Delivery;
 use delivery::duration::{DAY_MS, SECOND_MS};
 use delivery::ports::{Attribute, QueueName};
 
+use super::publish::Published;
+
 /// The queues that functions read, in the order in which they are looked at.
 pub(crate) const READ: [QueueName; 3] = [QueueName::Events, QueueName::Retry, QueueName::DeadLetter];
 /// A received message is hidden this long.
@@ -130,6 +132,24 @@ impl Queues {
     pub(crate) fn number(&mut self) -> u64 {
         self.copies += 1;
         self.copies
+    }
+
+    /// Puts a record into the queue of events.
+    pub(crate) fn publish(&mut self, message: &str, published: &Published) {
+        let held = Held {
+            copy: self.number(),
+            message: message.to_owned(),
+            body: published.body.as_str().into(),
+            topic: published.topic.map(ToOwned::to_owned),
+            attribute: None,
+            carried: Carried::Nothing,
+            sent_ms: published.at_ms,
+            first_received_ms: None,
+            receives: 0,
+            visible_ms: published.at_ms,
+            receipt: String::new(),
+        };
+        self.put(QueueName::Events, held);
     }
 
     /// Puts a message into a queue.

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use delivery::deadletter::{Format, Layout};
+use delivery::deadletter::{Format, LetterFormat};
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::filter::Filter;
 use delivery::header::{Header, Value};
 use delivery::outcome::Ending;
 use delivery::profile::{Dialect, Profile};
 use delivery::schedule::{Kind, Schedule};
-use delivery::subscription::{DeadLetterPolicy, Destination, Sink, Subscription};
+use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Sink, Subscription};
 
 use super::faults::Dice;
 
@@ -39,6 +39,8 @@ pub(crate) enum Expected {
     Delivered,
     /// Tried again after at least this much, if the limits allow.
     Retry(u64),
+    /// Tried once more at once, alone, whatever the limits are.
+    Alone,
     /// Trying again cannot help.
     Final,
 }
@@ -64,31 +66,40 @@ impl Rules {
             1 | 2 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
             _ => Sink::DefaultContainer,
         };
-        let url = format!("https://s{number}.example.com/in").parse().expect("an address");
-        let tenant = Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) };
-        let subscription = Subscription {
-            name: format!("{TOPIC}/s{number}").parse().expect("a name"),
-            dialect: profile.dialect,
-            destination: Destination { headers: vec![tenant], ..Destination::new(url, profile.response_timeout_ms) },
-            mapping: Arc::default(),
-            batch: None,
-            filter: if filtered { filter } else { Filter::EVERYTHING },
-            retry: profile.retry,
-            dead_letter: DeadLetterPolicy {
-                sink,
-                format: Format::Namespace,
-                layout: Layout::Nested,
-                delay_ms: dice.one_of(&[0, 0, 5 * MINUTE_MS]),
-                keep_trying_for_ms: dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]),
-            },
-            paused: false,
-            reply: None,
-            expires_ms: None,
-        };
+        let mut subscription = bare(number, &profile);
+        let destination = &mut subscription.destination;
+        destination.headers = vec![Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
+        destination.probation = dice.percent(35);
+        destination.late_window_ms = dice.one_of(&[0, 0, 5_000, 180_000]);
+        subscription.reply = reply(number, dice);
+        // Knative has replies and no batches, the others have batches and no replies.
+        subscription.batch = batch(dice).filter(|_| subscription.reply.is_none());
+        subscription.filter = if filtered { filter } else { Filter::EVERYTHING };
+        subscription.dead_letter.sink = sink;
+        subscription.dead_letter.delay_ms = dice.one_of(&[0, 0, 5 * MINUTE_MS]);
+        subscription.dead_letter.keep_trying_for_ms = dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]);
         Self { subscription, filtered, waits }
     }
 
-    /// What the told ending has to lead to, limits apart.
+    /// A subscription of this number as Event Grid has it, with a time to live of four hours.
+    pub(crate) fn of_event_grid(number: usize, probation: bool) -> Self {
+        let (profile, waits) = event_grid(240);
+        let mut subscription = bare(number, &profile);
+        subscription.destination.probation = probation;
+        Self { subscription, filtered: false, waits }
+    }
+
+    /// What the told ending of a request with so many events has to lead to for each of them, limits apart: of several
+    /// that were refused, perhaps only one was meant.
+    pub(crate) fn expected_of(&self, told: &Ending, events: usize) -> Expected {
+        let splits = self.subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
+        match self.expected(told) {
+            Expected::Final if events > 1 && splits && matches!(told, Ending::Answered { .. }) => Expected::Alone,
+            expected @ (Expected::Delivered | Expected::Retry(_) | Expected::Alone | Expected::Final) => expected,
+        }
+    }
+
+    /// The same for a request with one event.
     pub(crate) fn expected(&self, told: &Ending) -> Expected {
         let (success, never, otherwise_ms): (u16, &[u16], u64) = match self.subscription.dialect {
             Dialect::Knative => (299, &[302, 400, 401, 403, 410, 413, 422], 0),
@@ -130,6 +141,37 @@ impl Rules {
         let jitter = u64::from(self.subscription.retry.jitter_percent);
         (wait_ms, wait_ms + wait_ms * jitter / 100)
     }
+}
+
+/// A subscription of this number with nothing but a profile, whose letters are plain and written at once.
+fn bare(number: usize, profile: &Profile) -> Subscription {
+    let url = format!("https://s{number}.example.com/in").parse().expect("an address");
+    let name = format!("{TOPIC}/s{number}").parse().expect("a name");
+    let mut subscription = Subscription::new(name, profile.dialect, url);
+    subscription.destination = Destination::new(subscription.destination.url, profile.response_timeout_ms);
+    subscription.retry = profile.retry.clone();
+    subscription.dead_letter.format = LetterFormat::Fixed(Format::Namespace);
+    subscription.dead_letter.delay_ms = 0;
+    subscription
+}
+
+/// Where replies go, if they are wanted. One subscription at most sends them to its own topic, or a chain of them would
+/// grow with each hop.
+fn reply(number: usize, dice: &mut Dice) -> Option<ReplyTo> {
+    match dice.below(8) {
+        0 => Some(ReplyTo::Address(format!("https://r{number}.example.com/in").parse().expect("an address"))),
+        1 | 2 if number == 0 => Some(ReplyTo::Topic(TOPIC.parse().expect("a topic"))),
+        _ => None,
+    }
+}
+
+/// How events travel together, if they do: a few at most, since there are few in a world.
+fn batch(dice: &mut Dice) -> Option<Batch> {
+    dice.percent(40).then(|| Batch {
+        max_events: 2 + dice.below(4) as u32,
+        preferred_bytes: dice.one_of(&[250, 450, 64 * 1_024, 64 * 1_024]),
+        on_refused: dice.one_of(&[OnRefused::Split, OnRefused::Split, OnRefused::All]),
+    })
 }
 
 /// A profile with changes, and the waits that the documents give for it.

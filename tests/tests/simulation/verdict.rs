@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::driver::LIFETIME_MS;
 use super::ledger::Seen;
 use super::queues::READ;
+use super::replies::HOPS_MAX;
 use super::rules::{Expected, Rules};
 use super::world::Inner;
 
@@ -140,6 +141,8 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
         let number = ledger.known[id].subscription;
         let most = number.map_or(0, |number| world.rules[number].subscription.retry.max_attempts);
         let attempts = ledger.seen.get(id).map_or(0, Vec::len) as u32;
+        // One more alone, after a refusal with others.
+        let most = most + u32::from(number.is_some_and(|number| world.rules[number].subscription.batch.is_some()));
         if attempts > most * allowed {
             broken.push(format!("{}: {attempts} attempts in at most {allowed} chains", ledger.name(*id)));
         }
@@ -164,7 +167,9 @@ fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let history = blob.properties["history"].as_array().cloned().unwrap_or_default();
     let omitted: u64 = history.iter().filter_map(|entry| entry["omitted"].as_u64()).sum();
     let entries: Vec<&Value> = history.iter().filter(|entry| entry["omitted"].is_null()).collect();
-    if entries.len() as u64 + omitted != attempts || (omitted > 0 && entries.len() != HISTORY_FIRST + HISTORY_LAST) {
+    let attempted = entries.iter().filter(|entry| entry["outcome"] != "Probation").count() as u64;
+    let adds_up = (attempted..=attempted + omitted).contains(&attempts);
+    if !adds_up || (omitted > 0 && entries.len() != HISTORY_FIRST + HISTORY_LAST) {
         return Some(format!("its history does not add up to {attempts} attempts"));
     }
     let seen = ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
@@ -172,7 +177,8 @@ fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
         let status = if let Ending::Answered { status, .. } = &seen.told { Some(u64::from(*status)) } else { None };
         entry["at"] == rfc3339(seen.at_ms) && entry["status"].as_u64() == status
     };
-    for entry in entries.iter().filter(|entry| entry["outcome"] != "Aborted") {
+    let made = |entry: &&&Value| entry["outcome"] != "Aborted" && entry["outcome"] != "Probation";
+    for entry in entries.iter().filter(made) {
         if !seen.iter().any(|seen| agrees(entry, seen)) {
             return Some(format!("its history tells of an attempt that nobody saw: {entry}"));
         }
@@ -195,11 +201,17 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
         let blobs: &[Blob] = blobs.get(id).map_or(&[], Vec::as_slice);
         let problem = match known.subscription {
             None => (blobs.len() != 1).then(|| format!("{} blobs instead of one", blobs.len())),
+            // A chain of replies came to its end.
+            Some(_) if known.hops > HOPS_MAX => {
+                let right = matches!(blobs, [blob] if blob.reason() == "ReplyLoop");
+                (!right || ledger.seen.contains_key(id)).then(|| "not ended as the end of a chain".to_owned())
+            }
             Some(number) => {
                 let published = &ledger.published[known.record].1;
                 let seen = ledger.seen.get(id).map_or(&[][..], Vec::as_slice);
                 let rules = &world.rules[number];
-                replay(rules, seen, published.at_ms, published.big)
+                let put_offs = ledger.put_offs.get(id).map_or(&[][..], Vec::as_slice);
+                replay(rules, seen, put_offs, published.at_ms, published.big)
                     .and_then(|end| end_agrees(rules, end, seen, blobs))
                     .err()
             }
@@ -210,24 +222,38 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
 }
 
 /// Follows the attempts by the book; says with which reasons the delivery may have ended, none if it was delivered.
-fn replay(rules: &Rules, seen: &[Seen], published_ms: u64, big: bool) -> Result<Vec<String>, String> {
+fn replay(
+    rules: &Rules,
+    seen: &[Seen],
+    put_offs: &[(u64, u64)],
+    published_ms: u64,
+    big: bool,
+) -> Result<Vec<String>, String> {
     let retry = &rules.subscription.retry;
     let limit_ms = retry.time_to_live_ms.map_or(u64::MAX, |limit_ms| published_ms + limit_ms);
     let names_limit = rules.subscription.dialect.as_str().starts_with("eventgrid");
     let mut due_ms = (published_ms, published_ms);
+    let mut put_offs = put_offs.iter().peekable();
     for (index, attempt) in seen.iter().enumerate() {
         let attempts = index as u32 + 1;
+        while let Some((at_ms, until_ms)) = put_offs.next_if(|(at_ms, _)| *at_ms <= attempt.at_ms) {
+            due_ms = put_off(due_ms, *at_ms, *until_ms)?;
+        }
         if attempt.at_ms < due_ms.0 || attempt.at_ms > due_ms.1 + ROUNDING_MS {
             return Err(format!("attempt {attempts} at {} although due within {due_ms:?}", attempt.at_ms));
         }
         let last = index + 1 == seen.len();
-        let end = match rules.expected(&attempt.told) {
+        let end = match attempt.expected {
             Expected::Delivered => Some(Vec::new()),
-            Expected::Final if attempts == retry.max_attempts && names_limit => {
+            Expected::Alone => {
+                due_ms = (attempt.ended_ms, attempt.ended_ms);
+                None
+            }
+            Expected::Final if attempts >= retry.max_attempts && names_limit => {
                 Some(vec!["MaxDeliveryAttemptsExceeded".to_owned()])
             }
             Expected::Final => Some(vec!["UndeliverableDueTo".to_owned()]),
-            Expected::Retry(_) if attempts == retry.max_attempts => {
+            Expected::Retry(_) if attempts >= retry.max_attempts => {
                 Some(vec!["MaxDeliveryAttemptsExceeded".to_owned()])
             }
             Expected::Retry(least_ms) => {
@@ -242,11 +268,14 @@ fn replay(rules: &Rules, seen: &[Seen], published_ms: u64, big: bool) -> Result<
             (None, _) => {}
         }
     }
+    for (at_ms, until_ms) in put_offs {
+        due_ms = put_off(due_ms, *at_ms, *until_ms)?;
+    }
     let mut ends = Vec::new();
     if due_ms.1 + ROUNDING_MS >= limit_ms {
         ends.push("TimeToLiveExceeded".to_owned());
     }
-    if big && !seen.is_empty() {
+    if big && (!seen.is_empty() || rules.subscription.destination.probation) {
         // Found when it has to leave, which may be before its time to live has passed.
         ends.push("EventTooLargeToResend".to_owned());
     }
@@ -254,6 +283,14 @@ fn replay(rules: &Rules, seen: &[Seen], published_ms: u64, big: bool) -> Result<
         return Ok(ends);
     }
     Err(format!("no attempt after {} although one was due", seen.len()))
+}
+
+/// What was due is due at another moment; not before it was due, and not long after.
+fn put_off(due_ms: (u64, u64), at_ms: u64, until_ms: u64) -> Result<(u64, u64), String> {
+    if at_ms < due_ms.0 || at_ms > due_ms.1 + ROUNDING_MS {
+        return Err(format!("put off at {at_ms} although due within {due_ms:?}"));
+    }
+    Ok((until_ms, until_ms))
 }
 
 /// Whether what is stored agrees with how the delivery had to end.

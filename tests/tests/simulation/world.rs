@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use delivery::event::{Event, Input};
-use delivery::outcome::Exchange;
 use delivery::ports::{Attribute, Message, QueueError, QueueName};
-use delivery::request::Request;
 use delivery::subscription::Catalogue;
 use delivery::wire::{read_delivery, read_letter};
 use uuid::Uuid;
@@ -18,7 +16,7 @@ use uuid::Uuid;
 use super::endpoints::Behaviour;
 use super::faults::{Dice, Fault};
 use super::ledger::{Invocation, Ledger};
-use super::publish::marked;
+use super::probations::Watch;
 use super::queues::{Carried, DELAY_MAX_MS, Held, Queues};
 use super::rules::Rules;
 use super::sabotage::Saboteur;
@@ -38,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) versions: Versions,
     pub(crate) rules: Vec<Rules>,
     pub(crate) behaviours: Vec<Behaviour>,
+    pub(crate) watches: Vec<Watch>,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
     /// Who wants to be woken, and when.
@@ -59,12 +58,18 @@ pub(crate) struct Inner {
 pub(crate) struct World(Arc<Mutex<Inner>>);
 
 /// What a port call is about, for those who look at what a fault touched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
     Everything,
-    Delivery(Uuid),
-    Request(Uuid),
+    Deliveries(Vec<Uuid>),
+    Request(Vec<Uuid>),
     Blob,
+}
+
+impl Touched {
+    pub(crate) fn one(id: Uuid) -> Self {
+        Self::Deliveries(vec![id])
+    }
 }
 
 /// What troubles a port call.
@@ -110,23 +115,22 @@ impl Inner {
         }
     }
 
-    pub(crate) fn trouble(&mut self, touched: Touched) -> Trouble {
+    pub(crate) fn trouble(&mut self, touched: &Touched) -> Trouble {
+        let of_poisonous = |id: &Uuid| self.ledger.known.get(id).map(|known| known.record) == self.poisonous;
         let poisoned = match touched {
-            Touched::Request(id) => {
-                self.poisonous.is_some() && self.ledger.known.get(&id).map(|known| known.record) == self.poisonous
-            }
+            Touched::Request(ids) => self.poisonous.is_some() && ids.iter().any(of_poisonous),
             Touched::Blob => self.storage_is_poisonous && self.invocation().stores,
-            Touched::Everything | Touched::Delivery(_) => false,
+            Touched::Everything | Touched::Deliveries(_) => false,
         };
         if poisoned {
             self.dice.count(Fault::CrashLoop);
-            self.fork(Touched::Everything);
-            self.invocation().crashed |= touched != Touched::Blob;
-            return if touched == Touched::Blob { Trouble::Panic } else { Trouble::Crash };
+            self.fork(&Touched::Everything);
+            self.invocation().crashed |= *touched != Touched::Blob;
+            return if *touched == Touched::Blob { Trouble::Panic } else { Trouble::Crash };
         }
         if self.dice.strikes(Fault::Crash) {
             self.tell(|| format!("CRASH {touched:?}"));
-            self.fork(Touched::Everything);
+            self.fork(&Touched::Everything);
             self.invocation().crashed = true;
             return Trouble::Crash;
         }
@@ -144,7 +148,7 @@ impl Inner {
     }
 
     /// Notes that a fault touched these messages of the running invocation.
-    pub(crate) fn fork(&mut self, touched: Touched) {
+    pub(crate) fn fork(&mut self, touched: &Touched) {
         let Self { invocations, current, ledger, .. } = self;
         let invocation = &invocations[*current];
         let of = |id: Uuid| {
@@ -154,7 +158,7 @@ impl Inner {
         };
         let held = match touched {
             Touched::Everything | Touched::Blob => Vec::new(),
-            Touched::Delivery(id) | Touched::Request(id) => of(id),
+            Touched::Deliveries(ids) | Touched::Request(ids) => ids.iter().flat_map(|id| of(*id)).collect(),
         };
         if held.is_empty() {
             invocation.taken.iter().for_each(|(_, held)| ledger.fork(held));
@@ -169,7 +173,7 @@ impl Inner {
         self.check_sent(queue, &message, &carried);
         if self.dice.strikes(Fault::SendFailed) {
             self.tell(|| format!("SEND FAILED {}", self.ledger.name(id)));
-            self.fork(Touched::Delivery(id));
+            self.fork(&Touched::one(id));
             return Err(QueueError("no".to_owned()));
         }
         if matches!(carried, Carried::Letter(_)) && queue == QueueName::DeadLetter {
@@ -179,7 +183,7 @@ impl Inner {
         self.enqueue(queue, message, carried);
         if self.dice.strikes(Fault::SendAnswerLost) {
             self.tell(|| format!("SEND ANSWER LOST {}", self.ledger.name(id)));
-            self.fork(Touched::Delivery(id));
+            self.fork(&Touched::one(id));
             return Err(QueueError("no answer".to_owned()));
         }
         Ok(())
@@ -219,33 +223,6 @@ impl Inner {
             let copy = self.queues.number();
             self.queues.put(queue, Held { copy, ..held });
         }
-    }
-
-    /// A request at an endpoint.
-    pub(crate) fn request(&mut self, request: &Request) -> (Exchange, Option<Uuid>) {
-        let now_ms = self.now_ms;
-        let Some((number, id)) = self.addressee(request) else {
-            self.ledger.broke(format!("a request to {} that nobody can ask for", request.url));
-            let ending = delivery::outcome::Ending::Aborted;
-            return (Exchange::new(ending, now_ms, 0), None);
-        };
-        self.check_request(number, id, request);
-        let answer = self.behaviours[number].answer(&mut self.dice, now_ms, request.timeout_ms);
-        let lost = self.dice.strikes(Fault::HttpAnswerLost);
-        if lost {
-            *self.ledger.forks.entry(id).or_default() += 1;
-        }
-        let exchange = self.note_request(number, id, answer, lost, request.timeout_ms);
-        self.tell(|| format!("requests {}: {:?}, lost: {lost}", self.ledger.name(id), exchange.ending));
-        (exchange, Some(id))
-    }
-
-    /// Whom a request is for, and what it is about.
-    pub(crate) fn addressee(&self, request: &Request) -> Option<(usize, Uuid)> {
-        let host = request.url.host_str()?;
-        let number: usize = host.strip_prefix('s')?.strip_suffix(".example.com")?.parse().ok()?;
-        let (record, index) = marked(std::str::from_utf8(&request.body).ok()?)?;
-        Some((number, *self.ledger.ids.get(&(Some(number), record, index))?))
     }
 }
 

@@ -248,10 +248,12 @@ fn client(network: &Network, fence: &Arc<Fence>, lane: Lane) -> Result<Client, r
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
-        let (Ok(known), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) else {
+        let (Ok(known), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) else {
             return Err(format!("the header {name:?} cannot be sent"));
         };
-        map.append(known, value);
+        // Which of them are secrets is not known here: none is kept in the tables of HTTP/2.
+        value.set_sensitive(true);
+        map.try_append(known, value).map_err(|_| "a request with too many headers".to_owned())?;
     }
     Ok(map)
 }

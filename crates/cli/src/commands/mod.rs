@@ -2,6 +2,8 @@
 
 pub(crate) mod apply;
 pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod deadletters;
 pub(crate) mod demo;
 pub(crate) mod dev;
 pub(crate) mod explain;

@@ -8,19 +8,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use delivery::event::{Element, Event, Input, Shape, decode};
 use delivery::subscription::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use futures::stream::{self, StreamExt as _};
-use local::stack::local_clients;
 use serde_json::value::RawValue;
 use url::Url;
 
-/// The events queue of `lastmile dev`.
-const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
+use crate::progress;
+use crate::queue::{DEV_EVENTS_QUEUE, clients_for};
+
 /// Sends under way at a time.
 const AT_ONCE: usize = 32;
 
@@ -55,8 +54,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     let target = target_of(arguments).await?;
-    let results: Vec<anyhow::Result<()>> =
-        stream::iter(&events).map(|event| target.send(event)).buffered(AT_ONCE).collect().await;
+    let bar = progress::bar(events.len() as u64, "events");
+    let sends = stream::iter(&events).map(|event| target.send(event)).buffered(AT_ONCE);
+    let results: Vec<anyhow::Result<()>> = sends.inspect(|_| bar.inc(1)).collect().await;
+    bar.finish_and_clear();
     let mut accepted = 0_usize;
     for (event, result) in events.iter().zip(results) {
         match result {
@@ -125,16 +126,6 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
     };
     let client = aws_sdk_sqs::Client::new(&clients_for(&url).await);
     Ok(Target::Queue { client, url: url.into(), topic: arguments.topic })
-}
-
-/// A queue on this machine is reached where its URL says and with any credentials; others as AWS's environment says.
-async fn clients_for(queue: &Url) -> SdkConfig {
-    let here = matches!(queue.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-    if here {
-        local_clients(&queue.origin().ascii_serialization())
-    } else {
-        aws_config::load_defaults(BehaviorVersion::latest()).await
-    }
 }
 
 impl Target {

@@ -136,7 +136,7 @@ fn the_dead_letter_says_where_in_what_form_and_when() {
     subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
     let stored = life(&subscription, "reset").stored;
     let container = Some("letters/shop".parse().unwrap());
-    assert_eq!(stored, Some(Stored { after_ms: 5 * MINUTE_MS, container, format: Format::Namespace }));
+    assert_eq!(stored, Some(Stored { after_ms: 5 * MINUTE_MS, container, format: "knative" }));
     subscription.dead_letter.sink = Sink::None;
     let dropped = life(&subscription, "dns");
     assert_eq!((dropped.reason, dropped.stored), (Some(Reason::MaxDeliveryAttemptsExceeded), None));

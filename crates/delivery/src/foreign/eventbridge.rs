@@ -6,27 +6,12 @@
 //! there are several. Only `version`, which is always "0", is left out.
 //! <https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html>
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::value::RawValue;
 
 use super::{Made, cloud_event, needed, quoted, said};
 use crate::event::Members;
 use crate::subscription::Publisher;
-
-/// What cannot stand in a URI reference, beside what is not ASCII (RFC 3986, 2). EventBridge takes any source.
-const NOT_IN_A_REFERENCE: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'<')
-    .add(b'>')
-    .add(b'[')
-    .add(b'\\')
-    .add(b']')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
+use crate::uri::reference;
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     let texts = ["detail-type", "source", "id", "time", "account", "region"];
@@ -41,6 +26,7 @@ pub(super) fn events(_text: &str, members: &Members<'_>) -> Result<Vec<Made>, St
     let subject = resources.first().map(|first| first.get()).filter(|first| first.starts_with('"') && *first != "\"\"");
     let several = members.get("resources").filter(|_| resources.len() > 1).map(quoted);
     needed(members, "source")?;
+    // EventBridge takes any source.
     let source = quoted(&reference(&members.text("source").ok_or("source is no text")?));
     let attributes = [
         ("type", Some(needed(members, "detail-type")?)),
@@ -54,9 +40,4 @@ pub(super) fn events(_text: &str, members: &Members<'_>) -> Result<Vec<Made>, St
         ("resources", several.as_deref()),
     ];
     Ok(vec![Ok(cloud_event(&attributes, data))])
-}
-
-/// A source as the URI reference that CloudEvents wants; nearly every source is one already.
-fn reference(source: &str) -> String {
-    utf8_percent_encode(source, NOT_IN_A_REFERENCE).to_string()
 }

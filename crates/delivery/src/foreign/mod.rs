@@ -16,6 +16,7 @@ mod sns;
 use std::sync::Arc;
 
 use crate::event::{Element, Input, Malformed, Members, decode_one};
+use crate::reply::escaped;
 use crate::subscription::Publisher;
 
 /// Which of the three wrote a record, by the shape that only it writes.
@@ -66,7 +67,7 @@ type Made = Result<String, (String, String)>;
 
 fn element(made: Made, input: Input) -> Element {
     match made {
-        Ok(event) => decode_one(&event.into(), Input::CloudEvents),
+        Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
         Err((text, why)) => Element::Malformed { text: text.into(), why: Malformed::Foreign(input.as_str(), why) },
     }
 }

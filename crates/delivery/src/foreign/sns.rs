@@ -42,11 +42,12 @@ pub(super) fn events(text: &str, members: &Members<'_>) -> Result<Vec<Made>, Str
     Ok(vec![Ok(cloud_event(&attributes, text.trim()))])
 }
 
-/// The ARN of the queue's subscription, from the address that ends it.
+/// The ARN of the queue's subscription, from the address that ends it; it begins with that of the topic.
 fn subscription_arn(members: &Members<'_>) -> Option<String> {
-    let address = members.text("UnsubscribeURL")?;
+    let (address, topic) = (members.text("UnsubscribeURL")?, members.text("TopicArn")?);
     let (_, query) = address.split_once('?')?;
     let arn = query.split('&').find_map(|pair| pair.strip_prefix("SubscriptionArn="))?;
     let arn = percent_decode_str(arn).decode_utf8().ok()?;
-    (!arn.is_empty()).then(|| arn.into_owned())
+    let is_of_topic = arn.strip_prefix(&*topic).is_some_and(|rest| rest.starts_with(':'));
+    is_of_topic.then(|| arn.into_owned())
 }

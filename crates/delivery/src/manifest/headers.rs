@@ -8,13 +8,14 @@ use super::reader::{Cursor, Fields};
 use crate::header::{HEADERS_MAX, Header, check_value, is_name};
 
 /// What belongs to the connection, to the request itself, its body or its signature: never a subscription's to say.
-const REFUSED_NAMES: [&str; 16] = [
+const REFUSED_NAMES: [&str; 18] = [
     "connection",
     "content-length",
     "content-type",
     "expect",
     "host",
     "keep-alive",
+    "prefer",
     "proxy-authenticate",
     "proxy-authorization",
     "proxy-connection",
@@ -23,6 +24,7 @@ const REFUSED_NAMES: [&str; 16] = [
     "transfer-encoding",
     "upgrade",
     "webhook-id",
+    "webhook-request-origin",
     "webhook-signature",
     "webhook-timestamp",
 ];

@@ -17,7 +17,7 @@ use super::reader::Cursor;
 pub type Origins = BTreeMap<&'static str, String>;
 
 /// The fields that can have an origin, named as in the native format: those of a policy, and `url`.
-pub const FIELDS: [&str; 26] = [
+pub const FIELDS: [&str; 29] = [
     "maxAttempts",
     "timeToLive",
     "schedule",
@@ -42,6 +42,9 @@ pub const FIELDS: [&str; 26] = [
     "jitterPercent",
     "deadLetter.sink",
     "deadLetter.format",
+    "deadLetter.layout",
+    "deadLetter.eventsPerBlob",
+    "deadLetter.errorData",
     "deadLetter.delay",
     "deadLetter.keepTryingFor",
 ];

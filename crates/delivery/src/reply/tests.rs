@@ -32,7 +32,7 @@ fn answer(status: u16, content_type: Option<&str>, attributes: &[(&str, &str)], 
         content_type: content_type.map(ToOwned::to_owned),
         attributes: attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         webhook: Vec::new(),
-        whole: body.len() < REPLY_MAX_BYTES,
+        whole: body.len() <= REPLY_MAX_BYTES,
     };
     let ending = Ending::Answered { status, retry_after: None, body: body.to_vec() };
     Exchange { content: Some(content), ..Exchange::new(ending, NOW_MS - 20, 20) }
@@ -120,7 +120,19 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
     let broken = followed(&delivery(), to_address(), &structured(200, "{\"specversion\":\"1.0\u{1}"));
     assert_eq!(letter(&broken).reason, Reason::MalformedEvent);
     assert_eq!(&**letter(&broken).delivery.event.text(), "{\"specversion\":\"1.0\u{fffd}", "a queue takes it");
-    let large = answer(200, Some("application/cloudevents+json"), &[], &vec![b'x'; REPLY_MAX_BYTES]);
+    let latin = answer(
+        200,
+        Some("application/cloudevents+json"),
+        &[],
+        &REPLY.replace("answered", "\u{e9}").chars().map(|c| c as u8).collect::<Vec<u8>>(),
+    );
+    assert!(
+        letter(&followed(&delivery(), to_address(), &latin))
+            .detail
+            .as_ref()
+            .is_some_and(|why| why.contains("not UTF-8"))
+    );
+    let large = answer(200, Some("application/cloudevents+json"), &[], &vec![b'x'; REPLY_MAX_BYTES + 1]);
     let large = followed(&delivery(), to_address(), &large);
     let letter = letter(&large);
     assert_eq!(letter.reason, Reason::EventTooLargeToResend);

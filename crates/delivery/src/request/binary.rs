@@ -4,6 +4,8 @@
 //! printable ASCII, and of that the space, the double quote and the percent sign. Data travels as it was published:
 //! JSON in its own spelling, text without its quotes where the content type is no JSON, base64 decoded.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -17,6 +19,8 @@ use crate::path::scalar;
 
 /// What is percent-encoded beside everything that is not ASCII.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
+/// The members that are no `ce-*` headers.
+const OURS: [&str; 3] = ["data", "data_base64", "datacontenttype"];
 /// The content type of data that does not say.
 const UNSAID: &str = "application/json";
 
@@ -32,26 +36,28 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     crate::header::check_value(content_type).map_err(|problem| {
         Unsendable::Impossible(format!("the attribute datacontenttype cannot be a header: {problem}"))
     })?;
-    let mut headers = vec![("content-type".to_owned(), content_type.to_owned())];
+    let (mut headers, mut names) = (vec![("content-type".to_owned(), content_type.to_owned())], BTreeSet::new());
     for (name, value) in members.iter() {
-        let ours = matches!(name, "data" | "data_base64" | "datacontenttype");
-        if !ours && value != "null" {
-            let value = scalar(value).ok_or_else(|| no_text(name))?;
-            headers.push(attribute(name, &value, &headers)?);
+        if OURS.contains(&name) || value == "null" {
+            continue;
         }
+        let value = scalar(value).ok_or_else(|| no_text(name))?;
+        let header = attribute(name)?;
+        if !names.insert(header.clone()) {
+            return Err(Unsendable::Impossible(format!("two attributes would be the header {header}")));
+        }
+        headers.push((header, utf8_percent_encode(&value, ENCODED).to_string()));
     }
     Ok(Content { headers, body: data(&members, content_type)? })
 }
 
-fn attribute(name: &str, value: &str, before: &[(String, String)]) -> Result<(String, String), Unsendable> {
-    let header = format!("ce-{}", name.to_ascii_lowercase());
-    if !is_name(&header) {
+/// The header of an attribute. One that differs from ours in nothing but its capitals would be taken for ours.
+fn attribute(name: &str) -> Result<String, Unsendable> {
+    let lower = name.to_ascii_lowercase();
+    if !is_name(name) || OURS.contains(&lower.as_str()) {
         return Err(Unsendable::Impossible(format!("the attribute {name:?} cannot be a header")));
     }
-    if before.iter().any(|(other, _)| *other == header) {
-        return Err(Unsendable::Impossible(format!("two attributes would be the header {header}")));
-    }
-    Ok((header, utf8_percent_encode(value, ENCODED).to_string()))
+    Ok(format!("ce-{lower}"))
 }
 
 fn data(members: &Members<'_>, content_type: &str) -> Result<Bytes, Unsendable> {

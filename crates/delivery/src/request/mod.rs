@@ -9,9 +9,10 @@
 
 mod binary;
 mod notification;
-mod shape;
+pub(crate) mod shape;
 mod signature;
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,10 +24,11 @@ use crate::consent::REQUEST_ORIGIN;
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
 use crate::event::{Event, Input, Shape};
 use crate::header::Value;
+use crate::mapping::Mapped;
 use crate::outcome::{Ending, Exchange};
 use crate::reply::REPLY_MAX_BYTES;
 use crate::secret::Keyring;
-use crate::subscription::{Consent, Destination, ReplyTo, Subscription};
+use crate::subscription::{Consent, Destination, ReplyTo, Subscription, display};
 use crate::trace;
 
 /// In which form events are delivered.
@@ -67,8 +69,8 @@ pub enum Method {
     Options,
 }
 
-/// One HTTP request to a destination.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One HTTP request to a destination. Its headers may hold secrets: printing it shows their names alone.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Request {
     /// What it does.
     pub method: Method,
@@ -83,6 +85,25 @@ pub struct Request {
     /// How much of the answer's body is read.
     pub answer_max_bytes: usize,
 }
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("url", &display(&self.url))
+            .field("headers", &names)
+            .field("body_bytes", &self.body.len())
+            .field("timeout_ms", &self.timeout_ms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request has at most this many headers, and this many bytes of them: what every server takes is far less, and a
+/// publisher must not be able to keep us busy with more.
+pub const REQUEST_HEADERS_MAX: usize = 200;
+/// See [`REQUEST_HEADERS_MAX`].
+pub const REQUEST_HEADERS_MAX_BYTES: usize = 64 * 1_024;
 
 /// No more of an answer is read, unless it may be a reply.
 pub const ANSWER_MAX_BYTES: usize = 64 * 1_024;
@@ -145,8 +166,10 @@ pub fn compose(
         Some(first) => own_headers(destination, &first.event, occasion.keyring)?,
         None => Vec::new(),
     };
-    let ours = trace_headers(deliveries).into_iter().chain(origin_header(destination));
-    headers.extend(ours.filter(|(name, _)| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))));
+    if !own.iter().any(|(name, _)| name.eq_ignore_ascii_case(TRACE_PARENT)) {
+        headers.extend(trace_headers(deliveries));
+    }
+    headers.extend(origin_header(destination));
     headers.extend(own);
     if !destination.signing.is_empty() {
         headers.extend(signature::headers(&destination.signing, &id_of(deliveries), &body, occasion)?);
@@ -154,10 +177,22 @@ pub fn compose(
     let mut answer_max_bytes = ANSWER_MAX_BYTES;
     if subscription.reply.is_some() {
         headers.push(("prefer".to_owned(), "reply".to_owned()));
-        answer_max_bytes = REPLY_MAX_BYTES;
+        // One more, so that a reply of just this length is known to be whole.
+        answer_max_bytes = REPLY_MAX_BYTES + 1;
     }
+    check_size(&headers)?;
     let (url, timeout_ms) = (destination.url.clone(), occasion.timeout_ms);
     Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes })
+}
+
+/// Headers that no server would take end the delivery before they keep us busy.
+fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
+    let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if headers.len() <= REQUEST_HEADERS_MAX && bytes <= REQUEST_HEADERS_MAX_BYTES {
+        return Ok(());
+    }
+    let most = format!("{REQUEST_HEADERS_MAX} of {REQUEST_HEADERS_MAX_BYTES} bytes are the most");
+    Err(Unsendable::Impossible(format!("a request with {} headers of {bytes} bytes; {most}", headers.len())))
 }
 
 /// A reply goes to its address as a structured CloudEvent, with nothing of what the destination is sent beside it.
@@ -225,6 +260,8 @@ enum Part {
     Whole(Content),
 }
 
+/// W3C Trace Context.
+const TRACE_PARENT: &str = "traceparent";
 const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
 const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; charset=utf-8";
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
@@ -234,7 +271,8 @@ fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Cont
     let (mut form, mut elements) = (Form::Json, Vec::with_capacity(deliveries.len()));
     for delivery in deliveries {
         match part(subscription, delivery)? {
-            Part::Whole(content) => return Ok(content),
+            Part::Whole(content) if deliveries.len() == 1 => return Ok(content),
+            Part::Whole(_) => return Err(Unsendable::Impossible("it has to travel alone".to_owned())),
             Part::Element(of, text) => {
                 form = of;
                 elements.push(text);
@@ -261,11 +299,13 @@ fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsend
             }
         },
     };
-    let mapping = &subscription.mapping;
+    let is_custom = delivery.event.shape() == Shape::Custom;
+    let mapped = is_custom.then(|| Mapped::of(delivery, &subscription.mapping));
+    let mapped = mapped.as_ref();
     Ok(match subscription.destination.schema.unwrap_or(as_published) {
-        Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, shape::cloud_event(delivery, mapping)?),
-        Schema::CloudEventsBinary => Part::Whole(binary::content(&shape::cloud_event(delivery, mapping)?)?),
-        Schema::EventGrid => Part::Element(Form::Json, shape::event_grid(delivery, mapping)?),
+        Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, shape::cloud_event(delivery, mapped)?),
+        Schema::CloudEventsBinary => Part::Whole(binary::content(&shape::cloud_event(delivery, mapped)?)?),
+        Schema::EventGrid => Part::Element(Form::Json, shape::event_grid(delivery, mapped)?),
         Schema::Custom => Part::Element(Form::Json, Arc::clone(delivery.event.text())),
     })
 }
@@ -304,7 +344,7 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     if traces.any(|other| other.as_ref() != Some(&trace)) {
         return Vec::new();
     }
-    let named = [("traceparent", Some(trace.parent)), ("tracestate", trace.state)];
+    let named = [(TRACE_PARENT, Some(trace.parent)), ("tracestate", trace.state)];
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 

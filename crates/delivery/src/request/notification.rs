@@ -5,6 +5,7 @@
 
 use crate::delivery::Delivery;
 use crate::event::Members;
+use crate::header::check_value;
 use crate::path::scalar;
 use serde_json::value::RawValue;
 
@@ -14,7 +15,8 @@ pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, Str
     let sent: Vec<Members<'_>> = sent.iter().filter_map(|event| Members::parse(event.get()).ok()).collect();
     let version = |name: &str| {
         let mut told = sent.iter().map(|event| event.get(name).and_then(scalar));
-        let first = told.next()?.filter(|version| !version.is_empty())?;
+        // It is said in the body as well: what no header can hold is no reason not to deliver.
+        let first = told.next()?.filter(|version| !version.is_empty() && check_value(version).is_ok())?;
         told.all(|other| other.as_ref() == Some(&first)).then_some(first)
     };
     let told = [

@@ -11,21 +11,35 @@ use std::sync::Arc;
 use super::Unsendable;
 use crate::delivery::Delivery;
 use crate::event::Shape;
-use crate::mapping::{Field, Mapping};
-use crate::moment;
+use crate::json::Object;
+use crate::mapping::Mapped;
+use crate::uri::reference;
 
-/// The event as a structured CloudEvent.
+/// The event as a structured CloudEvent; a custom one by what its topic's mapping says of it.
 ///
 /// # Errors
 /// [`Unsendable`] when the event says too little for one.
-pub(super) fn cloud_event(delivery: &Delivery, mapping: &Mapping) -> Result<Arc<str>, Unsendable> {
-    let members = delivery.event.members();
+pub(crate) fn cloud_event(delivery: &Delivery, mapped: Option<&Mapped>) -> Result<Arc<str>, Unsendable> {
+    const SCHEMA: &str = "a CloudEvent";
     let mut event = Object::default();
     event.text("specversion", "1.0");
-    match delivery.event.shape() {
-        Shape::CloudEvent => return Ok(Arc::clone(delivery.event.text())),
-        Shape::Opaque => return Err(impossible("text of an opaque topic", "a CloudEvent", "it has no attributes")),
-        Shape::EventGrid => {
+    match (delivery.event.shape(), mapped) {
+        (_, Some(mapped)) => {
+            event.text("type", required("eventType", mapped.event_type.as_deref(), SCHEMA)?);
+            event.text("source", &reference(&mapped.topic));
+            event.text("id", &mapped.id);
+            event.text("time", moment("eventTime", &mapped.event_time, SCHEMA)?);
+            if let Some(subject) = &mapped.subject {
+                event.text("subject", subject);
+            }
+            event.raw("data", Some(delivery.event.text()));
+        }
+        (Shape::CloudEvent, None) => return Ok(Arc::clone(delivery.event.text())),
+        (Shape::Opaque, None) => return Err(impossible("text of an opaque topic", SCHEMA, "it has no attributes")),
+        (Shape::Custom, None) => return Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean")),
+        (Shape::EventGrid, None) => {
+            let members = delivery.event.members();
+            moment("eventTime", &members.text("eventTime").unwrap_or_default(), SCHEMA)?;
             for (name, from) in [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")] {
                 event.raw(name, members.get(from));
             }
@@ -35,45 +49,43 @@ pub(super) fn cloud_event(delivery: &Delivery, mapping: &Mapping) -> Result<Arc<
             }
             event.raw("data", members.get("data"));
         }
-        Shape::Custom => {
-            let mapped = Mapped { delivery, mapping };
-            event.text("type", &mapped.required("eventType", &mapping.event_type, "a CloudEvent")?);
-            event.text("source", &mapped.topic());
-            event.text("id", &mapped.id());
-            event.text("time", &mapped.event_time());
-            if let Some(subject) = mapping.subject.of(&members) {
-                event.text("subject", &subject);
-            }
-            event.raw("data", Some(delivery.event.text()));
-        }
     }
-    Ok(event.finish())
+    Ok(event.finish().into())
 }
 
-/// The event in the Event Grid schema.
+/// The event in the Event Grid schema; a custom one by what its topic's mapping says of it.
 ///
 /// # Errors
 /// [`Unsendable`] when the event says too little for it.
-pub(super) fn event_grid(delivery: &Delivery, mapping: &Mapping) -> Result<Arc<str>, Unsendable> {
+pub(crate) fn event_grid(delivery: &Delivery, mapped: Option<&Mapped>) -> Result<Arc<str>, Unsendable> {
     const SCHEMA: &str = "an Event Grid event";
-    match delivery.event.shape() {
-        Shape::EventGrid => Ok(Arc::clone(delivery.event.text())),
-        Shape::CloudEvent => Err(impossible("a CloudEvent", SCHEMA, "Event Grid converts into CloudEvents only")),
-        Shape::Opaque => Err(impossible("text of an opaque topic", SCHEMA, "it has no fields")),
-        Shape::Custom => {
-            let mapped = Mapped { delivery, mapping };
-            let members = delivery.event.members();
+    match (delivery.event.shape(), mapped) {
+        (_, Some(mapped)) => {
             let mut event = Object::default();
-            event.text("id", &mapped.id());
-            event.text("eventTime", &mapped.event_time());
-            event.text("eventType", &mapped.required("eventType", &mapping.event_type, SCHEMA)?);
-            event.text("dataVersion", &mapping.data_version.of(&members).unwrap_or_default());
+            event.text("id", &mapped.id);
+            event.text("eventTime", moment("eventTime", &mapped.event_time, SCHEMA)?);
+            event.text("eventType", required("eventType", mapped.event_type.as_deref(), SCHEMA)?);
+            event.text("dataVersion", mapped.data_version.as_deref().unwrap_or_default());
             event.text("metadataVersion", "1");
-            event.text("topic", &mapped.topic());
-            event.text("subject", &mapped.required("subject", &mapping.subject, SCHEMA)?);
+            event.text("topic", &mapped.topic);
+            event.text("subject", required("subject", mapped.subject.as_deref(), SCHEMA)?);
             event.raw("data", Some(delivery.event.text()));
-            Ok(event.finish())
+            Ok(event.finish().into())
         }
+        (Shape::EventGrid, None) => Ok(Arc::clone(delivery.event.text())),
+        (Shape::CloudEvent, None) => {
+            Err(impossible("a CloudEvent", SCHEMA, "Event Grid converts into CloudEvents only"))
+        }
+        (Shape::Opaque, None) => Err(impossible("text of an opaque topic", SCHEMA, "it has no fields")),
+        (Shape::Custom, None) => Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean")),
+    }
+}
+
+/// A time that both schemas want in RFC 3339.
+fn moment<'a>(name: &str, text: &'a str, into: &str) -> Result<&'a str, Unsendable> {
+    match text.parse::<jiff::Timestamp>() {
+        Ok(_) => Ok(text),
+        Err(_) => Err(impossible("an event", into, &format!("its {name} is no moment of RFC 3339"))),
     }
 }
 
@@ -81,58 +93,9 @@ fn impossible(what: &str, into: &str, why: &str) -> Unsendable {
     Unsendable::Impossible(format!("{what} cannot be delivered as {into}: {why}"))
 }
 
-/// A custom event, seen through its topic's mapping.
-struct Mapped<'a> {
-    delivery: &'a Delivery,
-    mapping: &'a Mapping,
-}
-
-impl Mapped<'_> {
-    fn required(&self, name: &str, field: &Field, into: &str) -> Result<String, Unsendable> {
-        field.of(&self.delivery.event.members()).ok_or_else(|| {
-            let why = format!("its topic's mapping finds no {name} in it and has no default");
-            impossible("a custom event", into, &why)
-        })
-    }
-
-    fn id(&self) -> String {
-        let mapped = self.mapping.id.of(&self.delivery.event.members());
-        mapped.unwrap_or_else(|| match &self.delivery.origin {
-            origin if origin.index == 0 => origin.message.clone(),
-            origin => format!("{}-{}", origin.message, origin.index),
-        })
-    }
-
-    fn topic(&self) -> String {
-        let mapped = self.mapping.topic.of(&self.delivery.event.members());
-        mapped.unwrap_or_else(|| self.delivery.subscription.topic.to_string())
-    }
-
-    fn event_time(&self) -> String {
-        let mapped = self.mapping.event_time.of(&self.delivery.event.members());
-        mapped.unwrap_or_else(|| moment::rfc3339(self.delivery.published_ms))
-    }
-}
-
-/// A JSON object that is written member by member.
-#[derive(Default)]
-struct Object(String);
-
-impl Object {
-    /// A member whose value is JSON already; nothing where there is none.
-    fn raw(&mut self, name: &str, value: Option<&str>) {
-        let Some(value) = value else { return };
-        self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        self.0.push_str(&format!("\"{name}\":{value}"));
-    }
-
-    fn text(&mut self, name: &str, value: &str) {
-        let value = serde_json::to_string(value).expect("a string is always JSON");
-        self.raw(name, Some(&value));
-    }
-
-    fn finish(mut self) -> Arc<str> {
-        self.0.push('}');
-        self.0.into()
-    }
+fn required<'a>(name: &str, value: Option<&'a str>, into: &str) -> Result<&'a str, Unsendable> {
+    value.ok_or_else(|| {
+        let why = format!("its topic's mapping finds no {name} in it and has no default");
+        impossible("a custom event", into, &why)
+    })
 }

@@ -13,6 +13,8 @@ use super::{Occasion, Unsendable};
 use crate::duration::SECOND_MS;
 use crate::secret::SecretName;
 
+/// Standard Webhooks, "signature scheme": a key has at least 192 bits.
+const KEY_MIN_BYTES: usize = 24;
 /// How a secret may begin, to be told from other secrets.
 const PREFIX: &str = "whsec_";
 
@@ -38,6 +40,10 @@ pub(super) fn headers(
                 "the signing secret {name} is not base64, with or without {PREFIX} before it"
             )));
         };
+        if key.len() < KEY_MIN_BYTES {
+            let problem = format!("the signing secret {name} has {} bytes; {KEY_MIN_BYTES} are the least", key.len());
+            return Err(Unsendable::Unready(problem));
+        }
         signatures.push(format!("v1,{}", STANDARD.encode(signature(&key, id, &timestamp, body))));
     }
     let named =
@@ -82,9 +88,11 @@ mod tests {
 
     #[test]
     fn a_secret_that_is_none_is_named_and_not_shown() {
-        let keyring = keyring(&[("env:A", "not base64!")]);
+        let keyring = keyring(&[("env:A", "not base64!"), ("env:B", "whsec_")]);
         let occasion = Occasion { keyring: &keyring, now_ms: 0, timeout_ms: 1 };
-        for (name, says) in [("env:A", "env:A is not base64"), ("ssm:b", "ssm:b was not looked up")] {
+        for (name, says) in
+            [("env:A", "env:A is not base64"), ("env:B", "env:B has 0 bytes"), ("ssm:b", "ssm:b was not looked up")]
+        {
             let problem = headers(&[name.parse().unwrap()], "i", b"", occasion).unwrap_err().to_string();
             assert!(problem.contains(says) && !problem.contains("not base64!"), "{problem}");
         }

@@ -13,7 +13,8 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 use crate::aws::{ACCOUNT, REGION};
 
 /// The event of some messages of a queue.
-pub(super) fn of(messages: &[Message], queue_name: &str) -> SqsEvent {
+#[must_use]
+pub fn of(messages: &[Message], queue_name: &str) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = messages.iter().map(|message| record(message, queue_name)).collect();
     event

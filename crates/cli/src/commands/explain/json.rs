@@ -4,7 +4,7 @@
 //! deployment is meant; `format` is `null` too where nothing is stored.
 
 use delivery::explain::Stored;
-use delivery::policy::{Setting, format_name, sink_uri};
+use delivery::policy::{Setting, sink_uri};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
@@ -88,12 +88,12 @@ fn document(explained: &Explained) -> Document<'_> {
             at_ms: life.ended_ms,
             deadletter_after_ms: stored.map(|stored| stored.after_ms),
             container: stored.and_then(container),
-            format: stored.map(|stored| format_name(stored.format)),
+            format: stored.map(|stored| stored.format),
         },
         status: Status {
             container: uri.as_deref().and_then(|uri| uri.strip_prefix("s3://")).map(str::to_owned),
             dead_letter_sink_uri: uri,
-            format: kept.then(|| format_name(subscription.dead_letter.format)),
+            format: kept.then(|| subscription.dead_letter.format.told(subscription.destination.schema)),
         },
     }
 }

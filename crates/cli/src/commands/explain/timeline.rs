@@ -5,7 +5,6 @@
 
 use delivery::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::explain::Life;
-use delivery::policy::format_name;
 
 /// A logarithmic axis from publication to the last thing that happens.
 pub(super) struct Axis {
@@ -63,7 +62,7 @@ pub(super) fn dead_letter(life: &Life) -> Option<String> {
     let default = || "the default container of the deployment".to_owned();
     let container = stored.container.as_ref().map_or_else(default, |container| format!("s3://{container}"));
     let when = if stored.after_ms == 0 { "at once".to_owned() } else { format!("{} later", span(stored.after_ms)) };
-    Some(format!("dead letter: {when}, to {container}, as {}", format_name(stored.format)))
+    Some(format!("dead letter: {when}, to {container}, format {}", stored.format))
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 //! inside `StorageBlob`, its id in two parts or in full. An id that no `Destinations` document names is a warning, not
 //! an error: dead letters are safe in the default container.
 
-use crate::deadletter::{Format, Layout};
-use crate::duration::{DAY_MS, MINUTE_MS};
-use crate::profile::{Dialect, Profile};
+use crate::duration::DAY_MS;
+use crate::profile::Profile;
 use crate::subscription::{DeadLetterPolicy, Sink};
 
 use super::super::destinations::{Destinations, Resolved, Target};
@@ -14,9 +13,6 @@ use super::super::findings::Message;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::{endpoint, words};
-
-/// Event Grid, "dead-letter events": five minutes between the last attempt and the dead letter.
-const DELAY_MS: u64 = 5 * MINUTE_MS;
 
 /// What a resource says about dead letters.
 #[derive(Default)]
@@ -79,15 +75,11 @@ impl DeadLetters {
 
     /// The policy, with the profile's where nothing was said.
     pub(super) fn complete(self, profile: &Profile) -> DeadLetterPolicy {
+        let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
-            sink: self.sink.unwrap_or(Sink::DefaultContainer),
-            format: Format::Namespace,
-            layout: Layout::Nested,
-            delay_ms: match profile.dialect {
-                Dialect::EventGrid | Dialect::EventGridResource => DELAY_MS,
-                Dialect::EventGridNamespace | Dialect::EventGridKubernetes | Dialect::Knative | Dialect::Native => 0,
-            },
-            keep_trying_for_ms: self.keep_trying_for_ms.unwrap_or(profile.keep_trying_for_ms),
+            sink: self.sink.unwrap_or(of_profile.sink),
+            keep_trying_for_ms: self.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
+            ..of_profile
         }
     }
 }

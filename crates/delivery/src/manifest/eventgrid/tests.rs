@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use crate::deadletter::{Container, Format};
+use crate::deadletter::Container;
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::event::{Element, Input, decode};
 use crate::header::{Header, Value};
 use crate::profile::{Dialect, Profile};
 use crate::request::Schema;
-use crate::subscription::{BATCH_BYTES, Batch, OnRefused, Sink, Subscription};
+use crate::subscription::{BATCH_BYTES, Batch, DeadLetterPolicy, OnRefused, Sink, Subscription};
 
 use super::super::{Reading, Source, read};
 
@@ -75,8 +75,7 @@ fn what_is_not_said_is_the_profile_of_the_dialect() {
         assert_eq!(subscription.destination.url.as_str(), "http://h/");
         assert_eq!(subscription.destination.response_timeout_ms, profile.response_timeout_ms);
         let policy = &subscription.dead_letter;
-        assert_eq!((&policy.sink, policy.format), (&Sink::DefaultContainer, Format::Namespace));
-        assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (delay_ms, profile.keep_trying_for_ms));
+        assert_eq!(policy, &DeadLetterPolicy { delay_ms, ..DeadLetterPolicy::of(&profile) });
         assert_eq!(subscription.expires_ms, None);
         assert_eq!((subscription.batch, &subscription.destination.consent), (None, &None));
         let expected = (profile.late_window_ms, profile.probation);

@@ -4,7 +4,6 @@
 //! then are the defaults filled in. An explicit `retry: 0` is a value; a missing `backoffPolicy` is exponential and a
 //! missing `backoffDelay` is PT1S, each on its own.
 
-use crate::deadletter::{Format, Layout};
 use crate::duration::SECOND_MS;
 use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy};
 use crate::request::Schema;
@@ -126,13 +125,8 @@ impl<'a> Delivery<'a> {
 
     /// What becomes of failures.
     pub(super) fn dead_letter_policy(&self, profile: &Profile) -> DeadLetterPolicy {
-        DeadLetterPolicy {
-            sink: self.sink.as_ref().map_or(Sink::DefaultContainer, |sink| sink.value.clone()),
-            format: Format::Namespace,
-            layout: Layout::Nested,
-            delay_ms: 0,
-            keep_trying_for_ms: profile.keep_trying_for_ms,
-        }
+        let of_profile = DeadLetterPolicy::of(profile);
+        DeadLetterPolicy { sink: self.sink.as_ref().map_or(of_profile.sink, |sink| sink.value.clone()), ..of_profile }
     }
 
     /// Where all that is stated. A schedule may be stated in parts, and its numbering is the class's.

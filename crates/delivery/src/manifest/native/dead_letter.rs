@@ -3,10 +3,10 @@
 //! Separate because `none` is a word with consequences: it stands in place of the mapping, is warned about, and is
 //! undone by a Subscription that says anything else about dead letters.
 
-use crate::deadletter::{Format, Layout};
+use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
 use crate::duration::{DAY_MS, MINUTE_MS};
 use crate::profile::Profile;
-use crate::subscription::{DeadLetterPolicy, Sink};
+use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, Sink};
 
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, quoted};
@@ -34,6 +34,8 @@ pub(super) struct Storing {
     sink: Option<Sink>,
     format: Option<Format>,
     layout: Option<Layout>,
+    events_per_blob: Option<u32>,
+    error_data: Option<ErrorData>,
     delay_ms: Option<u64>,
     keep_trying_for_ms: Option<u64>,
 }
@@ -76,39 +78,32 @@ impl DeadLetterSettings {
             Self::Dropped => (Storing::default(), true),
             Self::Stored(storing) => (storing, false),
         };
+        let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
-            sink: if dropped { Sink::None } else { storing.sink.unwrap_or(Sink::DefaultContainer) },
-            format: storing.format.unwrap_or(Format::Namespace),
-            layout: storing.layout.unwrap_or(Layout::Nested),
-            delay_ms: storing.delay_ms.unwrap_or(0),
-            keep_trying_for_ms: storing.keep_trying_for_ms.unwrap_or(profile.keep_trying_for_ms),
+            sink: if dropped { Sink::None } else { storing.sink.unwrap_or(of_profile.sink) },
+            format: storing.format.map_or(of_profile.format, LetterFormat::Fixed),
+            layout: storing.layout.unwrap_or(of_profile.layout),
+            error_data: storing.error_data.unwrap_or(of_profile.error_data),
+            events_per_blob: storing.events_per_blob.unwrap_or(of_profile.events_per_blob),
+            delay_ms: storing.delay_ms.unwrap_or(of_profile.delay_ms),
+            keep_trying_for_ms: storing.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
         }
     }
 }
 
 impl Storing {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
-        if let Some(per_blob) = fields.get("eventsPerBlob")
-            && per_blob.integer(1..=u32::MAX).is_some_and(|events| events > 1)
-        {
-            per_blob.unsupported("eventsPerBlob above 1");
-        }
-        if let Some(error_data) = fields.get("errorData") {
-            error_data.choice("errorData", &[("text", Some(())), ("base64", None)]);
-        }
-        let formats = [
-            ("namespace", Some(Format::Namespace)),
-            ("eventgrid", None),
-            ("cloudevents", None),
-            ("custom", None),
-            ("knative", None),
-        ];
-        let layouts = [("nested", Some(Layout::Nested)), ("flat", None)];
+        let formats = Format::ALL.map(|format| (format.as_str(), Some(format)));
+        let layouts = Layout::ALL.map(|layout| (layout.as_str(), Some(layout)));
+        let forms = ErrorData::ALL.map(|form| (form.as_str(), Some(form)));
+        let per_blob = fields.get("eventsPerBlob");
         let keep_trying = fields.get("keepTryingFor");
         Self {
             sink: fields.get("sink").and_then(|cursor| sink(&cursor, destinations)),
             format: fields.get("format").and_then(|cursor| cursor.choice("format", &formats)),
             layout: fields.get("layout").and_then(|cursor| cursor.choice("layout", &layouts)),
+            events_per_blob: per_blob.and_then(|cursor| cursor.integer(1..=EVENTS_PER_BLOB_MAX)),
+            error_data: fields.get("errorData").and_then(|cursor| cursor.choice("errorData", &forms)),
             delay_ms: fields.get("delay").and_then(|cursor| cursor.duration_ms(0..=DELAY_MAX_MS)),
             keep_trying_for_ms: keep_trying.and_then(|cursor| cursor.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
         }
@@ -119,6 +114,8 @@ impl Storing {
             sink: self.sink.or_else(|| base.sink.clone()),
             format: self.format.or(base.format),
             layout: self.layout.or(base.layout),
+            events_per_blob: self.events_per_blob.or(base.events_per_blob),
+            error_data: self.error_data.or(base.error_data),
             delay_ms: self.delay_ms.or(base.delay_ms),
             keep_trying_for_ms: self.keep_trying_for_ms.or(base.keep_trying_for_ms),
         }

@@ -6,7 +6,7 @@ use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
 
 /// Field → the section and the field of a `spec` or `delivery` that state it.
-const PLACES: [(&str, &str, &str); 25] = [
+const PLACES: [(&str, &str, &str); 28] = [
     ("maxAttempts", "retry", "maxAttempts"),
     ("timeToLive", "retry", "timeToLive"),
     ("schedule", "retry", "schedule"),
@@ -30,6 +30,9 @@ const PLACES: [(&str, &str, &str); 25] = [
     ("jitterPercent", "retry", "jitterPercent"),
     (SINK, DEAD_LETTER, "sink"),
     ("deadLetter.format", DEAD_LETTER, "format"),
+    ("deadLetter.layout", DEAD_LETTER, "layout"),
+    ("deadLetter.eventsPerBlob", DEAD_LETTER, "eventsPerBlob"),
+    ("deadLetter.errorData", DEAD_LETTER, "errorData"),
     ("deadLetter.delay", DEAD_LETTER, "delay"),
     ("deadLetter.keepTryingFor", DEAD_LETTER, "keepTryingFor"),
 ];

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::deadletter::{Container, Format, Layout};
+use crate::deadletter::{Container, ErrorData, Format, Layout, LetterFormat};
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::event::Input;
 use crate::filter::Filter;
@@ -103,8 +103,9 @@ fn every_field_reaches_its_place() {
     let container = Container { bucket: "dead-letters".to_owned(), prefix: "shop".to_owned() };
     assert_eq!(
         (&policy.sink, policy.format, policy.layout),
-        (&Sink::Container(container), Format::Namespace, Layout::Nested)
+        (&Sink::Container(container), LetterFormat::Fixed(Format::Knative), Layout::Flat)
     );
+    assert_eq!((policy.events_per_blob, policy.error_data), (100, ErrorData::Base64));
     assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (5 * MINUTE_MS, 3 * DAY_MS));
     assert!(subscription.paused);
 }

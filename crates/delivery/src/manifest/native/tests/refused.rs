@@ -149,21 +149,17 @@ fn bad_dead_letters_are_refused_where_they_stand() {
                 "deadLetter.sink: a sink that refers to an object is not supported",
             ),
             (
-                "deadLetter: {format: ^cloudevents}",
-                "deadLetter.format: format cloudevents is not supported by this version",
-            ),
-            (
                 "deadLetter: {format: ^namespaces}",
                 "deadLetter.format: \"namespaces\" is not known here; did you mean namespace?",
             ),
-            ("deadLetter: {layout: ^flat}", "deadLetter.layout: layout flat is not supported by this version"),
+            ("deadLetter: {layout: ^flats}", "deadLetter.layout: \"flats\" is not known here; did you mean flat?"),
             ("deadLetter: {delay: ^PT16M}", "deadLetter.delay: has to be PT0S to PT15M"),
             ("deadLetter: {keepTryingFor: ^PT1S}", "deadLetter.keepTryingFor: has to be PT1M to P3D"),
-            ("deadLetter: {eventsPerBlob: ^2}", "deadLetter.eventsPerBlob: eventsPerBlob above 1 is not supported"),
-            ("deadLetter: {eventsPerBlob: ^0}", "deadLetter.eventsPerBlob: has to be 1 to"),
+            ("deadLetter: {eventsPerBlob: ^0}", "deadLetter.eventsPerBlob: has to be 1 to 10000"),
+            ("deadLetter: {eventsPerBlob: ^10001}", "deadLetter.eventsPerBlob: has to be 1 to 10000"),
             (
-                "deadLetter: {errorData: ^base64}",
-                "deadLetter.errorData: errorData base64 is not supported by this version",
+                "deadLetter: {errorData: ^base65}",
+                "deadLetter.errorData: \"base65\" is not known here; did you mean base64?",
             ),
         ],
     );

@@ -1,0 +1,85 @@
+//! `lastmile deadletters rescue`: a last-resort queue into the container.
+//!
+//! Letters land in that queue when their storage refused for too long. Each message is read as the deadletter function
+//! reads it, stored under the key it would have had, and deleted only then: broken off, nothing is lost, and a message
+//! stored twice is one blob.
+
+use std::process::ExitCode;
+
+use adapters::records;
+use anyhow::Context as _;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use delivery::blob;
+use url::Url;
+
+use super::meant::Container;
+use super::{out, text};
+use crate::letters::storage::Place;
+use crate::progress;
+use crate::queue;
+
+/// Messages of one receive. <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+const AT_ONCE: i32 = 10;
+/// How long an empty queue is waited for: a short look may miss what is there.
+const WAIT_SECONDS: i32 = 2;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    container: Container,
+    /// The last-resort queue
+    #[arg(long, value_name = "URL")]
+    queue_url: Url,
+}
+
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let letters = arguments.container.open().await?;
+    let (place, url) = (letters.place(), arguments.queue_url);
+    let client = queue::reach(&url).await?;
+    let bar = progress::count("letters");
+    let (mut rescued, mut left) = (0_u64, 0_u64);
+    loop {
+        let messages = receive(&client, &url).await?;
+        if messages.is_empty() {
+            break;
+        }
+        for message in &messages {
+            match rescue(&client, &url, place, message).await {
+                Ok(()) => rescued += 1,
+                Err(problem) => {
+                    left += 1;
+                    eprintln!("{}: {problem:#}; it stays in the queue", message.message_id().unwrap_or_default());
+                }
+            }
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    if rescued + left == 0 {
+        eprintln!("{url} is empty");
+        return Ok(ExitCode::FAILURE);
+    }
+    out(&format!("{} rescued into {}, {left} left in the queue\n", text::letters(rescued), place.name))?;
+    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::WRONG) })
+}
+
+async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
+    let receive = client.receive_message().queue_url(url.as_str()).max_number_of_messages(AT_ONCE);
+    let receive = receive.wait_time_seconds(WAIT_SECONDS).message_attribute_names("All");
+    let received = receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
+    let received = received.map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()));
+    Ok(received.with_context(|| format!("{url} gives no messages"))?.messages.unwrap_or_default())
+}
+
+async fn rescue(client: &Client, url: &Url, place: &Place, message: &Message) -> anyhow::Result<()> {
+    let name = url.path().rsplit('/').next().unwrap_or_default();
+    let records = records::read(local::mapping::event::of(std::slice::from_ref(message), name))?;
+    let record = records.first().context("a message is a record")?;
+    let letter = deadletter::letter_of(record)?;
+    let why = "rescued from a last-resort queue: its own storage refused";
+    place.put_new(&blob::key(&letter, &place.prefix), blob::bytes(&letter, Some(why))).await?;
+    let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt).send().await;
+    delete.map(|_| ()).map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
+}

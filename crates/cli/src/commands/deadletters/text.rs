@@ -1,0 +1,62 @@
+//! Letters for people: moments, counts, and what others wrote, made harmless.
+//!
+//! Events and responses come from anywhere; on a terminal their control characters could do anything.
+
+use delivery::moment;
+
+/// What others wrote, without control characters but line ends and tabs.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// The same on one line.
+pub(super) fn line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A moment to the second.
+pub(super) fn at(ms: Option<u64>) -> String {
+    ms.map_or_else(|| "-".to_owned(), |ms| format!("{}Z", moment::rfc3339(ms)[..19].replace('T', " ")))
+}
+
+/// `1 letter`, `20,000 letters`.
+pub(super) fn letters(count: u64) -> String {
+    format!("{} {}", grouped(count), if count == 1 { "letter" } else { "letters" })
+}
+
+/// A number with its thousands apart.
+pub(super) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| str::from_utf8(part).unwrap_or("")).collect();
+    parts.join(",")
+}
+
+/// Status and outcome, as far as there are any.
+pub(super) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
+    match (status, outcome) {
+        (Some(status), Some(outcome)) => format!("{status} {}", line(outcome)),
+        (Some(status), None) => status.to_string(),
+        (None, Some(outcome)) => line(outcome),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_cannot_move_the_cursor() {
+        assert_eq!(plain("a\x1b[2Jb\r\nc\t\u{9b}"), "a\u{fffd}[2Jb\u{fffd}\nc\t\u{fffd}");
+        assert_eq!(line("a\nb"), "a b");
+    }
+
+    #[test]
+    fn numbers_and_moments_are_easy_to_read() {
+        for (count, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (20_000, "20,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(count), text);
+        }
+        assert_eq!((letters(1), letters(2)), ("1 letter".to_owned(), "2 letters".to_owned()));
+        assert_eq!(at(Some(1_795_158_180_123)), "2026-11-20 07:03:00Z");
+    }
+}

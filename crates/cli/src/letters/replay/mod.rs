@@ -1,0 +1,468 @@
+//! Sends letters again: the original event, to its own subscription alone, with a fresh state and a new id.
+//!
+//! First the plan, whole and counted; then chunks of ten, each written down before it is sent and after. Killed at any
+//! moment, a job is taken up again from its ledger ([`super::ledger`]); what is uncertain then is named. Separate from
+//! [`sender`], which knows ways and no ledgers.
+//!
+//! Promises: every letter of the plan is sent at least once or has a line that says why not. Repeats lie within the
+//! chunks that a resume names. Does not promise order.
+
+pub(crate) mod sender;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::str::FromStr;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use adapters::machine::Machine;
+use anyhow::{Context as _, bail, ensure};
+use delivery::blob::{MALFORMED, NAMELESS, UNKNOWN_TOPIC, UNPROCESSED};
+use delivery::duration::{MINUTE_MS, SECOND_MS};
+use delivery::moment;
+use delivery::ports::Clock as _;
+use delivery::stored::StoredLetter;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use uuid::Uuid;
+
+use self::sender::{Fate, Parcel, Sender, To};
+use super::filter::decided_ms;
+use super::ledger::{
+    self, CHUNK, Counts, Header, Job, Line, Planned, Replayed, State, begin, read_lines, read_plan, write_lines,
+    write_plan,
+};
+use super::place::LEDGERS;
+use super::storage::{Ask, Place};
+use super::{Letters, READS_AT_ONCE};
+
+/// Chunks under way at a time: so many may be uncertain after a crash.
+const CHUNKS_AT_ONCE: usize = 4;
+
+/// What would be sent, counted exactly.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// In the order of sending: what ended first goes first.
+    letters: Vec<(Option<u64>, Planned)>,
+    /// What cannot go, by the place it stands in.
+    pub(crate) homeless: BTreeMap<String, u64>,
+    /// How many letters each subscription gets back.
+    pub(crate) subscriptions: BTreeMap<String, u64>,
+}
+
+impl Plan {
+    /// One letter more; of a place that is no subscription only where it can go elsewhere.
+    pub(crate) fn add(&mut self, letter: &StoredLetter, to: &To) {
+        let name = letter.subscription.to_string();
+        let homeless = [MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS].contains(&letter.subscription.name.as_str());
+        if homeless && matches!(to, To::Subscription) {
+            *self.homeless.entry(name).or_default() += 1;
+            return;
+        }
+        *self.subscriptions.entry(name).or_default() += 1;
+        self.letters.push((decided_ms(letter), Planned { letter: letter.id, key: letter.key.clone() }));
+    }
+
+    /// How many letters would be sent.
+    pub(crate) fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// Which letters would be sent.
+    pub(crate) fn ids(&self) -> Vec<Uuid> {
+        self.letters.iter().map(|(_, planned)| planned.letter).collect()
+    }
+
+    fn ordered(mut self) -> Vec<Planned> {
+        self.letters.sort_by(|(a_ms, a), (b_ms, b)| (a_ms, a.letter).cmp(&(b_ms, b.letter)));
+        self.letters.into_iter().map(|(_, planned)| planned).collect()
+    }
+}
+
+/// How many letters may be sent in which time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rate {
+    letters: u64,
+    period_ms: u64,
+}
+
+impl Rate {
+    /// How long after the beginning the letter of this place may leave.
+    fn wait_ms(self, letters_before: u64) -> u64 {
+        letters_before.saturating_mul(self.period_ms) / self.letters
+    }
+
+    /// How many letters may leave together: those of a second, of a chunk at most.
+    fn burst(self) -> usize {
+        let of_a_second = self.letters.saturating_mul(SECOND_MS) / self.period_ms;
+        usize::try_from(of_a_second).unwrap_or(CHUNK).clamp(1, CHUNK)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (letters, period) = text.split_once('/').unwrap_or((text, "s"));
+        let period_ms = match period {
+            "s" => Some(SECOND_MS),
+            "m" => Some(MINUTE_MS),
+            _ => None,
+        };
+        let letters = letters.parse().ok().filter(|letters: &u64| *letters > 0);
+        let rate = letters.zip(period_ms).map(|(letters, period_ms)| Self { letters, period_ms });
+        rate.ok_or_else(|| format!("\"{text}\" is no rate: 50/s, or 600/m, is expected"))
+    }
+}
+
+/// How a job goes on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
+    pub(crate) rate: Option<Rate>,
+    /// Letters about which nobody knows whether they were sent are not sent again.
+    pub(crate) skip_uncertain: bool,
+}
+
+/// A job with its ledger.
+pub(crate) struct Replay {
+    letters: Letters,
+    pub(crate) header: Header,
+    plan: Vec<Planned>,
+    chunks: BTreeMap<u32, Vec<Line>>,
+}
+
+impl Replay {
+    /// Writes the plan of a new job.
+    ///
+    /// # Errors
+    /// When there is a job of this name, or the ledger cannot be written.
+    pub(crate) async fn start(
+        letters: &Letters,
+        job: String,
+        to: &To,
+        queue: Option<String>,
+        plan: Plan,
+    ) -> anyhow::Result<Self> {
+        let plan = plan.ordered();
+        let header = Header::new(job, Machine.now_ms(), to.to_string(), queue, plan.len());
+        let place = letters.place();
+        let key = plan_key(place, &header.job);
+        let job = &header.job;
+        ensure!(place.get(&key).await?.is_none(), "there is a job {job} already: --resume {job}, or another --name");
+        place.put(&key, write_plan(&header, &plan)).await?;
+        Ok(Self { letters: letters.clone(), header, plan, chunks: BTreeMap::new() })
+    }
+
+    /// Takes a job up again from its ledger.
+    ///
+    /// # Errors
+    /// When there is none of this name, or its ledger cannot be read.
+    pub(crate) async fn resume(letters: &Letters, job: &str) -> anyhow::Result<Self> {
+        let place = letters.place();
+        let Some((header, plan)) = plan_of(place, job).await? else {
+            let jobs = folders(place).await?;
+            bail!("there is no job {job} in {}; there are: {}", place.name, jobs.join(", "));
+        };
+        let chunks = read_chunks(place, job, None).await?;
+        Ok(Self { letters: letters.clone(), header, plan, chunks })
+    }
+
+    /// The chunks that may have been sent, and how many of their letters.
+    pub(crate) fn uncertain(&self) -> Vec<(u32, u64)> {
+        ledger::uncertain(&self.chunks)
+    }
+
+    /// How far it is.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts::of(self.chunks.values().flatten())
+    }
+
+    /// Sends what has no end yet; `told` hears of each chunk.
+    ///
+    /// # Errors
+    /// When the ledger or a letter cannot be read or written, or nothing of a chunk was taken. What was done stands in
+    /// the ledger.
+    pub(crate) async fn run(&mut self, sender: &Sender, pace: Pace, told: impl Fn(Counts)) -> anyhow::Result<Counts> {
+        let open = self.open_chunks();
+        let (begun_ms, stop) = (Machine.now_ms(), AtomicBool::new(false));
+        let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        let mut before = 0;
+        let work: Vec<(u32, u64)> = open
+            .into_iter()
+            .map(|number| {
+                let wait_ms = pace.rate.map_or(0, |rate| rate.wait_ms(before));
+                before += self.of_chunk(number).len() as u64;
+                (number, begun_ms.saturating_add(wait_ms))
+            })
+            .collect();
+        let this = &*self;
+        let chunks = work.into_iter().map(|(number, at_ms)| {
+            let (stop, failed) = (&stop, &failed);
+            async move {
+                let wait_ms = at_ms.saturating_sub(Machine.now_ms());
+                if wait_ms > 0 && !stop.load(Ordering::Relaxed) {
+                    Machine.sleep(wait_ms).await;
+                }
+                if stop.load(Ordering::Relaxed) {
+                    return None;
+                }
+                match this.chunk(number, sender, pace).await {
+                    Ok(lines) => Some((number, lines)),
+                    Err(error) => {
+                        stop.store(true, Ordering::Relaxed);
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        None
+                    }
+                }
+            }
+        });
+        let mut chunks = stream::iter(chunks).buffer_unordered(CHUNKS_AT_ONCE);
+        let mut done = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            if let Some((number, lines)) = chunk {
+                told(Counts::of(&lines));
+                done.push((number, lines));
+            }
+        }
+        drop(chunks);
+        self.chunks.extend(done);
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => self.finish().await,
+        }
+    }
+
+    /// The chunks with a letter that has no end.
+    fn open_chunks(&self) -> Vec<u32> {
+        let numbers = (1..).zip(self.plan.chunks(CHUNK)).map(|(number, _)| number);
+        let is_open = |number: &u32| {
+            let lines = self.chunks.get(number);
+            lines.is_none_or(|lines| Counts::of(lines).ended() < self.of_chunk(*number).len() as u64)
+        };
+        numbers.filter(is_open).collect()
+    }
+
+    fn of_chunk(&self, number: u32) -> &[Planned] {
+        self.plan.chunks(CHUNK).nth(number.saturating_sub(1) as usize).unwrap_or_default()
+    }
+
+    /// One chunk: read, written down, sent, written down.
+    async fn chunk(&self, number: u32, sender: &Sender, pace: Pace) -> anyhow::Result<Vec<Line>> {
+        let (job, place) = (&self.header.job, self.letters.place());
+        let before = self.chunks.get(&number).map(Vec::as_slice);
+        let mut lines = begin(job, self.of_chunk(number), before, pace.skip_uncertain, Machine.now_ms());
+        let parcels = self.parcels(number, &mut lines).await?;
+        let key = chunk_key(place, job, number);
+        place.put(&key, write_lines(&lines)).await?;
+        let fates = send(sender, &parcels, pace.rate).await;
+        let problem = nothing_taken(&fates);
+        for (parcel, fate) in parcels.iter().zip(fates) {
+            let line = lines.iter_mut().find(|line| line.delivery == parcel.delivery);
+            line.context("every parcel was made of a line")?.end(fate);
+        }
+        place.put(&key, write_lines(&lines)).await?;
+        match problem {
+            Some(problem) => bail!("nothing of chunk {number} was taken: {problem}; go on with --resume {job}"),
+            None => Ok(lines),
+        }
+    }
+
+    /// The letters of a chunk that are to be sent; one that is gone is written down as such.
+    async fn parcels(&self, number: u32, lines: &mut [Line]) -> anyhow::Result<Vec<Parcel>> {
+        let wanted = lines.iter().zip(self.of_chunk(number)).filter(|(line, _)| line.state == State::Intent);
+        let reads = wanted.map(|(line, planned)| async move {
+            let bytes = self.letters.place().get(&planned.key).await?;
+            let letters = bytes.map(|bytes| delivery::stored::read(&planned.key, &self.letters.place().prefix, &bytes));
+            let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
+            let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
+            anyhow::Ok(letter.map(|letter| Parcel { delivery: line.delivery, letter }))
+        });
+        let parcels: Vec<Option<Parcel>> =
+            stream::iter(reads.collect::<Vec<_>>()).buffered(CHUNK).try_collect().await?;
+        let parcels: Vec<Parcel> = parcels.into_iter().flatten().collect();
+        let there: HashSet<Uuid> = parcels.iter().map(|parcel| parcel.delivery).collect();
+        for line in lines.iter_mut().filter(|line| line.state == State::Intent && !there.contains(&line.delivery)) {
+            line.state = State::Gone;
+        }
+        Ok(parcels)
+    }
+
+    /// Puts all lines into one blob once every letter has its end.
+    async fn finish(&self) -> anyhow::Result<Counts> {
+        let counts = self.counts();
+        if counts.ended() == self.plan.len() as u64 {
+            let place = self.letters.place();
+            place.put(&done_key(place, &self.header.job), write_lines(self.chunks.values().flatten())).await?;
+        }
+        Ok(counts)
+    }
+}
+
+/// Sends the parcels of a chunk, no faster than told.
+async fn send(sender: &Sender, parcels: &[Parcel], rate: Option<Rate>) -> Vec<Fate> {
+    let Some(rate) = rate else { return sender.send(parcels).await };
+    let (begun_ms, mut fates) = (Machine.now_ms(), Vec::new());
+    for burst in parcels.chunks(rate.burst()) {
+        let due_ms = begun_ms.saturating_add(rate.wait_ms(fates.len() as u64));
+        Machine.sleep(due_ms.saturating_sub(Machine.now_ms())).await;
+        fates.extend(sender.send(burst).await);
+    }
+    fates
+}
+
+impl Line {
+    fn end(&mut self, fate: Fate) {
+        self.at = moment::rfc3339(Machine.now_ms());
+        (self.state, self.problem) = match fate {
+            Fate::Sent => (State::Sent, None),
+            Fate::Refused(problem) => (State::Refused, Some(problem)),
+            Fate::Unfit(problem) => (State::Unfit, Some(problem)),
+            Fate::Uncertain(problem) => (State::Intent, Some(problem)),
+        };
+    }
+}
+
+/// Why nothing of a chunk was taken although something could have been: then the rest fares no better.
+fn nothing_taken(fates: &[Fate]) -> Option<String> {
+    let mut problem = None;
+    for fate in fates {
+        match fate {
+            Fate::Sent => return None,
+            Fate::Refused(why) | Fate::Uncertain(why) => _ = problem.get_or_insert_with(|| why.clone()),
+            Fate::Unfit(_) => {}
+        }
+    }
+    problem
+}
+
+fn folder(place: &Place, job: &str) -> String {
+    format!("{}{LEDGERS}/{job}/", place.root())
+}
+
+fn plan_key(place: &Place, job: &str) -> String {
+    format!("{}plan.ndjson", folder(place, job))
+}
+
+fn done_key(place: &Place, job: &str) -> String {
+    format!("{}done.ndjson", folder(place, job))
+}
+
+fn chunk_key(place: &Place, job: &str, number: u32) -> String {
+    format!("{}{number}.ndjson", folder(place, job))
+}
+
+/// The names of all jobs.
+async fn folders(place: &Place) -> anyhow::Result<Vec<String>> {
+    let prefix = format!("{}{LEDGERS}/", place.root());
+    let page = place.pages(Ask { prefix: prefix.clone(), by_folder: true, ..Ask::default() }).await?;
+    let names = page.folders.iter().filter_map(|folder| folder.strip_prefix(&prefix)?.strip_suffix('/'));
+    Ok(names.map(ToOwned::to_owned).collect())
+}
+
+async fn plan_of(place: &Place, job: &str) -> anyhow::Result<Option<(Header, Vec<Planned>)>> {
+    let Some(bytes) = place.get(&plan_key(place, job)).await? else { return Ok(None) };
+    read_plan(&bytes).map(Some).map_err(|why| anyhow::anyhow!("the plan of the job {job} cannot be read: {why}"))
+}
+
+/// The chunks of a ledger: those of these numbers, or all.
+async fn read_chunks(
+    place: &Place,
+    job: &str,
+    numbers: Option<HashSet<u32>>,
+) -> anyhow::Result<BTreeMap<u32, Vec<Line>>> {
+    let numbers: Vec<u32> = match numbers {
+        Some(numbers) => numbers.into_iter().collect(),
+        None => {
+            let prefix = folder(place, job);
+            let page = place.pages(Ask { prefix: prefix.clone(), ..Ask::default() }).await?;
+            let number = |key: &str| key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok();
+            page.blobs.iter().filter_map(|blob| number(&blob.key)).collect()
+        }
+    };
+    let reads = numbers.into_iter().map(|number| async move {
+        let Some(bytes) = place.get(&chunk_key(place, job, number)).await? else { return Ok(None) };
+        let lines = read_lines(&bytes);
+        let lines = lines.map_err(|why| anyhow::anyhow!("chunk {number} of the job {job} cannot be read: {why}"))?;
+        anyhow::Ok(Some((number, lines)))
+    });
+    let chunks: Vec<_> = stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
+    Ok(chunks.into_iter().flatten().collect())
+}
+
+/// Every job, oldest first.
+pub(super) async fn jobs(place: &Place) -> anyhow::Result<Vec<Job>> {
+    let mut jobs = Vec::new();
+    for name in folders(place).await? {
+        let Some((header, _)) = plan_of(place, &name).await? else { continue };
+        let lines = match done(place, &name).await? {
+            Some(lines) => lines,
+            None => read_chunks(place, &name, None).await?.into_values().flatten().collect(),
+        };
+        jobs.push(Job { header, counts: Counts::of(&lines) });
+    }
+    jobs.sort_by(|a, b| a.header.at.cmp(&b.header.at));
+    Ok(jobs)
+}
+
+async fn done(place: &Place, job: &str) -> anyhow::Result<Option<Vec<Line>>> {
+    let Some(bytes) = place.get(&done_key(place, job)).await? else { return Ok(None) };
+    let lines = read_lines(&bytes);
+    lines.map(Some).map_err(|why| anyhow::anyhow!("the end of the job {job} cannot be read: {why}"))
+}
+
+/// Which of these letters were sent again, or which of all. Of a job under way only the chunks that hold them are read.
+pub(super) async fn replayed(place: &Place, ids: Option<&[Uuid]>) -> anyhow::Result<HashMap<Uuid, Replayed>> {
+    let wanted: Option<HashSet<Uuid>> = ids.map(|ids| ids.iter().copied().collect());
+    let is_wanted = |letter: &Uuid| wanted.as_ref().is_none_or(|wanted| wanted.contains(letter));
+    let mut known = HashMap::new();
+    if ids.is_some_and(<[Uuid]>::is_empty) {
+        return Ok(known);
+    }
+    for job in folders(place).await? {
+        let lines = match done(place, &job).await? {
+            Some(lines) => lines,
+            None => {
+                let Some((_, plan)) = plan_of(place, &job).await? else { continue };
+                let chunks = (1..).zip(plan.chunks(CHUNK));
+                let holding = chunks.filter(|(_, chunk)| chunk.iter().any(|planned| is_wanted(&planned.letter)));
+                let numbers = holding.map(|(number, _)| number).collect();
+                read_chunks(place, &job, Some(numbers)).await?.into_values().flatten().collect()
+            }
+        };
+        let meant = lines.into_iter().filter(|line| is_wanted(&line.letter));
+        meant.for_each(|line| ledger::remember(&mut known, &job, line));
+    }
+    Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::letter;
+    use super::*;
+
+    #[test]
+    fn a_plan_goes_from_the_oldest_to_the_newest_and_names_what_has_no_subscription() {
+        let mut plan = Plan::default();
+        for number in [3, 1, 2] {
+            plan.add(&letter(number), &To::Subscription);
+        }
+        let homeless = StoredLetter { subscription: "shop/orders/_malformed".parse().unwrap(), ..letter(4) };
+        plan.add(&homeless, &To::Subscription);
+        assert_eq!((plan.len(), plan.homeless["shop/orders/_malformed"]), (3, 1));
+        plan.add(&homeless, &To::Topic("a/b".parse().unwrap()));
+        let order: Vec<u128> = plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
+        assert_eq!(order, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_rate_says_when_a_letter_may_leave() {
+        let rate: Rate = "50/s".parse().unwrap();
+        assert_eq!((rate.wait_ms(0), rate.wait_ms(10), rate.wait_ms(100)), (0, 200, 2_000));
+        assert_eq!("600/m".parse::<Rate>().unwrap().wait_ms(10), 1_000);
+        for (text, burst) in [("50/s", 10), ("4/s", 4), ("600/m", 10), ("30/m", 1)] {
+            assert_eq!(text.parse::<Rate>().unwrap().burst(), burst, "{text}");
+        }
+        for text in ["", "0", "0/s", "5/h", "-1/s", "a/s"] {
+            assert!(text.parse::<Rate>().unwrap_err().contains("50/s"), "{text}");
+        }
+    }
+}

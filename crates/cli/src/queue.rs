@@ -1,0 +1,47 @@
+//! The events queue as the command line reaches it: that of `lastmile dev`, or any other by its URL.
+
+use adapters::shell::with_limits;
+use anyhow::Context as _;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::QueueAttributeName;
+use local::stack::local_clients;
+use url::Url;
+
+/// The events queue of `lastmile dev`.
+pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
+
+/// A queue on this machine is reached where its URL says and with any credentials; others as AWS's environment says.
+pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
+    if is_here(queue) {
+        local_clients(&queue.origin().ascii_serialization())
+    } else {
+        aws_config::load_defaults(BehaviorVersion::latest()).await
+    }
+}
+
+/// A client of a queue that answers.
+///
+/// # Errors
+/// When it does not; says what to start.
+pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
+    let client = Client::new(&with_limits(clients_for(queue).await));
+    let ask = client.get_queue_attributes().queue_url(queue.as_str());
+    let answer = ask.attribute_names(QueueAttributeName::ApproximateNumberOfMessages).send().await;
+    let Err(error) = answer else { return Ok(client) };
+    let answers = error.raw_response().is_some();
+    if is_here(queue) && !answers {
+        let at = queue.origin().ascii_serialization();
+        anyhow::bail!(
+            "nothing listens on {at}: start `lastmile dev --subscriptions FILE` (after `lastmile demo`: \
+             .lastmile/subscriptions.yaml), or name a queue with --queue-url"
+        );
+    }
+    Err(anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
+        .with_context(|| format!("the queue {queue} does not answer"))
+}
+
+fn is_here(queue: &Url) -> bool {
+    matches!(queue.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
+}

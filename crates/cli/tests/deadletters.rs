@@ -1,0 +1,166 @@
+//! Dead letters at the command line: found, told, grouped, sent again, over a folder and over S3.
+
+mod letters;
+
+use std::process::Output;
+
+use letters::{AGAIN, LETTERS, Place, Sample, lines, requests, text};
+use local::aws::{LocalAws, LocalAwsConfig};
+use serde_json::Value;
+
+/// The letters of the samples, in a folder below this one.
+fn samples() -> Place {
+    let place = Place::folder();
+    place.write(&LETTERS.map(Sample::blob));
+    place.write(&[AGAIN.blob()]);
+    place
+}
+
+fn stdout(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn letters_are_listed_newest_first_and_a_guid_counts_once() {
+    let place = samples();
+    insta::assert_snapshot!(stdout(&place.run(&["list"])));
+    let two = place.run(&["list", "--limit", "2", "--output", "ndjson"]);
+    insta::assert_snapshot!(stdout(&two));
+    let all: Vec<Value> = serde_json::from_slice(&place.run(&["list", "--output", "json"]).stdout).expect("JSON");
+    assert_eq!(all.len(), LETTERS.len());
+}
+
+#[test]
+fn filters_say_which_letters_are_meant() {
+    let place = samples();
+    for (filter, events) in [
+        (&["--subscription", "mail"][..], "order-5"),
+        (&["--subscription", "shop/orders/billing", "--status", "5xx"], "order-4 order-2 order-1"),
+        (&["--outcome", "TimedOut,NotFound"], "order-5 order-3"),
+        (&["--reason", "UndeliverableDueToHttpNotFound"], "order-3"),
+        (&["--type", "order.p*"], "order-3"),
+        (&["--id", "order-2", "--id", "order-5"], "order-5 order-2"),
+        (&["--destination", "https://mail.*", "--namespace", "shop"], "order-5"),
+        (&["--since", "2026-11-20T10:00:00Z"], "order-5 order-4"),
+        (&["--since", "2026-11-20", "--until", "2026-11-20T10:00:00Z"], "order-3 order-2"),
+        (&["--topic", "shop/orders", "--source", "*", "--until", "2026-11-20"], "order-1"),
+    ] {
+        let output = place.run(&[&["list", "--output", "ndjson"], filter].concat());
+        let found = lines(&output);
+        let found: Vec<&str> = found.iter().map(|line| line["event_id"].as_str().unwrap_or("-")).collect();
+        assert_eq!(found.join(" "), events, "{filter:?} {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn show_tells_the_whole_story_by_id_key_or_event() {
+    let place = samples();
+    let story = stdout(&place.run(&["show", "00000000-0000-0000-0000-000000000004"]));
+    insta::assert_snapshot!(story);
+    let path = format!("letters/{}", LETTERS[3].key());
+    for name in ["order-4".to_owned(), LETTERS[3].key(), path] {
+        assert_eq!(stdout(&place.run(&["show", &name])), story, "{name}");
+    }
+    assert_eq!(stdout(&place.run(&["show", "--raw", "order-4"])), LETTERS[3].blob().1);
+    let json: Value =
+        serde_json::from_str(&stdout(&place.run(&["show", "order-4", "--output", "json"]))).expect("JSON");
+    assert_eq!((&json["event"]["id"], &json["history"][1]["status"]), (&"order-4".into(), &503.into()));
+    assert_eq!(place.run(&["show", "order-9"]).status.code(), Some(1));
+}
+
+#[test]
+fn why_and_stats_sum_up_what_happened() {
+    let place = samples();
+    insta::assert_snapshot!(stdout(&place.run(&["why"])));
+    insta::assert_snapshot!(stdout(&place.run(&["stats"])));
+    let causes: Value = serde_json::from_slice(&place.run(&["why", "--output", "json"]).stdout).expect("JSON");
+    assert_eq!((&causes[0]["letters"], &causes[0]["line"]), (&3.into(), &"overloaded".into()));
+    let stats: Value = serde_json::from_slice(&place.run(&["stats", "--output", "json"]).stdout).expect("JSON");
+    assert_eq!(stats["hours"]["2026-11-20T09:00:00.0000000Z"], 2);
+}
+
+#[test]
+fn every_event_is_exported_whole_and_only_what_is_meant_is_purged() {
+    let place = samples();
+    let exported = lines(&place.run(&["export", "--id", "order-1"]));
+    assert_eq!(exported[0]["event"]["data"]["n"], 1);
+    let counted = stdout(&place.run(&["purge", "--subscription", "billing", "--status", "503"]));
+    assert!(counted.starts_with("3 letters in 4 blobs would be removed; --yes"), "{counted}");
+    assert_eq!(lines(&place.run(&["list", "--output", "ndjson"])).len(), LETTERS.len());
+    let purged = stdout(&place.run(&["purge", "--subscription", "billing", "--status", "503", "--yes"]));
+    assert!(purged.contains("removed; versions that the bucket keeps remain"), "{purged}");
+    assert_eq!(lines(&place.run(&["list", "--output", "ndjson"])).len(), LETTERS.len() - 3);
+}
+
+#[test]
+fn exit_codes_tell_nothing_found_from_wrong_and_wrong_words_name_the_right_ones() {
+    let place = samples();
+    assert_eq!(place.run(&["list", "--namespace", "other"]).status.code(), Some(1));
+    assert_eq!(place.run(&["jobs"]).status.code(), Some(1));
+    for (arguments, said) in [
+        (&["list", "--reason", "Nothing"][..], "MaxDeliveryAttemptsExceeded, TimeToLiveExceeded"),
+        (&["list", "--outcome", "Nothing"], "TimedOut, Busy"),
+        (&["list", "--status", "5"], "5xx"),
+        (&["list", "--since", "yesterday"], "PT1H"),
+        (&["list", "--container", "nowhere"], "lastmile demo"),
+        (&["replay"], "--dry-run|--yes"),
+        (&["replay", "--yes", "--rate", "fast"], "50/s"),
+        (&["replay", "--yes", "--resume", "one", "--status", "503"], "cannot be used with"),
+        (&["replay", "--yes", "--resume", "nothing"], "there is no job nothing"),
+        (&["replay", "--yes", "--queue-url", "http://127.0.0.1:1/000000000000/events"], "start `lastmile dev"),
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(said), "{arguments:?}: {}", text(&output.stderr));
+    }
+    assert!(!place.path().join("_replays").exists());
+}
+
+#[test]
+fn a_blob_that_is_no_letter_is_told_and_hides_no_other() {
+    let place = samples();
+    place.write(&[("shop/orders/billing/2026/11/20/7/strange.json".to_owned(), "{".to_owned())]);
+    place.write(&[("readme.txt".to_owned(), "not ours".to_owned())]);
+    let output = place.run(&["list", "--output", "ndjson"]);
+    assert_eq!(lines(&output).len(), LETTERS.len());
+    assert!(text(&output.stderr).contains("1 blobs are no dead letters"), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_says_the_same_as_a_folder() {
+    let folder = samples();
+    let data = tempfile::tempdir().expect("a folder can be made");
+    let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
+    let aws = LocalAws::start(config).await.expect("the local AWS starts");
+    let bucket = Place::bucket(&aws.endpoint(), "s3://dead-letters/some/prefix");
+    let blobs = [&LETTERS[..], &[AGAIN]].concat();
+    let blobs: Vec<_> =
+        blobs.into_iter().map(Sample::blob).map(|(key, text)| (format!("some/prefix/{key}"), text)).collect();
+    letters::write(&data.path().join("dead-letters"), &blobs);
+    for arguments in [&["list"][..], &["stats"], &["why"], &["export"], &["replay", "--dry-run"]] {
+        let expected = text(&folder.run(arguments).stdout);
+        let said = text(&bucket.run(arguments).stdout).replace("some/prefix/", "");
+        assert!(!expected.is_empty(), "{arguments:?}");
+        assert_eq!(said, expected, "{arguments:?}");
+    }
+    let uri = format!("s3://dead-letters/some/prefix/{}", LETTERS[3].key());
+    assert!(text(&bucket.run(&["show", &uri]).stdout).contains("order-4"));
+    let jobs = bucket.run(&["replay", "--yes", "--queue-url", &aws.queue_url("events"), "--name", "one"]);
+    assert_eq!(jobs.status.code(), Some(0), "{}", text(&jobs.stderr));
+    let jobs: Value = serde_json::from_slice(&bucket.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
+    assert_eq!((&jobs[0]["job"], &jobs[0]["sent"], &jobs[0]["done"]), (&"one".into(), &5.into(), &true.into()));
+    let purged = bucket.run(&["purge", "--id", "order-1", "--yes"]);
+    assert!(text(&purged.stdout).starts_with("1 letter in 1 blobs removed"), "{}", text(&purged.stderr));
+    assert!(requests(&bucket.run(&["list"])) > 0);
+    aws.stop().await;
+}
+
+#[test]
+fn completions_know_the_verbs() {
+    let place = samples();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = place.lastmile(&["completions", shell]).output().expect("the program runs");
+        assert!(text(&output.stdout).contains("rescue"), "{shell}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Twenty thousand dead letters: what looking costs, and a replay that is killed again and again.
+//!
+//! The heavy part of the command line's tests, about half a minute; the figures are printed (`--nocapture`).
+
+#[expect(dead_code, reason = "the other binaries use more of it")]
+mod letters;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+use futures::future::join_all;
+use letters::{Place, lines, requests, text};
+use local::aws::{LocalAws, LocalAwsConfig};
+use local::stack::local_clients;
+use serde_json::Value;
+
+const MANY: u32 = 20_000;
+const SUBSCRIPTIONS: u32 = 4;
+/// What `list --limit 20` may ask for.
+const REQUESTS_MAX: u64 = 60;
+/// A replay is killed when its ledger has so many chunks, of 2,000.
+const KILLED_AT: [usize; 3] = [200, 800, 1_400];
+/// Nothing here takes longer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The id of a letter: scattered, as real ones are.
+fn id(number: u32) -> String {
+    format!("{:08x}-0000-5000-8000-{number:012x}", number.wrapping_mul(2_654_435_761))
+}
+
+/// Writes many letters, in as many hours as asked, each to one of the subscriptions.
+fn write(folder: &Path, hours: u32) {
+    let blobs = (0..MANY).map(|number| {
+        let (hour, subscription) = (number % hours, number / hours % SUBSCRIPTIONS);
+        let (day, hour) = (1 + hour / 24, hour % 24);
+        let at = format!("2026-11-{day:02}T{hour:02}:{:02}:{:02}.0000000Z", number / 60 % 60, number % 60);
+        let status = [500, 503, 504][number as usize % 3];
+        let id = id(number);
+        let text = format!(
+            r#"{{"event":{{"specversion":"1.0","id":"{number}","source":"s","type":"t"}},"deadletterProperties":{{"deadletterreason":"Maximum delivery attempts was exceeded.","deliveryattempts":1,"deliveryresult":"Busy","publishutc":"{at}","deliveryattemptutc":"{at}","deadletterid":"{id}","deadletterreasoncode":"MaxDeliveryAttemptsExceeded","lasthttpstatuscode":{status},"destination":"https://s{subscription}.example.com/","lastresponse":"no","history":[{{"at":"{at}","outcome":"Busy","status":{status},"durationms":3}}]}}}}"#
+        );
+        (format!("shop/orders/s{subscription}/2026/11/{day}/{hour}/{id}.json"), text)
+    });
+    letters::write(folder, &blobs.collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_of_many_cost_few_requests() {
+    for (hours, what) in [(24 * 28, "672 hours"), (1, "one hour")] {
+        let data = tempfile::tempdir().expect("a folder can be made");
+        let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
+        let aws = LocalAws::start(config).await.expect("the local AWS starts");
+        write(&data.path().join("dead-letters"), hours);
+        let place = Place::bucket(&aws.endpoint(), "s3://dead-letters");
+        let output = place.run(&["list", "--limit", "20", "--output", "ndjson"]);
+        let found = lines(&output);
+        assert_eq!(found.len(), 20, "{}", text(&output.stderr));
+        println!("list --limit 20 of {MANY} letters in {what}: {}", text(&output.stderr).trim());
+        assert!(requests(&output) <= REQUESTS_MAX, "{}", text(&output.stderr));
+        let ended: Vec<&str> = found.iter().filter_map(|line| line["decided_at"].as_str()).collect();
+        let newest_hour = format!("2026-11-{:02}T{:02}", 1 + (hours - 1) / 24, (hours - 1) % 24);
+        assert!(ended.is_sorted_by(|a, b| a >= b) && ended[0].starts_with(&newest_hour), "{ended:?}");
+        aws.stop().await;
+    }
+}
+
+/// Starts a replay and kills it when its ledger has this many chunks; without a number it may end. What it said.
+fn replay(place: &Place, arguments: &[&str], kill_at: Option<usize>) -> String {
+    let mut command = place.command(arguments);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let ledger = place.path().join("_replays/big");
+    let waits = PATIENCE.as_millis() / 5;
+    for _ in 0..waits {
+        let chunks = std::fs::read_dir(&ledger).map_or(0, |entries| entries.count().saturating_sub(1));
+        if kill_at.is_some_and(|at| chunks >= at) {
+            child.kill().expect("it runs"); // SIGKILL
+            break;
+        }
+        if child.try_wait().expect("it can be asked").is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.success(), kill_at.is_none(), "{arguments:?}");
+    let mut said = String::new();
+    child.stdout.take().expect("it is piped").read_to_string(&mut said).expect("text");
+    said
+}
+
+/// The chunks that a resume names as uncertain.
+fn named(said: &str) -> BTreeSet<usize> {
+    let Some((_, rest)) = said.split_once(" uncertain chunks: ") else { return BTreeSet::new() };
+    let numbers = rest.split(';').next().unwrap_or_default().split(' ');
+    numbers.map(|number| number.parse().expect("a number of a chunk")).collect()
+}
+
+/// How often each event came, and as which deliveries.
+async fn drain(aws: &LocalAws) -> HashMap<String, Vec<String>> {
+    let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
+    let url = aws.queue_url("events");
+    let takers = (0..8).map(|_| async {
+        let mut taken = Vec::new();
+        loop {
+            let receive =
+                sqs.receive_message().queue_url(&url).max_number_of_messages(10).message_attribute_names("All");
+            let messages = receive.send().await.expect("the queue answers").messages.unwrap_or_default();
+            if messages.is_empty() {
+                return taken;
+            }
+            taken.extend(messages.iter().map(|message| {
+                let event: Value = serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
+                let attribute = &message.message_attributes().expect("attributes")["delivery"];
+                let delivery: Value = serde_json::from_str(attribute.string_value().expect("text")).expect("JSON");
+                (event["id"].as_str().expect("an id").to_owned(), delivery["id"].as_str().expect("an id").to_owned())
+            }));
+        }
+    });
+    let mut came: HashMap<String, Vec<String>> = HashMap::new();
+    for (event, delivery) in join_all(takers).await.into_iter().flatten() {
+        came.entry(event).or_default().push(delivery);
+    }
+    came
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it_named() {
+    let place = Place::folder();
+    write(&place.path(), 24 * 28);
+    let stats = place.run(&["stats", "--output", "json"]);
+    let counted: Value = serde_json::from_slice(&stats.stdout).expect("JSON");
+    assert_eq!(counted["letters"], MANY);
+    println!("stats: {}", text(&stats.stderr).trim());
+
+    let data = tempfile::tempdir().expect("a folder can be made");
+    let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 3_600)).await;
+    let aws = aws.expect("the local AWS starts");
+    let queue = aws.queue_url("events");
+    let mut uncertain = BTreeSet::new();
+    let began_ms = Machine.now_ms();
+    let mut arguments = vec!["replay", "--yes", "--queue-url", &queue, "--name", "big"];
+    for kill_at in KILLED_AT.into_iter().map(Some).chain([None]) {
+        let said = replay(&place, &arguments, kill_at);
+        println!("{}", said.trim());
+        println!("after {} ms", Machine.now_ms() - began_ms);
+        uncertain.extend(named(&said));
+        arguments = vec!["replay", "--yes", "--resume", "big"];
+    }
+    let came = drain(&aws).await;
+    println!("all received after {} ms", Machine.now_ms() - began_ms);
+    assert_eq!(came.len(), MANY as usize, "every letter came");
+    let plan = std::fs::read_to_string(place.path().join("_replays/big/plan.ndjson")).expect("the plan");
+    let chunk_of: BTreeMap<&str, usize> =
+        plan.lines().skip(1).enumerate().map(|(at, line)| (&line[11..47], at / 10 + 1)).collect();
+    let mut repeats = 0;
+    for (event, deliveries) in came.iter().filter(|(_, deliveries)| deliveries.len() > 1) {
+        repeats += deliveries.len() - 1;
+        assert!(deliveries.iter().all(|delivery| *delivery == deliveries[0]), "a repeat can be told");
+        let chunk = chunk_of[id(event.parse().expect("a number")).as_str()];
+        assert!(uncertain.contains(&chunk), "{event} of chunk {chunk} came again, and {uncertain:?} were named");
+    }
+    println!("{repeats} repeats, all within the uncertain chunks {uncertain:?}");
+    let jobs: Value = serde_json::from_slice(&place.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
+    assert_eq!((&jobs[0]["sent"], &jobs[0]["done"]), (&MANY.into(), &true.into()));
+    println!("checked after {} ms", Machine.now_ms() - began_ms);
+    drop(aws); // without waiting for what its queues still hold
+}

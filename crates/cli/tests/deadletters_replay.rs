@@ -1,0 +1,233 @@
+//! Dead letters sent again: what arrives, where, and as what; and what a last-resort queue gives back.
+
+#[expect(dead_code, reason = "the other binary uses more of it")]
+mod letters;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+
+use adapters::machine::Machine;
+use aws_sdk_sqs::types::{Message, MessageAttributeValue};
+use axum::http::StatusCode;
+use delivery::ports::Clock as _;
+use letters::{LETTERS, Place, Sample, text};
+use local::aws::{LocalAws, LocalAwsConfig};
+use local::stack::local_clients;
+use local::subscriber::{Subscriber, Told};
+use serde_json::Value;
+
+/// A place with letters, one of them of no subscription, and queues to send them to.
+async fn start() -> (Place, LocalAws, aws_sdk_sqs::Client, tempfile::TempDir) {
+    let (place, data) = (Place::folder(), tempfile::tempdir().expect("a folder can be made"));
+    place.write(&LETTERS.map(Sample::blob));
+    place.write(&[Sample { subscription: "_malformed", ..letters::sample(9, (20, 9), "") }.blob()]);
+    let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600);
+    let aws = LocalAws::start(config).await.expect("the local AWS starts");
+    let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
+    (place, aws, sqs, data)
+}
+
+async fn receive(sqs: &aws_sdk_sqs::Client, url: &str) -> Vec<Message> {
+    let mut all = Vec::new();
+    loop {
+        let receive = sqs.receive_message().queue_url(url).max_number_of_messages(10).message_attribute_names("All");
+        match receive.send().await.expect("the queue answers").messages {
+            Some(messages) if !messages.is_empty() => all.extend(messages),
+            Some(_) | None => return all,
+        }
+    }
+}
+
+fn attribute(message: &Message, name: &str) -> Option<String> {
+    message.message_attributes()?.get(name)?.string_value().map(ToOwned::to_owned)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_letter_goes_to_its_subscription_alone_with_a_fresh_state_and_its_own_event() {
+    let (place, aws, sqs, _data) = start().await;
+    let queue = aws.queue_url("events");
+    let dry = place.run(&["replay", "--dry-run", "--queue-url", &queue]);
+    let exact = "5 letters to send again:\n          4  shop/orders/billing\n          1  shop/orders/mail\n";
+    assert_eq!(text(&dry.stdout), exact);
+    assert!(text(&dry.stderr).contains("skipped: 1 letter of shop/orders/_malformed"), "{}", text(&dry.stderr));
+    assert!(receive(&sqs, &queue).await.is_empty());
+
+    let done = place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one", "--rate", "100/s"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(text(&done.stdout).ends_with("5 of 5 letters sent by the job one\n"), "{}", text(&done.stdout));
+    let received = receive(&sqs, &queue).await;
+    assert_eq!(received.len(), 5);
+    for message in &received {
+        let event: Value = serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
+        let letter = LETTERS.iter().find(|letter| event["id"] == format!("order-{}", letter.number)).expect("a letter");
+        let blob: Value = serde_json::from_str(&letter.blob().1).expect("JSON");
+        assert_eq!(event, blob["event"]);
+        assert_eq!(attribute(message, "topic").as_deref(), Some("shop/orders"));
+        let delivery: Value =
+            serde_json::from_str(&attribute(message, "delivery").expect("the attribute")).expect("JSON");
+        assert_eq!(delivery["subscription"], format!("shop/orders/{}", letter.subscription));
+        assert_eq!((&delivery["attempts"], &delivery["history"]), (&0.into(), &Value::Array(Vec::new())));
+        assert_ne!(delivery["id"], letter.id());
+    }
+    assert_eq!(receive(&sqs, &queue).await.len(), 0);
+
+    let listed = place.run(&["list", "--output", "ndjson", "--subscription", "mail"]);
+    assert!(text(&listed.stdout).contains(r#""replayed":"one""#), "{}", text(&listed.stdout));
+    let again = place.run(&["replay", "--dry-run", "order-5"]);
+    assert!(text(&again.stdout).contains("1 of them were sent again before"), "{}", text(&again.stdout));
+    let taken = place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one"]);
+    assert_eq!(taken.status.code(), Some(2));
+    assert!(text(&taken.stderr).contains("--resume one"), "{}", text(&taken.stderr));
+    aws.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_gets_the_bare_event_even_of_what_has_no_subscription() {
+    let (place, aws, sqs, _data) = start().await;
+    let queue = aws.queue_url("events");
+    let done = place.run(&["replay", "--yes", "--queue-url", &queue, "--to-topic", "shop/again", "--status", "503"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let received = receive(&sqs, &queue).await;
+    assert_eq!(received.len(), 4);
+    for message in &received {
+        assert_eq!(attribute(message, "topic").as_deref(), Some("shop/again"));
+        assert_eq!(attribute(message, "delivery"), None);
+    }
+    aws.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_gets_the_events_by_http_and_what_it_refuses_is_tried_again_by_a_resume() {
+    let place = Place::folder();
+    place.write(&LETTERS.map(Sample::blob));
+    let subscriber = Subscriber::listen(0).await.expect("a port");
+    let url = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
+    let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let keep = Arc::clone(&seen);
+    let answers = Told::new(vec![StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK], 0);
+    tokio::spawn(subscriber.serve(answers, move |received, _| {
+        let id = received.headers["webhook-id"].to_str().expect("text").to_owned();
+        keep.lock().expect("nobody panicked").push((id, String::from_utf8_lossy(&received.body).into_owned()));
+    }));
+    let done = place.run(&["replay", "--yes", "--to", &url, "--name", "http"]);
+    assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    assert!(said.contains("4 of 5 letters sent") && said.contains("1 were not taken: --resume http"), "{said}");
+    let done = place.run(&["replay", "--yes", "--resume", "http"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let mut ids: Vec<String> = seen.lock().expect("nobody panicked").iter().map(|(id, _)| id.clone()).collect();
+    assert_eq!(ids.len(), 6);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_have_been_sent_is_named_and_left_alone_when_told() {
+    let (place, aws, sqs, _data) = start().await;
+    let queue = aws.queue_url("events");
+    place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "cut"]);
+    receive(&sqs, &queue).await;
+    // As if it had been killed between sending and writing down.
+    let ledger = place.path().join("_replays/cut");
+    let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
+    std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2))
+        .expect("the chunk can be written");
+    std::fs::remove_file(ledger.join("done.ndjson")).expect("the end can be removed");
+    let dry = place.run(&["replay", "--dry-run", "--resume", "cut"]);
+    assert!(
+        text(&dry.stdout).contains("1 uncertain chunks: 1; their 2 letters may have been sent"),
+        "{}",
+        text(&dry.stdout)
+    );
+    assert!(text(&place.run(&["list"]).stdout).contains("cut ?"));
+    let skipped = place.run(&["replay", "--yes", "--resume", "cut", "--skip-uncertain"]);
+    assert_eq!(skipped.status.code(), Some(0), "{}", text(&skipped.stderr));
+    assert!(text(&skipped.stdout).contains("2 were uncertain and left alone"), "{}", text(&skipped.stdout));
+    assert!(receive(&sqs, &queue).await.is_empty());
+    aws.stop().await;
+}
+
+/// A program in the background; it is ended when it goes out of scope.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
+    let place = Place::folder();
+    let demo = place.lastmile(&["demo"]).stdout(Stdio::null()).status().expect("the program runs");
+    assert!(demo.success());
+    let deadletters = |arguments: &[&str]| {
+        let output = place.lastmile(&[&["deadletters"], arguments].concat()).output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    for verb in [&["list"][..], &["why"], &["show", "order-1"], &["stats"], &["replay", "--dry-run"]] {
+        let said = deadletters(verb);
+        assert!(said.contains("shop/orders/gone") || said.contains("/gone "), "{verb:?}: {said}");
+    }
+    let start = |arguments: &[&str]| {
+        Running(place.lastmile(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts"))
+    };
+    let mut subscriber = start(&["subscriber", "--port", "9180"]);
+    let mut dev = start(&["dev", "--port", "0", "--aws-port", "0", "--subscriptions", ".lastmile/subscriptions.yaml"]);
+    let ready =
+        BufReader::new(dev.0.stdout.take().expect("it is piped")).lines().next().expect("a line").expect("text");
+    let queue = ready.split([' ', ';']).find(|word| word.ends_with("/events")).expect("the queue");
+    let replayed = deadletters(&["replay", "--yes", "--queue-url", queue]);
+    assert!(replayed.contains("8 of 8 letters sent"), "{replayed}");
+    let received =
+        BufReader::new(subscriber.0.stdout.take().expect("it is piped")).lines().map(|line| line.expect("text"));
+    let mut posts: Vec<String> = received.filter(|line| !line.contains(" POST ")).take(8).collect();
+    posts.sort();
+    let pairs = posts.chunks(2).filter(|pair| pair[0] == pair[1]).count();
+    assert_eq!(pairs, 4, "each of four events for two subscriptions: {posts:?}");
+}
+
+#[test]
+fn tail_shows_what_is_stored_while_it_looks() {
+    let place = Place::folder();
+    place.write(&[LETTERS[0].blob()]);
+    let mut command = place.command(&["tail", "--every", "PT0.1S"]);
+    let mut tail = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut said = BufReader::new(tail.stderr.take().expect("it is piped")).lines();
+    assert!(said.next().expect("a line").expect("text").contains("until Ctrl-C"));
+    // Stored now, under this hour.
+    let now = delivery::moment::rfc3339(Machine.now_ms());
+    let text = LETTERS[3].blob().1.replace("2026-11-20T10:03:07.0000000Z", &now);
+    let hour = delivery::moment::hour_folder(Machine.now_ms());
+    place.write(&[(format!("shop/orders/billing/{hour}/{}.json", LETTERS[3].id()), text)]);
+    let shown = BufReader::new(tail.stdout.take().expect("it is piped")).lines().take(2);
+    let shown: Vec<String> = shown.map(|line| line.expect("text")).collect();
+    assert!(shown[0].contains("event order-1") && shown[1].contains("event order-4"), "{shown:?}");
+    tail.kill().expect("it runs");
+    tail.wait().expect("it ends");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_last_resort_queue_is_emptied_into_the_container() {
+    let (place, aws, sqs, _data) = start().await;
+    let (queue, events) = (aws.queue_url("last-resort"), aws.queue_url("events"));
+    let string = |value: &str| {
+        MessageAttributeValue::builder().data_type("String").string_value(value).build().expect("the type is set")
+    };
+    // A message that its queue gave up: no attribute of ours, and a binary-mode event stays what it is.
+    let send = sqs.send_message().queue_url(&queue).message_attributes("topic", string("shop/orders"));
+    send.message_body(r#"{"specversion":"1.0","id":"lost","source":"s","type":"t"}"#).send().await.expect("sent");
+    let rescued = place.run(&["rescue", "--queue-url", &queue]);
+    assert_eq!(rescued.status.code(), Some(0), "{}", text(&rescued.stderr));
+    assert_eq!(text(&rescued.stdout), "1 letter rescued into letters, 0 left in the queue\n");
+    let shown = place.run(&["show", "lost"]);
+    assert!(text(&shown.stdout).contains("ProcessingFailed"), "{}", text(&shown.stdout));
+    assert_eq!(place.run(&["rescue", "--queue-url", &queue]).status.code(), Some(1));
+    assert!(receive(&sqs, &events).await.is_empty());
+    aws.stop().await;
+}

@@ -1,0 +1,177 @@
+//! The key and the bytes of a dead letter's blob: pure functions of the letter.
+//!
+//! Separate from the letter itself because there is a file per format here, and from [`crate::stored`], which reads them
+//! back. Because the key depends on nothing but what the message carries, a message handled twice writes one blob. The
+//! event's own text stands in the blob as it was published; what is added comes after it, and where the two share an
+//! object, what was replaced is kept.
+//!
+//! A format that has no place for an event (text in a format of JSON members, a custom event without a type in one of
+//! CloudEvents) holds it in the nested layout of the namespace format: no event is bent to fit.
+
+mod about;
+mod cloudevents;
+mod custom;
+mod eventgrid;
+mod flat;
+mod knative;
+mod namespace;
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use uuid::Uuid;
+
+pub(crate) use self::about::OURS;
+pub(crate) use self::flat::{IN_DATA, ORIGINAL, PUBLISHED};
+pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
+
+use self::about::About;
+use crate::deadletter::{Container, Format, Layout, Letter};
+use crate::delivery::{DELIVERY_NAMESPACE, Delivery};
+use crate::moment;
+use crate::subscription::{SubscriptionName, TopicName};
+
+/// In the subscription's place for records that are no events.
+pub const MALFORMED: &str = "_malformed";
+/// In the subscription's place for events of a topic that no document names.
+pub const UNKNOWN_TOPIC: &str = "_unknown";
+/// In the subscription's place for messages that arrived by native redrive and name no subscription.
+pub const UNPROCESSED: &str = "_unprocessed";
+/// Stands for a name nobody knows.
+pub const NAMELESS: &str = "_";
+
+/// Kept as they are in a segment: `[A-Za-z0-9._-]`.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
+
+/// One segment of a key: percent-encoded outside `[A-Za-z0-9._-]`; `.` and `..` never stand alone.
+#[must_use]
+pub fn segment(text: &str) -> Cow<'_, str> {
+    match text {
+        "" => NAMELESS.into(),
+        "." => "%2E".into(),
+        ".." => "%2E%2E".into(),
+        text => utf8_percent_encode(text, SEGMENT).into(),
+    }
+}
+
+/// The topic that stands for one nobody named.
+#[must_use]
+pub fn nameless_topic() -> TopicName {
+    TopicName { namespace: NAMELESS.to_owned(), topic: NAMELESS.to_owned() }
+}
+
+/// What the formats add in which the event shares an object with the letter.
+pub(crate) const RESERVED: [&[&str]; 3] = [&eventgrid::RESERVED, &cloudevents::RESERVED, &knative::RESERVED];
+
+/// What letters have in common that share a blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    subscription: SubscriptionName,
+    hour: String,
+    container: Option<Container>,
+    format: Format,
+    layout: Layout,
+}
+
+/// With what a letter may share its blob; `None` when it wants one of its own.
+#[must_use]
+pub fn share(letter: &Letter) -> Option<Share> {
+    let Letter { delivery, container, format, layout, .. } = letter;
+    (letter.events_per_blob > 1).then(|| Share {
+        subscription: delivery.subscription.clone(),
+        hour: moment::hour_folder(delivery.due_ms),
+        container: container.clone(),
+        format: *format,
+        layout: *layout,
+    })
+}
+
+/// The key of a letter: `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, behind `prefix` if any.
+///
+/// The hour is that of the moment the last attempt was due (before any attempt: of publication), in UTC.
+#[must_use]
+pub fn key(letter: &Letter, prefix: &str) -> String {
+    shared_key(&[letter], prefix)
+}
+
+/// The bytes of a letter's blob. `sink_error` says why it is not in the container it was meant for.
+#[must_use]
+pub fn bytes(letter: &Letter, sink_error: Option<&str>) -> Vec<u8> {
+    shared_bytes(&[letter], sink_error)
+}
+
+/// The key of letters that [`share`] a blob: its GUID is the UUIDv5 of their ids, in whatever order they come.
+///
+/// # Panics
+/// When there is no letter.
+#[must_use]
+pub fn shared_key(letters: &[&Letter], prefix: &str) -> String {
+    let letters = each_once(letters);
+    let ids: Vec<String> = letters.iter().map(|letter| letter.delivery.id.to_string()).collect();
+    let Delivery { id, subscription: SubscriptionName { topic, name }, due_ms, .. } = &letters[0].delivery;
+    let guid = if ids.len() == 1 { *id } else { Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes()) };
+    let path = [&topic.namespace, &topic.topic, name].map(|part| segment(part)).join("/");
+    let prefix = prefix.trim_matches('/');
+    let slash = if prefix.is_empty() { "" } else { "/" };
+    format!("{prefix}{slash}{path}/{}/{guid}.json", moment::hour_folder(*due_ms))
+}
+
+/// The bytes of the blob of letters that [`share`] one.
+///
+/// # Panics
+/// When there is no letter.
+#[must_use]
+pub fn shared_bytes(letters: &[&Letter], sink_error: Option<&str>) -> Vec<u8> {
+    let letters = each_once(letters);
+    let elements: Vec<String> = letters.iter().map(|letter| element(&About { letter, sink_error })).collect();
+    let bare = match letters[0].format {
+        Format::Namespace => elements.len() == 1,
+        Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => false,
+    };
+    let elements = elements.join(",");
+    if bare { elements.into() } else { format!("[{elements}]").into() }
+}
+
+/// The letters in the order of their ids; a delivery that was duplicated further up has one all the same.
+fn each_once<'a>(letters: &[&'a Letter]) -> Vec<&'a Letter> {
+    assert!(!letters.is_empty(), "a blob is that of a letter");
+    let mut letters = letters.to_vec();
+    letters.sort_by_key(|letter| letter.delivery.id);
+    letters.dedup_by_key(|letter| letter.delivery.id);
+    letters
+}
+
+/// One letter in its format, as JSON.
+fn element(about: &About<'_>) -> String {
+    let written = match (about.letter.format, about.letter.layout) {
+        (Format::Namespace, Layout::Nested) => None,
+        (Format::Namespace, Layout::Flat) => namespace::flat(about),
+        (Format::EventGrid, _) => eventgrid::element(about),
+        (Format::CloudEvents, _) => cloudevents::element(about),
+        (Format::Custom, _) => custom::element(about),
+        (Format::Knative, _) => knative::element(about),
+    };
+    written.unwrap_or_else(|| namespace::nested(about))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_cannot_leave_its_place() {
+        for (text, written) in [
+            ("orders", "orders"),
+            ("A-b_c.9", "A-b_c.9"),
+            ("", "_"),
+            (".", "%2E"),
+            ("..", "%2E%2E"),
+            ("...", "..."),
+            ("a/b", "a%2Fb"),
+            ("a b%", "a%20b%25"),
+            ("ö", "%C3%B6"),
+        ] {
+            assert_eq!(segment(text), written);
+        }
+    }
+}

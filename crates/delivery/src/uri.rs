@@ -1,0 +1,39 @@
+//! URI references, as CloudEvents want them in `source`.
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+/// What cannot stand in a URI reference, beside what is not ASCII (RFC 3986, 2).
+const NOT_IN_A_REFERENCE: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// A text as a URI reference; nearly every source is one already.
+#[must_use]
+pub(crate) fn reference(text: &str) -> String {
+    utf8_percent_encode(text, NOT_IN_A_REFERENCE).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_stand_in_a_reference_is_encoded_and_all_else_stays() {
+        for (text, made) in [
+            ("/subscriptions/s/topics/t?x=%20#f", "/subscriptions/s/topics/t?x=%20#f"),
+            ("shop orders <x>\u{0}ö", "shop%20orders%20%3Cx%3E%00%C3%B6"),
+        ] {
+            assert_eq!(reference(text), made);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The examples of a page of `docs`, and how they are run: as a reader would, with the reader's tools.
+//!
+//! Separate because two stages run them: what needs only SQS runs on the local AWS, the rest on the emulated one. An
+//! example whose tool this machine lacks is said to be skipped, past the test harness that would swallow it.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The exit status by which `setup.sh` says that this machine lacks the language.
+const MISSING: i32 = 3;
+
+/// Version 1 of the AWS CLI goes to the real SQS whatever `AWS_ENDPOINT_URL` says; only its option is stronger.
+const AWS: &str = "aws() { command aws --endpoint-url \"$AWS_ENDPOINT_URL\" \"$@\"; }\n";
+
+/// One example: a fenced block.
+#[derive(Debug, Clone)]
+pub struct Snippet {
+    /// The heading it stands under.
+    pub heading: String,
+    /// The language of the fence.
+    pub language: String,
+    /// What stands between the fences.
+    pub text: String,
+}
+
+/// The examples of a page, in order.
+///
+/// # Panics
+/// When there is no such page.
+#[must_use]
+pub fn of(page: &str) -> Vec<Snippet> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let (mut heading, mut found, mut open) = (String::new(), Vec::new(), None::<Snippet>);
+    for line in text.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some(snippet), None) => snippet.text.extend([line, "\n"]),
+            (None, Some(language)) => {
+                let (heading, language) = (heading.clone(), language.to_owned());
+                open = Some(Snippet { heading, language, text: String::new() });
+            }
+            (None, None) if line.starts_with('#') => line.trim_start_matches(['#', ' ']).clone_into(&mut heading),
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+/// The example under this heading.
+///
+/// # Panics
+/// When the page has none there.
+#[must_use]
+pub fn under(page: &str, heading: &str) -> Snippet {
+    let mut all = of(page).into_iter();
+    all.find(|snippet| snippet.heading == heading).unwrap_or_else(|| panic!("{page} has no example under {heading}"))
+}
+
+impl Snippet {
+    /// Runs it in this environment, to its end; `false`, having said so, where this machine cannot.
+    ///
+    /// # Panics
+    /// When it fails, with all it printed.
+    #[must_use]
+    pub fn run(&self, environment: &[(&str, &str)]) -> bool {
+        let Some(mut command) = self.command() else { return false };
+        let fixed = [
+            ("AWS_ACCESS_KEY_ID", "test"),
+            ("AWS_SECRET_ACCESS_KEY", "test"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+            ("AWS_CONFIG_FILE", "/dev/null"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+            ("AWS_PAGER", ""),
+            ("NO_PROXY", "127.0.0.1,localhost"),
+            ("no_proxy", "127.0.0.1,localhost"),
+        ];
+        command.env_remove("AWS_PROFILE").env_remove("AWS_SESSION_TOKEN");
+        command.envs(fixed).envs(environment.iter().copied());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().expect("an installed language starts");
+        let mut input = running.stdin.take().expect("its standard input is ours");
+        let program = if self.language == "sh" { format!("{AWS}{}", self.text) } else { self.text.clone() };
+        input.write_all(program.as_bytes()).expect("it reads its program");
+        drop(input);
+        let done = running.wait_with_output().expect("it ends");
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let heading = &self.heading;
+        assert!(done.status.success(), "{heading}: {}\n{}\n{}", done.status, said(&done.stdout), said(&done.stderr));
+        true
+    }
+
+    /// What reads it from standard input.
+    fn command(&self) -> Option<Command> {
+        match self.language.as_str() {
+            "sh" => self.shell(),
+            "python" => {
+                let folder = self.libraries()?;
+                let mut python = Command::new(folder.join("venv/bin/python"));
+                python.arg("-");
+                Some(python)
+            }
+            "js" => {
+                let folder = self.libraries()?;
+                let mut node = Command::new("node");
+                node.args(["--input-type=module", "-"]).current_dir(folder);
+                Some(node)
+            }
+            other => panic!("{}: nobody runs {other}", self.heading),
+        }
+    }
+
+    fn shell(&self) -> Option<Command> {
+        let tool = self.text.split_whitespace().next().expect("an example says something");
+        if !Command::new(tool).arg("--version").output().is_ok_and(|done| done.status.success()) {
+            self.skipped(tool);
+            return None;
+        }
+        let mut shell = Command::new("bash");
+        shell.args(["-euo", "pipefail", "-s"]);
+        Some(shell)
+    }
+
+    /// The folder with the libraries of its language, installed the first time.
+    fn libraries(&self) -> Option<PathBuf> {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        let language = if self.language == "js" { "node" } else { "python" };
+        let folder = kept().join("publishers");
+        let mut setup = Command::new(tests.join("receivers/setup.sh"));
+        setup.arg(&folder).arg(language).arg(tests.join("flows/publishers"));
+        let done = setup.stdin(Stdio::null()).output().expect("setup.sh starts");
+        let said = String::from_utf8_lossy(&done.stderr);
+        if done.status.code() == Some(MISSING) {
+            self.skipped(said.trim());
+            return None;
+        }
+        assert!(done.status.success(), "setup.sh {language}: {}\n{said}", done.status);
+        Some(folder.join(language))
+    }
+
+    fn skipped(&self, missing: &str) {
+        let said =
+            writeln!(std::io::stderr(), "SKIPPED: the example \"{}\": {missing} is not on this machine", self.heading);
+        said.expect("standard error takes a line");
+    }
+}
+
+/// Where installed libraries are kept from run to run: beside the rest of cargo's output.
+fn kept() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let target = test.ancestors().find(|folder| folder.join(".rustc_info.json").exists());
+    target.map_or_else(std::env::temp_dir, Path::to_owned)
+}

@@ -1,0 +1,380 @@
+//! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is read back.
+
+use delivery::blob;
+use delivery::deadletter::{ErrorData, Format, Layout, Letter, LetterFormat, Reason};
+use delivery::delivery::{Delivery, Entry, Origin};
+use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::event::{Event, Input, Shape};
+use delivery::mapping::{Field, Mapping};
+use delivery::outcome::Outcome;
+use delivery::profile::Dialect;
+use delivery::request::Schema;
+use delivery::stored::{self, StoredLetter};
+use delivery::subscription::Subscription;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::Value;
+
+use crate::arbitrary;
+use crate::blobs::{assert_golden, names_in_order};
+use crate::samples::{EVENT, PUBLISHED_MS, delivery_of, subscription};
+
+const GRID: &str = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","dataVersion":"2","data":{"n": 1.50}}"#;
+const CUSTOM: &str = r#"{"orderId": 7, "kind": "order.created", "total": 1.10}"#;
+
+/// A letter about this event after one answer of 404.
+fn letter(text: &str, input: Input, format: Format) -> Letter {
+    let mut delivery = delivery_of(text, input);
+    delivery.attempts = 1;
+    let at_ms = PUBLISHED_MS + 40;
+    delivery.history.push(Entry { at_ms, outcome: Outcome::NotFound, status: Some(404), duration_ms: 25 });
+    delivery.last_response = Some(b"gone".to_vec());
+    let mut subscription = subscription(Dialect::Native);
+    subscription.dead_letter.format = LetterFormat::Fixed(format);
+    subscription.mapping = mapping().into();
+    Letter::new(delivery, &subscription, Reason::MaxDeliveryAttemptsExceeded, PUBLISHED_MS + 100)
+}
+
+fn mapping() -> Mapping {
+    let field = |path: &str| Field { path: Some(path.parse().expect("a path")), default: None };
+    let subject = Field { path: None, default: Some("none".to_owned()) };
+    Mapping { id: field("orderId"), event_type: field("kind"), subject, ..Mapping::default() }
+}
+
+fn read_back(letters: &[&Letter]) -> Vec<StoredLetter> {
+    let key = blob::shared_key(letters, "pre");
+    stored::read(&key, "pre", &blob::shared_bytes(letters, None)).expect("our own")
+}
+
+fn text_of(letter: &Letter) -> String {
+    String::from_utf8(blob::bytes(letter, None)).expect("text")
+}
+
+#[test]
+fn an_event_in_another_schema_than_it_was_published_in_keeps_what_it_was() {
+    for (name, text, input, format) in [
+        ("cloudevents-from-event-grid", GRID, Input::Auto, Format::CloudEvents),
+        ("cloudevents-from-custom", CUSTOM, Input::Custom, Format::CloudEvents),
+        ("eventgrid-from-custom", CUSTOM, Input::Custom, Format::EventGrid),
+        ("knative-from-custom", CUSTOM, Input::Custom, Format::Knative),
+        ("custom-from-cloudevents", EVENT, Input::Auto, Format::Custom),
+        ("custom-from-event-grid", GRID, Input::Auto, Format::Custom),
+        ("eventgrid-from-cloudevents", EVENT, Input::Auto, Format::EventGrid),
+    ] {
+        let letter = letter(text, input, format);
+        assert_golden(name, &blob::bytes(&letter, None));
+        let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
+        let [was, is]: [Value; 2] = [text, &back.event].map(|text| serde_json::from_str(text).expect("JSON"));
+        assert_eq!(was, is, "{name}");
+    }
+}
+
+#[test]
+fn an_unmapped_custom_event_is_named_by_its_message() {
+    let mut unmapped = subscription(Dialect::Native);
+    unmapped.dead_letter.format = LetterFormat::Fixed(Format::Custom);
+    let letter = Letter::new(delivery_of(CUSTOM, Input::Custom), &unmapped, Reason::TimeToLiveExceeded, PUBLISHED_MS);
+    assert_golden("custom-unmapped", &blob::bytes(&letter, None));
+    let told: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
+    assert_eq!(told[0]["id"], letter.delivery.origin.message);
+    assert_eq!((&told[0]["eventTime"], &told[0]["topic"]), (&told[0]["publishTime"], &"shop/orders".into()));
+}
+
+#[test]
+fn a_member_with_a_name_of_ours_is_replaced_and_its_value_kept() {
+    let event = r#"{"specversion":"1.0","id":"1","lastmile":"mine","source":"s","deadletterreason":"x","errorretry":9,"customDeliveryProperties":"c","type":"t"}"#;
+    for (name, format, layout, replaced) in [
+        ("cloudevents-replaced", Format::CloudEvents, Layout::Nested, &["lastmile", "deadletterreason"][..]),
+        ("knative-replaced", Format::Knative, Layout::Nested, &["lastmile", "errorretry"]),
+        ("namespace-flat-replaced", Format::Namespace, Layout::Flat, &["customDeliveryProperties"]),
+    ] {
+        let letter = Letter { layout, ..letter(event, Input::Auto, format) };
+        assert_golden(name, &blob::bytes(&letter, None));
+        let blob: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
+        let about = match &blob[0]["lastmile"] {
+            Value::String(ours) => serde_json::from_str(ours).expect("JSON in a string"),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                blob["deadletterProperties"].clone()
+            }
+        };
+        let original = about["original"].as_object().expect("what was replaced");
+        assert_eq!(
+            original.keys().collect::<std::collections::BTreeSet<_>>(),
+            replaced.iter().copied().map(str::to_owned).collect::<Vec<_>>().iter().collect()
+        );
+        let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
+        let [was, is]: [Value; 2] = [event, &back.event].map(|text| serde_json::from_str(text).expect("JSON"));
+        assert_eq!(was, is, "{name}");
+    }
+}
+
+#[test]
+fn what_has_no_place_in_a_format_is_nested() {
+    for (text, input, format, layout) in [
+        ("<xml/>", Input::Opaque, Format::CloudEvents, Layout::Nested),
+        ("<xml/>", Input::Opaque, Format::Custom, Layout::Nested),
+        ("<xml/>", Input::Opaque, Format::Namespace, Layout::Flat),
+        ("[1]", Input::Custom, Format::Namespace, Layout::Flat),
+        ("42", Input::Custom, Format::Knative, Layout::Nested),
+        (r#""text""#, Input::Custom, Format::EventGrid, Layout::Nested),
+        (r#"{"event":{"a":1}}"#, Input::Custom, Format::Namespace, Layout::Flat),
+        (r#"{"a":1,"a":2}"#, Input::Auto, Format::Namespace, Layout::Flat),
+    ] {
+        let letter = Letter { layout, ..letter(text, input, format) };
+        let nested = text_of(&Letter { format: Format::Namespace, layout: Layout::Nested, ..letter.clone() });
+        let expected = if format == Format::Namespace { nested } else { format!("[{nested}]") };
+        assert_eq!(text_of(&letter), expected);
+        assert_eq!(read_back(&[&letter])[0].event, text);
+    }
+    assert_golden("cloudevents-opaque", &blob::bytes(&letter("<xml/>", Input::Opaque, Format::CloudEvents), None));
+}
+
+#[test]
+fn without_an_attempt_no_format_tells_outcome_time_or_status() {
+    for (format, text, input, name) in [
+        (Format::EventGrid, GRID, Input::Auto, "eventgrid-no-attempt"),
+        (Format::CloudEvents, EVENT, Input::Auto, "cloudevents-no-attempt"),
+        (Format::Custom, CUSTOM, Input::Custom, "custom-no-attempt"),
+        (Format::Knative, EVENT, Input::Auto, "knative-no-attempt"),
+    ] {
+        let with = letter(text, input, format);
+        let delivery = delivery_of(text, input);
+        let letter = Letter { delivery, reason: Reason::TimeToLiveExceeded, ..with };
+        assert_golden(name, &blob::bytes(&letter, Some("b: missing")));
+        let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
+        assert_eq!((back.attempts, back.status, &back.outcome, back.last_attempt_ms), (0, None, &None, None), "{name}");
+        assert_eq!((back.reason.as_str(), back.published_ms), ("TimeToLiveExceeded", Some(PUBLISHED_MS)), "{name}");
+    }
+}
+
+/// The letter of another record.
+fn other(message: &str, letter: &Letter) -> Letter {
+    let origin = Origin { message: message.to_owned(), index: 0 };
+    let name = letter.delivery.subscription.clone();
+    let delivery = Delivery::new(letter.delivery.event.clone(), name, origin, PUBLISHED_MS);
+    Letter { delivery, events_per_blob: 10, ..letter.clone() }
+}
+
+#[test]
+fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
+    for (name, format) in [("eventgrid-shared", Format::EventGrid), ("namespace-shared", Format::Namespace)] {
+        let one = letter(GRID, Input::Auto, format);
+        let [first, second] = ["m1", "m2"].map(|message| other(message, &one));
+        let bytes = blob::shared_bytes(&[&first, &second], None);
+        assert_golden(name, &bytes);
+        for again in [&[&second, &first][..], &[&first, &second, &first]] {
+            assert_eq!(blob::shared_key(again, ""), blob::shared_key(&[&first, &second], ""));
+            assert_eq!(blob::shared_bytes(again, None), bytes);
+        }
+        assert_eq!(blob::shared_key(&[&first], ""), blob::key(&first, ""));
+        assert_ne!(blob::shared_key(&[&first, &second], ""), blob::key(&first, ""));
+        let mut ids = [first.delivery.id, second.delivery.id];
+        ids.sort();
+        assert_eq!(read_back(&[&first, &second]).iter().map(|letter| letter.id).collect::<Vec<_>>(), ids);
+    }
+}
+
+#[test]
+fn only_letters_that_are_alike_share_a_blob() {
+    let one = other("m1", &letter(EVENT, Input::Auto, Format::CloudEvents));
+    let same = other("m2", &one);
+    assert!(blob::share(&one).is_some() && blob::share(&one) == blob::share(&same));
+    let mut later = same.clone();
+    later.delivery.due_ms += HOUR_MS;
+    let mut elsewhere = same.clone();
+    elsewhere.delivery.subscription.name = "other".to_owned();
+    let container = Some("b".parse().expect("a bucket"));
+    for unlike in [
+        later,
+        elsewhere,
+        Letter { container, ..same.clone() },
+        Letter { format: Format::Custom, ..same.clone() },
+        Letter { layout: Layout::Flat, ..same.clone() },
+        Letter { events_per_blob: 1, ..same },
+    ] {
+        assert_ne!(blob::share(&unlike), blob::share(&one));
+    }
+    assert_eq!(blob::share(&Letter { events_per_blob: 1, ..one }), None);
+}
+
+#[test]
+fn the_default_format_is_the_dialects() {
+    let by = |dialect, schema: Option<Schema>, text: &str, input| {
+        let mut subscription: Subscription = subscription(dialect);
+        subscription.destination.schema = schema;
+        Letter::new(delivery_of(text, input), &subscription, Reason::TimeToLiveExceeded, PUBLISHED_MS).format
+    };
+    for dialect in [Dialect::EventGrid, Dialect::EventGridResource, Dialect::EventGridKubernetes] {
+        for (text, input, format) in [
+            (EVENT, Input::Auto, Format::CloudEvents),
+            (GRID, Input::Auto, Format::EventGrid),
+            (CUSTOM, Input::Auto, Format::Custom),
+            ("text", Input::Opaque, Format::Namespace),
+        ] {
+            assert_eq!(by(dialect, None, text, input), format);
+        }
+        for (schema, format) in [
+            (Schema::CloudEventsStructured, Format::CloudEvents),
+            (Schema::CloudEventsBinary, Format::CloudEvents),
+            (Schema::EventGrid, Format::EventGrid),
+            (Schema::Custom, Format::Custom),
+        ] {
+            assert_eq!(by(dialect, Some(schema), CUSTOM, Input::Auto), format);
+        }
+    }
+    for (dialect, format) in [
+        (Dialect::Knative, Format::Knative),
+        (Dialect::EventGridNamespace, Format::Namespace),
+        (Dialect::Native, Format::Namespace),
+    ] {
+        assert_eq!(by(dialect, None, EVENT, Input::Auto), format);
+    }
+}
+
+#[test]
+fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minutes_after_the_last_attempt() {
+    let mut subscription = subscription(Dialect::EventGrid);
+    subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
+    let not_before = |attempted_ms: Option<u64>, reason, decided_ms| {
+        let mut delivery = delivery_of(EVENT, Input::Auto);
+        if let Some(at_ms) = attempted_ms {
+            let (outcome, status) = (Outcome::BadRequest, Some(400));
+            delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 1 });
+        }
+        // A put-off after it is no attempt.
+        delivery.put_off(PUBLISHED_MS + 60 * MINUTE_MS, PUBLISHED_MS + 70 * MINUTE_MS);
+        Letter::new(delivery, &subscription, reason, decided_ms).not_before_ms
+    };
+    let attempt_ms = PUBLISHED_MS + MINUTE_MS;
+    let refused = Reason::UndeliverableDueToHttpBadRequest;
+    assert_eq!(not_before(Some(attempt_ms), refused, attempt_ms + 20), attempt_ms + 5 * MINUTE_MS);
+    let late_ms = attempt_ms + 12 * HOUR_MS;
+    assert_eq!(not_before(Some(attempt_ms), Reason::TimeToLiveExceeded, late_ms), late_ms);
+    assert_eq!(not_before(None, Reason::TimeToLiveExceeded, late_ms), late_ms);
+}
+
+#[test]
+fn addresses_are_told_in_full_to_knatives_format_alone_and_never_with_a_user() {
+    let mut subscription = subscription(Dialect::Knative);
+    subscription.destination.url = "https://user:hush@a.example.com/in?code=7".parse().expect("an address");
+    let made = |subscription: &Subscription| {
+        let delivery = delivery_of(EVENT, Input::Auto);
+        Letter::new(delivery, subscription, Reason::TimeToLiveExceeded, PUBLISHED_MS)
+    };
+    let letter = made(&subscription);
+    let addresses = letter.addresses.clone().expect("the addresses");
+    assert_eq!(addresses.subscriber, "https://a.example.com/in?code=7");
+    assert_eq!(addresses.failed, addresses.subscriber);
+    assert!(!text_of(&letter).contains("hush"));
+    for format in Format::ALL.into_iter().filter(|format| *format != Format::Knative) {
+        subscription.dead_letter.format = LetterFormat::Fixed(format);
+        let text = text_of(&made(&subscription));
+        assert!(!text.contains("hush") && !text.contains("code=7"), "{text}");
+    }
+}
+
+#[test]
+fn a_flat_blob_begins_with_the_bytes_of_the_event() {
+    let event =
+        "{ \"specversion\":\"1.0\" ,\n\"id\": \"1\",\"source\":\"s\",\"type\":\"t\",\"data\":{\"a\":1.50,\"a\":2} }";
+    for (format, layout, bracket) in [
+        (Format::CloudEvents, Layout::Nested, "["),
+        (Format::Knative, Layout::Nested, "["),
+        (Format::EventGrid, Layout::Nested, "["),
+        (Format::Namespace, Layout::Flat, ""),
+    ] {
+        let text = text_of(&Letter { layout, ..letter(event, Input::Auto, format) });
+        let begin = format!("{bracket}{},\"", event.strip_suffix(" }").expect("its end"));
+        assert!(text.starts_with(&begin), "{text}");
+        assert!(names_in_order(text.trim_start_matches('[').trim_end_matches(']')).len() > 5);
+    }
+}
+
+/// Any event: one of each shape, perhaps with a name of ours among its members, and text.
+fn event() -> impl Strategy<Value = (String, Input)> {
+    let value = prop_oneof![
+        Just("null".to_owned()),
+        "-?[1-9][0-9]{0,25}",
+        "\\PC{0,8}".prop_map(|text| Value::String(text).to_string()),
+        Just(r#"{"a": [1, {"b": 2.50}]}"#.to_owned()),
+    ];
+    let name = prop_oneof![
+        "[a-z]{1,8}",
+        select(&["lastmile", "data", "event", "deadletterreason", "deadLetterReason", "errorretry", "original"][..])
+            .prop_map(str::to_owned),
+        select(
+            &["deadletterProperties", "customDeliveryProperties", "brokerProperties", "published", "knativeerrordata"]
+                [..]
+        )
+        .prop_map(str::to_owned),
+    ];
+    let members = proptest::collection::btree_map(name, value, 0..6).prop_map(Vec::from_iter).prop_shuffle();
+    let members = members.prop_map(|members| {
+        let written = members.into_iter().map(|(name, value)| format!("\"{name}\": {value}"));
+        written.collect::<Vec<_>>().join(",")
+    });
+    let required = select(
+        &[
+            r#""specversion":"1.0","id":"1","source":"/s","type":"t""#,
+            r#""id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z""#,
+            r#""orderId": 7,"kind":"k""#,
+            "",
+        ][..],
+    );
+    let object = (required, members).prop_map(|(required, members)| {
+        let all = [required.to_owned(), members].into_iter().filter(|part| !part.is_empty());
+        (format!("{{{}}}", all.collect::<Vec<_>>().join(" , ")), Input::Auto)
+    });
+    prop_oneof![
+        6 => object,
+        1 => "\\PC{0,40}".prop_map(|text| (text, Input::Opaque)),
+        1 => select(&["42", "[1, 2]", r#""text""#, "{", "null"][..]).prop_map(|text| (text.to_owned(), Input::Custom)),
+    ]
+}
+
+fn equal(was: &str, is: &str) -> bool {
+    let [was, is] = [was, is].map(|text| serde_json::from_str::<Value>(text).ok());
+    was == is
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(
+        (text, input) in event(),
+        letter in arbitrary::letter(),
+        format in select(&Format::ALL[..]),
+        (layout, error_data) in (select(&Layout::ALL[..]), select(&ErrorData::ALL[..])),
+        mapped in any::<bool>(),
+    ) {
+        let mut letter = letter;
+        letter.delivery.event = Event::recall(&text.as_str().into(), input);
+        let mut subscription = subscription(Dialect::Native);
+        subscription.dead_letter.format = LetterFormat::Fixed(format);
+        subscription.mapping = if mapped { mapping().into() } else { subscription.mapping };
+        let told = Letter::new(letter.delivery.clone(), &subscription, letter.reason, letter.decided_ms);
+        let letter = Letter { format, layout, error_data, mapped: told.mapped, addresses: told.addresses, ..letter };
+        let key = blob::key(&letter, "pre");
+        let [back] = &stored::read(&key, "pre", &blob::bytes(&letter, Some("why"))).expect("our own")[..] else {
+            return Err(TestCaseError::fail("one letter"));
+        };
+        let delivery = &letter.delivery;
+        prop_assert_eq!(back.id, delivery.id);
+        prop_assert_eq!(&back.subscription, &delivery.subscription);
+        prop_assert_eq!(&back.reason, &letter.reason.to_string());
+        prop_assert_eq!(back.attempts, delivery.attempts);
+        prop_assert_eq!(&back.detail, &letter.detail);
+        prop_assert_eq!(back.sink_error.as_deref(), Some("why"));
+        prop_assert_eq!(back.omitted, delivery.history.omitted());
+        prop_assert_eq!(back.history.len(), delivery.history.first().len() + delivery.history.last().count());
+        let newest = delivery.history.newest_attempt();
+        prop_assert_eq!(back.outcome.as_deref(), newest.map(|attempt| attempt.outcome.as_str()));
+        prop_assert_eq!(back.status, newest.and_then(|attempt| attempt.status));
+        let nested = (format, layout) == (Format::Namespace, Layout::Nested);
+        if nested || delivery.event.shape() == Shape::Opaque || letter.reason == Reason::MalformedEvent {
+            let is_text = delivery.event.shape() == Shape::Opaque || letter.reason == Reason::MalformedEvent;
+            prop_assert_eq!(back.event.as_str(), if is_text { &text } else { text.trim() });
+        } else {
+            prop_assert!(back.event == text || equal(&text, &back.event), "{} is not {}", back.event, text);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A dead destination under load, with and without probation, beside two that are well.
+
+use super::driver::Driver;
+use super::endpoints::Behaviour;
+use super::faults::Dice;
+use super::lifetime::{BEGINNING_MS, Setting};
+use super::publish::plain_record;
+use super::rules::Rules;
+use super::verdict::verdict;
+use super::world::World;
+
+/// Events, one every twelve seconds: an hour of them.
+pub(crate) const EVENTS: usize = 300;
+const EVERY_MS: u64 = 12_000;
+/// The number of the dead destination, and of those that are well.
+const DEAD: usize = 0;
+const WELL: [usize; 2] = [1, 2];
+
+/// What a load came to.
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// Requests at the dead destination.
+    pub(crate) requests: usize,
+    /// Invocations in all.
+    pub(crate) invocations: usize,
+    /// How long the slowest delivery to the others took.
+    pub(crate) slowest_ms: u64,
+    /// How many deliveries to the others arrived.
+    pub(crate) arrived: usize,
+}
+
+/// A load on a destination that never answers or always refuses.
+pub(crate) fn load(dead: Behaviour, probation: bool) -> Load {
+    let rules = (0..=WELL.len()).map(|number| Rules::of_event_grid(number, probation)).collect();
+    let behaviours = vec![dead, Behaviour::Good, Behaviour::Good];
+    let records = (0..EVENTS).map(|number| plain_record(number, BEGINNING_MS + EVERY_MS * number as u64)).collect();
+    // Seed 0: a quiet world.
+    let setting = Setting { dice: Dice::new(0), began_ms: BEGINNING_MS, rules, behaviours, records };
+    let world = World::new(setting.begin());
+    Driver::new(world.clone()).run();
+    let world = world.lock();
+    let broken = verdict(&world);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    let ledger = &world.ledger;
+    let of = |number| ledger.seen.iter().filter(move |(id, _)| ledger.known[id].subscription == Some(number));
+    let others = || WELL.into_iter().flat_map(of);
+    let took_ms = others().flat_map(|(id, seen)| {
+        let published_ms = ledger.published[ledger.known[id].record].1.at_ms;
+        seen.iter().map(move |seen| seen.ended_ms - published_ms)
+    });
+    Load {
+        requests: of(DEAD).map(|(_, seen)| seen.len()).sum(),
+        invocations: world.invocations.len(),
+        slowest_ms: took_ms.max().unwrap_or_default(),
+        arrived: others().filter(|(_, seen)| seen.iter().any(|seen| seen.taken)).count(),
+    }
+}

@@ -1,0 +1,138 @@
+//! Dead destinations, the rule written down a second time: when one is left alone, and until when.
+//!
+//! A failure is what the function was told. In a quiet world it hears of everything, so it has to do exactly this; else
+//! it may know less than the world does, and never more.
+
+use std::collections::BTreeSet;
+
+use delivery::delivery::Delivery;
+use delivery::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::outcome::{Ending, Exchange, Outcome};
+use uuid::Uuid;
+
+use super::requests::Base;
+use super::rules::Expected;
+use super::world::Inner;
+
+/// What is known of one destination.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watch {
+    /// Failures in a row, and of which deliveries.
+    row: u32,
+    of: BTreeSet<Uuid>,
+    /// Requests that failed, ever.
+    pub(crate) failed: u32,
+    probation: Option<Probation>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Probation {
+    since_ms: u64,
+    until_ms: u64,
+    lasts_ms: u64,
+    probing: bool,
+}
+
+/// How long such an ending puts a destination on probation.
+fn first_ms(ending: &Ending) -> Option<u64> {
+    match ending {
+        Ending::Answered { status: 408 | 429 | 503, .. } | Ending::TimedOut => Some(10 * SECOND_MS),
+        Ending::SocketError => Some(30 * SECOND_MS),
+        Ending::Answered { status: 401 | 403 | 404, .. } | Ending::ResolutionError => Some(5 * MINUTE_MS),
+        Ending::Answered { .. } | Ending::TlsError | Ending::Blocked | Ending::Unsendable | Ending::Aborted => None,
+    }
+}
+
+impl Watch {
+    /// The function was told of this exchange.
+    fn told(&mut self, ids: &[Uuid], exchange: &Exchange, now_ms: u64) {
+        if matches!(exchange.ending, Ending::Blocked | Ending::Unsendable | Ending::Aborted) {
+            // Nothing was sent.
+            self.probation.iter_mut().for_each(|probation| probation.probing = false);
+            return;
+        }
+        self.row += 1;
+        self.of.extend(ids);
+        let Some(first_ms) = first_ms(&exchange.ending) else {
+            self.probation.iter_mut().for_each(|probation| probation.probing = false);
+            return;
+        };
+        let lasts_ms = match self.probation {
+            Some(probation) if probation.probing => (2 * probation.lasts_ms).min(HOUR_MS),
+            None if self.row >= 10 && self.of.len() > 1 => first_ms,
+            Some(_) | None => return,
+        };
+        let until_ms = exchange.ended_ms() + lasts_ms;
+        self.probation = Some(Probation { since_ms: now_ms, until_ms, lasts_ms, probing: false });
+    }
+
+    /// A request begins; why it may not.
+    fn admit(&mut self, now_ms: u64) -> Option<&'static str> {
+        let probation = self.probation.as_mut().filter(|probation| probation.since_ms < now_ms)?;
+        if now_ms < probation.until_ms {
+            return Some("attempted although its destination is on probation");
+        }
+        let second = std::mem::replace(&mut probation.probing, true);
+        second.then_some("attempted although another delivery probes")
+    }
+}
+
+impl Inner {
+    /// A request of these deliveries begins; a reply is not sent to the destination, and none of them.
+    pub(crate) fn watch_request(&mut self, number: usize, ids: &[Uuid]) {
+        let watched = self.rules[number].subscription.destination.probation;
+        let (now_ms, [first, ..]) = (self.now_ms, ids) else { return };
+        if let Some(complaint) = self.watches[number].admit(now_ms).filter(|_| watched && self.dice.quiet) {
+            self.broke(*first, complaint);
+        }
+    }
+
+    /// The function is told how it ended.
+    pub(crate) fn watch_told(&mut self, number: usize, ids: &[Uuid], exchange: &Exchange) {
+        let now_ms = self.now_ms;
+        if ids.is_empty() {
+            return;
+        }
+        if self.rules[number].expected(&exchange.ending) == Expected::Delivered {
+            let failed = self.watches[number].failed;
+            self.watches[number] = Watch { failed, ..Watch::default() };
+        } else {
+            self.watches[number].told(ids, exchange, now_ms);
+        }
+    }
+
+    /// A delivery was put off: nothing of it is changed but the moment, and its destination is on probation.
+    pub(crate) fn check_put_off(&mut self, number: usize, delivery: &Delivery, base: &Base, requests: u32) {
+        let (id, now_ms) = (delivery.id, self.now_ms);
+        let watch = &self.watches[number];
+        let exact = watch.probation.is_some_and(|probation| {
+            // While one probes, the others wait for its answer, ten seconds at most.
+            let after_the_probe_ms = now_ms + probation.lasts_ms.min(10 * SECOND_MS);
+            [probation.until_ms, after_the_probe_ms].contains(&delivery.due_ms) && probation.until_ms > 0
+        });
+        let possible = watch.failed >= 10 && delivery.due_ms <= now_ms + HOUR_MS;
+        let watched = self.rules[number].subscription.destination.probation;
+        if !watched || !possible || (self.dice.quiet && !exact) {
+            self.broke(
+                id,
+                &format!("put off until {} although its destination is on no such probation", delivery.due_ms),
+            );
+        }
+        if requests == 0 && delivery.due_ms <= base.due_ms {
+            self.broke(id, "put off to an earlier moment");
+        }
+        self.ledger.put_offs.entry(id).or_default().push((now_ms, delivery.due_ms));
+    }
+}
+
+/// Whether the newest thing that happened to a delivery is that it was put off.
+pub(crate) fn is_put_off(delivery: &Delivery) -> bool {
+    delivery.history.newest().is_some_and(|entry| entry.outcome == Outcome::Probation)
+}
+
+/// The entries of a history that are attempts, or may be.
+pub(crate) fn entries_of_attempts(delivery: &Delivery) -> (u32, u32) {
+    let kept = delivery.history.first().iter().chain(delivery.history.last());
+    let attempts = kept.filter(|entry| entry.outcome != Outcome::Probation).count() as u32;
+    (attempts, attempts + delivery.history.omitted())
+}

@@ -1,0 +1,107 @@
+//! Answers that carry an event: which deliveries follow from them, worked out a second time.
+//!
+//! An endpoint that is asked twice about one event answers it with the same reply. Each reply stands in the ledger like
+//! a record of its own, one that no publisher sent.
+
+use delivery::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
+use delivery::outcome::{Content, Ending, Exchange};
+use delivery::subscription::{ReplyTo, SubscriptionName};
+use uuid::Uuid;
+
+use super::ledger::Known;
+use super::publish::plain_record;
+use super::queues::Held;
+use super::world::Inner;
+
+/// The longest chain of replies.
+pub(crate) const HOPS_MAX: u32 = 10;
+
+/// The id of what follows from the answer to a delivery, for this subscription.
+fn id_of(answered: Uuid, to: &SubscriptionName) -> Uuid {
+    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{answered}\nreply\n{to}").as_bytes())
+}
+
+impl Inner {
+    /// The answer to the request of one delivery; with a reply, if its subscription wants them and the dice do.
+    pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
+        let wanted = self.rules[number].subscription.reply.is_some() && self.ledger.known[&id].leg == Leg::Event;
+        let Ending::Answered { status: 200, retry_after, .. } = &exchange.ending else { return exchange };
+        if !wanted || self.dice.percent(25) {
+            return exchange;
+        }
+        let record = self.reply(number, id, exchange.ended_ms());
+        self.invocation().answered.push((id, record));
+        for ((_, of, _), reply) in &self.ledger.ids {
+            if *of == record {
+                *self.ledger.starts.entry(*reply).or_default() += 1;
+            }
+        }
+        let body = self.ledger.published[record].1.body.clone().into_bytes();
+        let ending = Ending::Answered { status: 200, retry_after: retry_after.clone(), body };
+        let content_type = Some("application/cloudevents+json".to_owned());
+        let content = Some(Content { content_type, whole: true, ..Content::default() });
+        Exchange { content, ..Exchange::new(ending, exchange.started_ms, exchange.duration_ms) }
+    }
+
+    /// The record that stands for the reply to a delivery.
+    fn reply(&mut self, number: usize, answered: Uuid, at_ms: u64) -> usize {
+        if let Some(record) = self.ledger.replies.get(&answered) {
+            return *record;
+        }
+        let record = self.ledger.published.len();
+        let hops = self.ledger.known[&answered].hops + 1;
+        let to: Vec<(usize, Leg)> = match &self.rules[number].subscription.reply {
+            Some(ReplyTo::Topic(_)) => (0..self.rules.len()).map(|number| (number, Leg::Event)).collect(),
+            Some(ReplyTo::Address(_)) => vec![(number, Leg::Reply)],
+            None => Vec::new(),
+        };
+        for (number, leg) in to {
+            let id = id_of(answered, &self.rules[number].subscription.name);
+            self.ledger.ids.insert((Some(number), record, 0), id);
+            self.ledger.known.insert(id, Known { subscription: Some(number), record, index: 0, hops, leg });
+        }
+        let message = format!("reply-{record}");
+        self.ledger.acknowledged.insert(message.clone());
+        self.ledger.published.push((message, plain_record(record, at_ms)));
+        self.ledger.replies.insert(answered, record);
+        record
+    }
+
+    /// Whether this invocation was told the reply that a delivery follows from.
+    pub(crate) fn is_told(&self, id: Uuid) -> bool {
+        let record = self.ledger.known.get(&id).map(|known| known.record);
+        self.invocations[self.current].answered.iter().any(|(_, of)| Some(*of) == record)
+    }
+
+    /// What follows from a reply begins like new.
+    pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
+        let known = &self.ledger.known[&delivery.id];
+        let course = (known.hops, known.leg);
+        let fresh = (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
+        if !fresh || delivery.due_ms != delivery.published_ms || (delivery.hops, delivery.leg) != course {
+            self.broke(delivery.id, "a reply that is not like new");
+        }
+    }
+
+    /// A message is done; if this invocation was told replies to its deliveries, they are owed from now on.
+    pub(crate) fn note_replies_owed(&mut self, held: &Held) {
+        if self.invocation().panics > 0 {
+            // Its attempt may have counted as broken off.
+            return;
+        }
+        let versions = self.invocation().versions.clone();
+        for (answered, record) in self.invocation().answered.clone() {
+            let speaks = match held.carried.delivery() {
+                Some(delivery) => delivery.id == answered,
+                None => self.ledger.published[self.ledger.known[&answered].record].0 == held.message,
+            };
+            let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && speaks);
+            let there = ids.filter(|((number, ..), id)| {
+                let facts = number.map_or(Vec::new(), |number| self.versions.facts(&versions, number));
+                self.ledger.known[id].leg == Leg::Reply || facts.iter().all(Option::is_some)
+            });
+            let owed: Vec<Uuid> = there.map(|(_, id)| *id).collect();
+            self.ledger.owed.extend(owed);
+        }
+    }
+}

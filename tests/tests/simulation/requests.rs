@@ -1,0 +1,181 @@
+//! What is checked of every request: that it is allowed, due, and true to its events.
+
+use delivery::delivery::{Company, Delivery, Leg};
+use delivery::outcome::{Ending, Exchange};
+use delivery::profile::LIFETIME_MAX_MS;
+use delivery::request::Request;
+use uuid::Uuid;
+
+use super::endpoints::Answer;
+use super::faults::Fault;
+use super::late::LateAnswer;
+use super::ledger::Seen;
+use super::publish::marked;
+use super::queues::Held;
+use super::rules::Expected;
+use super::world::Inner;
+
+/// What the messages of the running invocation say about a delivery.
+pub(crate) struct Base {
+    pub(crate) attempts: u32,
+    pub(crate) due_ms: u64,
+    pub(crate) published_ms: u64,
+    pub(crate) first_ms: Option<u64>,
+    pub(crate) company: Company,
+}
+
+impl Base {
+    fn of(held: &Held) -> Self {
+        match held.carried.delivery() {
+            Some(Delivery { attempts, due_ms, published_ms, first_ms, company, .. }) => {
+                let (published_ms, first_ms) = (*published_ms, *first_ms);
+                Self { attempts: *attempts, due_ms: *due_ms, published_ms, first_ms, company: *company }
+            }
+            None => {
+                let (published_ms, company) = (held.sent_ms, Company::Welcome);
+                Self { attempts: 0, due_ms: held.sent_ms, published_ms, first_ms: None, company }
+            }
+        }
+    }
+
+    /// How many attempts it may make where so many are allowed in all; one that is owed is made whatever the limit.
+    fn left(&self, most: u32) -> u32 {
+        most.saturating_sub(self.attempts).max(u32::from(self.company == Company::OwedAlone))
+    }
+}
+
+impl Inner {
+    pub(crate) fn broke(&mut self, id: Uuid, what: &str) {
+        let what = format!("{}: {what}", self.ledger.name(id));
+        self.tell(|| format!("BROKEN {what}"));
+        self.ledger.broke(what);
+    }
+
+    pub(crate) fn bases(&self, id: Uuid) -> Vec<Base> {
+        let origin = self.ledger.known.get(&id).map_or("", |known| &self.ledger.published[known.record].0);
+        self.invocations[self.current].speaking_for(id, origin).into_iter().map(Base::of).collect()
+    }
+
+    /// Whom a request is for, and which deliveries it makes, in order; none if nobody can ask for such a request.
+    pub(crate) fn addressees(&self, request: &Request) -> (usize, Vec<Uuid>) {
+        let host = request.url.host_str().unwrap_or_default();
+        let number = host.strip_prefix(['s', 'r']).and_then(|host| host.strip_suffix(".example.com"));
+        let Some(number) = number.and_then(|number| number.parse().ok()) else { return (0, Vec::new()) };
+        let body = std::str::from_utf8(&request.body).unwrap_or_default();
+        let leg = if host.starts_with('r') { Leg::Reply } else { Leg::Event };
+        let known = |(record, index)| self.ledger.ids.get(&(Some(number), record, index)).copied();
+        let of_leg = |id: &Uuid| self.ledger.known[id].leg == leg;
+        (number, marked(body).filter_map(known).filter(of_leg).collect())
+    }
+
+    /// A request at an endpoint: what the function is told of it, and what comes later.
+    pub(crate) fn request(&mut self, request: &Request) -> (Exchange, Option<LateAnswer>) {
+        let now_ms = self.now_ms;
+        let (number, ids) = self.addressees(request);
+        if ids.is_empty() {
+            self.ledger.broke(format!("a request to {} that nobody can ask for", request.url));
+            return (Exchange::new(Ending::Aborted, now_ms, 0), None);
+        }
+        self.check_body(number, &ids, request);
+        self.ledger.shared_requests += u64::from(ids.len() > 1);
+        let Answer { mut ending, mut duration_ms } =
+            self.behaviours[number].answer(&mut self.dice, now_ms, request.timeout_ms);
+        let mut taken = self.rules[number].expected(&ending) == Expected::Delivered;
+        let lost = self.dice.strikes(Fault::HttpAnswerLost);
+        if lost && self.dice.percent(50) {
+            ending = Ending::SocketError;
+        } else if lost {
+            (ending, duration_ms) = (Ending::TimedOut, request.timeout_ms);
+        }
+        let listens = ending == Ending::TimedOut && self.rules[number].subscription.destination.late_window_ms > 0;
+        let late = listens.then(|| LateAnswer::choose(&mut self.dice, taken, request.timeout_ms)).flatten();
+        taken |= late.as_ref().is_some_and(|late| self.rules[number].expected(&late.ending) == Expected::Delivered);
+        let exchange = Exchange::new(ending, now_ms, duration_ms);
+        let exchange = self.answer(number, ids[0], exchange);
+        let failed = self.rules[number].expected(&exchange.ending) != Expected::Delivered;
+        self.watches[number].failed += u32::from(failed);
+        for id in &ids {
+            self.check_member(number, *id, ids.len());
+            *self.ledger.forks.entry(*id).or_default() += u32::from(lost);
+            self.note_member(number, *id, &exchange, taken, ids.len());
+        }
+        self.tell(|| {
+            let names: Vec<String> = ids.iter().map(|id| self.ledger.name(*id)).collect();
+            format!("requests {}: {:?}, lost: {lost}", names.join(" and "), exchange.ending)
+        });
+        (exchange, late)
+    }
+
+    /// A body holds the events as they were published, and no more of them than its subscription asks for.
+    fn check_body(&mut self, number: usize, ids: &[Uuid], request: &Request) {
+        let batch = self.rules[number].subscription.batch;
+        let body = std::str::from_utf8(&request.body).unwrap_or_default();
+        let texts: Vec<&str> = ids.iter().map(|id| self.ledger.text(*id)).collect();
+        let array = format!("[{}]", texts.join(","));
+        let replies = self.ledger.known[&ids[0]].leg == Leg::Reply;
+        let bare = replies || (batch.is_none() && texts[0].contains("specversion"));
+        let right = if bare { body == texts[0] } else { body == array };
+        let over = match batch {
+            None => ids.len() > 1,
+            Some(batch) => {
+                let large = ids.len() > 1 && body.len() as u64 > batch.preferred_bytes;
+                ids.len() > batch.max_events as usize || large
+            }
+        };
+        if !right {
+            self.broke(ids[0], "the request has other bytes than the event");
+        }
+        if over {
+            self.broke(ids[0], "travels with more events than its subscription asks for");
+        }
+    }
+
+    /// Each event of a request has to be allowed and due.
+    fn check_member(&mut self, number: usize, id: Uuid, members: usize) {
+        let bases = self.bases(id);
+        let invocation = &self.invocations[self.current];
+        let tally = invocation.tallies.get(&id).cloned().unwrap_or_default();
+        let facts = self.versions.facts(&invocation.versions, number);
+        let most = facts.iter().flatten().map(|facts| facts.max_attempts).max();
+        let allowed: u32 = bases.iter().map(|base| base.left(most.unwrap_or(0))).sum();
+        let retry = &self.rules[number].subscription.retry;
+        let published_ms = bases.first().map_or(0, |base| base.published_ms);
+        let age_ms = self.now_ms - published_ms;
+        let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
+        let in_place_ms = match (&bases[..], tally.last) {
+            ([base], Some((ended_ms, Expected::Retry(least_ms)))) => {
+                let first_ms = base.first_ms.or(tally.first_ms).unwrap_or(ended_ms);
+                let attempts = base.attempts + tally.requests;
+                ended_ms + self.rules[number].wait_ms(attempts, first_ms, ended_ms, least_ms).0
+            }
+            _ => due_ms,
+        };
+        let ended = matches!(tally.last, Some((_, Expected::Delivered | Expected::Final | Expected::Alone)));
+        let wary = bases.iter().all(|base| base.company != Company::Welcome);
+        let complaints = [
+            (tally.requests >= allowed, "attempted more often than its policy allows"),
+            (self.now_ms < due_ms || self.now_ms < in_place_ms, "attempted before it was due"),
+            (retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms), "attempted past its time to live"),
+            (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),
+            (facts.iter().flatten().all(|facts| facts.paused), "attempted although paused"),
+            (ended && bases.len() == 1, "attempted after its end"),
+            (members > 1 && wary, "travels with others although it was refused with others"),
+        ];
+        for (_, complaint) in complaints.into_iter().filter(|(broken, _)| *broken) {
+            self.broke(id, complaint);
+        }
+    }
+
+    /// Writes down what a request was for one of its events.
+    fn note_member(&mut self, number: usize, id: Uuid, exchange: &Exchange, taken: bool, members: usize) {
+        let (at_ms, ended_ms) = (exchange.started_ms, exchange.ended_ms());
+        let before_ms = self.bases(id).first().and_then(|base| base.first_ms);
+        let expected = self.rules[number].expected_of(&exchange.ending, members);
+        let tally = self.invocation().tallies.entry(id).or_default();
+        tally.requests += 1;
+        tally.last = Some((ended_ms, expected));
+        let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
+        let told = exchange.ending.clone();
+        self.ledger.seen.entry(id).or_default().push(Seen { at_ms, ended_ms, told, expected, taken, first_ms });
+    }
+}
