@@ -100,30 +100,33 @@ fn named(said: &str) -> BTreeSet<usize> {
     numbers.map(|number| number.parse().expect("a number of a chunk")).collect()
 }
 
+/// What one taker takes until there is no more: events, each with its delivery.
+async fn take(sqs: aws_sdk_sqs::Client, url: String) -> Vec<(String, String)> {
+    let mut taken = Vec::new();
+    loop {
+        let receive = sqs.receive_message().queue_url(&url).max_number_of_messages(10).message_attribute_names("All");
+        let messages = receive.send().await.expect("the queue answers").messages.unwrap_or_default();
+        if messages.is_empty() {
+            return taken;
+        }
+        taken.extend(messages.iter().map(|message| {
+            let event: Value = serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
+            let attribute = &message.message_attributes().expect("attributes")["delivery"];
+            let delivery: Value = serde_json::from_str(attribute.string_value().expect("text")).expect("JSON");
+            (event["id"].as_str().expect("an id").to_owned(), delivery["id"].as_str().expect("an id").to_owned())
+        }));
+    }
+}
+
 /// How often each event came, and as which deliveries.
 async fn drain(aws: &LocalAws) -> HashMap<String, Vec<String>> {
     let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
-    let url = aws.queue_url("events");
-    let takers = (0..8).map(|_| async {
-        let mut taken = Vec::new();
-        loop {
-            let receive =
-                sqs.receive_message().queue_url(&url).max_number_of_messages(10).message_attribute_names("All");
-            let messages = receive.send().await.expect("the queue answers").messages.unwrap_or_default();
-            if messages.is_empty() {
-                return taken;
-            }
-            taken.extend(messages.iter().map(|message| {
-                let event: Value = serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
-                let attribute = &message.message_attributes().expect("attributes")["delivery"];
-                let delivery: Value = serde_json::from_str(attribute.string_value().expect("text")).expect("JSON");
-                (event["id"].as_str().expect("an id").to_owned(), delivery["id"].as_str().expect("an id").to_owned())
-            }));
-        }
-    });
+    let takers = (0..8).map(|_| tokio::spawn(take(sqs.clone(), aws.queue_url("events"))));
     let mut came: HashMap<String, Vec<String>> = HashMap::new();
-    for (event, delivery) in join_all(takers).await.into_iter().flatten() {
-        came.entry(event).or_default().push(delivery);
+    for taken in join_all(takers).await {
+        for (event, delivery) in taken.expect("no taker panics") {
+            came.entry(event).or_default().push(delivery);
+        }
     }
     came
 }

@@ -179,8 +179,9 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
     };
     let mut subscriber = start(&["subscriber", "--port", "9180"]);
     let mut dev = start(&["dev", "--port", "0", "--aws-port", "0", "--subscriptions", ".lastmile/subscriptions.yaml"]);
-    let ready =
-        BufReader::new(dev.0.stdout.take().expect("it is piped")).lines().next().expect("a line").expect("text");
+    let mut output = BufReader::new(dev.0.stdout.take().expect("it is piped"));
+    let mut ready = String::new();
+    output.read_line(&mut ready).expect("text");
     let queue = ready.split([' ', ';']).find(|word| word.ends_with("/events")).expect("the queue");
     let replayed = deadletters(&["replay", "--yes", "--queue-url", queue]);
     assert!(replayed.contains("8 of 8 letters sent"), "{replayed}");
