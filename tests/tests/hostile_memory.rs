@@ -26,6 +26,8 @@ const AT_ONCE: usize = 16;
 const TIMEOUT_MS: u64 = 300;
 /// An exchange may outlast its timeout by this much.
 const GRACE_MS: u64 = 1_000;
+/// How often exchanges that were late are made again.
+const TRIES: usize = 3;
 /// All of them together may need this much more memory than none.
 const GROWTH_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
@@ -103,7 +105,7 @@ async fn the_client_of_the_other_test() {
     let alike = all.iter().map(|one| (vec![*one; AT_ONCE], REPLY_MAX_BYTES));
     let mixed = all.chunks(AT_ONCE).map(|together| (together.to_vec(), ANSWER_MAX_BYTES));
     for (together, answer_max_bytes) in alike.chain(mixed) {
-        join_all(together.iter().map(|(url, name)| exchange(&sender, name, request(url, answer_max_bytes)))).await;
+        assert_in_time(&sender, &together, answer_max_bytes).await;
         let growth = memory_bytes("VmHWM").saturating_sub(before_bytes);
         println!("{:>6} KiB by now: {}", growth / 1_024, together[0].1);
         assert!(growth < GROWTH_MAX_BYTES, "{}: {growth} bytes", together[0].1);
@@ -128,12 +130,27 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
     }
 }
 
-/// One exchange, which ends in time.
-async fn exchange(sender: &HttpSender, name: &str, request: Request) {
+/// Exchanges at once, each of which ends in time. A machine that is busy with other things may make one late: only
+/// what is late every time is the sender's fault.
+async fn assert_in_time(sender: &HttpSender, together: &[(&str, &str)], answer_max_bytes: usize) {
+    let mut late = Vec::new();
+    for _ in 0..TRIES {
+        let exchanges = together.iter().map(|(url, name)| lateness(sender, name, request(url, answer_max_bytes)));
+        late = join_all(exchanges).await.into_iter().flatten().collect();
+        if late.is_empty() {
+            return;
+        }
+        println!("late: {late:?}");
+    }
+    panic!("late {TRIES} times: {late:?}");
+}
+
+/// What an exchange that did not end in time has to say.
+async fn lateness(sender: &HttpSender, name: &str, request: Request) -> Option<String> {
     let before_ms = Machine.now_ms();
     let made = sender.exchange(&request).await;
     let took_ms = Machine.now_ms() - before_ms;
-    assert!(took_ms <= TIMEOUT_MS + GRACE_MS, "{name}: {took_ms} ms, {:?}", made.ending);
+    (took_ms > TIMEOUT_MS + GRACE_MS).then(|| format!("{name}: {took_ms} ms, {:?}", made.ending))
 }
 
 /// A figure of this process's memory.
