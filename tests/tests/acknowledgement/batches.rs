@@ -137,3 +137,35 @@ fn one_of_a_batch_that_is_retried_within_the_second_is_tried_again_with_the_othe
     assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
     assert_eq!((bodies(&desk), desk.sent().len()), (vec![format!("[{EVENT},{EVENT},{EVENT}]"); 2], 0));
 }
+
+/// Every id of 250 events in a request's body.
+fn ids_in(body: &str) -> Vec<usize> {
+    body.split("\"id\":\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse().ok()).collect()
+}
+
+#[test]
+fn of_250_events_in_invocations_of_100_records_none_is_lost_while_every_second_request_fails() {
+    let turns: Vec<_> = (0..200).map(|turn| answers(if turn % 2 == 0 { 503 } else { 200 })).collect();
+    let desk = desk(batching(OnRefused::Split)).meeting("specversion", &turns);
+    let published = |id: usize| record(&format!("m{id}"), &EVENT.replace("\"id\":\"1\"", &format!("\"id\":\"{id}\"")));
+    let mut waiting: Vec<Record> = (0..250).map(published).collect();
+    let mut invocations = 0;
+    while !waiting.is_empty() && invocations < 50 {
+        let rest = waiting.split_off(waiting.len().min(100));
+        let before = desk.sent().len();
+        assert_eq!(dispatch(&desk, &waiting, ENDS_MS + 36_000_000), [""; 0]);
+        let again = desk.sent().into_iter().skip(before).map(|(_, message)| {
+            let state = carried(&message);
+            Record { message: format!("r{}", state.origin.message), body: message.body, ..retried(&state) }
+        });
+        waiting = rest.into_iter().chain(again).collect();
+        desk.passes_ms(600_000);
+        invocations += 1;
+    }
+    let requests: Vec<Vec<usize>> = bodies(&desk).iter().map(|body| ids_in(body)).collect();
+    assert!(requests.iter().all(|ids| ids.len() <= 100) && requests.len() <= 12, "{} requests", requests.len());
+    let mut taken: Vec<usize> = requests.iter().skip(1).step_by(2).flatten().copied().collect();
+    taken.sort_unstable();
+    assert_eq!((taken, waiting.len()), ((0..250).collect(), 0));
+    println!("250 events in {} requests and {invocations} invocations", requests.len());
+}
