@@ -12,7 +12,8 @@ use crate::delivery::{Delivery, Leg};
 use crate::duration::DAY_MS;
 use crate::event::Shape;
 use crate::mapping::Mapped;
-use crate::subscription::{DeadLetterPolicy, ReplyTo, Sink, Subscription, without_user};
+use crate::sink::Sink;
+use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, without_user};
 
 pub use format::{ErrorData, Format, Layout, LetterFormat};
 
@@ -270,7 +271,7 @@ impl Letter {
         Self {
             container: match &policy.sink {
                 Sink::Container(container) => Some(container.clone()),
-                Sink::DefaultContainer | Sink::None => None,
+                Sink::DefaultContainer | Sink::Queue(_) | Sink::Address(_) | Sink::Topic(_) | Sink::None => None,
             },
             not_before_ms: not_before_ms(&delivery, policy, decided_ms),
             format,

@@ -42,6 +42,7 @@ pub mod reply;
 pub mod request;
 pub mod schedule;
 pub mod secret;
+pub mod sink;
 pub mod step;
 pub mod stored;
 pub mod subscription;

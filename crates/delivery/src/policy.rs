@@ -16,7 +16,8 @@ use crate::profile::{LeastWaits, Profile, StatusSet};
 use crate::request::Schema;
 use crate::schedule::{Kind, Schedule};
 use crate::secret::SecretName;
-use crate::subscription::{BATCH_KILOBYTE, Batch, Consent, ReplyTo, Sink, Subscription, display};
+use crate::sink::Sink;
+use crate::subscription::{BATCH_KILOBYTE, Batch, Consent, ReplyTo, Subscription, display};
 
 /// Statuses that a set may hold.
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=999;
@@ -104,7 +105,9 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
 pub fn sink_uri(sink: &Sink) -> Option<String> {
     match sink {
         Sink::Container(container) => Some(format!("s3://{container}")),
-        Sink::DefaultContainer | Sink::None => None,
+        Sink::Queue(queue) => Some(format!("sqs://{queue}")),
+        Sink::Address(url) => Some(display(url)),
+        Sink::DefaultContainer | Sink::Topic(_) | Sink::None => None,
     }
 }
 
@@ -193,17 +196,16 @@ fn listed(texts: impl Iterator<Item = String>) -> String {
 }
 
 fn sink(sink: &Sink) -> Setting {
-    let text = match sink {
-        Sink::DefaultContainer => "default".to_owned(),
-        Sink::Container(container) => format!("s3://{container}"),
-        Sink::None => "none".to_owned(),
+    let (value, people) = match sink {
+        Sink::DefaultContainer => ("default".to_owned(), "the default container of the deployment".to_owned()),
+        Sink::Topic(topic) => (format!("topic {topic}"), format!("the subscriptions of topic {topic}")),
+        Sink::None => ("none".to_owned(), "none: dropped".to_owned()),
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => {
+            let uri = sink_uri(sink).unwrap_or_default();
+            (uri.clone(), uri)
+        }
     };
-    let people = match sink {
-        Sink::DefaultContainer => "the default container of the deployment".to_owned(),
-        Sink::None => "none: dropped".to_owned(),
-        Sink::Container(_) => text.clone(),
-    };
-    Setting::new("deadLetter.sink", json!(text), people)
+    Setting::new("deadLetter.sink", json!(value), people)
 }
 
 fn least_waits(waits: &LeastWaits) -> Setting {

@@ -18,7 +18,8 @@ use crate::outcome::{Ending, Exchange, Verdict, judge};
 use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
 use crate::request::{Share, share};
 use crate::schedule::{Jitter, Moments, next_wait_ms};
-use crate::subscription::{Batch, OnRefused, Sink, Subscription};
+use crate::sink::Sink;
+use crate::subscription::{Batch, OnRefused, Subscription};
 
 /// How long a paused delivery is held before it is looked at again: the longest delay of one SQS message.
 pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
@@ -230,7 +231,7 @@ fn explained(end: End, exchange: &Exchange) -> End {
 pub fn end_without_success(delivery: &Delivery, subscription: &Subscription, reason: Reason, now_ms: u64) -> End {
     match subscription.dead_letter.sink {
         Sink::None => End::Drop(reason),
-        Sink::DefaultContainer | Sink::Container(_) => {
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) | Sink::Topic(_) => {
             End::DeadLetter(Box::new(Letter::new(delivery.clone(), subscription, reason, now_ms)))
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::deadletter::{Container, ErrorData, Layout, LetterFormat};
+use crate::deadletter::{ErrorData, Layout, LetterFormat};
 use crate::event::{Event, Input};
 use crate::filter::Filter;
 use crate::header::{Header, Value};
@@ -18,6 +18,7 @@ use crate::mapping::Mapping;
 use crate::profile::{Dialect, Profile, RetryPolicy};
 use crate::request::Schema;
 use crate::secret::{Keyring, SecretName};
+use crate::sink::Sink;
 
 /// Where events are published: `namespace/topic`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -192,17 +193,6 @@ pub fn without_user(url: &Url) -> String {
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.into()
-}
-
-/// Where dead letters of a subscription go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sink {
-    /// The container of the deployment.
-    DefaultContainer,
-    /// A container of its own.
-    Container(Container),
-    /// Dropped, counted, warned about.
-    None,
 }
 
 /// What becomes of a delivery that ends without success.

@@ -6,8 +6,9 @@ use delivery::header::{Header, Value};
 use delivery::outcome::{Ending, Exchange, Verdict};
 use delivery::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
 use delivery::schedule::{Jitter, Kind, Schedule};
+use delivery::sink::Sink;
 use delivery::step::{Arrival, End, PAUSED_WAIT_MS, arrive, settle};
-use delivery::subscription::{Sink, Subscription};
+use delivery::subscription::Subscription;
 
 use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
 

@@ -12,7 +12,8 @@ use delivery::header::{Header, Value};
 use delivery::outcome::Ending;
 use delivery::profile::{Dialect, Profile};
 use delivery::schedule::{Kind, Schedule};
-use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Sink, Subscription};
+use delivery::sink::Sink;
+use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Subscription};
 
 use super::faults::Dice;
 

@@ -6,7 +6,7 @@ use delivery::delivery::{HISTORY_FIRST, HISTORY_LAST};
 use delivery::moment::rfc3339;
 use delivery::outcome::Ending;
 use delivery::ports::QueueName;
-use delivery::subscription::Sink;
+use delivery::sink::Sink;
 use serde_json::Value;
 use uuid::Uuid;
 

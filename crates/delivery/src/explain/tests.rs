@@ -2,7 +2,7 @@ use super::*;
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::profile::Dialect;
 use crate::schedule::{Kind, Schedule};
-use crate::subscription::Sink;
+use crate::sink::Sink;
 
 /// 2026-11-20T07:03:00Z.
 const PUBLISHED_MS: u64 = 1_795_158_180_000;

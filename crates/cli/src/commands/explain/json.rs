@@ -77,7 +77,7 @@ fn document(explained: &Explained) -> Document<'_> {
     let attempts = life.attempts.iter();
     let stored = life.stored.as_ref();
     let uri = sink_uri(&subscription.dead_letter.sink);
-    let kept = !matches!(subscription.dead_letter.sink, delivery::subscription::Sink::None);
+    let kept = !matches!(subscription.dead_letter.sink, delivery::sink::Sink::None);
     Document {
         subscription: subscription.name.to_string(),
         dialect: subscription.dialect.as_str(),

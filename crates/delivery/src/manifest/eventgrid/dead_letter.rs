@@ -6,7 +6,8 @@
 
 use crate::duration::DAY_MS;
 use crate::profile::Profile;
-use crate::subscription::{DeadLetterPolicy, Sink};
+use crate::sink::Sink;
+use crate::subscription::DeadLetterPolicy;
 
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::Message;

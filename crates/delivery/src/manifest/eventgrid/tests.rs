@@ -6,7 +6,8 @@ use crate::event::{Element, Input, decode};
 use crate::header::{Header, Value};
 use crate::profile::{Dialect, Profile};
 use crate::request::Schema;
-use crate::subscription::{BATCH_BYTES, Batch, DeadLetterPolicy, OnRefused, Sink, Subscription};
+use crate::sink::Sink;
+use crate::subscription::{BATCH_BYTES, Batch, DeadLetterPolicy, OnRefused, Subscription};
 
 use super::super::{Reading, Source, read};
 

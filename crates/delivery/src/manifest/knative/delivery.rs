@@ -7,7 +7,8 @@
 use crate::duration::SECOND_MS;
 use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy};
 use crate::request::Schema;
-use crate::subscription::{DeadLetterPolicy, Sink};
+use crate::sink::Sink;
+use crate::subscription::DeadLetterPolicy;
 
 use super::super::findings::{Message, quoted};
 use super::super::origins::{Origins, note};

@@ -6,8 +6,9 @@ use crate::event::Members;
 use crate::profile::{Dialect, Profile};
 use crate::request::Schema;
 use crate::schedule::{Kind, Moments, Schedule};
+use crate::sink::Sink;
 use crate::subscription::ReplyTo;
-use crate::subscription::{Sink, Subscription};
+use crate::subscription::Subscription;
 
 use super::super::{Reading, Source, read};
 

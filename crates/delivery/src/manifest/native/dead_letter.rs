@@ -6,7 +6,8 @@
 use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
 use crate::duration::{DAY_MS, MINUTE_MS};
 use crate::profile::Profile;
-use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, Sink};
+use crate::sink::Sink;
+use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX};
 
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, quoted};

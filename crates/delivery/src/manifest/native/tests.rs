@@ -9,7 +9,8 @@ use crate::mapping::{Field, Mapping};
 use crate::profile::{Dialect, Profile};
 use crate::request::Schema;
 use crate::schedule::{Kind, Schedule};
-use crate::subscription::{Batch, Consent, Destination, OnRefused, Sink, Subscription, Topic};
+use crate::sink::Sink;
+use crate::subscription::{Batch, Consent, Destination, OnRefused, Subscription, Topic};
 
 use super::super::{Reading, Source, read};
 

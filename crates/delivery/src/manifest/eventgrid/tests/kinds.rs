@@ -2,7 +2,7 @@
 
 use crate::deadletter::Container;
 use crate::duration::DAY_MS;
-use crate::subscription::Sink;
+use crate::sink::Sink;
 
 use super::{loaded, push, read_files, shown, webhook};
 
