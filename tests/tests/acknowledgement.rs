@@ -20,10 +20,12 @@ mod probation;
 mod reactions;
 #[path = "acknowledgement/replies.rs"]
 mod replies;
+#[path = "acknowledgement/sinks.rs"]
+mod sinks;
 
 use adapters::records::Record;
 use deadletter::DeadLetters;
-use delivery::deadletter::{Letter, Reason};
+use delivery::deadletter::{Letter, Reason, Store};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::outcome::Ending;
@@ -285,7 +287,7 @@ fn a_container_that_refuses_for_good_is_replaced_by_the_default_and_the_letter_s
     let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
     let desk = Desk::new(subscriptions(0)).refusing_blobs("elsewhere", missing);
     let mut letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
-    letter.container = Some("elsewhere/deep".parse().expect("a container"));
+    letter.store = Store::Container("elsewhere/deep".parse().expect("a container"));
     assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
     let blobs = desk.blobs();
     assert!(

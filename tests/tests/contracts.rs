@@ -21,6 +21,8 @@ mod machine;
 mod queue;
 #[path = "contracts/secrets.rs"]
 mod secrets;
+#[path = "contracts/sinks.rs"]
+mod sinks;
 #[path = "contracts/subscriptions.rs"]
 mod subscriptions;
 #[path = "contracts/tls.rs"]

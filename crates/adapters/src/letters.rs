@@ -1,12 +1,13 @@
-//! Where a dead letter's blob goes: one way for both functions.
+//! Where a dead letter goes: one way for both functions.
 //!
 //! deadletter stores letters; dispatch stores those that do not fit into a message. Both mean the same by it: into the
-//! letter's own container, or, if that refuses for good, into the deployment's, with the reason beside it. Letters that
-//! share a blob want the same container.
+//! letter's own container or queue, or, if that refuses for good, into the deployment's container, with the reason
+//! beside it. Letters that share a blob want the same container.
 
-use delivery::blob;
-use delivery::deadletter::{Container, Letter};
-use delivery::ports::{PutBlob, PutError};
+use delivery::blob::{self, Enriched};
+use delivery::deadletter::{Container, Letter, Store};
+use delivery::ports::{PutBlob, PutError, PutMessage};
+use delivery::sink::SinkQueue;
 
 use crate::telemetry;
 
@@ -14,7 +15,7 @@ use crate::telemetry;
 ///
 /// # Errors
 /// [`PutError`] when it is not certain that the blob is in one of the two.
-pub async fn store(ports: &impl PutBlob, default: &Container, letter: &Letter) -> Result<(), PutError> {
+pub async fn store(ports: &(impl PutBlob + PutMessage), default: &Container, letter: &Letter) -> Result<(), PutError> {
     store_together(ports, default, &[letter]).await
 }
 
@@ -22,15 +23,33 @@ pub async fn store(ports: &impl PutBlob, default: &Container, letter: &Letter) -
 ///
 /// # Errors
 /// [`PutError`] when it is not certain that the blob is in one of the two containers.
-pub async fn store_together(ports: &impl PutBlob, default: &Container, letters: &[&Letter]) -> Result<(), PutError> {
+pub async fn store_together(
+    ports: &(impl PutBlob + PutMessage),
+    default: &Container,
+    letters: &[&Letter],
+) -> Result<(), PutError> {
     let Some(first) = letters.first() else { return Ok(()) };
-    let own = first.container.as_ref().unwrap_or(default);
-    match put(ports, own, letters, None).await {
-        Err(PutError::NoSuchContainer(problem)) if own != default => {
+    let (own, result) = match &first.store {
+        Store::DefaultContainer => return put(ports, default, letters, None).await,
+        Store::Container(own) if own == default => return put(ports, default, letters, None).await,
+        Store::Container(own) => (own.to_string(), put(ports, own, letters, None).await),
+        Store::Queue(own) => (own.to_string(), put_messages(ports, own, letters).await),
+    };
+    match result {
+        Err(PutError::NoSuchContainer(problem)) => {
             put(ports, default, letters, Some(&format!("{own}: {problem}"))).await
         }
         result => result,
     }
+}
+
+async fn put_messages(ports: &impl PutMessage, queue: &SinkQueue, letters: &[&Letter]) -> Result<(), PutError> {
+    for letter in letters {
+        let Enriched { json, .. } = blob::enriched(letter);
+        ports.put_message(queue, letter.delivery.id, &json).await?;
+        telemetry::handed_over(&letter.delivery, letter.reason, &queue.to_string());
+    }
+    Ok(())
 }
 
 async fn put(

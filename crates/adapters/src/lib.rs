@@ -16,5 +16,6 @@ pub mod records;
 pub mod secrets;
 pub mod settings;
 pub mod shell;
+pub mod sinks;
 pub mod subscriptions;
 pub mod telemetry;

@@ -12,13 +12,15 @@ use delivery::address::Fence;
 use delivery::consent::{ConsentKey, Granted};
 use delivery::outcome::Exchange;
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, Queue, QueueError, QueueName,
-    SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage, Queue, QueueError,
+    QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
 use delivery::secret::{Keyring, SecretName};
+use delivery::sink::SinkQueue;
 use delivery::subscription::Catalogue;
+use uuid::Uuid;
 
 use crate::blobs::S3Blobs;
 use crate::consents::{ConsentPlace, ConsentStore};
@@ -27,6 +29,7 @@ use crate::machine::Machine;
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings};
+use crate::sinks::SqsSinks;
 use crate::subscriptions::LiveSubscriptions;
 
 /// A call to AWS, all tries together, takes no longer.
@@ -37,6 +40,7 @@ pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 pub struct Shell {
     http: HttpSender,
     queues: SqsQueues,
+    sinks: SqsSinks,
     blobs: S3Blobs,
     subscriptions: LiveSubscriptions,
     secrets: SecretStores,
@@ -47,6 +51,7 @@ pub struct Shell {
 #[derive(Debug)]
 pub struct StorageShell {
     queues: SqsQueues,
+    sinks: SqsSinks,
     blobs: S3Blobs,
 }
 
@@ -85,6 +90,7 @@ impl Shell {
         let sqs = aws_sdk_sqs::Client::new(config);
         Ok(Self {
             http: HttpSender::new(Fence::new(settings.private.clone(), settings.own_addresses.clone()))?,
+            sinks: SqsSinks::new(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs::new(s3.clone()),
             consents: ConsentStore::new(ConsentPlace::beside(&settings.subscriptions, s3.clone())),
@@ -100,6 +106,7 @@ impl StorageShell {
     pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
         let sqs = aws_sdk_sqs::Client::new(config);
         Self {
+            sinks: SqsSinks::new(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs::new(s3_client(config, settings.s3_force_path_style)),
         }
@@ -166,6 +173,12 @@ macro_rules! shared_ports {
         impl PutBlob for $shell {
             async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
                 self.blobs.put(bucket, key, bytes).await
+            }
+        }
+
+        impl PutMessage for $shell {
+            async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
+                self.sinks.put_message(queue, id, json).await
             }
         }
 

@@ -4,7 +4,7 @@
 //! should act. The words are those of `delivery`, so that a line, a metric and a dead letter say the same.
 
 use delivery::consent::Answer;
-use delivery::deadletter::Reason;
+use delivery::deadletter::{Letter, Reason, Returned};
 use delivery::delivery::Delivery;
 use delivery::outcome::{Exchange, Outcome};
 use delivery::step::{End, Settled};
@@ -24,7 +24,7 @@ pub fn attempted(delivery: &Delivery, subscription: &Subscription, exchange: &Ex
     let outcome = exchange.outcome(&subscription.retry);
     let wait_ms = match settled.end {
         End::Retry { wait_ms } => Some(wait_ms),
-        End::Done | End::DeadLetter(_) | End::Drop(_) => None,
+        End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_) => None,
     };
     info!(
         event_id = members.id().as_deref(),
@@ -139,6 +139,22 @@ pub fn panicked(what: &str) {
 /// The line of a dead letter in storage.
 pub fn stored(delivery: &Delivery, reason: Reason, container: &str, key: &str) {
     info!(subscription = %delivery.subscription, delivery_id = %delivery.id, reason = %reason, container, key, "deadletter.stored");
+}
+
+/// The line of a dead letter in a queue of somebody else's.
+pub fn handed_over(delivery: &Delivery, reason: Reason, queue: &str) {
+    info!(subscription = %delivery.subscription, delivery_id = %delivery.id, reason = %reason, queue, "deadletter.handed_over");
+}
+
+/// The line of a dead letter that its sink did not take; it goes to storage.
+pub fn returned(letter: &Letter, returned: &Returned) {
+    warn!(
+        subscription = %letter.delivery.subscription,
+        delivery_id = %letter.delivery.id,
+        reason = %returned.reason,
+        attempts = returned.attempts,
+        "deadletter.returned"
+    );
 }
 
 /// The line of a dead letter that storage refused; it is tried again.

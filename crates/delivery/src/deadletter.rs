@@ -4,167 +4,23 @@
 //! [`crate::blob`], its travelling form in [`crate::wire`].
 
 mod format;
+mod reason;
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::delivery::{Delivery, Leg};
+use crate::delivery::{Delivery, History, Leg};
 use crate::duration::DAY_MS;
 use crate::event::Shape;
 use crate::mapping::Mapped;
-use crate::sink::Sink;
+use crate::sink::{Sink, SinkQueue};
 use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, without_user};
 
 pub use format::{ErrorData, Format, Layout, LetterFormat};
+pub use reason::Reason;
 
 /// A detail is for people; what is longer has been quoted from an event.
 const DETAIL_MAX_CHARS: usize = 500;
-
-/// Why a delivery ended without success: log field, metric dimension, dead-letter field and filter in one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reason {
-    /// All allowed attempts failed.
-    MaxDeliveryAttemptsExceeded,
-    /// Too old when an attempt was due.
-    TimeToLiveExceeded,
-    /// 400.
-    UndeliverableDueToHttpBadRequest,
-    /// 401.
-    UndeliverableDueToHttpUnauthorized,
-    /// 403.
-    UndeliverableDueToHttpForbidden,
-    /// 404.
-    UndeliverableDueToHttpNotFound,
-    /// 405.
-    UndeliverableDueToHttpMethodNotAllowed,
-    /// 410: the destination is retired.
-    UndeliverableDueToHttpGone,
-    /// 413.
-    UndeliverableDueToHttpPayloadTooLarge,
-    /// 415.
-    UndeliverableDueToHttpUnsupportedMediaType,
-    /// 422.
-    UndeliverableDueToHttpUnprocessable,
-    /// Any other status that is never retried.
-    UndeliverableDueToHttpStatus(u16),
-    /// 3xx: redirects are never followed.
-    UndeliverableDueToRedirect,
-    /// The certificate was refused.
-    UndeliverableDueToTls,
-    /// The address is one we do not send to.
-    UndeliverableDueToBlockedAddress,
-    /// No request could be built.
-    UndeliverableDueToInvalidRequest,
-    /// No document has the subscription any more.
-    SubscriptionNotFound,
-    /// No document has the topic.
-    TopicNotFound,
-    /// Not an event.
-    MalformedEvent,
-    /// Our own processing failed again and again.
-    ProcessingFailed,
-    /// Its state no longer fits beside it in one message.
-    EventTooLargeToResend,
-    /// Replies to replies to replies.
-    ReplyLoop,
-}
-
-impl Reason {
-    /// Every reason that needs no number.
-    pub const NAMED: [Self; 21] = [
-        Self::MaxDeliveryAttemptsExceeded,
-        Self::TimeToLiveExceeded,
-        Self::UndeliverableDueToHttpBadRequest,
-        Self::UndeliverableDueToHttpUnauthorized,
-        Self::UndeliverableDueToHttpForbidden,
-        Self::UndeliverableDueToHttpNotFound,
-        Self::UndeliverableDueToHttpMethodNotAllowed,
-        Self::UndeliverableDueToHttpGone,
-        Self::UndeliverableDueToHttpPayloadTooLarge,
-        Self::UndeliverableDueToHttpUnsupportedMediaType,
-        Self::UndeliverableDueToHttpUnprocessable,
-        Self::UndeliverableDueToRedirect,
-        Self::UndeliverableDueToTls,
-        Self::UndeliverableDueToBlockedAddress,
-        Self::UndeliverableDueToInvalidRequest,
-        Self::SubscriptionNotFound,
-        Self::TopicNotFound,
-        Self::MalformedEvent,
-        Self::ProcessingFailed,
-        Self::EventTooLargeToResend,
-        Self::ReplyLoop,
-    ];
-
-    /// The reason that a never-retried status gives.
-    #[must_use]
-    pub const fn of_status(status: u16) -> Self {
-        match status {
-            300..=399 => Self::UndeliverableDueToRedirect,
-            400 => Self::UndeliverableDueToHttpBadRequest,
-            401 => Self::UndeliverableDueToHttpUnauthorized,
-            403 => Self::UndeliverableDueToHttpForbidden,
-            404 => Self::UndeliverableDueToHttpNotFound,
-            405 => Self::UndeliverableDueToHttpMethodNotAllowed,
-            410 => Self::UndeliverableDueToHttpGone,
-            413 => Self::UndeliverableDueToHttpPayloadTooLarge,
-            415 => Self::UndeliverableDueToHttpUnsupportedMediaType,
-            422 => Self::UndeliverableDueToHttpUnprocessable,
-            other => Self::UndeliverableDueToHttpStatus(other),
-        }
-    }
-
-    /// The sentence that Event Grid namespaces write for this reason; other reasons are written by name.
-    #[must_use]
-    pub fn sentence(self) -> String {
-        match self {
-            Self::MaxDeliveryAttemptsExceeded => "Maximum delivery attempts was exceeded.".to_owned(),
-            Self::TimeToLiveExceeded => "Time to live was exceeded.".to_owned(),
-            Self::UndeliverableDueToHttpBadRequest
-            | Self::UndeliverableDueToHttpUnauthorized
-            | Self::UndeliverableDueToHttpForbidden
-            | Self::UndeliverableDueToHttpNotFound
-            | Self::UndeliverableDueToHttpMethodNotAllowed
-            | Self::UndeliverableDueToHttpGone
-            | Self::UndeliverableDueToHttpPayloadTooLarge
-            | Self::UndeliverableDueToHttpUnsupportedMediaType
-            | Self::UndeliverableDueToHttpUnprocessable
-            | Self::UndeliverableDueToHttpStatus(400..=499) => "Undeliverable due to client error".to_owned(),
-            Self::UndeliverableDueToHttpStatus(_)
-            | Self::UndeliverableDueToRedirect
-            | Self::UndeliverableDueToTls
-            | Self::UndeliverableDueToBlockedAddress
-            | Self::UndeliverableDueToInvalidRequest
-            | Self::SubscriptionNotFound
-            | Self::TopicNotFound
-            | Self::MalformedEvent
-            | Self::ProcessingFailed
-            | Self::EventTooLargeToResend
-            | Self::ReplyLoop => self.to_string(),
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::UndeliverableDueToHttpStatus(status) = self {
-            return write!(f, "UndeliverableDueToHttpStatus{status}");
-        }
-        // The names of the variants are the names of the vocabulary.
-        fmt::Debug::fmt(self, f)
-    }
-}
-
-impl FromStr for Reason {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || format!("\"{text}\" is no dead-letter reason");
-        if let Some(status) = text.strip_prefix("UndeliverableDueToHttpStatus") {
-            return status.parse().map(Self::UndeliverableDueToHttpStatus).map_err(|_| unknown());
-        }
-        Self::NAMED.into_iter().find(|reason| reason.to_string() == text).ok_or_else(unknown)
-    }
-}
 
 /// Where dead letters are stored: a bucket and a prefix within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +51,45 @@ impl FromStr for Container {
     }
 }
 
+/// Where a letter is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Store {
+    /// In the container of the deployment.
+    DefaultContainer,
+    /// In a container of its subscription's.
+    Container(Container),
+    /// In a queue of somebody else's.
+    Queue(SinkQueue),
+}
+
+impl Store {
+    /// Its container, if it is one of its subscription's.
+    #[must_use]
+    pub fn container(&self) -> Option<&Container> {
+        match self {
+            Self::Container(container) => Some(container),
+            Self::DefaultContainer | Self::Queue(_) => None,
+        }
+    }
+}
+
+/// How a letter fared that was to be delivered to its sink.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    /// The sink's address in full, without credentials; `None` where nobody could say it any more.
+    pub address: Option<String>,
+    /// Why it did not take the letter.
+    pub reason: Reason,
+    /// What the reason's name does not say.
+    pub detail: Option<String>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// What happened.
+    pub history: History,
+    /// The beginning of its last answer's body.
+    pub last_response: Option<Vec<u8>>,
+}
+
 /// A dead letter: the delivery, why it ended, and how it wants to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
@@ -208,8 +103,12 @@ pub struct Letter {
     pub decided_ms: u64,
     /// It is not written before this.
     pub not_before_ms: u64,
-    /// Its container; `None` means that of the deployment.
-    pub container: Option<Container>,
+    /// Where it is kept.
+    pub store: Store,
+    /// Why it is not where its subscription wants it.
+    pub sink_error: Option<String>,
+    /// How it fared at its sink, when that did not take it.
+    pub returned: Option<Returned>,
     /// How it is written.
     pub format: Format,
     /// How the namespace format is laid out.
@@ -240,16 +139,24 @@ pub struct Addresses {
 }
 
 impl Letter {
-    /// A letter about a delivery that no subscription speaks for: the deployment's container, two days.
+    /// A letter about a delivery that no subscription speaks for: the deployment's container, two days. A delivery that
+    /// brought a letter to its sink gives that letter back.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
+        if let Leg::Sink(letter) = delivery.leg {
+            let Delivery { attempts, history, last_response, .. } = delivery;
+            let returned = Returned { address: None, reason, detail: None, attempts, history, last_response };
+            return Self { decided_ms, not_before_ms: decided_ms, returned: Some(returned), ..*letter };
+        }
         Self {
             delivery,
             reason,
             detail: None,
             decided_ms,
             not_before_ms: decided_ms,
-            container: None,
+            store: Store::DefaultContainer,
+            sink_error: None,
+            returned: None,
             format: Format::Namespace,
             layout: Layout::Nested,
             error_data: ErrorData::Text,
@@ -269,9 +176,10 @@ impl Letter {
         let format = policy.format.of(delivery.event.shape(), destination.schema);
         let headers = destination.headers.iter().filter_map(|header| header.shown(&delivery.event));
         Self {
-            container: match &policy.sink {
-                Sink::Container(container) => Some(container.clone()),
-                Sink::DefaultContainer | Sink::Queue(_) | Sink::Address(_) | Sink::Topic(_) | Sink::None => None,
+            store: match &policy.sink {
+                Sink::Container(container) => Store::Container(container.clone()),
+                Sink::Queue(queue) => Store::Queue(queue.clone()),
+                Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => Store::DefaultContainer,
             },
             not_before_ms: not_before_ms(&delivery, policy, decided_ms),
             format,
@@ -287,11 +195,27 @@ impl Letter {
         }
     }
 
-    /// The same with a detail; a long one is cut.
+    /// The same with a detail of its newest reason; a long one is cut.
     #[must_use]
     pub fn because(mut self, detail: impl fmt::Display) -> Self {
-        self.detail = Some(detail.to_string().chars().take(DETAIL_MAX_CHARS).collect());
+        let detail = Some(detail.to_string().chars().take(DETAIL_MAX_CHARS).collect());
+        match &mut self.returned {
+            Some(returned) => returned.detail = detail,
+            None => self.detail = detail,
+        }
         self
+    }
+
+    /// Why its last delivery ended: the one to its sink, if there was one.
+    #[must_use]
+    pub fn newest_reason(&self) -> Reason {
+        self.returned.as_ref().map_or(self.reason, |returned| returned.reason)
+    }
+
+    /// The same for the deployment's container, because its sink cannot take it.
+    #[must_use]
+    pub fn kept_here(self, why: impl fmt::Display) -> Self {
+        Self { store: Store::DefaultContainer, sink_error: Some(why.to_string()), ..self }
     }
 }
 
@@ -320,9 +244,9 @@ fn addresses(delivery: &Delivery, subscription: &Subscription, format: Format) -
         Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom => return None,
     }
     let subscriber = without_user(&subscription.destination.url);
-    let failed = match (delivery.leg, &subscription.reply) {
+    let failed = match (&delivery.leg, &subscription.reply) {
         (Leg::Reply, Some(ReplyTo::Address(url))) => without_user(url),
-        (Leg::Reply, Some(ReplyTo::Topic(_)) | None) | (Leg::Event, _) => subscriber.clone(),
+        (Leg::Reply, Some(ReplyTo::Topic(_)) | None) | (Leg::Event | Leg::Sink(_), _) => subscriber.clone(),
     };
     Some(Addresses { subscriber, failed })
 }
@@ -330,29 +254,6 @@ fn addresses(delivery: &Delivery, subscription: &Subscription, format: Format) -
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_reason_is_read_back_from_its_name() {
-        for reason in Reason::NAMED.into_iter().chain((100..1_000).map(Reason::of_status)) {
-            assert_eq!(reason.to_string().parse(), Ok(reason));
-        }
-        assert!("Nothing".parse::<Reason>().is_err());
-        assert!("UndeliverableDueToHttpStatusX".parse::<Reason>().is_err());
-    }
-
-    #[test]
-    fn the_sentences_of_event_grid_namespaces_are_used() {
-        for (reason, sentence) in [
-            (Reason::of_status(401), "Undeliverable due to client error"),
-            (Reason::of_status(418), "Undeliverable due to client error"),
-            (Reason::of_status(501), "UndeliverableDueToHttpStatus501"),
-            (Reason::MaxDeliveryAttemptsExceeded, "Maximum delivery attempts was exceeded."),
-            (Reason::TimeToLiveExceeded, "Time to live was exceeded."),
-            (Reason::UndeliverableDueToTls, "UndeliverableDueToTls"),
-        ] {
-            assert_eq!(reason.sentence(), sentence);
-        }
-    }
 
     #[test]
     fn a_container_is_a_bucket_and_perhaps_a_prefix() {

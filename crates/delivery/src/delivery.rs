@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 
 use uuid::{Uuid, uuid};
 
+use crate::deadletter::Letter;
 use crate::event::Event;
 use crate::outcome::{Ending, Exchange, Outcome};
 use crate::profile::RetryPolicy;
-use crate::subscription::SubscriptionName;
+use crate::subscription::{SubscriptionName, TopicName};
 
 /// The namespace of all ids of deliveries (UUIDv5).
 pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
@@ -110,13 +111,27 @@ impl History {
 }
 
 /// Where a delivery goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Leg {
     /// A published event, to the subscription's destination.
     #[default]
     Event,
     /// A subscriber's reply, to the subscription's reply address.
     Reply,
+    /// A dead letter, to the subscription's sink.
+    Sink(Box<Letter>),
+}
+
+impl Leg {
+    /// The word of log fields.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Reply => "reply",
+            Self::Sink(_) => "sink",
+        }
+    }
 }
 
 /// Whether a delivery may share a request with others.
@@ -154,6 +169,8 @@ pub struct Delivery {
     pub leg: Leg,
     /// How many replies led to it.
     pub hops: u32,
+    /// The topics whose dead letters led to it.
+    pub via: Vec<TopicName>,
     /// Whether it may share a request with others.
     pub company: Company,
     /// What happened so far.
@@ -179,6 +196,7 @@ impl Delivery {
             due_ms: published_ms,
             leg: Leg::Event,
             hops: 0,
+            via: Vec::new(),
             company: Company::Welcome,
             history: History::default(),
             last_response: None,

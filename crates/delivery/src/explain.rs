@@ -172,7 +172,7 @@ pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u
                 waited_ms = wait_ms;
                 now_ms = now_ms.saturating_add(wait_ms);
             }
-            end @ (End::Done | End::DeadLetter(_) | End::Drop(_)) => {
+            end @ (End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {
                 return ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms));
             }
         }
@@ -186,7 +186,7 @@ fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_m
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),
         End::Drop(reason) => (Some(*reason), None),
-        End::DeadLetter(letter) => (Some(letter.reason), Some(stored(subscription, letter))),
+        End::DeadLetter(letter) | End::ToSink(letter) => (Some(letter.reason), Some(stored(subscription, letter))),
     };
     Life { attempts, reason, ended_ms, stored }
 }
@@ -194,7 +194,7 @@ fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_m
 fn stored(subscription: &Subscription, letter: &Letter) -> Stored {
     Stored {
         after_ms: letter.not_before_ms.saturating_sub(letter.decided_ms),
-        container: letter.container.clone(),
+        container: letter.store.container().cloned(),
         format: subscription.dead_letter.format.told(subscription.destination.schema),
     }
 }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use thiserror::Error;
+use uuid::Uuid;
 
 use crate::consent::{ConsentKey, Granted};
 use crate::deadletter::Container;
@@ -16,6 +17,7 @@ use crate::outcome::Exchange;
 use crate::request::Request;
 use crate::schedule::Jitter;
 use crate::secret::{Keyring, SecretName};
+use crate::sink::SinkQueue;
 use crate::subscription::{Catalogue, SubscriptionName, TopicName};
 
 /// A whole message, with its attributes: 1 MiB.
@@ -133,8 +135,8 @@ pub enum PutError {
     /// Trying again may help.
     #[error("storage did not take the blob: {0}")]
     Refused(String),
-    /// The container refuses for good: it does not exist, or we may not write to it.
-    #[error("the container cannot be written to: {0}")]
+    /// The container or queue refuses for good: it does not exist, or we may not write to it.
+    #[error("it cannot be written to: {0}")]
     NoSuchContainer(String),
 }
 
@@ -147,6 +149,18 @@ pub trait PutBlob {
     /// # Errors
     /// [`PutError`] when it is not certain that the blob is there.
     fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> impl Future<Output = Result<(), PutError>> + Send;
+}
+
+/// Writes dead letters into queues of others.
+///
+/// Promise: what it took is in the queue; perhaps twice, but not lost.
+pub trait PutMessage {
+    /// Sends a JSON text to the queue, with the id of its dead letter beside it, so that repeats can be told.
+    ///
+    /// # Errors
+    /// [`PutError`] when it is not certain that the queue has it.
+    fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str)
+    -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
 /// A blob that a listing found.
@@ -269,9 +283,9 @@ pub trait Dice {
 }
 
 /// All that the deadletter function needs from outside.
-pub trait StoragePorts: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
+pub trait StoragePorts: Queue + HideRecord + PutBlob + PutMessage + Clock + Send + Sync {}
 
-impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + Clock + Send + Sync {}
+impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + PutMessage + Clock + Send + Sync {}
 
 /// All that the dispatch function needs from outside.
 pub trait DispatchPorts: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice {}

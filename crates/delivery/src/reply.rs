@@ -43,7 +43,7 @@ pub fn follow(
     catalogue: &Catalogue,
     now_ms: u64,
 ) -> Vec<Follow> {
-    let (Leg::Event, Some(to)) = (delivery.leg, &subscription.reply) else { return Vec::new() };
+    let (Leg::Event, Some(to)) = (&delivery.leg, &subscription.reply) else { return Vec::new() };
     let Some(carried) = carried(exchange) else { return Vec::new() };
     let answered = Answered { delivery, subscription, now_ms };
     let event = match carried {

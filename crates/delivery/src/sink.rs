@@ -1,15 +1,24 @@
-//! Where dead letters of a subscription go, and the names of those places.
+//! Where dead letters of a subscription go, and how they get to an address or a topic.
 //!
-//! Separate because three families of documents name them, and both functions take them there: dispatch to addresses and
-//! topics, deadletter to containers and queues.
+//! Separate because three families of documents name sinks, and both functions serve them: deadletter writes to
+//! containers and queues; an address or a topic is asked by a further delivery, which dispatch makes with the policy of
+//! the subscription it came from, or of those it is published to.
+//!
+//! Promises: a letter is on its way, or in the deployment's container; none is lost because a sink cannot take it, and
+//! none goes round in circles: a topic that it came from does not get it again.
 
 use std::fmt;
 use std::str::FromStr;
 
 use url::Url;
+use uuid::Uuid;
 
-use crate::deadletter::Container;
-use crate::subscription::TopicName;
+use crate::blob::enriched;
+use crate::deadletter::{Container, Letter};
+use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
+use crate::event::{Element, Event, Input, decode_one};
+use crate::reply::Follow;
+use crate::subscription::{Catalogue, Subscription, SubscriptionName, TopicName};
 
 /// Where dead letters of a subscription go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +50,73 @@ pub struct SinkQueue {
 const NAME_MAX_BYTES: usize = 80;
 /// The digits of an account's number.
 const ACCOUNT_DIGITS: usize = 12;
+
+/// What follows from a letter whose sink is an address or a topic: deliveries of their own, with a budget of their own.
+/// A letter that its sink cannot take goes to the deployment's container and says why.
+///
+/// The letter's delay (the five minutes of Event Grid) is kept: the deliveries are not due before.
+#[must_use]
+pub fn deliver(letter: Letter, subscription: &Subscription, catalogue: &Catalogue, now_ms: u64) -> Vec<Follow> {
+    match &subscription.dead_letter.sink {
+        Sink::Address(_) => vec![Follow::Deliver(Box::new(to_address(letter, now_ms)))],
+        Sink::Topic(topic) => to_topic(letter, topic, catalogue, now_ms),
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::None => bury(letter),
+    }
+}
+
+/// The event travels untouched, and the letter beside it: should the sink fail too, nothing of either is lost.
+fn to_address(letter: Letter, now_ms: u64) -> Delivery {
+    let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
+    Delivery {
+        id: id_at_sink(id, ""),
+        due_ms: letter.not_before_ms,
+        leg: Leg::Sink(Box::new(letter)),
+        traceparent,
+        ..Delivery::new(event, subscription, origin, now_ms)
+    }
+}
+
+fn to_topic(letter: Letter, name: &TopicName, catalogue: &Catalogue, now_ms: u64) -> Vec<Follow> {
+    let Delivery { subscription: SubscriptionName { topic: from, .. }, via, .. } = &letter.delivery;
+    if from == name || via.contains(name) {
+        return bury(letter.kept_here(format!("topic {name} is where it came from")));
+    }
+    let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.input);
+    let event = match decode_one(&enriched(&letter).json.into(), input) {
+        Element::Event(event) => event,
+        Element::Malformed { why, .. } => return bury(letter.kept_here(format!("topic {name} cannot read it: {why}"))),
+    };
+    let matching = catalogue.matching(name, &event, now_ms);
+    let follows: Vec<Follow> =
+        matching.map(|next| Follow::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))).collect();
+    if follows.is_empty() {
+        return bury(letter.kept_here(format!("no subscription of topic {name} takes it")));
+    }
+    follows
+}
+
+/// The enriched event, for one subscription of the topic.
+fn published(letter: &Letter, event: Event, to: &SubscriptionName, now_ms: u64) -> Delivery {
+    let first = &letter.delivery;
+    let mut via = first.via.clone();
+    via.push(first.subscription.topic.clone());
+    Delivery {
+        id: id_at_sink(first.id, &to.to_string()),
+        due_ms: letter.not_before_ms,
+        hops: first.hops,
+        via,
+        traceparent: first.traceparent.clone(),
+        ..Delivery::new(event, to.clone(), first.origin.clone(), now_ms)
+    }
+}
+
+fn id_at_sink(first: Uuid, to: &str) -> Uuid {
+    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{first}\nsink\n{to}").as_bytes())
+}
+
+fn bury(letter: Letter) -> Vec<Follow> {
+    vec![Follow::Bury(Box::new(letter))]
+}
 
 impl SinkQueue {
     /// Its URL, as the queue service calls it: plain HTTP on this machine alone.

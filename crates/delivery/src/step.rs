@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! arrive(delivery, subscription, now)            -> NotDue(wait) | Paused(wait) | Expired(reason) | Attempt
-//! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | Drop(reason)
+//! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
 //! ```
 //!
 //! Between the two stands one HTTP exchange. Deliveries that may be attempted are put into groups (one request each)
@@ -19,7 +19,7 @@ use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
 use crate::request::{Share, share};
 use crate::schedule::{Jitter, Moments, next_wait_ms};
 use crate::sink::Sink;
-use crate::subscription::{Batch, OnRefused, Subscription};
+use crate::subscription::{Batch, OnRefused, Subscription, without_user};
 
 /// How long a paused delivery is held before it is looked at again: the longest delay of one SQS message.
 pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
@@ -55,6 +55,8 @@ pub enum End {
     },
     /// It ended without success and is kept.
     DeadLetter(Box<Letter>),
+    /// It ended without success and is kept, once its sink was asked to take it: an address, or a topic.
+    ToSink(Box<Letter>),
     /// It ended without success and the subscription asks for it to be dropped.
     Drop(Reason),
 }
@@ -222,6 +224,7 @@ pub fn settle(
 fn explained(end: End, exchange: &Exchange) -> End {
     match (end, &exchange.detail) {
         (End::DeadLetter(letter), Some(detail)) => End::DeadLetter(Box::new(letter.because(detail))),
+        (End::ToSink(letter), Some(detail)) => End::ToSink(Box::new(letter.because(detail))),
         (end, _) => end,
     }
 }
@@ -229,10 +232,23 @@ fn explained(end: End, exchange: &Exchange) -> End {
 /// The end of a delivery that reached no success: a dead letter, or nothing when the subscription says so.
 #[must_use]
 pub fn end_without_success(delivery: &Delivery, subscription: &Subscription, reason: Reason, now_ms: u64) -> End {
-    match subscription.dead_letter.sink {
-        Sink::None => End::Drop(reason),
-        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) | Sink::Topic(_) => {
-            End::DeadLetter(Box::new(Letter::new(delivery.clone(), subscription, reason, now_ms)))
-        }
+    let sink = &subscription.dead_letter.sink;
+    if let Leg::Sink(_) = delivery.leg {
+        return End::DeadLetter(Box::new(returned(delivery, sink, reason, now_ms)));
     }
+    let letter = || Box::new(Letter::new(delivery.clone(), subscription, reason, now_ms));
+    match sink {
+        Sink::None => End::Drop(reason),
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => End::DeadLetter(letter()),
+        Sink::Address(_) | Sink::Topic(_) => End::ToSink(letter()),
+    }
+}
+
+/// The letter that a delivery did not bring to its sink.
+fn returned(delivery: &Delivery, sink: &Sink, reason: Reason, now_ms: u64) -> Letter {
+    let mut letter = Letter::without_subscription(delivery.clone(), reason, now_ms);
+    if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
+        returned.address = Some(without_user(url));
+    }
+    letter
 }

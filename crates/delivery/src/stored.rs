@@ -19,6 +19,25 @@ use uuid::Uuid;
 
 use crate::subscription::{SubscriptionName, TopicName};
 
+/// What a letter tells of a sink that did not take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSink {
+    /// Where it was to go.
+    pub destination: Option<String>,
+    /// Why it was not taken: the name of the vocabulary where it is told, else the text.
+    pub reason: String,
+    /// What the reason's name does not say.
+    pub detail: Option<String>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// The last answer's body: text, or `base64:` and what is no text.
+    pub last_response: Option<String>,
+    /// Its attempts, oldest first, without those left out.
+    pub history: Vec<StoredAttempt>,
+    /// How many attempts were left out of the history.
+    pub omitted: u32,
+}
+
 /// A dead letter as it was found in storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredLetter {
@@ -52,6 +71,8 @@ pub struct StoredLetter {
     pub detail: Option<String>,
     /// Why it is not in the container it was meant for.
     pub sink_error: Option<String>,
+    /// How it fared at a sink that did not take it.
+    pub sink: Option<StoredSink>,
     /// The trace it belongs to.
     pub traceparent: Option<String>,
     /// The headers that were sent, where the format keeps them.

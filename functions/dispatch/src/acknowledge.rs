@@ -16,17 +16,17 @@ use delivery::step::settle;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
-use crate::book::{Book, Entry, Stage, Ticket};
+use crate::book::{Entry, Stage, Ticket};
 use crate::open::Piece;
-use crate::{AT_ONCE, Dispatch};
+use crate::{AT_ONCE, Dispatch, Invocation};
 
 /// A record given back for lack of time comes again after one second less than it was received times, at most this.
 const GIVEN_BACK_MAX_SECONDS: u32 = 30;
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Names the records that have to come again.
-    pub(crate) async fn acknowledge(&self, records: &[Record], book: &Book) -> Vec<String> {
-        let closing = |(index, record)| self.contained_close(record, index, book);
+    pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
+        let closing = |(index, record)| self.contained_close(record, index, of);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
         stream::iter(answers).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
     }
@@ -45,8 +45,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Closes one record; a panic in it is its own. Names it if it has to come again.
-    async fn contained_close(&self, record: &Record, index: usize, book: &Book) -> Option<String> {
-        let closed = AssertUnwindSafe(self.close(record, index, book)).catch_unwind().await;
+    async fn contained_close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> Option<String> {
+        let closed = AssertUnwindSafe(self.close(record, index, of)).catch_unwind().await;
         if closed.is_err() {
             telemetry::panicked("acknowledge");
         }
@@ -54,29 +54,29 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Whether the record is done; lets what is left of it go first.
-    async fn close(&self, record: &Record, index: usize, book: &Book) -> bool {
-        let entries = book.of_record(index);
+    async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
+        let entries = of.book.of_record(index);
         if !entries.is_empty() && entries.iter().all(|entry| entry.stage == Stage::Untouched) {
             let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
             self.give_back(record, "nothing of it was begun", seconds).await;
             return false;
         }
-        let leaving: Vec<_> = entries.into_iter().map(|entry| self.let_go(entry, book)).collect();
+        let leaving: Vec<_> = entries.into_iter().map(|entry| self.let_go(entry, of)).collect();
         stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
-        book.of_record(index).iter().all(|entry| entry.stage == Stage::Gone)
+        of.book.of_record(index).iter().all(|entry| entry.stage == Stage::Gone)
     }
 
     /// A piece that is not finished leaves as its own message.
-    async fn let_go(&self, entry: Entry, book: &Book) {
+    async fn let_go(&self, entry: Entry, of: &Invocation<'_>) {
         let Entry { place, stage, piece, .. } = entry;
         match (stage, piece) {
             (Stage::Gone | Stage::Stuck, _) => {}
             (Stage::Untouched | Stage::Attempting | Stage::Waiting, Piece::Bury(letter)) => {
-                self.finish_letter(book, place, &letter).await;
+                self.finish_letter(&of.book, place, &letter).await;
             }
             (Stage::Untouched | Stage::Waiting, Piece::Deliver(subscription, delivery)) => {
                 let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());
-                self.pass_on(book, &Ticket { place, subscription, delivery }, QueueName::Retry, wait_ms).await;
+                self.pass_on(&of.book, &Ticket { place, subscription, delivery }, QueueName::Retry, wait_ms).await;
             }
             (Stage::Attempting, Piece::Deliver(subscription, mut delivery)) => {
                 let now_ms = self.ports.now_ms();
@@ -86,7 +86,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 delivery.company = Company::Alone;
                 telemetry::attempted(&delivery, &subscription, &aborted, &settled);
                 let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
-                self.finish(book, &ticket, settled.end).await;
+                self.finish(of, &ticket, settled.end).await;
             }
         }
     }

@@ -91,7 +91,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             };
             Unfinished { ticket, end: End::Retry { wait_ms } }
         });
-        self.finish_all(&of.book, leaving.collect()).await;
+        self.finish_all(of, leaving.collect()).await;
         Vec::new()
     }
 

@@ -10,38 +10,47 @@ use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::Delivery;
 use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
 use delivery::reply::Follow;
+use delivery::sink::deliver;
 use delivery::step::{End, end_without_success};
 use delivery::wire::{write_delivery, write_letter};
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
-use crate::Dispatch;
 use crate::book::{Book, Place, Stage, Ticket};
 use crate::late::Unfinished;
+use crate::{Dispatch, Invocation};
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out an end.
-    pub(crate) async fn finish(&self, book: &Book, ticket: &Ticket, end: End) {
+    pub(crate) async fn finish(&self, of: &Invocation<'_>, ticket: &Ticket, end: End) {
         match end {
-            End::Retry { wait_ms } => self.pass_on(book, ticket, QueueName::Retry, wait_ms).await,
-            End::DeadLetter(letter) => self.finish_letter(book, ticket.place, &letter).await,
+            End::Retry { wait_ms } => self.pass_on(&of.book, ticket, QueueName::Retry, wait_ms).await,
+            End::DeadLetter(letter) => self.finish_letter(&of.book, ticket.place, &letter).await,
+            End::ToSink(letter) => {
+                let now_ms = self.ports.now_ms();
+                let follows = deliver(*letter.clone(), &ticket.subscription, &of.catalogue, now_ms);
+                let leaves = matches!(follows.first(), Some(Follow::Deliver(_)));
+                if self.followed(&of.book, ticket.place, follows).await && leaves {
+                    telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason));
+                }
+            }
             End::Done => {
                 telemetry::ended(&ticket.delivery, "Delivered", None);
-                book.note(ticket.place, Stage::Gone);
+                of.book.note(ticket.place, Stage::Gone);
             }
             End::Drop(reason) => {
                 telemetry::dropped(&ticket.delivery, reason);
-                book.note(ticket.place, Stage::Gone);
+                of.book.note(ticket.place, Stage::Gone);
             }
         }
     }
 
     /// Carries out the ends of several. A panic in one is its own and nobody else's: what it left undone stands in the
     /// book.
-    pub(crate) async fn finish_all(&self, book: &Book, unfinished: Vec<Unfinished>) {
+    pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
         // At once, so that their messages share requests to the queue.
         let finish = async |Unfinished { ticket, end }| {
-            if AssertUnwindSafe(self.finish(book, &ticket, end)).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(self.finish(of, &ticket, end)).catch_unwind().await.is_err() {
                 telemetry::panicked("finish");
             }
         };
@@ -49,12 +58,20 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Ends a delivery that was taken, after everything that follows from its answer has left.
-    pub(crate) async fn finish_with(&self, book: &Book, ticket: &Ticket, follows: Vec<Follow>) {
+    pub(crate) async fn finish_with(&self, of: &Invocation<'_>, ticket: &Ticket, follows: Vec<Follow>) {
+        if self.followed(&of.book, ticket.place, follows).await {
+            self.finish(of, ticket, End::Done).await;
+        }
+    }
+
+    /// Lets everything leave that follows from an end; says whether it did, and notes it in the book.
+    async fn followed(&self, book: &Book, place: Place, follows: Vec<Follow>) -> bool {
         for follow in follows {
             let gone = match follow {
                 Follow::Deliver(next) if can_travel(&next) => {
-                    let attribute = Attribute::Delivery(write_delivery(&next));
-                    self.sent(QueueName::Events, message(&next, attribute, 0)).await
+                    let wait_ms = next.due_ms.saturating_sub(self.ports.now_ms());
+                    let queue = if wait_ms == 0 { QueueName::Events } else { QueueName::Retry };
+                    self.sent(queue, message(&next, Attribute::Delivery(write_delivery(&next)), wait_ms)).await
                 }
                 Follow::Deliver(next) => {
                     let (reason, now_ms) = (Reason::EventTooLargeToResend, self.ports.now_ms());
@@ -63,10 +80,12 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Follow::Bury(letter) => self.buried(&letter).await,
             };
             if !gone {
-                return book.note(ticket.place, Stage::Stuck);
+                book.note(place, Stage::Stuck);
+                return false;
             }
         }
-        self.finish(book, ticket, End::Done).await;
+        book.note(place, Stage::Gone);
+        true
     }
 
     /// Sends a delivery on as its own message, to be received after about the wait.
@@ -81,6 +100,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let reason = Reason::EventTooLargeToResend;
         match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
             End::DeadLetter(letter) => self.finish_letter(book, *place, &letter).await,
+            End::ToSink(letter) => {
+                let letter = letter.kept_here("too large to travel to its sink");
+                self.finish_letter(book, *place, &letter).await;
+            }
             End::Done | End::Retry { .. } | End::Drop(_) => {
                 telemetry::dropped(delivery, reason);
                 book.note(*place, Stage::Gone);
@@ -99,8 +122,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let message = message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
         let gone =
             if message.fits() { self.sent(QueueName::DeadLetter, message).await } else { self.stored(letter).await };
-        if gone {
-            telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason));
+        match &letter.returned {
+            Some(returned) if gone => telemetry::returned(letter, returned),
+            None if gone => telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason)),
+            Some(_) | None => {}
         }
         gone
     }

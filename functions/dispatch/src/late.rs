@@ -34,7 +34,7 @@ impl Unfinished {
     fn with_rest_of_wait(self, now_ms: u64) -> Self {
         let end = match self.end {
             End::Retry { .. } => End::Retry { wait_ms: self.ticket.delivery.due_ms.saturating_sub(now_ms) },
-            end @ (End::Done | End::DeadLetter(_) | End::Drop(_)) => end,
+            end @ (End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => end,
         };
         Self { end, ..self }
     }
@@ -109,12 +109,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         let now_ms = self.ports.now_ms();
         let Some(exchange) = success else {
             let unfinished = unfinished.into_iter().map(|one| one.with_rest_of_wait(now_ms)).collect();
-            return self.finish_all(&of.book, unfinished).await;
+            return self.finish_all(of, unfinished).await;
         };
         for Unfinished { ticket, .. } in unfinished {
             telemetry::late(&ticket.delivery, &exchange);
             let follows = follow(&ticket.delivery, subscription, &exchange, &of.catalogue, now_ms);
-            self.finish_with(&of.book, &ticket, follows).await;
+            self.finish_with(of, &ticket, follows).await;
         }
     }
 

@@ -28,7 +28,7 @@ use delivery::delivery::{Company, Delivery};
 use delivery::outcome::Exchange;
 use delivery::ports::{DispatchPorts, Late, QueueName};
 use delivery::reply::follow;
-use delivery::request::{Occasion, Unsendable, compose};
+use delivery::request::{Occasion, Unsendable, compose, secrets};
 use delivery::secret::SecretName;
 use delivery::step::{Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company};
 use delivery::subscription::{Catalogue, Subscription, TopicName};
@@ -147,7 +147,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let busy = Busy::with(work.len());
         let invocation = Invocation { book, lanes: Lanes::default(), busy, deadline, catalogue };
         stream::iter(work).for_each_concurrent(None, |work| self.contained(work, &invocation)).await;
-        given_back.extend(self.acknowledge(records, &invocation.book).await);
+        given_back.extend(self.acknowledge(records, &invocation).await);
         given_back
     }
 
@@ -217,7 +217,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                         drop(lane);
                         return self.finish_late(unfinished, &subscription, late, of).await;
                     }
-                    None => self.finish_all(&of.book, unfinished).await,
+                    None => self.finish_all(of, unfinished).await,
                 }
                 soon.extend(again);
             }
@@ -255,7 +255,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             };
             leaving.push(Unfinished { ticket, end });
         }
-        self.finish_all(&of.book, leaving).await;
+        self.finish_all(of, leaving).await;
         sorted.due = self.welcome(sorted.due, subscription, of).await;
         sorted
     }
@@ -269,7 +269,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &subscription.destination;
         // Before the time of the attempt is granted: looking secrets up takes time of its own.
-        let names: Vec<&SecretName> = destination.secrets().collect();
+        let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
+        let names: Vec<&SecretName> = secrets(subscription, &deliveries).collect();
         let keyring = self.ports.keyring(&names).await;
         let now_ms = self.ports.now_ms();
         let Some(timeout_ms) = of.deadline.begin(now_ms, destination.response_timeout_ms) else {
@@ -277,7 +278,6 @@ impl<P: DispatchPorts> Dispatch<P> {
             return None;
         };
         due.iter().for_each(|ticket| of.book.note(ticket.place, Stage::Attempting));
-        let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
         let request = match &keyring {
             Ok(keyring) => compose(subscription, &deliveries, Occasion { keyring, now_ms, timeout_ms }),
             Err(error) => Err(Unsendable::Unready(error.to_string())),
@@ -315,9 +315,9 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 End::Done => {
                     let follows = follow(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
-                    self.finish_with(&of.book, &ticket, follows).await;
+                    self.finish_with(of, &ticket, follows).await;
                 }
-                end @ (End::Retry { .. } | End::DeadLetter(_) | End::Drop(_)) => {
+                end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {
                     settlement.unfinished.push(Unfinished { ticket, end });
                 }
             }

@@ -29,7 +29,9 @@ impl Piece {
     pub(crate) fn is_missing_a_name(&self) -> bool {
         match self {
             Self::Deliver(..) => false,
-            Self::Bury(letter) => matches!(letter.reason, Reason::SubscriptionNotFound | Reason::TopicNotFound),
+            Self::Bury(letter) => {
+                matches!(letter.newest_reason(), Reason::SubscriptionNotFound | Reason::TopicNotFound)
+            }
         }
     }
 }

@@ -10,13 +10,15 @@ use delivery::deadletter::Container;
 use delivery::manifest::{self, Source};
 use delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, Queue, QueueError, QueueName,
-    SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage, Queue, QueueError,
+    QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::{Method, Request};
 use delivery::schedule::Jitter;
 use delivery::secret::{Keyring, Secret, SecretName};
+use delivery::sink::SinkQueue;
 use delivery::subscription::{Catalogue, Subscription};
+use uuid::Uuid;
 
 use crate::hours::Hours;
 use crate::reactions::{Reaction, Reactions};
@@ -95,6 +97,7 @@ struct Asked {
     sent_ms: Vec<u64>,
     hidden: Vec<(String, String, u32)>,
     blobs: BTreeMap<String, String>,
+    handed_over: Vec<(String, Uuid, String)>,
     consents: HashMap<ConsentKey, Granted>,
     consents_are_unreadable: bool,
     /// The `webhook-*` headers of answers to questions for consent; an empty list answers with none.
@@ -192,9 +195,9 @@ impl Desk {
         Self { takes_messages: false, ..self }
     }
 
-    /// This bucket refuses every blob.
-    pub(crate) fn refusing_blobs(mut self, bucket: &str, error: PutError) -> Self {
-        self.storage.insert(bucket.to_owned(), error);
+    /// This bucket refuses every blob, or this queue of others every message.
+    pub(crate) fn refusing_blobs(mut self, name: &str, error: PutError) -> Self {
+        self.storage.insert(name.to_owned(), error);
         self
     }
 
@@ -284,6 +287,11 @@ impl Desk {
         self.asked().hidden.clone()
     }
 
+    /// Queue, id and text of each dead letter that went to a queue of others.
+    pub(crate) fn handed_over(&self) -> Vec<(String, Uuid, String)> {
+        self.asked().handed_over.clone()
+    }
+
     /// `bucket/key` and text of each blob.
     pub(crate) fn blobs(&self) -> Vec<(String, String)> {
         self.asked().blobs.clone().into_iter().collect()
@@ -366,6 +374,17 @@ impl Queue for Desk {
 impl HideRecord for Desk {
     async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
         self.asked().hidden.push((queue.to_owned(), receipt.to_owned(), seconds));
+    }
+}
+
+impl PutMessage for Desk {
+    async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
+        let queue = queue.to_string();
+        if let Some(error) = self.storage.get(&queue) {
+            return Err(error.clone());
+        }
+        self.asked().handed_over.push((queue, id, json.to_owned()));
+        Ok(())
     }
 }
 

@@ -37,7 +37,7 @@ fn a_reply_leaves_as_its_own_message_and_the_record_is_acknowledged() {
     let (queue, message) = desk.sent().remove(0);
     let reply = carried(&message);
     assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::Events, REPLY, 0));
-    assert_eq!((reply.leg, reply.hops, reply.attempts), (Leg::Reply, 1, 0));
+    assert_eq!((&reply.leg, reply.hops, reply.attempts), (&Leg::Reply, 1, 0));
     assert_eq!((desk.requests(), desk.sent().len()), (1, 1));
 }
 
@@ -88,7 +88,7 @@ fn a_reply_that_fails_is_tried_again_by_itself() {
     assert_eq!(dispatch(&desk, &[retried(&reply)], ENDS_MS), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
     let again = carried(&message);
-    assert_eq!((queue, again.leg, again.hops, again.attempts), (QueueName::Retry, Leg::Reply, 1, 1));
+    assert_eq!((queue, &again.leg, again.hops, again.attempts), (QueueName::Retry, &Leg::Reply, 1, 1));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Deliveries and letters of every kind that can travel, drawn at random.
 
-use delivery::deadletter::{Addresses, Container, ErrorData, Format, Layout, Letter, Reason};
+use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason, Returned, Store};
 use delivery::delivery::{Company, Delivery, Entry, History, Leg, Origin, RESPONSE_KEPT_BYTES};
 use delivery::event::{Event, Input};
 use delivery::mapping::Mapped;
 use delivery::outcome::Outcome;
-use delivery::subscription::{SubscriptionName, is_name};
+use delivery::subscription::{SubscriptionName, TopicName, is_name};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -20,36 +20,43 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     let told = (any::<u32>(), history(), option::of(response()));
     (name(), origin, moments, told, course()).prop_map(|(name, origin, moments, told, course)| {
         let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) = (moments, told);
-        let (leg, hops, company, traceparent) = course;
+        let (leg, hops, via, company, traceparent) = course;
         let event = Event::recall(&EVENT.into(), Input::CloudEvents);
         let new = Delivery::new(event, name, origin, published_ms);
-        Delivery { attempts, first_ms, due_ms, history, last_response, leg, hops, company, traceparent, ..new }
+        Delivery { attempts, first_ms, due_ms, history, last_response, leg, hops, via, company, traceparent, ..new }
     })
 }
 
 /// Any place in a chain of replies, in a batch and in a trace.
-fn course() -> impl Strategy<Value = (Leg, u32, Company, Option<String>)> {
+fn course() -> impl Strategy<Value = (Leg, u32, Vec<TopicName>, Company, Option<String>)> {
     let leg = select(&[Leg::Event, Leg::Reply][..]);
     let company = select(&[Company::Welcome, Company::OwedAlone, Company::Alone][..]);
-    (leg, prop_oneof![Just(0), any::<u32>()], company, option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"))
+    let via = vec(name().prop_map(|name| name.topic), 0..3);
+    (leg, prop_oneof![Just(0), any::<u32>()], via, company, option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"))
+}
+
+/// Any delivery that brings such a letter to its sink.
+pub(crate) fn errand() -> impl Strategy<Value = Delivery> {
+    (delivery(), letter()).prop_map(|(delivery, letter)| Delivery { leg: Leg::Sink(Box::new(letter)), ..delivery })
 }
 
 /// Any letter about such a delivery.
 pub(crate) fn letter() -> impl Strategy<Value = Letter> {
     let moments = (any::<u64>(), any::<u64>(), any::<u64>());
-    let place = (option::of(container()), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
+    let place = (store(), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
     let stored = (delivery(), reason(), option::of(".{0,80}"), moments, place).prop_map(
         |(delivery, reason, detail, (decided_ms, not_before_ms, keep_trying_for_ms), place)| {
-            let (container, destination, headers) = place;
+            let (store, destination, headers) = place;
             let bare = Letter::without_subscription(delivery, reason, decided_ms);
-            Letter { detail, not_before_ms, keep_trying_for_ms, container, destination, headers, ..bare }
+            Letter { detail, not_before_ms, keep_trying_for_ms, store, destination, headers, ..bare }
         },
     );
     let written = (select(&Format::ALL[..]), select(&Layout::ALL[..]), select(&ErrorData::ALL[..]), 1_u32..20_000);
-    (stored, written, option::of(mapped()), option::of((".{0,40}", ".{0,40}"))).prop_map(
-        |(letter, (format, layout, error_data, events_per_blob), mapped, addresses)| {
+    let sink = (option::of(".{0,40}"), option::of(returned()));
+    (stored, written, option::of(mapped()), option::of((".{0,40}", ".{0,40}")), sink).prop_map(
+        |(letter, (format, layout, error_data, events_per_blob), mapped, addresses, (sink_error, returned))| {
             let addresses = addresses.map(|(subscriber, failed)| Addresses { subscriber, failed });
-            Letter { format, layout, error_data, events_per_blob, mapped, addresses, ..letter }
+            Letter { format, layout, error_data, events_per_blob, mapped, addresses, sink_error, returned, ..letter }
         },
     )
 }
@@ -89,6 +96,26 @@ fn reason() -> impl Strategy<Value = Reason> {
     prop_oneof![select(&Reason::NAMED[..]), (100_u16..600).prop_map(Reason::of_status)]
 }
 
-fn container() -> impl Strategy<Value = Container> {
-    "[a-z0-9.-]{3,63}(/[a-z/]{0,20})?".prop_map(|text| text.parse().expect("a bucket and perhaps a prefix"))
+fn store() -> impl Strategy<Value = Store> {
+    let container = "[a-z0-9.-]{3,63}(/[a-z/]{0,20})?";
+    let queue = r"sqs\.[a-z0-9-]{1,20}\.amazonaws\.com/[0-9]{12}/[A-Za-z0-9_-]{1,80}";
+    prop_oneof![
+        Just(Store::DefaultContainer),
+        container.prop_map(|text| Store::Container(text.parse().expect("a bucket and perhaps a prefix"))),
+        queue.prop_map(|text| Store::Queue(text.parse().expect("a queue"))),
+    ]
+}
+
+fn returned() -> impl Strategy<Value = Returned> {
+    let texts = (option::of(".{0,40}"), option::of(".{0,40}"));
+    (texts, reason(), any::<u32>(), history(), option::of(response())).prop_map(
+        |((address, detail), reason, attempts, history, last_response)| Returned {
+            address,
+            reason,
+            detail,
+            attempts,
+            history,
+            last_response,
+        },
+    )
 }

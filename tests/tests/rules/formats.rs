@@ -1,8 +1,8 @@
 //! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is read back.
 
 use delivery::blob;
-use delivery::deadletter::{ErrorData, Format, Layout, Letter, LetterFormat, Reason};
-use delivery::delivery::{Delivery, Entry, Origin};
+use delivery::deadletter::{ErrorData, Format, Layout, Letter, LetterFormat, Reason, Returned, Store};
+use delivery::delivery::{Delivery, Entry, History, Origin};
 use delivery::duration::{HOUR_MS, MINUTE_MS};
 use delivery::event::{Event, Input, Shape};
 use delivery::mapping::{Field, Mapping};
@@ -174,6 +174,69 @@ fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
     }
 }
 
+/// A letter in Knative's format that its sink did not take either.
+fn returned_letter(format: Format) -> Letter {
+    let mut history = History::default();
+    let at_ms = PUBLISHED_MS + 200;
+    history.push(Entry { at_ms, outcome: Outcome::Busy, status: Some(503), duration_ms: 30 });
+    let returned = Returned {
+        address: Some("https://sink.example.com/letters?code=7".to_owned()),
+        reason: Reason::MaxDeliveryAttemptsExceeded,
+        detail: None,
+        attempts: 1,
+        history,
+        last_response: Some(b"later".to_vec()),
+    };
+    Letter { returned: Some(returned), ..letter(EVENT, Input::Auto, format) }
+}
+
+#[test]
+fn a_letter_that_came_back_keeps_its_reason_and_tells_of_its_sink() {
+    for (name, format) in [
+        ("knative-returned", Format::Knative),
+        ("namespace-returned", Format::Namespace),
+        ("cloudevents-returned", Format::CloudEvents),
+    ] {
+        let letter = returned_letter(format);
+        assert_golden(name, &blob::bytes(&letter, None));
+        let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
+        assert_eq!((back.reason.as_str(), back.attempts), ("MaxDeliveryAttemptsExceeded", 1), "{name}");
+        assert_eq!((back.status, back.history.len()), (Some(404), 1), "{name}");
+        let sink = back.sink.as_ref().expect("it was asked");
+        assert_eq!((sink.destination.as_deref(), sink.attempts), (Some("https://sink.example.com/letters"), 1));
+        assert_eq!((sink.history[0].status, sink.last_response.as_deref()), (Some(503), Some("later")));
+    }
+}
+
+#[test]
+fn what_travels_to_a_sink_is_a_cloud_event_in_the_formats_of_cloud_events_alone() {
+    for (format, event, is_cloud_event) in [
+        (Format::CloudEvents, EVENT, true),
+        (Format::Knative, EVENT, true),
+        (Format::Knative, r#""text""#, false),
+        (Format::EventGrid, GRID, false),
+        (Format::Custom, CUSTOM, false),
+        (Format::Namespace, EVENT, false),
+    ] {
+        let letter = letter(event, Input::Auto, format);
+        let enriched = blob::enriched(&letter);
+        assert_eq!(enriched.is_cloud_event, is_cloud_event, "{format:?}");
+        let json: Value = serde_json::from_str(&enriched.json).expect("JSON");
+        assert!(json.is_object(), "{json}");
+        assert_eq!(json.get("specversion").is_some(), is_cloud_event, "{json}");
+        let blob: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
+        assert_eq!(if blob.is_array() { &blob[0] } else { &blob }, &json, "{format:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_no_queue_takes_travels_escaped() {
+    let mut letter = letter(EVENT, Input::Auto, Format::Namespace);
+    letter.delivery.last_response = Some("\u{ffff}\u{1}".into());
+    let json = blob::enriched(&letter).json;
+    assert!(json.contains(r"\uffff\u0001") && !json.contains('\u{ffff}'), "{json}");
+}
+
 #[test]
 fn only_letters_that_are_alike_share_a_blob() {
     let one = other("m1", &letter(EVENT, Input::Auto, Format::CloudEvents));
@@ -183,18 +246,20 @@ fn only_letters_that_are_alike_share_a_blob() {
     later.delivery.due_ms += HOUR_MS;
     let mut elsewhere = same.clone();
     elsewhere.delivery.subscription.name = "other".to_owned();
-    let container = Some("b".parse().expect("a bucket"));
+    let store = Store::Container("b".parse().expect("a bucket"));
     for unlike in [
         later,
         elsewhere,
-        Letter { container, ..same.clone() },
+        Letter { store, ..same.clone() },
         Letter { format: Format::Custom, ..same.clone() },
         Letter { layout: Layout::Flat, ..same.clone() },
         Letter { events_per_blob: 1, ..same },
     ] {
         assert_ne!(blob::share(&unlike), blob::share(&one));
     }
-    assert_eq!(blob::share(&Letter { events_per_blob: 1, ..one }), None);
+    assert_eq!(blob::share(&Letter { events_per_blob: 1, ..one.clone() }), None);
+    let queue = Store::Queue("127.0.0.1:4566/000000000000/lost".parse().expect("a queue"));
+    assert_eq!(blob::share(&Letter { store: queue, ..one }), None);
 }
 
 #[test]

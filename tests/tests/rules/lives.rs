@@ -1,6 +1,6 @@
 //! Whole lives of deliveries, by `arrive` and `settle` alone: when each attempt is, and how it ends.
 
-use delivery::deadletter::Reason;
+use delivery::deadletter::{Reason, Store};
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::header::{Header, Value};
 use delivery::outcome::{Ending, Exchange, Verdict};
@@ -45,7 +45,7 @@ fn live(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Life {
                 continue;
             }
             End::Done => None,
-            End::DeadLetter(letter) => Some(letter.reason),
+            End::DeadLetter(letter) | End::ToSink(letter) => Some(letter.reason),
             End::Drop(reason) => Some(reason),
         };
         return Life { attempts, ended: now_ms - PUBLISHED_MS, reason };
@@ -317,7 +317,7 @@ fn a_letter_says_all_that_its_writer_needs_and_knows_when_it_may_be_written() {
     assert_eq!((letter.delivery.attempts, letter.delivery.due_ms), (1, PUBLISHED_MS));
     assert_eq!((letter.decided_ms, letter.not_before_ms), (PUBLISHED_MS + 7, PUBLISHED_MS + 5 * MINUTE_MS));
     assert_eq!(letter.keep_trying_for_ms, 4 * HOUR_MS);
-    assert_eq!(letter.container, Some("letters/shop".parse().unwrap()));
+    assert_eq!(letter.store, Store::Container("letters/shop".parse().unwrap()));
     assert_eq!(letter.headers, [("X-Tenant".to_owned(), "acme".to_owned())]);
     assert_eq!(letter.destination.as_deref(), Some("https://billing.example.com/in"));
 }

@@ -226,7 +226,7 @@ proptest! {
                     prop_assert_eq!(delivery.due_ms, exchange.ended_ms() + wait_ms);
                     prop_assert!(wait_ms >= policy.least_waits.of_status(turn.status));
                 }
-                End::DeadLetter(letter) => {
+                End::DeadLetter(letter) | End::ToSink(letter) => {
                     let exhausted = delivery.attempts == policy.max_attempts;
                     prop_assert!(exhausted || policy.never_retry.contains(turn.status));
                     prop_assert_eq!(&letter.delivery, &delivery);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason};
+use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason, Returned, Store};
 use delivery::delivery::{Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Origin, RESPONSE_KEPT_BYTES};
 use delivery::duration::{HOUR_MS, MINUTE_MS};
 use delivery::mapping::Mapped;
@@ -92,7 +92,7 @@ fn full_letter() -> Letter {
     Letter {
         detail: Some("größer als erlaubt".to_owned()),
         not_before_ms: PUBLISHED_MS + 100 + 5 * MINUTE_MS,
-        container: Some("letters/shop/2026".parse().expect("well formed")),
+        store: Store::Container("letters/shop/2026".parse().expect("well formed")),
         keep_trying_for_ms: 4 * HOUR_MS,
         headers: vec![("X-Tenant".to_owned(), "acme".to_owned()), ("x-größe".to_owned(), "7".to_owned())],
         destination: Some("https://billing.example.com/events".to_owned()),
@@ -100,8 +100,21 @@ fn full_letter() -> Letter {
     }
 }
 
-fn deliveries() -> [(&'static str, Delivery); 9] {
+/// An enriched event that two topics have passed on.
+fn by_topics() -> Delivery {
+    let via = ["shop/orders", "shop/größe"].map(|topic| topic.parse().expect("well formed")).into();
+    Delivery { via, ..retried() }
+}
+
+/// With a dead letter for its sink.
+fn errand() -> Delivery {
+    Delivery { leg: Leg::Sink(Box::new(bare_letter())), ..retried() }
+}
+
+fn deliveries() -> [(&'static str, Delivery); 11] {
     [
+        ("delivery-of-a-letter", errand()),
+        ("delivery-of-a-letter-by-topics", by_topics()),
         ("delivery-before-its-first-attempt", delivery()),
         ("delivery-after-an-answer", retried()),
         ("delivery-after-a-binary-answer", answered_in_binary()),
@@ -159,8 +172,30 @@ fn letter_of_a_cloud_event() -> Letter {
     Letter { format: Format::CloudEvents, ..bare_letter() }
 }
 
-fn letters() -> [(&'static str, Letter); 8] {
+/// For a queue of somebody else's.
+fn letter_for_a_queue() -> Letter {
+    let queue = "sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().expect("well formed");
+    Letter { store: Store::Queue(queue), ..bare_letter() }
+}
+
+/// Back from its sink, which could not be asked for ever.
+fn returned_letter() -> Letter {
+    let Delivery { attempts, history, last_response, .. } = retried();
+    let address = Some("https://sink.example.com/?größe=7".to_owned());
+    let (reason, detail) = (Reason::TimeToLiveExceeded, Some("größer".to_owned()));
+    let returned = Some(Returned { address, reason, detail, attempts, history, last_response });
+    Letter { returned, ..bare_letter() }
+}
+
+fn letter_that_no_topic_takes() -> Letter {
+    bare_letter().kept_here("no subscription of topic shop/größe takes it")
+}
+
+fn letters() -> [(&'static str, Letter); 11] {
     [
+        ("deadletter-for-a-queue", letter_for_a_queue()),
+        ("deadletter-returned", returned_letter()),
+        ("deadletter-that-no-topic-takes", letter_that_no_topic_takes()),
         ("deadletter-knative", letter_of_knative()),
         ("deadletter-custom", letter_of_a_custom_event()),
         ("deadletter-eventgrid-unmapped", letter_of_an_unmapped_event()),
@@ -278,6 +313,10 @@ fn a_leg_or_a_company_that_this_version_does_not_know_is_an_error() {
     for (name, right, wrong) in [
         ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
         ("delivery-of-a-reply", r#""hops":9"#, r#""hops":-1"#),
+        ("delivery-of-a-letter", r#""leg":"sink""#, r#""leg":"reply""#),
+        ("delivery-of-a-letter", r#""leg":"sink","#, ""),
+        ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
+        ("delivery-of-a-letter-by-topics", "shop/orders", "shop"),
         ("delivery-owed-an-attempt-alone", r#""company":"owed_alone""#, r#""company":"welcome""#),
     ] {
         let bad = fixture(name).replacen(right, wrong, 1);
@@ -350,6 +389,12 @@ proptest! {
         prop_assert!(text.is_ascii());
         prop_assert!(text.len() <= ATTRIBUTE_MAX_BYTES);
         prop_assert_eq!(read_delivery(&text, delivery.event.clone()).expect("our own"), delivery);
+    }
+
+    #[test]
+    fn any_delivery_of_a_letter_comes_back_as_it_went(delivery in arbitrary::errand()) {
+        let text = write_delivery(&delivery);
+        prop_assert_eq!(read_delivery(&text, delivery.event.clone()).expect("ours"), delivery);
     }
 
     #[test]

@@ -51,8 +51,8 @@ impl Inner {
         if bases.is_empty() {
             return self.check_fresh_reply(delivery);
         }
-        let course = self.ledger.known.get(&id).map(|known| (known.hops, known.leg));
-        if course.is_some_and(|course| course != (delivery.hops, delivery.leg)) {
+        let course = self.ledger.known.get(&id).map(|known| (known.hops, &known.leg));
+        if course.is_some_and(|course| course != (delivery.hops, &delivery.leg)) {
             self.broke(id, "its place in a chain of replies has changed");
         }
         let [base] = &bases[..] else { return };

@@ -11,13 +11,15 @@ use std::task::{Context, Poll};
 use delivery::consent::{ConsentKey, Granted, Rate};
 use delivery::outcome::{Ending, Exchange};
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Late, Message, PutBlob, PutError, Queue, QueueError,
-    QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Late, Message, PutBlob, PutError, PutMessage, Queue,
+    QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
 use delivery::secret::{Keyring, Secret, SecretName};
+use delivery::sink::SinkQueue;
 use delivery::subscription::Catalogue;
+use uuid::Uuid;
 
 use super::faults::Fault;
 use super::late::Open;
@@ -133,6 +135,14 @@ impl HideRecord for World {
                 world.ledger.broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
             }
         });
+    }
+}
+
+/// No rule of the fake world names a queue.
+impl PutMessage for World {
+    async fn put_message(&self, queue: &SinkQueue, id: Uuid, _: &str) -> Result<(), PutError> {
+        self.with(|world| world.ledger.broke(format!("the dead letter {id} was sent to {queue}")));
+        Ok(())
     }
 }
 

@@ -76,9 +76,9 @@ impl Inner {
     /// What follows from a reply begins like new.
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
-        let course = (known.hops, known.leg);
+        let course = (known.hops, &known.leg);
         let fresh = (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
-        if !fresh || delivery.due_ms != delivery.published_ms || (delivery.hops, delivery.leg) != course {
+        if !fresh || delivery.due_ms != delivery.published_ms || (delivery.hops, &delivery.leg) != course {
             self.broke(delivery.id, "a reply that is not like new");
         }
     }

@@ -24,6 +24,7 @@ pub(crate) fn letter(number: u32) -> StoredLetter {
         omitted: 0,
         detail: None,
         sink_error: None,
+        sink: None,
         traceparent: None,
         headers: Vec::new(),
         event: format!(r#"{{"specversion":"1.0","id":"order-{number}","source":"shop","type":"order.created"}}"#),

@@ -7,17 +7,22 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
+use url::Url;
 
 use super::flat::Hidden;
-use crate::deadletter::{Letter, Reason};
+use crate::deadletter::{Letter, Reason, Returned};
 use crate::delivery::{Entry, History};
 use crate::event::Shape;
 use crate::json::Object;
 use crate::moment;
+use crate::subscription::display;
 use crate::trace;
 
 /// The member with our own fields, as JSON in a string.
 pub(crate) const OURS: &str = "lastmile";
+
+/// The member about a sink that did not take the letter.
+pub(crate) const SINK: &str = "sink";
 
 /// A letter, and what storing it adds.
 pub(super) struct About<'a> {
@@ -89,12 +94,7 @@ impl About<'_> {
         if let Some(destination) = destination {
             object.text("destination", destination);
         }
-        if let Some(response) = &delivery.last_response {
-            match std::str::from_utf8(whole_characters(response)) {
-                Ok(text) => object.text("lastresponse", text),
-                Err(_) => object.text("lastresponse_base64", &STANDARD.encode(response)),
-            }
-        }
+        response(object, delivery.last_response.as_deref());
         object.put("history", &Attempts(&delivery.history));
         if let Some(trace) = trace::of_delivery(delivery) {
             object.text("traceparent", &trace.parent);
@@ -102,8 +102,11 @@ impl About<'_> {
         if let Some(detail) = detail {
             object.text("deadletterdetail", detail);
         }
-        if let Some(sink_error) = self.sink_error {
+        if let Some(sink_error) = self.sink_error.or(self.letter.sink_error.as_deref()) {
             object.text("sinkerror", sink_error);
+        }
+        if let Some(returned) = &self.letter.returned {
+            object.raw(SINK, Some(&told(returned)));
         }
     }
 
@@ -113,6 +116,32 @@ impl About<'_> {
         self.ours(&mut ours);
         hidden.tell(&mut ours);
         object.text(OURS, &ours.finish());
+    }
+}
+
+/// How the letter fared at its sink.
+fn told(returned: &Returned) -> String {
+    let Returned { address, reason, detail, attempts, history, last_response } = returned;
+    let mut object = Object::default();
+    if let Some(url) = address.as_deref().and_then(|address| Url::parse(address).ok()) {
+        object.text("destination", &display(&url));
+    }
+    object.text("reason", &reason.to_string());
+    object.put("deliveryattempts", attempts);
+    response(&mut object, last_response.as_deref());
+    object.put("history", &Attempts(history));
+    if let Some(detail) = detail {
+        object.text("detail", detail);
+    }
+    object.finish()
+}
+
+/// The beginning of the last answer's body: text where it is text.
+fn response(object: &mut Object, last_response: Option<&[u8]>) {
+    let Some(response) = last_response else { return };
+    match std::str::from_utf8(whole_characters(response)) {
+        Ok(text) => object.text("lastresponse", text),
+        Err(_) => object.text("lastresponse_base64", &STANDARD.encode(response)),
     }
 }
 

@@ -8,7 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::about::{About, OURS, whole_characters};
 use super::flat;
-use crate::deadletter::ErrorData;
+use crate::deadletter::{ErrorData, Letter, Returned};
+use crate::delivery::Delivery;
 use crate::json::Object;
 use crate::moment;
 
@@ -34,11 +35,14 @@ pub(super) fn element(about: &About<'_>) -> Option<String> {
     let letter = about.letter;
     let event = about.event_json()?;
     let (mut object, hidden) = flat::open_cloud_event(letter, event, &RESERVED)?;
-    if let Some(addresses) = &letter.addresses {
-        object.text("knativeerrordest", &addresses.failed);
+    let failed = Failed::of(letter);
+    if let Some(address) = failed.address {
+        object.text("knativeerrordest", address);
     }
-    about.status(&mut object, "knativeerrorcode");
-    if let Some(response) = &letter.delivery.last_response {
+    if let Some(status) = failed.status {
+        object.put("knativeerrorcode", &status);
+    }
+    if let Some(response) = failed.response {
         object.text("knativeerrordata", &error_data(response, letter.error_data));
     }
     if let Some(addresses) = &letter.addresses {
@@ -52,6 +56,27 @@ pub(super) fn element(about: &About<'_>) -> Option<String> {
     hidden.tell(&mut ours);
     object.text(OURS, &ours.finish());
     Some(object.finish())
+}
+
+/// The request that failed last: the sink's where a letter came back from it.
+struct Failed<'a> {
+    address: Option<&'a str>,
+    status: Option<u16>,
+    response: Option<&'a [u8]>,
+}
+
+impl<'a> Failed<'a> {
+    fn of(letter: &'a Letter) -> Self {
+        let (address, history, response) = match &letter.returned {
+            Some(Returned { address, history, last_response, .. }) => (address.as_deref(), history, last_response),
+            None => {
+                let Delivery { history, last_response, .. } = &letter.delivery;
+                (letter.addresses.as_ref().map(|of| of.failed.as_str()), history, last_response)
+            }
+        };
+        let status = history.newest_attempt().and_then(|attempt| attempt.status);
+        Self { address, status, response: response.as_deref() }
+    }
 }
 
 /// The last answer without control characters, not above the limit.

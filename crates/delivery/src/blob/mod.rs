@@ -21,14 +21,15 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 
-pub(crate) use self::about::OURS;
+pub(crate) use self::about::{OURS, SINK};
 pub(crate) use self::flat::{IN_DATA, ORIGINAL, PUBLISHED};
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
 
 use self::about::About;
-use crate::deadletter::{Container, Format, Layout, Letter};
+use crate::deadletter::{Format, Layout, Letter, Store};
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery};
 use crate::moment;
+use crate::reply::escaped;
 use crate::subscription::{SubscriptionName, TopicName};
 
 /// In the subscription's place for records that are no events.
@@ -68,7 +69,7 @@ pub(crate) const RESERVED: [&[&str]; 3] = [&eventgrid::RESERVED, &cloudevents::R
 pub struct Share {
     subscription: SubscriptionName,
     hour: String,
-    container: Option<Container>,
+    store: Store,
     format: Format,
     layout: Layout,
 }
@@ -76,11 +77,12 @@ pub struct Share {
 /// With what a letter may share its blob; `None` when it wants one of its own.
 #[must_use]
 pub fn share(letter: &Letter) -> Option<Share> {
-    let Letter { delivery, container, format, layout, .. } = letter;
-    (letter.events_per_blob > 1).then(|| Share {
+    let Letter { delivery, store, format, layout, .. } = letter;
+    let is_blob = !matches!(store, Store::Queue(_));
+    (letter.events_per_blob > 1 && is_blob).then(|| Share {
         subscription: delivery.subscription.clone(),
         hour: moment::hour_folder(delivery.due_ms),
-        container: container.clone(),
+        store: store.clone(),
         format: *format,
         layout: *layout,
     })
@@ -130,6 +132,29 @@ pub fn shared_bytes(letters: &[&Letter], sink_error: Option<&str>) -> Vec<u8> {
     };
     let elements = elements.join(",");
     if bare { elements.into() } else { format!("[{elements}]").into() }
+}
+
+/// A letter as a message: what a sink is sent that is no container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enriched {
+    /// The event with why it could not be delivered, in the letter's format.
+    pub json: String,
+    /// Whether that is a CloudEvent.
+    pub is_cloud_event: bool,
+}
+
+/// The event, enriched with why, as it travels to a sink.
+#[must_use]
+pub fn enriched(letter: &Letter) -> Enriched {
+    let about = About { letter, sink_error: None };
+    let cloud_event = match letter.format {
+        Format::CloudEvents => cloudevents::element(&about),
+        Format::Knative => knative::element(&about),
+        Format::Namespace | Format::EventGrid | Format::Custom => None,
+    };
+    let is_cloud_event = cloud_event.is_some();
+    // Text from an answer may hold what no queue takes.
+    Enriched { json: escaped(&cloud_event.unwrap_or_else(|| element(&about))), is_cloud_event }
 }
 
 /// The letters in the order of their ids; a delivery that was duplicated further up has one all the same.

@@ -61,7 +61,7 @@ fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
     let follows = followed(&delivery(), to_address(), &structured(200, REPLY));
     let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
     assert_eq!(&**reply.event.text(), REPLY);
-    assert_eq!((reply.leg, reply.hops, reply.attempts), (Leg::Reply, 1, 0));
+    assert_eq!((&reply.leg, reply.hops, reply.attempts), (&Leg::Reply, 1, 0));
     assert_eq!((reply.published_ms, reply.due_ms), (NOW_MS, NOW_MS), "its budget is its own");
     assert_eq!(reply.subscription.to_string(), "n/t/s");
     assert_ne!(reply.id, delivery().id);
@@ -74,7 +74,7 @@ fn a_reply_to_a_topic_is_a_delivery_to_each_of_its_subscriptions() {
     let [Follow::Deliver(a), Follow::Deliver(b)] = &follows[..] else { panic!("{follows:?}") };
     assert_eq!([&a.subscription, &b.subscription].map(ToString::to_string), ["n/answers/a", "n/answers/b"]);
     assert_ne!(a.id, b.id);
-    assert_eq!((a.leg, a.hops), (Leg::Event, 10));
+    assert_eq!((&a.leg, a.hops), (&Leg::Event, 10));
 }
 
 #[test]

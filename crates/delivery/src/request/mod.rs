@@ -20,14 +20,17 @@ use thiserror::Error;
 use url::Url;
 use uuid::Uuid;
 
+use crate::blob::{Enriched, enriched};
 use crate::consent::REQUEST_ORIGIN;
+use crate::deadletter::Letter;
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
 use crate::event::{Event, Input, Shape};
 use crate::header::Value;
 use crate::mapping::Mapped;
 use crate::outcome::{Ending, Exchange};
 use crate::reply::REPLY_MAX_BYTES;
-use crate::secret::Keyring;
+use crate::secret::{Keyring, SecretName};
+use crate::sink::Sink;
 use crate::subscription::{Consent, Destination, ReplyTo, Subscription, display};
 use crate::trace;
 
@@ -152,10 +155,12 @@ pub fn compose(
     deliveries: &[&Delivery],
     occasion: Occasion<'_>,
 ) -> Result<Request, Unsendable> {
-    if let [reply] = deliveries
-        && reply.leg == Leg::Reply
-    {
-        return compose_reply(subscription, reply, occasion);
+    if let [one] = deliveries {
+        match &one.leg {
+            Leg::Event => {}
+            Leg::Reply => return compose_reply(subscription, one, occasion),
+            Leg::Sink(letter) => return compose_letter(subscription, one, letter, occasion),
+        }
     }
     let destination = &subscription.destination;
     let Content { mut headers, body } = content(subscription, deliveries)?;
@@ -200,10 +205,36 @@ fn compose_reply(subscription: &Subscription, reply: &Delivery, occasion: Occasi
     let Some(ReplyTo::Address(url)) = &subscription.reply else {
         return Err(Unsendable::Impossible(format!("{} has no address for replies any more", subscription.name)));
     };
-    let Content { mut headers, body } = Content::new(CLOUD_EVENT, text(reply.event.text()));
-    headers.extend(trace_headers(&[reply]));
+    Ok(beside(url, reply, Content::new(CLOUD_EVENT, text(reply.event.text())), occasion))
+}
+
+/// A dead letter goes to its sink as the event with why, in its format: a CloudEvent as such, all else as JSON.
+fn compose_letter(
+    subscription: &Subscription,
+    delivery: &Delivery,
+    letter: &Letter,
+    occasion: Occasion<'_>,
+) -> Result<Request, Unsendable> {
+    let Sink::Address(url) = &subscription.dead_letter.sink else {
+        return Err(Unsendable::Impossible(format!("{} has no address for dead letters any more", subscription.name)));
+    };
+    let Enriched { json, is_cloud_event } = enriched(letter);
+    let content_type = if is_cloud_event { CLOUD_EVENT } else { JSON };
+    Ok(beside(url, delivery, Content::new(content_type, json.into()), occasion))
+}
+
+/// A request to another address than the destination: nothing of what that one is sent travels along but the trace.
+fn beside(url: &Url, delivery: &Delivery, content: Content, occasion: Occasion<'_>) -> Request {
+    let Content { mut headers, body } = content;
+    headers.extend(trace_headers(&[delivery]));
     let (url, timeout_ms) = (url.clone(), occasion.timeout_ms);
-    Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes: ANSWER_MAX_BYTES })
+    Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes: ANSWER_MAX_BYTES }
+}
+
+/// The secrets that a request with these deliveries needs: what goes elsewhere than to the destination needs none.
+pub fn secrets<'a>(subscription: &'a Subscription, deliveries: &[&Delivery]) -> impl Iterator<Item = &'a SecretName> {
+    let to_destination = deliveries.iter().any(|delivery| delivery.leg == Leg::Event);
+    subscription.destination.secrets().filter(move |_| to_destination)
 }
 
 /// What two deliveries of a subscription have to have in common to travel in one request.

@@ -8,8 +8,8 @@ use std::str::FromStr;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::{Place, StoredAttempt, StoredLetter};
-use crate::blob::{EVENT_IS, IN_DATA, JSON, ORIGINAL, PUBLISHED};
+use super::{Place, StoredAttempt, StoredLetter, StoredSink};
+use crate::blob::{EVENT_IS, IN_DATA, JSON, ORIGINAL, PUBLISHED, SINK};
 use crate::event::{Event, Input, Members};
 use crate::moment;
 use crate::outcome::Outcome;
@@ -101,7 +101,9 @@ impl<'a> Properties<'a> {
             subscription: place.subscription.clone(),
             reason: self.first(&reason).unwrap_or_default(),
             outcome: self.first(&told).or_else(|| newest.map(|attempt| attempt.outcome.clone())),
-            status: self.number(&["lasthttpstatuscode", "lastHttpStatusCode", "knativeerrorcode"]),
+            status: self
+                .number(&["lasthttpstatuscode", "lastHttpStatusCode"])
+                .or_else(|| self.of_knative("knativeerrorcode")?.parse().ok()),
             attempts: self.number(&["deliveryattempts", "deliveryAttempts", "errorretry"]).unwrap_or(0),
             published_ms: self.moment(&["publishutc", "publishTime", "publishtime"]),
             last_attempt_ms: self.moment(&at).or_else(|| newest.map(|attempt| attempt.at_ms)),
@@ -109,6 +111,7 @@ impl<'a> Properties<'a> {
             last_response: self.last_response(),
             detail: self.first(&["deadletterdetail"]),
             sink_error: self.first(&["sinkerror"]),
+            sink: self.sink(),
             traceparent: self.first(&["traceparent"]),
             headers: Vec::new(),
             event_id: event_id.map(Into::into),
@@ -122,7 +125,27 @@ impl<'a> Properties<'a> {
 
     fn last_response(&self) -> Option<String> {
         let base64 = || self.first(&["lastresponse_base64"]).map(|base64| format!("base64:{base64}"));
-        self.first(&["lastresponse"]).or_else(base64).or_else(|| self.first(&["knativeerrordata"]))
+        self.first(&["lastresponse"]).or_else(base64).or_else(|| self.of_knative("knativeerrordata"))
+    }
+
+    /// What Knative tells of the last request, unless that went to a sink.
+    fn of_knative(&self, name: &str) -> Option<String> {
+        if self.own.get(SINK).is_some() { None } else { self.first(&[name]) }
+    }
+
+    /// How the letter fared at a sink that did not take it.
+    fn sink(&self) -> Option<StoredSink> {
+        let told = Properties::of_object(self.own.get(SINK)?).ok()?;
+        let (history, omitted) = told.history();
+        Some(StoredSink {
+            destination: told.first(&["destination"]),
+            reason: told.first(&["reason"]).unwrap_or_default(),
+            detail: told.first(&["detail"]),
+            attempts: told.number(&["deliveryattempts"]).unwrap_or(0),
+            last_response: told.last_response(),
+            history,
+            omitted,
+        })
     }
 
     /// The attempts, and how many were left out. What is no attempt is passed over.

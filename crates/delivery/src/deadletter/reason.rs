@@ -1,0 +1,178 @@
+//! The reasons of dead letters.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Why a delivery ended without success: log field, metric dimension, dead-letter field and filter in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// All allowed attempts failed.
+    MaxDeliveryAttemptsExceeded,
+    /// Too old when an attempt was due.
+    TimeToLiveExceeded,
+    /// 400.
+    UndeliverableDueToHttpBadRequest,
+    /// 401.
+    UndeliverableDueToHttpUnauthorized,
+    /// 403.
+    UndeliverableDueToHttpForbidden,
+    /// 404.
+    UndeliverableDueToHttpNotFound,
+    /// 405.
+    UndeliverableDueToHttpMethodNotAllowed,
+    /// 410: the destination is retired.
+    UndeliverableDueToHttpGone,
+    /// 413.
+    UndeliverableDueToHttpPayloadTooLarge,
+    /// 415.
+    UndeliverableDueToHttpUnsupportedMediaType,
+    /// 422.
+    UndeliverableDueToHttpUnprocessable,
+    /// Any other status that is never retried.
+    UndeliverableDueToHttpStatus(u16),
+    /// 3xx: redirects are never followed.
+    UndeliverableDueToRedirect,
+    /// The certificate was refused.
+    UndeliverableDueToTls,
+    /// The address is one we do not send to.
+    UndeliverableDueToBlockedAddress,
+    /// No request could be built.
+    UndeliverableDueToInvalidRequest,
+    /// No document has the subscription any more.
+    SubscriptionNotFound,
+    /// No document has the topic.
+    TopicNotFound,
+    /// Not an event.
+    MalformedEvent,
+    /// Our own processing failed again and again.
+    ProcessingFailed,
+    /// Its state no longer fits beside it in one message.
+    EventTooLargeToResend,
+    /// Replies to replies to replies.
+    ReplyLoop,
+}
+
+impl Reason {
+    /// Every reason that needs no number.
+    pub const NAMED: [Self; 21] = [
+        Self::MaxDeliveryAttemptsExceeded,
+        Self::TimeToLiveExceeded,
+        Self::UndeliverableDueToHttpBadRequest,
+        Self::UndeliverableDueToHttpUnauthorized,
+        Self::UndeliverableDueToHttpForbidden,
+        Self::UndeliverableDueToHttpNotFound,
+        Self::UndeliverableDueToHttpMethodNotAllowed,
+        Self::UndeliverableDueToHttpGone,
+        Self::UndeliverableDueToHttpPayloadTooLarge,
+        Self::UndeliverableDueToHttpUnsupportedMediaType,
+        Self::UndeliverableDueToHttpUnprocessable,
+        Self::UndeliverableDueToRedirect,
+        Self::UndeliverableDueToTls,
+        Self::UndeliverableDueToBlockedAddress,
+        Self::UndeliverableDueToInvalidRequest,
+        Self::SubscriptionNotFound,
+        Self::TopicNotFound,
+        Self::MalformedEvent,
+        Self::ProcessingFailed,
+        Self::EventTooLargeToResend,
+        Self::ReplyLoop,
+    ];
+
+    /// The reason that a never-retried status gives.
+    #[must_use]
+    pub const fn of_status(status: u16) -> Self {
+        match status {
+            300..=399 => Self::UndeliverableDueToRedirect,
+            400 => Self::UndeliverableDueToHttpBadRequest,
+            401 => Self::UndeliverableDueToHttpUnauthorized,
+            403 => Self::UndeliverableDueToHttpForbidden,
+            404 => Self::UndeliverableDueToHttpNotFound,
+            405 => Self::UndeliverableDueToHttpMethodNotAllowed,
+            410 => Self::UndeliverableDueToHttpGone,
+            413 => Self::UndeliverableDueToHttpPayloadTooLarge,
+            415 => Self::UndeliverableDueToHttpUnsupportedMediaType,
+            422 => Self::UndeliverableDueToHttpUnprocessable,
+            other => Self::UndeliverableDueToHttpStatus(other),
+        }
+    }
+
+    /// The sentence that Event Grid namespaces write for this reason; other reasons are written by name.
+    #[must_use]
+    pub fn sentence(self) -> String {
+        match self {
+            Self::MaxDeliveryAttemptsExceeded => "Maximum delivery attempts was exceeded.".to_owned(),
+            Self::TimeToLiveExceeded => "Time to live was exceeded.".to_owned(),
+            Self::UndeliverableDueToHttpBadRequest
+            | Self::UndeliverableDueToHttpUnauthorized
+            | Self::UndeliverableDueToHttpForbidden
+            | Self::UndeliverableDueToHttpNotFound
+            | Self::UndeliverableDueToHttpMethodNotAllowed
+            | Self::UndeliverableDueToHttpGone
+            | Self::UndeliverableDueToHttpPayloadTooLarge
+            | Self::UndeliverableDueToHttpUnsupportedMediaType
+            | Self::UndeliverableDueToHttpUnprocessable
+            | Self::UndeliverableDueToHttpStatus(400..=499) => "Undeliverable due to client error".to_owned(),
+            Self::UndeliverableDueToHttpStatus(_)
+            | Self::UndeliverableDueToRedirect
+            | Self::UndeliverableDueToTls
+            | Self::UndeliverableDueToBlockedAddress
+            | Self::UndeliverableDueToInvalidRequest
+            | Self::SubscriptionNotFound
+            | Self::TopicNotFound
+            | Self::MalformedEvent
+            | Self::ProcessingFailed
+            | Self::EventTooLargeToResend
+            | Self::ReplyLoop => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::UndeliverableDueToHttpStatus(status) = self {
+            return write!(f, "UndeliverableDueToHttpStatus{status}");
+        }
+        // The names of the variants are the names of the vocabulary.
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl FromStr for Reason {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("\"{text}\" is no dead-letter reason");
+        if let Some(status) = text.strip_prefix("UndeliverableDueToHttpStatus") {
+            return status.parse().map(Self::UndeliverableDueToHttpStatus).map_err(|_| unknown());
+        }
+        Self::NAMED.into_iter().find(|reason| reason.to_string() == text).ok_or_else(unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_read_back_from_its_name() {
+        for reason in Reason::NAMED.into_iter().chain((100..1_000).map(Reason::of_status)) {
+            assert_eq!(reason.to_string().parse(), Ok(reason));
+        }
+        assert!("Nothing".parse::<Reason>().is_err());
+        assert!("UndeliverableDueToHttpStatusX".parse::<Reason>().is_err());
+    }
+
+    #[test]
+    fn the_sentences_of_event_grid_namespaces_are_used() {
+        for (reason, sentence) in [
+            (Reason::of_status(401), "Undeliverable due to client error"),
+            (Reason::of_status(418), "Undeliverable due to client error"),
+            (Reason::of_status(501), "UndeliverableDueToHttpStatus501"),
+            (Reason::MaxDeliveryAttemptsExceeded, "Maximum delivery attempts was exceeded."),
+            (Reason::TimeToLiveExceeded, "Time to live was exceeded."),
+            (Reason::UndeliverableDueToTls, "UndeliverableDueToTls"),
+        ] {
+            assert_eq!(reason.sentence(), sentence);
+        }
+    }
+}

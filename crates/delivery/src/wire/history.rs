@@ -1,0 +1,74 @@
+//! The wire form of what happened: attempts, and the beginning of the last answer. Deliveries and letters both have it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::WireError;
+use crate::delivery::{Entry, History};
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum EntryV1 {
+    Attempt {
+        at_ms: u64,
+        outcome: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        duration_ms: u64,
+    },
+    Omitted {
+        omitted: u32,
+    },
+}
+
+/// The last answer's body: text where it is text.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LastV1 {
+    Response(String),
+    ResponseBase64(String),
+}
+
+pub(super) fn history_v1(history: &History) -> Vec<EntryV1> {
+    let attempt = |entry: &Entry| EntryV1::Attempt {
+        at_ms: entry.at_ms,
+        outcome: entry.outcome.to_string(),
+        status: entry.status,
+        duration_ms: entry.duration_ms,
+    };
+    let omitted = (history.omitted() > 0).then_some(EntryV1::Omitted { omitted: history.omitted() });
+    history.first().iter().map(attempt).chain(omitted).chain(history.last().map(attempt)).collect()
+}
+
+pub(super) fn history_of(wire: Vec<EntryV1>) -> Result<History, WireError> {
+    let mut entries = Vec::with_capacity(wire.len());
+    let mut left_out = 0;
+    for entry in wire {
+        match entry {
+            EntryV1::Attempt { at_ms, outcome, status, duration_ms } => {
+                let outcome = outcome.parse().map_err(WireError::Unreadable)?;
+                entries.push(Entry { at_ms, outcome, status, duration_ms });
+            }
+            EntryV1::Omitted { omitted } => left_out = omitted,
+        }
+    }
+    Ok(History::restore(entries, left_out))
+}
+
+pub(super) fn last_v1(last_response: Option<&[u8]>) -> Option<LastV1> {
+    last_response.map(|bytes| match std::str::from_utf8(bytes) {
+        Ok(text) => LastV1::Response(text.to_owned()),
+        Err(_) => LastV1::ResponseBase64(STANDARD.encode(bytes)),
+    })
+}
+
+pub(super) fn last_of(wire: Option<LastV1>) -> Result<Option<Vec<u8>>, WireError> {
+    Ok(match wire {
+        None => None,
+        Some(LastV1::Response(text)) => Some(text.into_bytes()),
+        Some(LastV1::ResponseBase64(text)) => {
+            Some(STANDARD.decode(text).map_err(|error| WireError::Unreadable(error.to_string()))?)
+        }
+    })
+}

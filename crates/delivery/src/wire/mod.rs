@@ -1,0 +1,112 @@
+//! What travels beside an event: one versioned message attribute, in ASCII JSON.
+//!
+//! Two attributes are ours: `delivery` (a delivery that goes on) and `deadletter` (one that ended). The structs here
+//! are the wire and nothing else; version 1 of them is read for ever, and its examples stand in `fixtures/wire/v1`.
+//! An unknown version is an error, so that a newer writer's message waits for a newer reader instead of being lost.
+
+mod delivery;
+mod history;
+mod letter;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use self::delivery::{delivery_of, delivery_v1};
+use self::letter::{LetterV1, letter_of, letter_v1};
+use crate::deadletter::Letter;
+use crate::delivery::Delivery;
+use crate::event::{Event, Input};
+
+/// The attribute of a delivery that goes on.
+pub const DELIVERY_ATTRIBUTE: &str = "delivery";
+/// The attribute of a dead letter on its way to storage.
+pub const DEADLETTER_ATTRIBUTE: &str = "deadletter";
+/// The attribute that names the topic; set by the publisher and sent again.
+pub const TOPIC_ATTRIBUTE: &str = "topic";
+
+/// One of our attributes is never longer.
+pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;
+
+/// The version that is written.
+const VERSION: u32 = 1;
+
+/// Why an attribute cannot be read. Its record is given back, never dead-lettered by us.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// It is not the JSON we write.
+    #[error("the attribute is not what this version writes: {0}")]
+    Unreadable(String),
+    /// A newer version wrote it.
+    #[error("the attribute has version {0}, and this program reads version {VERSION} only: deploy the newer version")]
+    UnknownVersion(u32),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Versioned {
+    v: u32,
+}
+
+/// Writes the `delivery` attribute.
+#[must_use]
+pub fn write_delivery(delivery: &Delivery) -> String {
+    ascii_json(&delivery_v1(delivery))
+}
+
+/// Reads the `delivery` attribute; the event is the message's body.
+///
+/// # Errors
+/// [`WireError`] when it is not ours or of an unknown version.
+pub fn read_delivery(attribute: &str, event: Event) -> Result<Delivery, WireError> {
+    check_version(attribute)?;
+    delivery_of(serde_json::from_str(attribute).map_err(unreadable)?, event)
+}
+
+/// Writes the `deadletter` attribute.
+#[must_use]
+pub fn write_letter(letter: &Letter) -> String {
+    ascii_json(&letter_v1(letter))
+}
+
+/// Reads the `deadletter` attribute; the event is the message's body.
+///
+/// # Errors
+/// [`WireError`] when it is not ours or of an unknown version.
+pub fn read_letter(attribute: &str, body: &Arc<str>) -> Result<Letter, WireError> {
+    check_version(attribute)?;
+    let wire: LetterV1 = serde_json::from_str(attribute).map_err(unreadable)?;
+    // Nobody here knows the topic any more: whether its text is to be looked into travels with the letter.
+    let event = Event::recall(body, if wire.opaque { Input::Opaque } else { Input::Auto });
+    letter_of(wire, event)
+}
+
+fn check_version(attribute: &str) -> Result<(), WireError> {
+    match serde_json::from_str(attribute).map_err(unreadable)? {
+        Versioned { v: VERSION } => Ok(()),
+        Versioned { v } => Err(WireError::UnknownVersion(v)),
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> WireError {
+    WireError::Unreadable(error.to_string())
+}
+
+/// JSON in which everything outside ASCII is `\u`-escaped. Outside its strings JSON is ASCII already.
+fn ascii_json(value: &impl Serialize) -> String {
+    let json = serde_json::to_string(value).expect("wire structs have string keys and no failing serializers");
+    if json.is_ascii() {
+        return json;
+    }
+    let mut ascii = String::with_capacity(json.len() * 2);
+    for character in json.chars() {
+        if character.is_ascii() {
+            ascii.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                ascii.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    ascii
+}
