@@ -17,6 +17,7 @@ use crate::deadletter::{Letter, Reason};
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, RESPONSE_KEPT_BYTES};
 use crate::event::{Element, Event, Input, decode_one};
 use crate::outcome::{Content, Ending, Exchange};
+use crate::sink;
 use crate::subscription::{Catalogue, ReplyTo, Subscription, SubscriptionName};
 
 /// A reply is at most this long.
@@ -29,8 +30,10 @@ pub const HOPS_MAX: u32 = 10;
 pub enum Follow {
     /// A delivery of its own.
     Deliver(Box<Delivery>),
-    /// A reply that nobody can deliver.
+    /// A dead letter.
     Bury(Box<Letter>),
+    /// A dead letter that its subscription does not want.
+    Drop(Box<Letter>),
 }
 
 /// What follows from the answer to a delivery that was taken: nothing, unless its subscription wants replies and the
@@ -45,17 +48,17 @@ pub fn follow(
 ) -> Vec<Follow> {
     let (Leg::Event, Some(to)) = (&delivery.leg, &subscription.reply) else { return Vec::new() };
     let Some(carried) = carried(exchange) else { return Vec::new() };
-    let answered = Answered { delivery, subscription, now_ms };
+    let answered = Answered { delivery, subscription, catalogue, now_ms };
     let event = match carried {
         Carried::Event(event) => event,
-        Carried::Unreadable(text, why) => return vec![answered.bury(text, Reason::MalformedEvent, &why)],
-        Carried::TooLarge(beginning) => return vec![answered.bury_too_large(beginning)],
+        Carried::Unreadable(text, why) => return answered.bury(text, Reason::MalformedEvent, &why),
+        Carried::TooLarge(beginning) => return answered.bury_too_large(beginning),
     };
     match to {
-        ReplyTo::Address(_) => vec![answered.pass_on(event, &subscription.name, Leg::Reply, subscription)],
+        ReplyTo::Address(_) => answered.pass_on(event, &subscription.name, Leg::Reply, subscription),
         ReplyTo::Topic(topic) => {
             let matching = catalogue.matching(topic, &event, now_ms);
-            matching.map(|next| answered.pass_on(event.clone(), &next.name, Leg::Event, next)).collect()
+            matching.flat_map(|next| answered.pass_on(event.clone(), &next.name, Leg::Event, next)).collect()
         }
     }
 }
@@ -64,34 +67,36 @@ pub fn follow(
 struct Answered<'a> {
     delivery: &'a Delivery,
     subscription: &'a Subscription,
+    catalogue: &'a Catalogue,
     now_ms: u64,
 }
 
 impl Answered<'_> {
-    fn pass_on(&self, event: Event, to: &SubscriptionName, leg: Leg, subscription: &Subscription) -> Follow {
+    fn pass_on(&self, event: Event, to: &SubscriptionName, leg: Leg, subscription: &Subscription) -> Vec<Follow> {
         let reply = self.reply(event, to, leg);
         if reply.hops <= HOPS_MAX {
-            return Follow::Deliver(Box::new(reply));
+            return vec![Follow::Deliver(Box::new(reply))];
         }
         let detail = format!("a chain of more than {HOPS_MAX} replies");
         let letter = Letter::new(reply, subscription, Reason::ReplyLoop, self.now_ms).because(detail);
-        Follow::Bury(Box::new(letter))
+        sink::deliver(letter, subscription, self.catalogue, self.now_ms)
     }
 
-    fn bury(&self, text: String, reason: Reason, why: &str) -> Follow {
+    fn bury(&self, text: String, reason: Reason, why: &str) -> Vec<Follow> {
         let event = Event::recall(&queueable(&text).into(), Input::Opaque);
         let reply = self.reply(event, &self.subscription.name, Leg::Reply);
         let why = format!("the subscriber's reply: {why}");
-        Follow::Bury(Box::new(Letter::new(reply, self.subscription, reason, self.now_ms).because(why)))
+        let letter = Letter::new(reply, self.subscription, reason, self.now_ms).because(why);
+        sink::deliver(letter, self.subscription, self.catalogue, self.now_ms)
     }
 
     /// The event that was answered stands for a reply too large to be kept whole.
-    fn bury_too_large(&self, beginning: &[u8]) -> Follow {
+    fn bury_too_large(&self, beginning: &[u8]) -> Vec<Follow> {
         let mut reply = self.reply(self.delivery.event.clone(), &self.subscription.name, Leg::Reply);
         reply.last_response = Some(beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec());
         let why = format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
         let letter = Letter::new(reply, self.subscription, Reason::EventTooLargeToResend, self.now_ms).because(why);
-        Follow::Bury(Box::new(letter))
+        sink::deliver(letter, self.subscription, self.catalogue, self.now_ms)
     }
 
     fn reply(&self, event: Event, to: &SubscriptionName, leg: Leg) -> Delivery {

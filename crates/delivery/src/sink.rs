@@ -51,8 +51,8 @@ const NAME_MAX_BYTES: usize = 80;
 /// The digits of an account's number.
 const ACCOUNT_DIGITS: usize = 12;
 
-/// What follows from a letter whose sink is an address or a topic: deliveries of their own, with a budget of their own.
-/// A letter that its sink cannot take goes to the deployment's container and says why.
+/// What follows from a letter: where its sink is an address or a topic, deliveries of their own, with a budget of their
+/// own. A letter that its sink cannot take goes to the deployment's container and says why.
 ///
 /// The letter's delay (the five minutes of Event Grid) is kept: the deliveries are not due before.
 #[must_use]
@@ -60,7 +60,8 @@ pub fn deliver(letter: Letter, subscription: &Subscription, catalogue: &Catalogu
     match &subscription.dead_letter.sink {
         Sink::Address(_) => vec![Follow::Deliver(Box::new(to_address(letter, now_ms)))],
         Sink::Topic(topic) => to_topic(letter, topic, catalogue, now_ms),
-        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::None => bury(letter),
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => bury(letter),
+        Sink::None => vec![Follow::Drop(Box::new(letter))],
     }
 }
 

@@ -78,6 +78,10 @@ impl<P: DispatchPorts> Dispatch<P> {
                     self.buried(&Letter::without_subscription(*next, reason, now_ms)).await
                 }
                 Follow::Bury(letter) => self.buried(&letter).await,
+                Follow::Drop(letter) => {
+                    telemetry::dropped(&letter.delivery, letter.reason);
+                    true
+                }
             };
             if !gone {
                 book.note(place, Stage::Stuck);

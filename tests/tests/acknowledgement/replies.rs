@@ -3,6 +3,7 @@
 use delivery::deadletter::Reason;
 use delivery::delivery::{Delivery, Leg};
 use delivery::ports::QueueName;
+use delivery::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 
 use super::reactions::{answers, replies};
@@ -105,5 +106,20 @@ fn the_eleventh_hop_is_a_letter() {
                 assert_eq!((letter.reason, letter.delivery.hops), (Reason::ReplyLoop, 11));
             }
         }
+    }
+}
+
+#[test]
+fn a_letter_about_a_reply_goes_where_its_subscription_wants_its_letters() {
+    for (sink, expected) in [
+        (Sink::None, None),
+        (Sink::DefaultContainer, Some(QueueName::DeadLetter)),
+        (Sink::Address("https://sink.example.com/".parse().expect("an address")), Some(QueueName::Events)),
+    ] {
+        let mut replying = replying(to_address());
+        replying.dead_letter.sink = sink;
+        let desk = Desk::new(catalogue_of([replying])).meeting("s0.example.com", &[replies("{}")]);
+        assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+        assert_eq!(desk.sent().first().map(|(queue, _)| *queue), expected);
     }
 }
