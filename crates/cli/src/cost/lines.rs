@@ -4,11 +4,12 @@
 
 use super::Plan;
 use super::chain::{Average, Wait, as_f64};
-use super::load::{Load, Queue, chunks};
+use super::load::Load;
 use super::prices::{
     API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, INVOCATION, LOGS, LOGS_KEPT, METRIC, PUT,
     Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, X86_64,
 };
+use super::queue::{Queue, chunks};
 use super::report::{count, decimals, precise};
 use delivery::duration::DAY_MS;
 
@@ -25,13 +26,12 @@ pub(crate) const ATTEMPT_LINE_BYTES: f64 = 360.0;
 pub(crate) const END_LINE_BYTES: f64 = 230.0;
 /// `deadletter.stored`, measured: a test writes one.
 pub(crate) const STORED_LINE_BYTES: f64 = 330.0;
-/// Lambda's own two lines of an invocation, `platform.start` and `platform.report`, as its documentation shows them.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-advanced.html>
+/// Lambda's own two lines of an invocation, `platform.start` and `platform.report`. Assumed.
 const PLATFORM_BYTES: f64 = 145.0 + 260.0 + 2.0 * BESIDE_LINE_BYTES;
-/// A line of metrics: a combination of dimensions with four metrics. An invocation has one without dimensions, one for
+/// A line of metrics: a combination of dimensions with four metrics, as CloudWatch's embedded format writes them. An invocation has one without dimensions, one for
 /// its topic, and one for its subscription where that is asked for.
 const METRICS_LINE_BYTES: f64 = 480.0 + BESIDE_LINE_BYTES;
-/// What a dead letter says beside its event: measured, `tests/golden/blobs`.
+/// What a dead letter says beside its event, about: see `tests/golden/blobs`.
 const BESIDE_EVENT_BYTES: f64 = 700.0;
 /// What a request says beside its body, and what TLS adds. Assumed.
 const REQUEST_BYTES: f64 = 600.0;
@@ -130,7 +130,7 @@ fn sqs(plan: &Plan, average: &Average, load: &Load) -> Vec<Line> {
         "{deliveries} × ({} messages − {} waits), {} a request",
         precise(average.messages),
         precise(average.waits),
-        retries.fill.min(10)
+        precise(load.hops_together)
     );
     let mut lines = vec![
         line("events published", load.publishes, published),

@@ -17,6 +17,7 @@ mod lines;
 mod load;
 mod needs;
 mod prices;
+mod queue;
 pub(crate) mod report;
 #[cfg(test)]
 mod tests;

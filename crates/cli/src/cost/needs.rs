@@ -5,7 +5,8 @@
 
 use super::Plan;
 use super::chain::{Average, as_f64};
-use super::load::{DAY_S, LETTERS_CONCURRENCY, Load, Queue};
+use super::load::{LETTERS_CONCURRENCY, Load};
+use super::queue::{DAY_S, Queue};
 use super::report::{count, decimals};
 use delivery::duration::SECOND_MS;
 use delivery::explain::Life;

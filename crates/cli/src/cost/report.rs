@@ -1,6 +1,6 @@
 //! Estimates for people and for tools.
 //!
-//! Separate because the JSON's members and their order are a contract, and because numbers for people are grouped.
+//! Separate because the members of the JSON are a contract, and because numbers for people are grouped.
 
 use comfy_table::{CellAlignment, Table, presets};
 use delivery::duration::format_ms;
@@ -46,7 +46,7 @@ pub(crate) fn precise(number: f64) -> String {
 /// Thousandths of a unit.
 fn thousandths(number: u128) -> String {
     let text = format!("{}.{:03}", grouped(number / 1_000), number % 1_000);
-    if number % 1_000 == 0 { grouped(number / 1_000) } else { text }
+    if number.is_multiple_of(1_000) { grouped(number / 1_000) } else { text }
 }
 
 fn table(head: &[&str], right: &[usize]) -> Table {
@@ -72,7 +72,7 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         ),
     };
     let head = format!(
-        "{} events of {} bytes a day, {} deliveries each, policy {}\n\
+        "{} events of {} bytes a day; deliveries per event: {}; policy: {}\n\
          an attempt succeeds with probability {}, else {}; an answer takes {} ms{down}\n",
         count(traffic.events),
         count(traffic.event_bytes),
@@ -98,10 +98,9 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         dollars(total.month),
         dollars(total.million_events)
     );
-    let bill = bill(&estimate.lines);
     let needs = format!("\n{}\n{}", needed(&estimate.needs), gives_way(plan, &estimate.needs));
-    let others = format!("\nelsewhere, by list price, without the network\n{}\n", bill_of(&estimate.others));
-    format!("{head}{one}\n{bill}\n{money}{needs}{others}")
+    let others = format!("\nelsewhere, by list price, without the network\n{}\n", bill(&estimate.others));
+    format!("{head}{one}\n{}\n{money}{needs}{others}", bill(&estimate.lines))
 }
 
 fn waits(waits: &[Wait]) -> String {
@@ -126,10 +125,6 @@ fn waits(waits: &[Wait]) -> String {
 }
 
 fn bill(lines: &[Line]) -> String {
-    bill_of(lines)
-}
-
-fn bill_of(lines: &[Line]) -> String {
     let mut table = table(&["bill", "of", "quantity", "unit price", "$ a day", "the quantity is"], &[2, 4]);
     for line in lines {
         table.add_row([
@@ -155,23 +150,24 @@ fn needed(needs: &[Need]) -> String {
 }
 
 fn percent(share: f64) -> String {
-    format!("{} %", decimals(f64::from(u32::try_from(whole(share * 1_000.0)).unwrap_or(u32::MAX)) / 10.0))
+    let tenths = whole(share * 1_000.0);
+    match tenths {
+        0 if share > 0.0 => "< 0.1 %".to_owned(),
+        _ => format!("{}.{} %", grouped(tenths / 10), tenths % 10),
+    }
 }
 
 /// What gives way first, and when.
 fn gives_way(plan: &Plan, needs: &[Need]) -> String {
-    let Some((need, (limit, who))) = first(needs).and_then(|need| Some((need, need.limit?))) else {
+    let nearest = first(needs).filter(|need| need.share > 0.0);
+    let Some((need, (limit, who))) = nearest.and_then(|need| Some((need, need.limit?))) else {
         return String::new();
     };
-    if need.share <= 0.0 {
-        return String::new();
-    }
+    let (what, share, limit) = (need.what, percent(need.share), count(limit));
     let at = count(plan.traffic.events / need.share);
-    let now = if need.share > 1.0 { "it is past it: the queue grows" } else { "it is kept" };
+    let past = if need.share > 1.0 { ", so its queue grows" } else { "" };
     format!(
-        "gives way first: {} at {} ({who}); {now}. With full batches, {at} events a day reach it\n",
-        need.what,
-        count(limit)
+        "gives way first: {what}, with full batches {share} of {limit} ({who}){past}; all of it is {at} such events a day\n"
     )
 }
 
