@@ -66,6 +66,14 @@ fn short(number: f64) -> String {
     format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// A file of a native subscription with so many attempts.
+fn subscription(name: &str, attempts: u32) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: a, topic: b, name: {name}}}\n\
+         spec: {{destination: {{url: \"https://example.com/\"}}, retry: {{maxAttempts: {attempts}}}}}\n"
+    )
+}
+
 fn document() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/scale.md")
 }
@@ -147,8 +155,14 @@ fn money() -> String {
 
 fn waits() -> String {
     let mut rows = Vec::new();
-    for dialect in ["eventgrid", "eventgrid-kubernetes", "eventgrid-namespace", "native", "knative"] {
-        let estimate = json(&format!("--events 1e6 --success 0 --outcome 500 --dialect {dialect}"));
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("long.yaml");
+    std::fs::write(&path, subscription("long", 16)).expect("the file can be written");
+    let defaults = ["eventgrid", "eventgrid-kubernetes", "eventgrid-namespace", "native", "knative"];
+    let mut policies = defaults.map(|dialect| (dialect, format!("--dialect {dialect}"))).to_vec();
+    policies.push(("native, `maxAttempts: 16`", format!("-f {}", path.display())));
+    for (dialect, policy) in policies {
+        let estimate = json(&format!("--events 1e6 --success 0 --outcome 500 {policy}"));
         let all = list(&estimate, "waits");
         let Some(longest) = all.iter().map(|wait| number(wait, "wait_ms")).reduce(f64::max) else {
             rows.push(format!("| {dialect} | none: one attempt, unless `retry` says more | | | | | |"));
@@ -319,15 +333,10 @@ fn each_line_is_its_quantity_times_its_unit_price_and_the_day_is_their_sum() {
 
 #[test]
 fn the_policy_of_a_file_counts_and_several_need_a_name() {
-    let file = |name: &str, attempts: u32| {
-        format!(
-            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: a, topic: b, name: {name}}}\n\
-             spec: {{destination: {{url: \"https://example.com/\"}}, retry: {{maxAttempts: {attempts}}}}}\n"
-        )
-    };
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("two.yaml");
-    std::fs::write(&path, format!("{}---\n{}", file("few", 2), file("many", 5))).expect("the file can be written");
+    std::fs::write(&path, format!("{}---\n{}", subscription("few", 2), subscription("many", 5)))
+        .expect("the file can be written");
     let path = path.display();
     let attempts = |name: &str| {
         number(&json(&format!("--events 1 --success 0 -f {path} --subscription a/b/{name}"))["delivery"], "attempts")

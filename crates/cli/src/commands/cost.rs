@@ -59,11 +59,11 @@ pub(crate) struct Arguments {
     /// Without a file, the policy is what a subscription of this dialect has by default
     #[arg(long, value_enum, default_value_t = Defaults::Native)]
     dialect: Defaults,
-    #[command(flatten)]
-    template: Template,
     /// How to show it
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
+    #[command(flatten)]
+    template: Template,
 }
 
 /// Parameters of the template, with its defaults.

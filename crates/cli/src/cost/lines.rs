@@ -206,7 +206,7 @@ fn cloudwatch(plan: &Plan, average: &Average, load: &Load) -> Vec<Line> {
         count(metrics_bytes)
     );
     let kept = (told + own) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
-    let metrics = deployment.metrics();
+    let metrics = if attempts > 0.0 { deployment.metrics() } else { 0.0 };
     let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
     vec![
         Line::exact("CloudWatch", "logs of attempts and ends", told / GB, &LOGS, told_how),

@@ -8,6 +8,7 @@ use adapters::queues::{BATCH_ENTRIES_MAX, LINGER};
 use delivery::duration::SECOND_MS;
 
 use super::chain::as_f64;
+use super::lines::whole;
 
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
@@ -122,8 +123,8 @@ impl Work {
 
     /// An invocation lasts as long as its slowest attempt, and sends after that.
     fn invocation_ms(&self, records: u32) -> f64 {
-        let attempts = (1..=u32::MAX).find(|n| f64::from(*n) >= f64::from(records) * self.attempts_per_record);
-        let attempts = if self.attempts_per_record > 0.0 { attempts.unwrap_or(records) } else { 0 };
+        let attempts = (f64::from(records) * self.attempts_per_record).ceil();
+        let attempts = u32::try_from(whole(attempts)).unwrap_or(u32::MAX);
         let rounds = f64::from(records.div_ceil(self.lanes.max(1)));
         let any_attempt = any(self.attempts_per_record.min(1.0), records);
         let slower_ms = (self.failure_ms - self.answer_ms).max(0.0) * any(self.fails, attempts);
