@@ -362,6 +362,8 @@ fn what_is_no_load_is_wrong_usage_and_named() {
         ("--events 1 --down 24h", "ISO 8601"),
         ("--events 1 --down P15D", "14 days"),
         ("--events 1 --batch-size 0", "--batch-size"),
+        ("--events 1 --event-bytes 1048576", "1048576"),
+        ("--events 1 --event-bytes 200000 --publish-batch 10", "1 MiB"),
         ("--events 1 --subscription a/b/c", "--file"),
         ("--events 1 -f nowhere.yaml", "nowhere.yaml"),
     ] {

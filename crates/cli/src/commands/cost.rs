@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use delivery::duration::{DAY_MS, parse_ms};
 use delivery::explain::Always;
+use delivery::ports::MESSAGE_MAX_BYTES;
 use delivery::profile::{Dialect, LIFETIME_MAX_MS};
 use delivery::subscription::{Subscription, SubscriptionName};
 
@@ -17,6 +18,9 @@ use crate::files::{Files, have_errors, tell, usage};
 
 /// No load is larger: quantities stay exact up to here.
 const EVENTS_MAX: f64 = 1e13;
+
+/// No event is larger: beside it, its message holds what is known about its delivery.
+const EVENT_MAX_BYTES: i64 = MESSAGE_MAX_BYTES as i64 - 1_024;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -42,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = amount)]
     fan_out: f64,
     /// The size of an event
-    #[arg(long, value_name = "BYTES", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES))]
     event_bytes: u32,
     /// Events that a publisher sends in one request
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
@@ -159,6 +163,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let plan = Plan { traffic: arguments.traffic(), deployment: arguments.template.deployment() };
     if !(plan.traffic.events <= EVENTS_MAX && plan.traffic.events * plan.traffic.fan_out <= EVENTS_MAX) {
         return Ok(usage("--events: more than 1e13 deliveries a day are not estimated"));
+    }
+    if plan.traffic.publish_batch * plan.traffic.event_bytes > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?) {
+        return Ok(usage("--publish-batch: so many events of --event-bytes are more than the 1 MiB of one request"));
     }
     let estimate = estimate(&plan, &subscription);
     match arguments.output {

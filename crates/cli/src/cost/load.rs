@@ -10,12 +10,16 @@ use delivery::subscription::Subscription;
 use dispatch::DELIVERIES_IN_PLACE;
 
 use super::chain::{Average, as_f64};
+use super::lines::whole;
 use super::queue::{ENTRIES, Mapping, Queue, REQUEST_MS, Work, any, chunks};
 use super::{Deployment, Plan, Traffic};
 use crate::remarks::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
 
 /// What travels beside an event: our attribute (about 380 bytes after an attempt, see the fixtures), the topic, names.
 pub(crate) const BESIDE_BYTES: f64 = 512.0;
+/// What an invocation is handed at most.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
+const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
 /// `MaximumConcurrency` and `BatchSize` of deadletter.
 pub(crate) const LETTERS_CONCURRENCY: u32 = 5;
 /// The batches of deadletter.
@@ -57,7 +61,7 @@ impl Load {
         let split = if splits { deliveries } else { 0.0 };
         let bytes = traffic.event_bytes + BESIDE_BYTES;
         let mapping = |concurrency| Mapping {
-            batch_size: deployment.batch_size,
+            batch_size: deployment.batch_size.min(fitting(bytes)),
             window_s: deployment.batch_window_s,
             concurrency,
         };
@@ -84,6 +88,11 @@ impl Load {
     }
 }
 
+/// Messages of this size that one invocation takes.
+fn fitting(bytes: f64) -> u32 {
+    u32::try_from(whole((PAYLOAD_MAX_BYTES / bytes).floor())).unwrap_or(u32::MAX).max(1)
+}
+
 /// Further hops, and how many of them leave in one request: those of one invocation, ten at most.
 fn hops(deliveries: f64, average: &Average, retries: &Queue) -> (f64, f64) {
     let hops = deliveries * (average.messages - average.waits);
@@ -104,7 +113,7 @@ fn fresh(traffic: &Traffic, of: &Subscription, average: &Average, deliveries: f6
         records,
         attempts_per_record: per_record,
         fails: average.first_fails,
-        sends: (per_record * average.first_fails).min(1.0),
+        sends: (per_record * average.first_fails + if split > 0.0 { traffic.events / records } else { 0.0 }).min(1.0),
         in_place_ms: per_record * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),

@@ -108,6 +108,17 @@ fn a_window_fills_batches_and_an_event_of_65_kib_is_two_requests() {
     assert_eq!(quantity(&large, "events published"), 2_000_000);
     // Ten of 65.5 KiB are 655 KiB: eleven chunks of 64.
     assert_eq!(quantity(&large, "events received"), 1_100_000);
+    // Six of 1,000 KiB fit into the 6 MiB of an invocation.
+    plan.traffic.event_bytes = 1_000.0 * 1_024.0;
+    assert_eq!(quantity(&estimate(&plan, &native()), "dispatch invoked"), 166_667);
+}
+
+#[test]
+fn an_event_for_more_than_ten_subscriptions_is_received_once_more_per_delivery() {
+    let ten = estimate(&traffic(|of| of.fan_out = 10.0), &native());
+    assert_eq!((quantity(&ten, "events received"), quantity(&ten, "deliveries split")), (1_000_000, 0));
+    let eleven = estimate(&traffic(|of| of.fan_out = 11.0), &native());
+    assert_eq!((quantity(&eleven, "events received"), quantity(&eleven, "deliveries split")), (12_000_000, 1_100_000));
 }
 
 #[test]
