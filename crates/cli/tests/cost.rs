@@ -122,7 +122,7 @@ fn needed() -> String {
             short(deliveries * number(delivery, "dead_letters")),
         ));
     }
-    let head = "| events a day | attempts succeed | policy | attempts | invocations | SQS requests | in flight, events / waits | messages that wait | dead letters |";
+    let head = "| events a day | attempts succeed | policy | attempts | invocations | SQS requests | in flight, events / waits | messages that wait, on average | dead letters |";
     table(head, &rows)
 }
 

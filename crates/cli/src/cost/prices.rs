@@ -1,14 +1,14 @@
 //! Unit prices: list prices of us-east-1, in US dollars.
 //!
-//! Separate because they are the one part that ages. Each has the page that sets it. Those pages are filled in by
-//! scripts, so the numbers were taken from what third parties read there, and say when: see [`PRICES_FROM`].
+//! Separate because they are the one part that ages. Each has the page that sets it. The numbers were not read there but
+//! are what third parties quote, and say until when: see [`PRICES_FROM`].
 //!
 //! Does not take off free tiers, which are the account's, nor volume discounts, which begin at 100 thousand million SQS
 //! requests, 7,500 million GB-seconds (6,000 on x86_64) and 10 TB of logs a month.
 
 /// Where the numbers stem from, for people.
-pub(crate) const PRICES_FROM: &str = "us-east-1 list prices as published guides of February to June 2026 quote them; \
-    no free tier or volume discount is taken off; the page beside each price decides";
+pub(crate) const PRICES_FROM: &str = "us-east-1 list prices as third parties quoted them up to June 2026, \
+    no free tier or volume discount taken off; the JSON names the page that sets each";
 
 /// A millionth of a millionth of a dollar: every price below is a whole number of them.
 pub(crate) const DOLLAR: u128 = 1_000_000_000_000;
