@@ -24,7 +24,7 @@ pub const DELAY_MAX_SECONDS: u64 = 900;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub const BATCH_ENTRIES_MAX: usize = 10;
 /// How long the first message of a batch waits for others.
-const LINGER: Duration = Duration::from_millis(10);
+pub const LINGER: Duration = Duration::from_millis(10);
 
 /// The queues of a deployment.
 #[derive(Debug, Clone)]
@@ -188,8 +188,10 @@ fn tell(pending: Pending, result: Result<(), QueueError>) {
     let _ = pending.heard.send(result);
 }
 
-/// Whole seconds, rounded up so that no hop is early for nothing, at most 900.
-fn delay_seconds(wait_ms: u64) -> i32 {
+/// The delay of the message that carries a wait: whole seconds, rounded up so that no hop is early for nothing, at most
+/// 900.
+#[must_use]
+pub fn delay_seconds(wait_ms: u64) -> i32 {
     i32::try_from(wait_ms.div_ceil(1_000).min(DELAY_MAX_SECONDS)).expect("at most 900")
 }
 

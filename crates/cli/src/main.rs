@@ -6,6 +6,7 @@
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 mod commands;
+mod cost;
 mod files;
 mod letters;
 mod lines;
@@ -49,6 +50,8 @@ enum Command {
     Validate(validate::Arguments),
     /// Looks at dead letters, and sends them again
     Deadletters(Box<deadletters::Arguments>),
+    /// Estimates what a load costs and needs, line by line
+    Cost(Box<commands::cost::Arguments>),
     /// Publishes events from files
     Publish(publish::Arguments),
     /// Receives events, prints them, and answers as told
@@ -68,6 +71,7 @@ async fn main() -> ExitCode {
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
+        Command::Cost(arguments) => commands::cost::run(&arguments),
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
         Command::Completions(arguments) => Ok(completions::run(&arguments, Arguments::command())),

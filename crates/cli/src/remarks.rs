@@ -18,6 +18,8 @@ use url::Url;
 
 use crate::stack::Stack;
 
+/// `DispatchTimeout` of the template, where a deployment does not say otherwise.
+pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
 /// What dispatch keeps of its timeout for everything but the request.
 pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
 /// What becomes of requests to a place that is not public.

@@ -4,7 +4,7 @@
 //! [`step::settle`] with virtual time, so what it shows is what production does. It computes no wait of its own.
 //!
 //! Promises: it ends, after at most [`ATTEMPTS_MAX`] attempts; answers are instant, a timeout takes the response
-//! timeout, there is no jitter; a paused subscription is explained as if it were not.
+//! timeout, there is no jitter unless it is asked for; a paused subscription is explained as if it were not.
 //!
 //! Does not know the deployment: its default container, and how far its functions cut a response timeout.
 
@@ -134,6 +134,8 @@ pub struct Life {
     pub reason: Option<Reason>,
     /// When that was decided, since publication.
     pub ended_ms: u64,
+    /// The wait after the last attempt, when it ended because the next one came too late; else 0.
+    pub last_wait_ms: u64,
     /// Its dead letter; `None` when it was delivered or dropped.
     pub stored: Option<Stored>,
 }
@@ -149,6 +151,12 @@ impl Life {
 /// The life of a delivery to this endpoint. `published_ms` matters only to a `Retry-After` that is a date.
 #[must_use]
 pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64) -> Life {
+    explain_jittered(subscription, endpoint, published_ms, Jitter::NONE)
+}
+
+/// The same, with this roll of the dice before every retry.
+#[must_use]
+pub fn explain_jittered(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64, jitter: Jitter) -> Life {
     let subscription = &Subscription { paused: false, ..subscription.clone() };
     let origin = Origin { message: "explain".to_owned(), index: 0 };
     let event = Event::recall(&EVENT.into(), Input::CloudEvents);
@@ -161,10 +169,11 @@ pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u
             Arrival::Expired(reason) => end_without_success(&delivery, subscription, reason, now_ms),
             Arrival::Attempt => {
                 let at_ms = now_ms.saturating_sub(published_ms);
-                attempts.push(Attempt { attempt: delivery.attempts.saturating_add(1), wait_ms: waited_ms, at_ms });
+                let wait_ms = std::mem::take(&mut waited_ms);
+                attempts.push(Attempt { attempt: delivery.attempts.saturating_add(1), wait_ms, at_ms });
                 let exchange = endpoint.exchange(subscription, now_ms);
                 now_ms = exchange.ended_ms();
-                settle(&mut delivery, subscription, &exchange, now_ms, Jitter::NONE).end
+                settle(&mut delivery, subscription, &exchange, now_ms, jitter).end
             }
         };
         match end {
@@ -173,7 +182,8 @@ pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u
                 now_ms = now_ms.saturating_add(wait_ms);
             }
             end @ (End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {
-                return ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms));
+                let life = ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms));
+                return Life { last_wait_ms: waited_ms, ..life };
             }
         }
     }
@@ -188,7 +198,7 @@ fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_m
         End::Drop(reason) => (Some(*reason), None),
         End::DeadLetter(letter) | End::ToSink(letter) => (Some(letter.reason), Some(stored(subscription, letter))),
     };
-    Life { attempts, reason, ended_ms, stored }
+    Life { attempts, reason, ended_ms, last_wait_ms: 0, stored }
 }
 
 fn stored(subscription: &Subscription, letter: &Letter) -> Stored {

@@ -47,11 +47,11 @@ use crate::probation::Probations;
 const AT_ONCE: usize = 100;
 /// Deliveries of one record that run in place; a record with more is split into one message each. An event too large
 /// to travel beside its state runs in place even so: otherwise it would become a dead letter without one attempt.
-const DELIVERIES_IN_PLACE: usize = 10;
+pub const DELIVERIES_IN_PLACE: usize = 10;
 /// A wait below this is waited here instead of as a message.
-const IN_PLACE_BELOW_MS: u64 = 1_000;
+pub const IN_PLACE_BELOW_MS: u64 = 1_000;
 /// How often a delivery waits here within one invocation.
-const IN_PLACE_WAITS: u32 = 5;
+pub const IN_PLACE_WAITS: u32 = 5;
 /// Without usable subscriptions, records come again after this.
 const NO_SUBSCRIPTIONS_SECONDS: u32 = 300;
 

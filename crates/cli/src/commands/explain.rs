@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
-use delivery::duration::{SECOND_MS, format_ms};
+use delivery::duration::format_ms;
 use delivery::explain::{Always, Endpoint, Life, explain};
 use delivery::manifest::Reading;
 use delivery::outcome::retry_after_ms;
@@ -23,10 +23,7 @@ use delivery::ports::Clock as _;
 use delivery::subscription::{Subscription, SubscriptionName};
 
 use crate::files::{Files, have_errors, tell, usage};
-use crate::remarks::TIMEOUT_MARGIN_MS;
-
-/// `DispatchTimeout` of the template, where a deployment does not say otherwise.
-const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
+use crate::remarks::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -163,3 +163,15 @@ fn outcomes_are_read_back_and_others_refused() {
         assert!(text.parse::<Always>().is_err_and(|error| error.contains("timeout")), "{text}");
     }
 }
+
+#[test]
+fn the_wait_at_whose_end_it_was_too_late_is_told_and_jitter_lengthens_every_wait_alike() {
+    let subscription = subscription(Dialect::EventGrid);
+    let plain = life(&subscription, "500");
+    assert_eq!(plain.last_wait_ms, 12 * HOUR_MS);
+    let last = plain.attempts.last().unwrap();
+    assert_eq!(plain.ended_ms, last.at_ms + plain.last_wait_ms);
+    let most = explain_jittered(&subscription, &always("500"), PUBLISHED_MS, Jitter(u32::MAX));
+    assert!(waits_s(&plain).iter().zip(waits_s(&most)).all(|(plain, most)| most == plain * 11 / 10), "{most:?}");
+    assert_eq!(life(&knative(Kind::Constant { delay_ms: 1_000 }, 2), "500").last_wait_ms, 0);
+}

@@ -1,0 +1,184 @@
+//! One delivery on average: how far along its policy's waits it comes, and how many messages that takes.
+//!
+//! Separate because it is the one place with probabilities. An attempt succeeds with the same probability whatever
+//! happened before, so attempt `k` is made with probability `q^(k-1)`, where `q` is that of failing. While the
+//! destination is down every attempt fails, and the moments of the attempts decide how many fall into that time.
+
+use adapters::queues::delay_seconds;
+use delivery::duration::SECOND_MS;
+use delivery::explain::Life;
+use dispatch::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
+
+/// The longest delay of one message, in milliseconds.
+pub(crate) const HOP_MS: u64 = adapters::queues::DELAY_MAX_SECONDS * SECOND_MS;
+
+/// The wait after a failed attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Wait {
+    /// The attempt that failed.
+    pub(crate) after_attempt: u32,
+    /// Its length without jitter.
+    pub(crate) wait_ms: u64,
+    /// Its length with half of the jitter: what is counted.
+    pub(crate) counted_ms: u64,
+    /// The messages that carry it; 0 when it is waited in place.
+    pub(crate) messages: u32,
+    /// The same with all of the jitter.
+    pub(crate) messages_most: u32,
+    /// The probability that a delivery comes to it.
+    pub(crate) reached: f64,
+}
+
+/// The waits of a life: after every attempt but the last, and after that one too when the next came too late.
+fn waits_ms(life: &Life) -> Vec<u64> {
+    let mut waits: Vec<u64> = life.attempts.iter().skip(1).map(|attempt| attempt.wait_ms).collect();
+    if life.last_wait_ms > 0 {
+        waits.push(life.last_wait_ms);
+    }
+    waits
+}
+
+/// The waits of a policy, from its lives without jitter, with half of it and with all of it. More jitter may bring the
+/// end sooner: a wait that is missing then has no messages.
+pub(crate) fn waits(plain: &Life, middle: &Life, most: &Life) -> Vec<Wait> {
+    let (plain, middle, most) = (waits_ms(plain), waits_ms(middle), waits_ms(most));
+    let (messages, messages_most) = (messages(&middle), messages(&most));
+    let numbered = (1..).zip(&middle).enumerate();
+    numbered
+        .map(|(index, (after_attempt, counted_ms))| Wait {
+            after_attempt,
+            wait_ms: plain.get(index).copied().unwrap_or(*counted_ms),
+            counted_ms: *counted_ms,
+            messages: messages.get(index).copied().unwrap_or(0),
+            messages_most: messages_most.get(index).copied().unwrap_or(0),
+            reached: 0.0,
+        })
+        .collect()
+}
+
+/// The messages that carry each wait. Short waits are waited in place, a few in a row.
+fn messages(waits_ms: &[u64]) -> Vec<u32> {
+    let mut in_place = 0;
+    let carry = |wait_ms: &u64| {
+        if *wait_ms < IN_PLACE_BELOW_MS && in_place < IN_PLACE_WAITS {
+            in_place += 1;
+            return 0;
+        }
+        in_place = 0;
+        hops(*wait_ms).max(1)
+    };
+    waits_ms.iter().map(carry).collect()
+}
+
+/// The messages of one wait: each is delayed by what production delays it, and what is left at last is waited in place.
+pub(crate) fn hops(wait_ms: u64) -> u32 {
+    let (mut rest_ms, mut hops) = (wait_ms, 0);
+    while rest_ms >= IN_PLACE_BELOW_MS {
+        rest_ms = rest_ms.saturating_sub(u64::from(delay_seconds(rest_ms).unsigned_abs()) * SECOND_MS);
+        hops += 1;
+    }
+    hops
+}
+
+/// A time in which a destination is down. It begins with the day; the events of that day are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outage {
+    pub(crate) lasts_ms: u64,
+    pub(crate) day_ms: u64,
+}
+
+impl Outage {
+    /// The part of the day's events that are published into it.
+    pub(crate) fn share_of_day(&self) -> f64 {
+        as_f64(self.lasts_ms.min(self.day_ms)) / as_f64(self.day_ms)
+    }
+
+    /// How much of it is still to come when an event is published into it: evenly between these two.
+    fn rest_ms(&self) -> (u64, u64) {
+        (self.lasts_ms.saturating_sub(self.day_ms), self.lasts_ms)
+    }
+}
+
+/// The probability that so many attempts have failed: at index `k`, that attempt `k + 1` is made; at the last index,
+/// that none is left. `fails` is the probability of failing while the destination is up, `down` the part of the
+/// deliveries that begin while it is down.
+pub(crate) fn reached(life: &Life, fails: f64, outage: &Outage, down: f64) -> Vec<f64> {
+    let attempts = life.attempts.len();
+    let powers: Vec<f64> = std::iter::successors(Some(1.0), |power| Some(power * fails)).take(attempts + 1).collect();
+    let lost = lost_to(life, outage);
+    let while_down = |k: usize| -> f64 {
+        lost.iter().enumerate().map(|(index, weight)| weight * powers[k.saturating_sub(index + 1)]).sum()
+    };
+    (0..=attempts).map(|k| (1.0 - down) * powers[k] + if down > 0.0 { down * while_down(k) } else { 0.0 }).collect()
+}
+
+/// How many attempts of a delivery that begins during the outage fall into it: at index `i`, the probability of `i + 1`.
+fn lost_to(life: &Life, outage: &Outage) -> Vec<f64> {
+    let (from_ms, to_ms) = outage.rest_ms();
+    let within = as_f64(to_ms.saturating_sub(from_ms).max(1));
+    let begins = life.attempts.iter().map(|attempt| attempt.at_ms);
+    let ends = life.attempts.iter().skip(1).map(|attempt| attempt.at_ms).chain([u64::MAX]);
+    begins
+        .zip(ends)
+        .map(|(begin_ms, end_ms)| as_f64(end_ms.min(to_ms).saturating_sub(begin_ms.max(from_ms))) / within)
+        .collect()
+}
+
+/// One delivery on average.
+#[derive(Debug, Clone)]
+pub(crate) struct Average {
+    /// Attempts.
+    pub(crate) attempts: f64,
+    /// The probability that its first attempt fails.
+    pub(crate) first_fails: f64,
+    /// Attempts after a wait in place.
+    pub(crate) attempts_in_place: f64,
+    /// Attempts that failed.
+    pub(crate) failures: f64,
+    /// Waits that leave as messages.
+    pub(crate) waits: f64,
+    /// Waits that take more than one message.
+    pub(crate) long_waits: f64,
+    /// Messages that carry waits.
+    pub(crate) messages: f64,
+    /// Time spent in such messages, in milliseconds.
+    pub(crate) waiting_ms: f64,
+    /// Time waited in place, in milliseconds.
+    pub(crate) in_place_ms: f64,
+    /// The probability that it ends as a dead letter.
+    pub(crate) dead_letters: f64,
+}
+
+impl Average {
+    /// Of this life, along these waits.
+    pub(crate) fn of(life: &Life, waits: &[Wait], reached: &[f64]) -> Self {
+        let attempts = life.attempts.len();
+        let sum = |of: &dyn Fn(&Wait) -> f64| waits.iter().map(|wait| wait.reached * of(wait)).sum::<f64>();
+        let before_attempt = |wait: &Wait| usize::try_from(wait.after_attempt).is_ok_and(|after| after < attempts);
+        let yes = |holds: bool| if holds { 1.0 } else { 0.0 };
+        let without_success = reached.last().copied().unwrap_or(0.0);
+        Self {
+            attempts: reached.iter().take(attempts).sum(),
+            first_fails: reached.get(1).copied().unwrap_or(0.0),
+            attempts_in_place: sum(&|wait| yes(wait.messages == 0 && before_attempt(wait))),
+            failures: reached.iter().skip(1).sum(),
+            waits: sum(&|wait| yes(wait.messages > 0)),
+            long_waits: sum(&|wait| yes(wait.messages > 1)),
+            messages: sum(&|wait| f64::from(wait.messages)),
+            waiting_ms: sum(&|wait| if wait.messages > 0 { as_f64(wait.counted_ms) } else { 0.0 }),
+            in_place_ms: sum(&|wait| if wait.messages == 0 { as_f64(wait.counted_ms) } else { 0.0 }),
+            dead_letters: if life.stored.is_some() { without_success } else { 0.0 },
+        }
+    }
+
+    /// Attempts that a message of the retry queue brings about.
+    pub(crate) fn attempts_after_messages(&self) -> f64 {
+        (self.attempts - 1.0 - self.attempts_in_place).max(0.0)
+    }
+}
+
+/// Milliseconds as a number to calculate with: exact below 2^53, which is 285,000 years.
+#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 ms, and lives are 14 days at most")]
+pub(crate) fn as_f64(ms: u64) -> f64 {
+    ms as f64
+}

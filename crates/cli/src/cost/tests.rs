@@ -1,0 +1,357 @@
+//! The estimate against arithmetic by hand, against the machine of production, and against itself.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use delivery::deadletter::Reason;
+use delivery::delivery::{Delivery, Origin};
+use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::event::{Event, Input};
+use delivery::outcome::{Ending, Exchange};
+use delivery::profile::Dialect;
+use delivery::schedule::{Kind, Schedule};
+use delivery::step::{Arrival, End, arrive, settle};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::chain::hops;
+use super::lines::{ATTEMPT_LINE_BYTES, END_LINE_BYTES, LETTERS_MEMORY_MB, STORED_LINE_BYTES};
+use super::load::{LETTERS_BATCH, LETTERS_CONCURRENCY};
+use super::prices::DOLLAR;
+use super::*;
+
+fn plan() -> Plan {
+    Plan {
+        traffic: Traffic {
+            events: 1e6,
+            fan_out: 1.0,
+            success: 1.0,
+            failure: Always::Status(503),
+            down_ms: 0,
+            down_share: 1.0,
+            event_bytes: 1_024.0,
+            publish_batch: 1.0,
+            answer_ms: 100.0,
+        },
+        deployment: Deployment {
+            batch_size: 10,
+            batch_window_s: 0,
+            events_concurrency: 50,
+            retry_concurrency: 10,
+            memory_mb: 512,
+            arm64: true,
+            fair_queues: true,
+            logs_attempts: true,
+            topics: 1.0,
+            subscriptions: 1.0,
+            metrics_per_subscription: false,
+            letters_kept_ms: 30 * DAY_MS,
+        },
+    }
+}
+
+fn traffic(change: impl FnOnce(&mut Traffic)) -> Plan {
+    let mut plan = plan();
+    change(&mut plan.traffic);
+    plan
+}
+
+fn subscription(dialect: Dialect) -> Subscription {
+    Subscription::new("a/b/c".parse().unwrap(), dialect, "https://example.com/".parse().unwrap())
+}
+
+fn native() -> Subscription {
+    subscription(Dialect::Native)
+}
+
+/// The quantity of a line; 0 if there is none.
+fn quantity(estimate: &Estimate, what: &str) -> u128 {
+    estimate.lines.iter().find(|line| line.what == what).map_or(0, |line| line.thousandths / 1_000)
+}
+
+fn close(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-9 * one.abs().max(1.0)
+}
+
+#[test]
+fn a_load_without_failures_is_what_the_hand_counts() {
+    let estimate = estimate(&plan(), &native());
+    assert!(close(estimate.average.attempts, 1.0) && close(estimate.average.messages, 0.0));
+    for (what, wanted) in [
+        ("events published", 1_000_000),
+        ("events received", 1_000_000),
+        ("events deleted", 1_000_000),
+        ("dispatch invoked", 1_000_000),
+        // 1,000,000 × 0.102 s × 0.5 GB
+        ("dispatch for events", 51_000),
+        ("waits sent", 0),
+        ("dead letters written", 0),
+        // Two queues without messages: 2 × 5 × 86,400 ÷ 20.
+        ("polls that find nothing", 43_200),
+    ] {
+        assert_eq!(quantity(&estimate, what), wanted, "{what}");
+    }
+    let published = &estimate.lines[0];
+    assert_eq!(published.pico_dollars(), DOLLAR * 4 / 10, "a million requests");
+    assert_eq!(estimate.total.day, estimate.lines.iter().map(Line::pico_dollars).sum());
+    assert_eq!(estimate.total.million_events, estimate.total.day);
+}
+
+#[test]
+fn a_window_fills_batches_and_an_event_of_65_kib_is_two_requests() {
+    let mut plan = plan();
+    // 1,000,000 ÷ 86,400 s × 5 s ÷ 5 pollers = 11.6, of which 10 fit into a batch.
+    plan.deployment.batch_window_s = 5;
+    let ten = estimate(&plan, &native());
+    assert_eq!((quantity(&ten, "dispatch invoked"), quantity(&ten, "events deleted")), (100_000, 100_000));
+    plan.traffic.event_bytes = 65.0 * 1_024.0;
+    let large = estimate(&plan, &native());
+    assert_eq!(quantity(&large, "events published"), 2_000_000);
+    // Ten of 65.5 KiB are 655 KiB: eleven chunks of 64.
+    assert_eq!(quantity(&large, "events received"), 1_100_000);
+    // Six of 1,000 KiB fit into the 6 MiB of an invocation.
+    plan.traffic.event_bytes = 1_000.0 * 1_024.0;
+    assert_eq!(quantity(&estimate(&plan, &native()), "dispatch invoked"), 166_667);
+}
+
+#[test]
+fn an_event_for_more_than_ten_subscriptions_is_received_once_more_per_delivery() {
+    let ten = estimate(&traffic(|of| of.fan_out = 10.0), &native());
+    assert_eq!((quantity(&ten, "events received"), quantity(&ten, "deliveries split")), (1_000_000, 0));
+    let eleven = estimate(&traffic(|of| of.fan_out = 11.0), &native());
+    assert_eq!((quantity(&eleven, "events received"), quantity(&eleven, "deliveries split")), (12_000_000, 1_100_000));
+}
+
+#[test]
+fn each_attempt_is_the_next_power_of_failing_and_dead_letters_are_what_no_attempt_is_left_for() {
+    let mut subscription = native();
+    subscription.retry.max_attempts = 3;
+    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: 5_000 }, max_ms: None };
+    let estimate = estimate(&traffic(|of| of.success = 0.9), &subscription);
+    let average = &estimate.average;
+    assert!(close(average.attempts, 1.0 + 0.1 + 0.01), "{average:?}");
+    assert!(close(average.waits, 0.11) && close(average.messages, 0.11) && close(average.dead_letters, 0.001));
+    assert_eq!(quantity(&estimate, "waits sent"), 110_000);
+    assert_eq!(quantity(&estimate, "dead letters written"), 1_000);
+}
+
+#[test]
+fn a_destination_that_is_down_for_ever_takes_every_attempt_of_the_policy() {
+    let down = traffic(|of| of.down_ms = 14 * DAY_MS);
+    for dialect in Dialect::ALL {
+        let subscription = subscription(dialect);
+        let estimate = estimate(&down, &subscription);
+        let endpoint = Endpoint { always: Always::Status(503), retry_after: None };
+        let life = explain_jittered(&subscription, &endpoint, 0, MIDDLE);
+        let attempts = f64::from(u32::try_from(life.attempts.len()).unwrap());
+        assert!(close(estimate.average.attempts, attempts), "{dialect:?}: {:?}", estimate.average);
+        assert!(close(estimate.average.dead_letters, 1.0), "{dialect:?}");
+    }
+}
+
+#[test]
+fn an_outage_of_a_day_loses_only_what_the_policy_does_not_hold_out() {
+    // Three attempts at 0, 6 h and 12 h: an event published in the first half of the day loses all three, one of the
+    // third quarter two, one of the last quarter one.
+    let mut subscription = native();
+    subscription.retry.max_attempts = 3;
+    subscription.retry.jitter_percent = 0;
+    subscription.retry.time_to_live_ms = None;
+    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: 6 * HOUR_MS }, max_ms: None };
+    let estimate = estimate(&traffic(|of| of.down_ms = DAY_MS), &subscription);
+    let average = &estimate.average;
+    assert!(close(average.dead_letters, 0.5), "{average:?}");
+    assert!(close(average.attempts, 0.5 * 3.0 + 0.25 * 3.0 + 0.25 * 2.0), "{average:?}");
+    assert!(close(average.messages, 24.0 * (0.5 * 2.0 + 0.25 * 2.0 + 0.25)), "{average:?}");
+    let end = estimate.needs.iter().find(|need| need.what == "delayed messages, outage's end").unwrap();
+    assert!(close(end.amount, 0.5e6), "those of 12 hours: {end:?}");
+}
+
+/// Drives a delivery through the machine as dispatch does: every message is delayed as the queue delays it, and what
+/// arrives early is sent on. Counts attempts and messages.
+fn driven(subscription: &Subscription, status: u16) -> (u32, u32) {
+    let event = Event::recall(&r#"{"specversion":"1.0","id":"1","source":"/","type":"t"}"#.into(), Input::CloudEvents);
+    let origin = Origin { message: "m".to_owned(), index: 0 };
+    let mut delivery = Delivery::new(event, subscription.name.clone(), origin, 0);
+    let (mut now_ms, mut messages) = (0, 0);
+    loop {
+        let wait_ms = match arrive(&delivery, subscription, now_ms) {
+            Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => wait_ms,
+            Arrival::Expired(_) => return (delivery.attempts, messages),
+            Arrival::Attempt => {
+                let ending = Ending::Answered { status, retry_after: None, body: Vec::new() };
+                let exchange = Exchange::new(ending, now_ms, 0);
+                match settle(&mut delivery, subscription, &exchange, now_ms, MIDDLE).end {
+                    End::Retry { wait_ms } => wait_ms,
+                    End::Done | End::DeadLetter(_) | End::Drop(_) => return (delivery.attempts, messages),
+                }
+            }
+        };
+        if wait_ms < dispatch::IN_PLACE_BELOW_MS {
+            now_ms += wait_ms;
+        } else {
+            messages += 1;
+            now_ms += u64::from(adapters::queues::delay_seconds(wait_ms).unsigned_abs()) * 1_000;
+        }
+    }
+}
+
+#[test]
+fn attempts_and_messages_are_those_of_a_delivery_that_travels_through_the_queue() {
+    let down = traffic(|of| of.down_ms = 14 * DAY_MS);
+    for dialect in Dialect::ALL {
+        let mut subscription = subscription(dialect);
+        if dialect == Dialect::Knative {
+            subscription.retry.max_attempts = 14;
+        }
+        let (attempts, messages) = driven(&subscription, 503);
+        let average = estimate(&down, &subscription).average;
+        assert!(close(average.attempts, f64::from(attempts)), "{dialect:?}: {attempts} {average:?}");
+        assert!(close(average.messages, f64::from(messages)), "{dialect:?}: {messages} {average:?}");
+    }
+}
+
+#[test]
+fn a_wait_is_as_many_messages_as_fifteen_minutes_fit_into_it() {
+    for (wait_ms, messages) in [
+        (0, 0),
+        (999, 0),
+        (1_000, 1),
+        (15 * MINUTE_MS, 1),
+        // The rest is waited in place.
+        (15 * MINUTE_MS + 999, 1),
+        (15 * MINUTE_MS + 1_000, 2),
+        (30 * MINUTE_MS, 2),
+        (HOUR_MS, 4),
+        (3 * HOUR_MS, 12),
+        (6 * HOUR_MS, 24),
+        (12 * HOUR_MS, 48),
+    ] {
+        assert_eq!(hops(wait_ms), messages, "{wait_ms}");
+    }
+}
+
+#[test]
+fn waits_below_a_second_are_waited_in_place_but_not_more_than_five_in_a_row() {
+    let mut subscription = native();
+    subscription.retry.max_attempts = 8;
+    subscription.retry.jitter_percent = 0;
+    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: 500 }, max_ms: None };
+    let estimate = estimate(&traffic(|of| of.success = 0.0), &subscription);
+    let messages: Vec<u32> = estimate.waits.iter().map(|wait| wait.messages).collect();
+    assert_eq!(messages, [0, 0, 0, 0, 0, 1, 0]);
+    assert!(close(estimate.average.attempts_in_place, 6.0) && close(estimate.average.attempts_after_messages(), 1.0));
+}
+
+#[test]
+fn more_events_more_failures_and_more_subscriptions_never_cost_less() {
+    let day = |plan: &Plan| estimate(plan, &subscription(Dialect::EventGrid)).total.day;
+    let mut before = 0;
+    for events in [0.0, 1.0, 1e3, 1e5, 1e6, 2e6, 1e8, 1e9, 1e11] {
+        let now = day(&traffic(|of| of.events = events));
+        assert!(now >= before, "{events} events");
+        before = now;
+    }
+    for changes in [
+        [1.0, 0.999, 0.99, 0.9, 0.5, 0.0].map(|success| traffic(|of| of.success = success)),
+        [0, 1, 6, 12, 24, 48].map(|hours| traffic(|of| of.down_ms = hours * HOUR_MS)),
+        [0.0, 0.5, 1.0, 2.0, 10.0, 11.0].map(|fan_out| traffic(|of| of.fan_out = fan_out)),
+    ] {
+        let costs: Vec<u128> = changes.iter().map(day).collect();
+        assert!(costs.is_sorted(), "{costs:?}");
+    }
+}
+
+#[test]
+fn no_delivery_has_more_attempts_than_its_policy_allows() {
+    for dialect in Dialect::ALL {
+        for success in [0.0, 0.3, 1.0] {
+            for hours in [0, 5, 24, 100] {
+                let plan = traffic(|of| (of.success, of.down_ms) = (success, hours * HOUR_MS));
+                let subscription = subscription(dialect);
+                let average = estimate(&plan, &subscription).average;
+                let most = f64::from(subscription.retry.max_attempts);
+                assert!(average.attempts >= 1.0 - 1e-9 && average.attempts <= most + 1e-9, "{dialect:?} {average:?}");
+                assert!((-1e-9..=1.0 + 1e-9).contains(&average.dead_letters), "{dialect:?} {average:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_limit_that_gives_way_first_is_the_nearest_and_is_told_when_it_is_passed() {
+    let estimate = estimate(&traffic(|of| (of.events, of.success) = (1e9, 0.9)), &native());
+    let first = needs::first(&estimate.needs).expect("there are limits");
+    assert_eq!(first.what, "invocations at once, events");
+    assert!(first.share > 1.0, "{first:?}");
+}
+
+/// What is set in the template counts here.
+#[test]
+fn the_defaults_are_those_of_the_template() {
+    let template = include_str!("../../../../template.yaml");
+    let default = |name: &str| {
+        let (_, after) = template.split_once(&format!("\n  {name}:\n")).unwrap_or_else(|| panic!("no {name}"));
+        let (_, after) = after.split_once("Default: ").expect("it has a default");
+        after.lines().next().unwrap_or_default().trim_matches('"').to_owned()
+    };
+    let Deployment { batch_size, batch_window_s, events_concurrency, retry_concurrency, memory_mb, .. } =
+        plan().deployment;
+    assert_eq!(default("DispatchBatchSize"), batch_size.to_string());
+    assert_eq!(default("DispatchBatchWindow"), batch_window_s.to_string());
+    assert_eq!(default("EventsConcurrency"), events_concurrency.to_string());
+    assert_eq!(default("RetryConcurrency"), retry_concurrency.to_string());
+    assert_eq!((default("Architecture"), default("FairQueues")), ("arm64".to_owned(), "true".to_owned()));
+    assert_eq!(default("DispatchTimeout"), (crate::remarks::DISPATCH_TIMEOUT_MS / 1_000).to_string());
+    assert!(template.contains(&format!("MemorySize: {memory_mb}")));
+    assert!(template.contains(&format!("MemorySize: {LETTERS_MEMORY_MB}")));
+    assert!(template.contains(&format!("BatchSize: {LETTERS_BATCH}\n")));
+    assert!(template.contains(&format!("MaximumConcurrency: {LETTERS_CONCURRENCY}\n")));
+}
+
+/// Keeps what is written.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
+    let kept = Kept::default();
+    let writer = kept.clone();
+    let log = tracing_subscriber::fmt().json().flatten_event(true).with_target(false);
+    let guard = log.with_writer(move || writer.clone()).set_default();
+    let event = include_str!("../../../../examples/events/order-created.json").trim();
+    let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
+    let subscription = Subscription::new(
+        "shop/orders/billing".parse().unwrap(),
+        Dialect::Native,
+        "https://example.com/".parse().unwrap(),
+    );
+    let event = Event::recall(&event.into(), Input::CloudEvents);
+    let mut delivery = Delivery::new(event, subscription.name.clone(), origin, 0);
+    let ending = Ending::Answered { status: 503, retry_after: None, body: Vec::new() };
+    let exchange = Exchange::new(ending, 0, 100);
+    let settled = settle(&mut delivery, &subscription, &exchange, 100, MIDDLE);
+    adapters::telemetry::attempted(&delivery, &subscription, &exchange, &settled);
+    adapters::telemetry::ended(&delivery, "Delivered", None);
+    let key = format!("shop/orders/billing/2026/11/20/7/{}.json", delivery.id);
+    adapters::telemetry::stored(&delivery, Reason::TimeToLiveExceeded, "dead-letters-123456789012", &key);
+    drop(guard);
+    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    let lengths: Vec<usize> = text.lines().map(str::len).collect();
+    let counted = [ATTEMPT_LINE_BYTES, END_LINE_BYTES, STORED_LINE_BYTES];
+    assert_eq!(lengths.len(), counted.len(), "{text}");
+    for (length, counted) in lengths.iter().zip(counted) {
+        let length = f64::from(u32::try_from(*length).unwrap());
+        assert!((length / counted - 1.0).abs() < 0.15, "{counted} counted, {lengths:?} measured: {text}");
+    }
+}

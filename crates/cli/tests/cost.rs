@@ -1,0 +1,380 @@
+//! `lastmile cost` as a person uses it, and `docs/scale.md`, whose numbers are all its own.
+//!
+//! What stands in the document between `<!-- NAME -->` and `<!-- / -->` is held here. A name that begins with `lastmile`
+//! is a command, and what follows is what it prints; the other tables are put together from its JSON. With
+//! `UPDATE_GOLDEN=1` the document is written instead.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The deployment that a billion events a day are looked at with: batches of 50 that wait a second.
+const TUNED: &str = "--batch-size 50 --batch-window 1";
+
+fn run(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.arg("cost").args(arguments.split_whitespace()).output().expect("the program runs")
+}
+
+fn printed(arguments: &str) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("the output is text")
+}
+
+fn json(arguments: &str) -> Value {
+    serde_json::from_str(&printed(&format!("{arguments} --output json"))).expect("the output is JSON")
+}
+
+fn list<'a>(value: &'a Value, member: &str) -> &'a [Value] {
+    value[member].as_array().unwrap_or_else(|| panic!("no {member} in {value}"))
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value[member].as_str().unwrap_or_else(|| panic!("no {member} in {value}"))
+}
+
+fn number(value: &Value, member: &str) -> f64 {
+    let number = value[member].as_f64().or_else(|| value[member].as_str()?.parse().ok());
+    number.unwrap_or_else(|| panic!("no {member} in {value}"))
+}
+
+/// The sum of a member of the lines of a service, or of those that are about this.
+fn sum(estimate: &Value, member: &str, of: impl Fn(&str, &str) -> bool) -> f64 {
+    let lines = list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
+    lines.map(|line| number(line, member)).sum()
+}
+
+fn need<'a>(estimate: &'a Value, what: &str) -> &'a Value {
+    list(estimate, "needs").iter().find(|need| need["what"] == what).unwrap_or_else(|| panic!("no need {what}"))
+}
+
+/// A number with three digits that count, for a table.
+fn short(number: f64) -> String {
+    for (step, unit) in [(1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")] {
+        if number >= step {
+            let scaled = number / step;
+            let digits = if scaled >= 99.95 { 0 } else { usize::from(scaled < 9.995) + 1 };
+            let rounded = format!("{scaled:.digits$}");
+            let rounded = if digits > 0 { rounded.trim_end_matches('0').trim_end_matches('.') } else { &rounded };
+            return format!("{rounded}{unit}");
+        }
+    }
+    format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A file of a native subscription with so many attempts.
+fn subscription(name: &str, attempts: u32) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: a, topic: b, name: {name}}}\n\
+         spec: {{destination: {{url: \"https://example.com/\"}}, retry: {{maxAttempts: {attempts}}}}}\n"
+    )
+}
+
+fn document() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/scale.md")
+}
+
+/// A markdown table.
+fn table(head: &str, rows: &[String]) -> String {
+    let rule = "|---".repeat(head.matches('|').count() - 1);
+    format!("{head}\n{rule}|\n{}\n", rows.join("\n"))
+}
+
+const LOADS: [(&str, &str); 4] = [
+    ("100 %", "--success 1"),
+    ("99 %", "--success 0.99"),
+    ("90 %", "--success 0.9"),
+    ("99 %, one destination of ten down for a day", "--success 0.99 --down P1D --down-share 0.1"),
+];
+
+/// The rows of the two large tables: events, the name of the load, the policy, and the estimate. Only a policy that
+/// holds out is another one for a destination that stays down.
+fn days() -> Vec<(&'static str, &'static str, &'static str, Value)> {
+    let mut days = Vec::new();
+    for (events, deployed) in [("1e6", ""), ("1e9", TUNED)] {
+        for (dialect, loads) in [("native", LOADS.as_slice()), ("eventgrid", &LOADS[3..])] {
+            for (name, load) in loads {
+                let estimate = json(&format!("--events {events} {load} --dialect {dialect} {deployed}"));
+                days.push((events, *name, dialect, estimate));
+            }
+        }
+    }
+    days
+}
+
+fn needed() -> String {
+    let mut rows = Vec::new();
+    for (events, name, dialect, estimate) in days() {
+        let delivery = &estimate["delivery"];
+        let deliveries = number(&estimate, "deliveries");
+        rows.push(format!(
+            "| {events} | {name} | {dialect} | {} | {} | {} | {} / {} | {} | {} |",
+            short(deliveries * number(delivery, "attempts")),
+            short(sum(&estimate, "quantity", |_, what| what.ends_with(" invoked"))),
+            short(sum(&estimate, "quantity", |service, what| service == "SQS" && what != "fair queues")),
+            short(number(need(&estimate, "in flight, events queue"), "amount")),
+            short(number(need(&estimate, "in flight, retry queue"), "amount")),
+            short(number(need(&estimate, "delayed messages, on average"), "amount")),
+            short(deliveries * number(delivery, "dead_letters")),
+        ));
+    }
+    let head = "| events a day | attempts succeed | policy | attempts | invocations | SQS requests | in flight, events / waits | messages that wait, on average | dead letters |";
+    table(head, &rows)
+}
+
+fn money() -> String {
+    let mut rows = Vec::new();
+    for (events, name, dialect, estimate) in days() {
+        let at_once = ["events", "waits"].map(|of| need(&estimate, &format!("invocations at once, {of}")).clone());
+        let service = |wanted: &str| short(sum(&estimate, "usd", |service, _| service == wanted));
+        let gigabytes = sum(&estimate, "quantity", |_, what| what.starts_with("logs of"));
+        let mut row = format!("| {events} | {name} | {dialect} |");
+        for need in &at_once {
+            let share = number(need, "share");
+            let past = if share > 1.0 { "**" } else { "" };
+            write!(row, " {past}{}{past} |", short(number(need, "limit") * share)).expect("a string takes it");
+        }
+        rows.push(format!(
+            "{row} {} | {} | {} | {} | {} | **{}** | {} |",
+            short(gigabytes),
+            service("SQS"),
+            service("Lambda"),
+            service("CloudWatch"),
+            short(sum(&estimate, "usd", |service, _| service == "S3" || service == "network")),
+            short(number(&estimate["usd"], "day")),
+            short(number(&estimate["usd"], "million_events")),
+        ));
+    }
+    let head = "| events a day | attempts succeed | policy | invocations at once, events | waits | logs, GB | SQS $ | Lambda $ | CloudWatch $ | S3, network $ | $ a day | $ a million |";
+    table(head, &rows)
+}
+
+fn waits() -> String {
+    let mut rows = Vec::new();
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("long.yaml");
+    std::fs::write(&path, subscription("long", 16)).expect("the file can be written");
+    let defaults = ["eventgrid", "eventgrid-kubernetes", "eventgrid-namespace", "native", "knative"];
+    let mut policies = defaults.map(|dialect| (dialect, format!("--dialect {dialect}"))).to_vec();
+    policies.push(("native, `maxAttempts: 16`", format!("-f {}", path.display())));
+    for (dialect, policy) in policies {
+        let estimate = json(&format!("--events 1e6 --success 0 --outcome 500 {policy}"));
+        let all = list(&estimate, "waits");
+        let Some(longest) = all.iter().map(|wait| number(wait, "wait_ms")).reduce(f64::max) else {
+            rows.push(format!("| {dialect} | none: one attempt, unless `retry` says more | | | | | |"));
+            continue;
+        };
+        let long: Vec<&Value> = all.iter().filter(|wait| wait["over_one_message"] == true).collect();
+        if long.is_empty() {
+            rows.push(format!("| {dialect} | none: the longest is {} min | | | | | |", short(longest / 60_000.0)));
+        }
+        let request = unit_price(&estimate, "waits sent") + unit_price(&estimate, "fair queues");
+        let mut seen = BTreeSet::new();
+        for wait in long.into_iter().filter(|wait| seen.insert(wait["wait_ms"].as_u64())) {
+            let messages = number(wait, "messages");
+            let alone = 3.0 * messages;
+            rows.push(format!(
+                "| {dialect} | {} min | {messages} | {} | {alone} | {:.2} | {:.2} |",
+                short(number(wait, "wait_ms") / 60_000.0),
+                number(wait, "messages_most"),
+                alone * request,
+                alone / 10.0 * request,
+            ));
+        }
+    }
+    let head = "| defaults of | wait | messages | with all jitter | SQS requests, alone | $ a million, alone | $ a million, ten together |";
+    table(head, &rows)
+}
+
+/// The price of a million, as a line quotes it.
+fn unit_price(estimate: &Value, what: &str) -> f64 {
+    let line = list(estimate, "lines").iter().find(|line| line["what"] == what).expect("there is such a line");
+    let quoted = text(line, "unit_price").strip_suffix(" / million").expect("a price for a million");
+    quoted.trim_start_matches('$').parse().expect("a number")
+}
+
+fn limits() -> String {
+    let rows = [
+        ("99 %", "--success 0.99"),
+        ("90 %", "--success 0.9"),
+        ("99 %, failures hang for 30 s", "--success 0.99 --outcome timeout"),
+        ("99 %, answers take a second", "--success 0.99 --answer PT1S"),
+        ("every destination down for a day, native", "--down P1D"),
+        ("the same, they hang for 30 s", "--down P1D --outcome timeout"),
+        ("every destination down for a day, eventgrid", "--down P1D --dialect eventgrid"),
+        ("one of ten down for a day, eventgrid", "--down P1D --down-share 0.1 --dialect eventgrid"),
+        (
+            "the same, batches of 50 in 1 s",
+            "--down P1D --down-share 0.1 --dialect eventgrid --batch-size 50 --batch-window 1",
+        ),
+        (
+            "the same, RetryConcurrency 200",
+            "--down P1D --down-share 0.1 --dialect eventgrid --batch-size 50 --batch-window 1 --retry-concurrency 200",
+        ),
+        ("99 %, batches of 50 in 1 s", "--success 0.99 --batch-size 50 --batch-window 1"),
+        (
+            "99 %, the same, EventsConcurrency 1000",
+            "--success 0.99 --batch-size 50 --batch-window 1 --events-concurrency 1000",
+        ),
+    ]
+    .map(|(name, load)| {
+        let estimate = json(&format!("--events 1e6 {load}"));
+        let first = text(&estimate, "gives_way_first");
+        let nearest = need(&estimate, first);
+        let (limit, who) = (short(number(nearest, "limit")), text(nearest, "set_by"));
+        format!("| {name} | {first} | {limit}, {who} | {} |", short(1e6 / number(nearest, "share")))
+    });
+    table("| load | gives way first | its limit | at so many events a day |", &rows)
+}
+
+fn elsewhere() -> String {
+    let rows = LOADS.map(|(name, load)| {
+        let estimate = json(&format!("--events 1e6 {load} --dialect eventgrid --batch-window 5"));
+        let of = |wanted: &str| {
+            let lines = list(&estimate, "elsewhere").iter().filter(|line| line["service"] == wanted);
+            short(lines.map(|line| number(line, "usd")).sum())
+        };
+        let network = sum(&estimate, "usd", |service, _| service == "network");
+        let ours = short(number(&estimate["usd"], "day") - network);
+        format!("| {name} | {ours} | {} | {} | {} |", of("EventBridge"), of("SNS"), of("Event Grid"))
+    });
+    table("| attempts succeed | lastmile | EventBridge, API destinations | SNS, HTTP | Event Grid, basic |", &rows)
+}
+
+fn turned_down() -> String {
+    const LOAD: &str = "--events 1e6 --success 0.99";
+    let base = number(&json(LOAD)["usd"], "day");
+    let rows = [
+        ("as the template has it", ""),
+        ("batches wait 5 s", "--batch-window 5"),
+        ("no line per attempt and end", "--log-level warn"),
+        ("publishers send ten at a time", "--publish-batch 10"),
+        ("no fair queues", "--fair-queues false"),
+        ("half the memory", "--memory 256"),
+        ("all of these", "--batch-window 5 --log-level warn --publish-batch 10 --fair-queues false --memory 256"),
+        ("x86_64", "--architecture x86_64"),
+        ("metrics of 100 subscriptions", "--subscriptions 100 --metrics-per-subscription"),
+        ("answers take a second", "--answer PT1S"),
+        ("failures hang for 30 s", "--outcome timeout"),
+    ]
+    .map(|(name, change)| {
+        let day = number(&json(&format!("{LOAD} {change}"))["usd"], "day");
+        let percent = (day / base - 1.0) * 100.0;
+        let change = if change.is_empty() { String::new() } else { format!("`{change}`") };
+        let percent = if percent.abs() < 0.5 { "–".to_owned() } else { format!("{percent:+.0} %") };
+        format!("| {name} | {change} | {day:.2} | {percent} |")
+    });
+    table("| what | options | $ a day | |", &rows)
+}
+
+/// What has to stand under this name.
+fn wanted(name: &str) -> String {
+    match name {
+        "needed" => needed(),
+        "money" => money(),
+        "waits" => waits(),
+        "limits" => limits(),
+        "elsewhere" => elsewhere(),
+        "turned down" => turned_down(),
+        command => {
+            let arguments = command.strip_prefix("lastmile cost ").unwrap_or_else(|| panic!("nothing is named {name}"));
+            format!("```text\n{}```\n", printed(arguments))
+        }
+    }
+}
+
+#[test]
+fn every_number_of_the_document_on_scale_is_what_the_command_says() {
+    let path = document();
+    let held = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let (mut written, mut rest, mut names) = (String::new(), held.as_str(), Vec::new());
+    while let Some((before, after)) = rest.split_once("<!-- ") {
+        let (name, after) = after.split_once(" -->\n").expect("a mark ends its line");
+        let (_, after) = after.split_once("<!-- / -->\n").unwrap_or_else(|| panic!("{name} has no end"));
+        write!(written, "{before}<!-- {name} -->\n{}<!-- / -->\n", wanted(name)).expect("a string takes it");
+        names.push(name);
+        rest = after;
+    }
+    written.push_str(rest);
+    assert!(
+        ["needed", "money", "limits", "waits", "elsewhere", "turned down"].iter().all(|name| names.contains(name)),
+        "{names:?}"
+    );
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return std::fs::write(&path, written).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    assert!(held == written, "docs/scale.md is not what the command says; UPDATE_GOLDEN=1 writes it:\n{written}");
+}
+
+#[test]
+fn each_line_is_its_quantity_times_its_unit_price_and_the_day_is_their_sum() {
+    let estimate = json("--events 3e6 --success 0.9 --down PT6H --down-share 0.5 --dialect eventgrid --fan-out 2");
+    let mut sum = 0.0;
+    for line in list(&estimate, "lines") {
+        let (price, per) = text(line, "unit_price").split_once(" / ").expect("a price per something");
+        let per = match per {
+            "million" => 1e6,
+            "1,000" => 1e3,
+            _ => 1.0,
+        };
+        let price: f64 = price.trim_start_matches('$').parse().expect("a number");
+        let by_hand = number(line, "quantity") * price / per;
+        let usd = number(line, "usd");
+        assert!((by_hand - usd).abs() <= 0.005_001, "{line}");
+        assert!(text(line, "source").starts_with("https://"), "{line}");
+        sum += usd;
+    }
+    assert!((sum - number(&estimate["usd"], "day")).abs() < 0.1, "{sum}");
+}
+
+#[test]
+fn the_policy_of_a_file_counts_and_several_need_a_name() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("two.yaml");
+    std::fs::write(&path, format!("{}---\n{}", subscription("few", 2), subscription("many", 5)))
+        .expect("the file can be written");
+    let path = path.display();
+    let attempts = |name: &str| {
+        number(&json(&format!("--events 1 --success 0 -f {path} --subscription a/b/{name}"))["delivery"], "attempts")
+    };
+    assert_eq!((attempts("few"), attempts("many")), (2.0, 5.0));
+    let unnamed = run(&format!("--events 1 -f {path}"));
+    assert_eq!(unnamed.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&unnamed.stderr).into_owned();
+    assert!(said.contains("a/b/few") && said.contains("a/b/many"), "{said}");
+}
+
+#[test]
+fn what_is_no_load_is_wrong_usage_and_named() {
+    for (arguments, named) in [
+        ("", "--events"),
+        ("--events many", "many"),
+        ("--events 1.5", "1.5"),
+        ("--events -1", "-1"),
+        ("--events 1e99", "1e99"),
+        ("--events 1e13 --fan-out 2", "--events"),
+        ("--events 1 --success 99", "between 0 and 1"),
+        ("--events 1 --success NaN", "NaN"),
+        ("--events 1 --down 24h", "ISO 8601"),
+        ("--events 1 --down P15D", "14 days"),
+        ("--events 1 --batch-size 0", "--batch-size"),
+        ("--events 1 --event-bytes 1048576", "1048576"),
+        ("--events 1 --event-bytes 200000 --publish-batch 10", "1 MiB"),
+        ("--events 1 --subscription a/b/c", "--file"),
+        ("--events 1 -f nowhere.yaml", "nowhere.yaml"),
+    ] {
+        let output = run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(named), "{arguments}: {said}");
+    }
+}
+
+#[test]
+fn a_load_says_the_same_by_the_second_and_by_the_day() {
+    assert_eq!(json("--events 10 --per second"), json("--events 864e3"));
+    assert_eq!(json("--events 30 --per month"), json("--events 1"));
+}
