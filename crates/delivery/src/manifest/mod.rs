@@ -194,10 +194,10 @@ impl<'a> Draft<'a> {
         for described in self.subscriptions {
             let name = &described.subscription.name;
             let named_at = self.named_subscriptions.get(name);
-            let is_possible = hold_against_topic(&described, catalogue.topic(&name.topic), named_at, &mut told)
-                && hold_against_routes(&described, &routes, &mut told);
+            let fits_topic = hold_against_topic(&described, catalogue.topic(&name.topic), named_at, &mut told);
+            let has_sink = hold_against_routes(&described, &routes, &mut told);
             unfollowed.look(described.letters_at, &described.subscription.dead_letter);
-            if is_possible && !self.broken_topics.contains(&name.topic) {
+            if fits_topic && has_sink && !self.broken_topics.contains(&name.topic) {
                 origins.insert(name.clone(), described.origins);
                 catalogue.add_subscription(described.subscription);
             }
@@ -219,14 +219,13 @@ impl<'a> Draft<'a> {
 fn hold_against_routes(described: &Described<'_>, routes: &Routes, told: &mut BTreeSet<String>) -> bool {
     let Described { subscription, letters_at, .. } = described;
     let Some(at) = &letters_at.sink else { return true };
-    let mut is_new = || told.insert(at.location());
-    if let Some(problem) = routes.unknown(subscription) {
-        if is_new() {
-            at.error(problem);
+    if let Some(topic) = routes.unknown(subscription) {
+        if told.insert(at.location()) {
+            at.error(routes.suggestion(topic));
         }
         return false;
     }
-    if let Some(oddity) = routes.astray(subscription).filter(|_| is_new()) {
+    if let Some(oddity) = routes.astray(subscription).filter(|_| told.insert(at.location())) {
         at.warn(oddity);
     }
     true

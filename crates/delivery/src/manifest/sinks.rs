@@ -72,13 +72,17 @@ impl Routes {
         routes
     }
 
-    /// Why the topic that a subscription names as its sink cannot be one: no document names it.
-    pub(super) fn unknown(&self, subscription: &Subscription) -> Option<Message> {
-        let topic = topic_of(&subscription.dead_letter.sink).filter(|topic| !self.heard.contains_key(*topic))?;
+    /// The topic that a subscription names as its sink, where no document names it.
+    pub(super) fn unknown<'s>(&self, subscription: &'s Subscription) -> Option<&'s TopicName> {
+        topic_of(&subscription.dead_letter.sink).filter(|topic| !self.heard.contains_key(*topic))
+    }
+
+    /// What to say of a topic that no document names.
+    pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
         let known: Vec<String> = self.heard.keys().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let help = hint(&topic.to_string(), &known, &known);
-        Some(Message::new(format!("the topic {topic} is in none of the files")).help(help))
+        Message::new(format!("the topic {topic} is in none of the files")).help(help)
     }
 
     /// Why letters for the topic of a sink end in the default container.
