@@ -5,6 +5,7 @@
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
+mod arn;
 mod commands;
 mod cost;
 mod files;
@@ -15,6 +16,7 @@ mod queue;
 mod remarks;
 mod stack;
 mod store;
+mod writable;
 
 use std::process::ExitCode;
 

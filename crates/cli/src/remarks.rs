@@ -1,31 +1,34 @@
-//! What a person should know about subscriptions that are right: warnings beyond those of reading.
+//! What a person should know about subscriptions that are right: findings beyond those of reading.
 //!
 //! Separate from the reader because these need a whole life to be seen (attempts that no longer fit into 14 days), the
 //! time of day (what has expired), or a deployment: a response timeout that its stack cuts, an address that sending
-//! refuses unless the deployment allows it.
+//! refuses unless the deployment allows it, a sink that its functions may not write to (`writable`), which is the one
+//! error among them.
 //!
 //! Does not look whether a secret exists: who may read it is the function, not the person who checks.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use delivery::address::{Fence, Refusal};
+use delivery::address::{Fence, OwnAddresses, Refusal};
 use delivery::duration::{SECOND_MS, format_ms};
 use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading, Severity};
 use delivery::profile::LIFETIME_MAX_MS;
+use delivery::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use url::Url;
 
 use crate::stack::Stack;
+use crate::writable::{Problem, problem};
 
 /// `DispatchTimeout` of the template, where a deployment does not say otherwise.
 pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
 /// What dispatch keeps of its timeout for everything but the request.
 pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
-/// What becomes of requests to a place that is not public.
-const UNLESS_ALLOWED: &str = "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it";
+/// The field that says where dead letters go.
+const SINK: &str = "deadLetter.sink";
 
-/// Warnings about subscriptions without an error; `first` is the file that is named where no place is known.
+/// Findings about subscriptions without an error; `first` is the file that is named where no place is known.
 pub(crate) fn remarks(
     reading: &Reading,
     first: &str,
@@ -34,24 +37,56 @@ pub(crate) fn remarks(
 ) -> anyhow::Result<Vec<Finding>> {
     let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
     let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(TIMEOUT_MARGIN_MS));
+    let reach = Reach::of(stack)?;
     let at = Places { reading, first };
     let mut remarks = Vec::new();
     if reading.catalogue.subscriptions().next().is_none() {
         remarks.push(at.beginning("the files hold no subscription without an error"));
     }
     for subscription in reading.catalogue.subscriptions() {
-        remarks
-            .extend(outlives_the_limit(subscription).map(|message| at.warning(subscription, "maxAttempts", message)));
-        remarks.extend(
-            expired(subscription, now_ms).map(|message| at.warning(subscription, "expirationTimeUtc", message)),
-        );
-        remarks.extend(refused(subscription).map(|message| at.warning(subscription, "url", message)));
-        remarks.extend(reply_refused(subscription).map(|message| at.warning(subscription, "reply", message)));
-        remarks.extend(reply_unheard(subscription, reading).map(|message| at.warning(subscription, "reply", message)));
-        let cut = cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms));
-        remarks.extend(cut.map(|message| at.warning(subscription, "responseTimeout", message)));
+        let warnings = [
+            ("maxAttempts", outlives_the_limit(subscription)),
+            ("expirationTimeUtc", expired(subscription, now_ms)),
+            ("url", refused(subscription, &reach)),
+            ("reply", reply_refused(subscription, &reach)),
+            ("reply", reply_unheard(subscription, reading)),
+            (SINK, sink_refused(subscription, &reach)),
+            ("responseTimeout", cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms))),
+        ];
+        let warnings = warnings.into_iter().filter_map(|(field, message)| Some((field, message?)));
+        remarks.extend(warnings.map(|(field, message)| at.warning(subscription, field, message)));
+        remarks.extend(stack.and_then(|stack| problem(subscription, stack)).map(|problem| match problem {
+            Problem::Refused { message, help } => at.error(subscription, SINK, message, help),
+            Problem::Untold(message) => at.warning(subscription, SINK, message),
+        }));
     }
     Ok(remarks)
+}
+
+/// What a deployment sends requests to.
+struct Reach {
+    fence: Fence,
+    /// What becomes of requests to another place.
+    otherwise: String,
+}
+
+impl Reach {
+    /// What the stack says; without one, nothing is allowed that a deployment might allow.
+    fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
+        Ok(match stack {
+            Some(stack) => Self {
+                fence: Fence::new(stack.private_destinations()?, OwnAddresses::default()),
+                otherwise: format!(
+                    "that is refused, as AllowPrivateDestinations of the stack {} does not name it",
+                    stack.name
+                ),
+            },
+            None => Self {
+                fence: Fence::default(),
+                otherwise: "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it".to_owned(),
+            },
+        })
+    }
 }
 
 /// Attempts that the file allows and the 14 days of every dialect do not.
@@ -71,19 +106,28 @@ fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
     past.then(|| format!("{} has expired and takes no new events", subscription.name))
 }
 
-/// A destination that is refused where nothing is allowed, as far as its URL tells.
-fn refused(subscription: &Subscription) -> Option<String> {
-    let place = refused_place(&subscription.destination.url)?;
-    Some(format!("{} sends to {place}; {UNLESS_ALLOWED}", subscription.name))
+/// A destination that is refused, as far as its URL tells.
+fn refused(subscription: &Subscription, reach: &Reach) -> Option<String> {
+    let place = refused_place(&subscription.destination.url, reach)?;
+    Some(format!("{} sends to {place}; {}", subscription.name, reach.otherwise))
 }
 
 /// The same of an address that replies go to.
-fn reply_refused(subscription: &Subscription) -> Option<String> {
+fn reply_refused(subscription: &Subscription, reach: &Reach) -> Option<String> {
     let place = match subscription.reply.as_ref()? {
-        ReplyTo::Address(url) => refused_place(url)?,
+        ReplyTo::Address(url) => refused_place(url, reach)?,
         ReplyTo::Topic(_) => return None,
     };
-    Some(format!("{} sends replies to {place}; {UNLESS_ALLOWED}", subscription.name))
+    Some(format!("{} sends replies to {place}; {}", subscription.name, reach.otherwise))
+}
+
+/// The same of an address that dead letters go to.
+fn sink_refused(subscription: &Subscription, reach: &Reach) -> Option<String> {
+    let place = match &subscription.dead_letter.sink {
+        Sink::Address(url) => refused_place(url, reach)?,
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Topic(_) | Sink::None => return None,
+    };
+    Some(format!("{} sends dead letters to {place}; {}", subscription.name, reach.otherwise))
 }
 
 /// A topic that replies go to, and nobody subscribes to.
@@ -98,8 +142,8 @@ fn reply_unheard(subscription: &Subscription, reading: &Reading) -> Option<Strin
 }
 
 /// The place of an address that is refused, and what is wrong with it.
-fn refused_place(url: &Url) -> Option<String> {
-    match reach(url).err()? {
+fn refused_place(url: &Url, reach: &Reach) -> Option<String> {
+    match admitted(url, &reach.fence).err()? {
         Refusal::NotPublic(place) => Some(format!("{place}, which is not a public address")),
         Refusal::InClear(place) => Some(format!("{place} without TLS")),
         Refusal::Own(place) => Some(place.to_string()),
@@ -109,8 +153,7 @@ fn refused_place(url: &Url) -> Option<String> {
 
 /// What sending would do. Names are not resolved, but `localhost` and what is below it lead to this machine everywhere
 /// (RFC 6761, 6.3).
-fn reach(url: &Url) -> Result<(), Refusal> {
-    let fence = Fence::default();
+fn admitted(url: &Url, fence: &Fence) -> Result<(), Refusal> {
     let lane = fence.admit(url)?;
     let host = url.host_str().unwrap_or_default();
     let name = host.trim_end_matches('.');
@@ -133,13 +176,27 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// A warning where the field is stated, else where the subscription states anything, else at the beginning.
     fn warning(&self, subscription: &Subscription, field: &str, message: String) -> Finding {
+        self.finding(Severity::Warning, subscription, field, (message, None))
+    }
+
+    fn error(&self, subscription: &Subscription, field: &str, message: String, help: String) -> Finding {
+        self.finding(Severity::Error, subscription, field, (message, Some(help)))
+    }
+
+    /// A finding where the field is stated, else where the subscription states anything, else at the beginning.
+    fn finding(
+        &self,
+        severity: Severity,
+        subscription: &Subscription,
+        field: &str,
+        (message, help): (String, Option<String>),
+    ) -> Finding {
         let stated = self.reading.origins.get(&subscription.name);
         let stated = stated.and_then(|origins| origins.get(field).or_else(|| origins.values().next()));
         let beginning = || (self.first.to_owned(), 1, 1);
         let (file, line, column) = stated.and_then(|origin| place(origin)).unwrap_or_else(beginning);
-        Finding { severity: Severity::Warning, file, line, column, field: field.to_owned(), message, help: None }
+        Finding { severity, file, line, column, field: field.to_owned(), message, help }
     }
 
     fn beginning(&self, message: &str) -> Finding {

@@ -16,6 +16,7 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_credential_types::provider::ProvideCredentials as _;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
+use delivery::address::PrivateDestinations;
 use delivery::duration::SECOND_MS;
 use delivery::ports::Clock as _;
 use quick_xml::escape::resolve_xml_entity;
@@ -34,6 +35,7 @@ const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 pub(crate) struct Stack {
     /// Its name.
     pub(crate) name: String,
+    id: String,
     parameters: BTreeMap<String, String>,
     outputs: BTreeMap<String, String>,
 }
@@ -77,6 +79,29 @@ impl Stack {
         let answer = answer.with_context(|| format!("the retry queue {url} does not answer"))?;
         let counted = answer.attributes.unwrap_or_default();
         Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
+    }
+
+    /// The ARNs that its functions may write dead letters to, besides what is its own; with wildcards.
+    pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
+        let arns = self.parameters.get("ExtraSinkArns").map(String::as_str).unwrap_or_default();
+        arns.split(',').map(str::trim).filter(|arn| !arn.is_empty())
+    }
+
+    /// The bucket of its own dead letters.
+    pub(crate) fn dead_letter_bucket(&self) -> Option<&str> {
+        self.outputs.get("DeadLetterBucketName").map(String::as_str)
+    }
+
+    /// The part of AWS that it is in, as ARNs name it: that of its own ARN.
+    pub(crate) fn partition(&self) -> &str {
+        self.id.split(':').nth(1).unwrap_or("aws")
+    }
+
+    /// What its functions may reach although it is private, or without TLS.
+    pub(crate) fn private_destinations(&self) -> anyhow::Result<PrivateDestinations> {
+        let allowed = self.parameters.get("AllowPrivateDestinations").map(String::as_str).unwrap_or_default();
+        let problem = || format!("the stack {} has a wrong AllowPrivateDestinations", self.name);
+        PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
     /// How long an invocation of dispatch may take.
@@ -128,12 +153,13 @@ fn endpoint(config: &SdkConfig, region: &str) -> String {
     named.unwrap_or_else(|| format!("https://cloudformation.{region}.{domain}/"))
 }
 
-/// Parameters and outputs of the one stack in the answer.
+/// Id, parameters and outputs of the one stack in the answer.
 fn parse(xml: &str) -> anyhow::Result<Stack> {
     let mut stack = Stack::default();
     let mut key = String::new();
     for (element, text) in texts(xml)? {
         match element.as_str() {
+            "StackId" => stack.id = text,
             "ParameterKey" | "OutputKey" => key = text,
             "ParameterValue" => _ = stack.parameters.insert(std::mem::take(&mut key), text),
             "OutputValue" => _ = stack.outputs.insert(std::mem::take(&mut key), text),
@@ -182,7 +208,9 @@ mod tests {
     use super::*;
 
     const ANSWER: &str = "<DescribeStacksResponse xmlns=\"http://cloudformation.amazonaws.com/doc/2010-05-15/\">\
-        <DescribeStacksResult><Stacks><member><StackName>a</StackName><Parameters>\
+        <DescribeStacksResult><Stacks><member><StackName>a</StackName>\
+        <StackId>arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a/1</StackId><Parameters>\
+        <member><ParameterKey>ExtraSinkArns</ParameterKey><ParameterValue>arn:x, arn:y</ParameterValue></member>\
         <member><ParameterKey>SubscriptionsKey</ParameterKey><ParameterValue>a&amp;b&#46;yaml</ParameterValue></member>\
         <member><ParameterKey>DefaultTopic</ParameterKey><ParameterValue/></member>\
         <member><ParameterKey>DispatchTimeout</ParameterKey><ParameterValue>120</ParameterValue></member></Parameters>\
@@ -197,6 +225,7 @@ mod tests {
         let location = Location::S3 { bucket: "config-1".to_owned(), key: "a&b.yaml".to_owned() };
         assert_eq!(stack.subscriptions().unwrap(), location);
         assert_eq!(stack.parameters["DefaultTopic"], "");
+        assert_eq!((stack.partition(), stack.extra_sinks().collect::<Vec<_>>()), ("aws-cn", vec!["arn:x", "arn:y"]));
     }
 
     #[test]
@@ -206,5 +235,8 @@ mod tests {
         assert_eq!(message(refused).as_deref(), Some("Stack a does not exist"));
         let missing = Stack::default().subscriptions().unwrap_err().to_string();
         assert!(missing.contains("ConfigBucketName"), "{missing}");
+        let stack = Stack::default();
+        assert_eq!((stack.partition(), stack.extra_sinks().count(), stack.dead_letter_bucket()), ("aws", 0, None));
+        assert_eq!(stack.private_destinations().unwrap(), PrivateDestinations::default());
     }
 }

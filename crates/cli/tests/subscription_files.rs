@@ -316,3 +316,76 @@ fn explain_shows_batches_with_where_each_part_came_from() {
     assert_eq!(policy["batch.preferredKilobytes"]["from"], "default of the eventgrid profile");
     assert_eq!((&policy["lateResponseWindow"]["value"], &policy["probation"]["value"]), (&"PT3M".into(), &true.into()));
 }
+
+#[test]
+fn explain_says_of_every_sink_where_letters_go() {
+    let status = |of: &str| format!("\"status\":{{{of},\"format\":\"namespace\"}}");
+    for (sink, in_words, status, container) in [
+        (
+            "''",
+            "the default container of the deployment",
+            status(r#""deadLetterSinkUri":null,"container":null"#),
+            "null",
+        ),
+        (
+            "{sink: 's3://letters/shop'}",
+            "s3://letters/shop",
+            status(r#""deadLetterSinkUri":"s3://letters/shop","container":"letters/shop""#),
+            r#""letters/shop""#,
+        ),
+        (
+            "{sink: 'sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost'}",
+            "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost",
+            status(r#""deadLetterSinkUri":"sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost","container":null"#),
+            "null",
+        ),
+        (
+            "{sink: 'https://u:secret@lost.example.com/in?code=secret'}",
+            "https://lost.example.com/in",
+            status(r#""deadLetterSinkUri":"https://lost.example.com/in","container":null"#),
+            "null",
+        ),
+        (
+            "{sink: {topic: shop/lost}}",
+            "the subscriptions of topic shop/lost",
+            status(r#""deadLetterSinkUri":null,"errorChannel":"shop/lost","container":null"#),
+            "null",
+        ),
+    ] {
+        let document = |topic: &str, dead_letter: &str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: billing}}\n\
+                 spec: {{destination: {{url: 'https://a.example.com/'}}{dead_letter}}}\n---\n"
+            )
+        };
+        let dead_letter = if sink == "''" { String::new() } else { format!(", deadLetter: {sink}") };
+        let folder = folder(&[("s.yaml", &(document("orders", &dead_letter) + &document("lost", "")))]);
+        let explained = |output: &str| {
+            let arguments =
+                ["explain", "-f", "s.yaml", "--subscription", BILLING, "--outcome", "400", "--output", output];
+            text(&run(folder.path(), &arguments).stdout)
+        };
+        let (json, table, picture) = (explained("json"), explained("table"), explained("svg"));
+        assert!(json.trim_end().ends_with(&format!("{status}}}")), "{json}");
+        assert!(json.contains(&format!("\"container\":{container},\"format\":\"namespace\"}},\"status\"")), "{json}");
+        let line = format!("dead letter: at once, to {in_words}, format namespace");
+        assert!(table.contains(&line) && picture.contains(&line), "{table}");
+        assert!(!format!("{json}{table}{picture}").contains("secret"), "{table}");
+    }
+}
+
+#[test]
+fn check_warns_of_a_sink_that_is_refused_unless_the_deployment_allows_it() {
+    let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t, name: s}\n\
+                spec: {destination: {url: 'https://a.example.com/'}, deadLetter: {sink: 'http://lost.example.com/?code=secret'}}\n";
+    let folder = folder(&[("a.yaml", text)]);
+    let checked = run(folder.path(), &["check", "a.yaml"]);
+    assert_eq!(
+        (self::text(&checked.stdout).as_str(), checked.status.code()),
+        (
+            "a.yaml:4:73: warning: deadLetter.sink: n/t/s sends dead letters to lost.example.com without TLS; that is \
+             refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it\n",
+            Some(0)
+        )
+    );
+}

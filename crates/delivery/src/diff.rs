@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::mapping::{Field, Mapping};
 use crate::moment::rfc3339;
-use crate::policy::{headers, reply, settings};
+use crate::policy::{headers, reply, settings, sink, sink_text};
 use crate::subscription::{Catalogue, Publisher, Subscription, SubscriptionName, Topic, TopicName};
 
 /// What changes.
@@ -164,6 +164,9 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());
     compare("reply", old.reply != new.reply, reply_text);
     compare("expires", old.expires_ms != new.expires_ms, |of| of.expires_ms.map_or("never".to_owned(), rfc3339));
+    // Where it is seen, it is told among the settings.
+    let (from, to) = (&old.dead_letter.sink, &new.dead_letter.sink);
+    compare("deadLetter.sink", from != to && sink(from).value == sink(to).value, |of| sink_text(&of.dead_letter.sink));
     compare("deadLetter.layout", old.dead_letter.layout != new.dead_letter.layout, |of| {
         format!("{:?}", of.dead_letter.layout).to_lowercase()
     });

@@ -104,10 +104,21 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
 #[must_use]
 pub fn sink_uri(sink: &Sink) -> Option<String> {
     match sink {
-        Sink::Container(container) => Some(format!("s3://{container}")),
-        Sink::Queue(queue) => Some(format!("sqs://{queue}")),
-        Sink::Address(url) => Some(display(url)),
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => Some(sink_text(sink)),
         Sink::DefaultContainer | Sink::Topic(_) | Sink::None => None,
+    }
+}
+
+/// A sink in words.
+#[must_use]
+pub fn sink_text(sink: &Sink) -> String {
+    match sink {
+        Sink::DefaultContainer => "the default container of the deployment".to_owned(),
+        Sink::Container(container) => format!("s3://{container}"),
+        Sink::Queue(queue) => format!("sqs://{queue}"),
+        Sink::Address(url) => display(url),
+        Sink::Topic(topic) => format!("the subscriptions of topic {topic}"),
+        Sink::None => "none: dropped".to_owned(),
     }
 }
 
@@ -195,17 +206,15 @@ fn listed(texts: impl Iterator<Item = String>) -> String {
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
-fn sink(sink: &Sink) -> Setting {
-    let (value, people) = match sink {
-        Sink::DefaultContainer => ("default".to_owned(), "the default container of the deployment".to_owned()),
-        Sink::Topic(topic) => (format!("topic {topic}"), format!("the subscriptions of topic {topic}")),
-        Sink::None => ("none".to_owned(), "none: dropped".to_owned()),
-        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => {
-            let uri = sink_uri(sink).unwrap_or_default();
-            (uri.clone(), uri)
-        }
+/// Where dead letters go; an address without what may be secret.
+pub(crate) fn sink(sink: &Sink) -> Setting {
+    let value = match sink {
+        Sink::DefaultContainer => "default".to_owned(),
+        Sink::Topic(topic) => format!("topic {topic}"),
+        Sink::None => "none".to_owned(),
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => sink_text(sink),
     };
-    Setting::new("deadLetter.sink", json!(value), people)
+    Setting::new("deadLetter.sink", json!(value), sink_text(sink))
 }
 
 fn least_waits(waits: &LeastWaits) -> Setting {
@@ -336,6 +345,31 @@ mod tests {
         assert_eq!(reply(Some(&address)).text, "https://a.example.com/in");
         assert_eq!(reply(Some(&ReplyTo::Topic("n/t".parse().unwrap()))).text, "topic n/t");
         assert_eq!((reply(None).value, reply(None).text), (Value::Null, "none".to_owned()));
+    }
+
+    #[test]
+    fn a_sink_is_told_by_its_address_where_it_has_one() {
+        for (of, uri, value, text) in [
+            (Sink::DefaultContainer, None, "default", "the default container of the deployment"),
+            (Sink::Container("b/x".parse().unwrap()), Some("s3://b/x"), "s3://b/x", "s3://b/x"),
+            (
+                Sink::Queue("h/123456789012/q".parse().unwrap()),
+                Some("sqs://h/123456789012/q"),
+                "sqs://h/123456789012/q",
+                "sqs://h/123456789012/q",
+            ),
+            (
+                Sink::Address("https://u:hush@h/in?code=hush".parse().unwrap()),
+                Some("https://h/in"),
+                "https://h/in",
+                "https://h/in",
+            ),
+            (Sink::Topic("n/t".parse().unwrap()), None, "topic n/t", "the subscriptions of topic n/t"),
+            (Sink::None, None, "none", "none: dropped"),
+        ] {
+            let setting = sink(&of);
+            assert_eq!((sink_uri(&of).as_deref(), &setting.value, setting.text.as_str()), (uri, &json!(value), text));
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ metadata: {namespace: shop, topic: refunds, name: b}
 spec:
   destination: {url: 'https://b.example.com/'}
   retry: {schedule: {kind: moments, moments: [PT1S, P1W]}}
+  deadLetter: {sink: {topic: shop/refunds}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Topic
@@ -53,7 +54,7 @@ spec:
       consent: {handshake: eventgrid}
     batch: {onRefused: split}
     retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
-    deadLetter: {sink: 's3://letters'}
+    deadLetter: {sink: 's3://letters', layout: flat}
     paused: false
 ";
 
@@ -182,6 +183,9 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("neverRetry: [409", "neverRetry: [99"),
         ("leastWaits: {503", "leastWaits: {5030"),
         ("format: knative", "format: flat"),
+        ("sink: \"pubsub://dead-letters\"", "sink: {topic: orders}"),
+        ("sink: \"pubsub://dead-letters\"", "sink: {ref: shop/orders}"),
+        ("sink: \"pubsub://dead-letters\"", "sink: {}"),
         ("eventsPerBlob: 100", "eventsPerBlob: 10001"),
         ("paused: true", "paused: maybe"),
         ("lateResponseWindow: PT2M", "lateResponseWindow: 120"),

@@ -66,7 +66,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(name) => Some(Stack::describe(name).await?),
         None => None,
     };
-    tell(&remarks(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
+    let remarks = remarks(&reading, files.first(), Machine.now_ms(), stack.as_ref())?;
+    tell(&remarks);
+    if have_errors(&remarks) {
+        return Ok(ExitCode::FAILURE);
+    }
     if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
         return Ok(usage("the files hold no subscription; --allow-empty goes on all the same"));
     }

@@ -1,7 +1,8 @@
 //! `lastmile check`: what is wrong with subscription files, before anybody deploys them.
 //!
 //! Exit code 0 means that they can be deployed, perhaps with warnings; 1 that they cannot; 2 that a file could not be
-//! read. With `--stack` the subscriptions are also held against the limits of what is deployed.
+//! read. With `--stack` the subscriptions are also held against what is deployed: its limits, the addresses it may reach,
+//! the sinks it may write to.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ pub(crate) struct Arguments {
     /// Files of subscriptions, read together
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Also compare with the limits of this deployed CloudFormation stack
+    /// Also compare with the limits and permissions of this deployed CloudFormation stack
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
     /// How to write what was found

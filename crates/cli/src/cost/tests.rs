@@ -182,7 +182,9 @@ fn driven(subscription: &Subscription, status: u16) -> (u32, u32) {
                 let exchange = Exchange::new(ending, now_ms, 0);
                 match settle(&mut delivery, subscription, &exchange, now_ms, MIDDLE).end {
                     End::Retry { wait_ms } => wait_ms,
-                    End::Done | End::DeadLetter(_) | End::Drop(_) => return (delivery.attempts, messages),
+                    End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_) => {
+                        return (delivery.attempts, messages);
+                    }
                 }
             }
         };

@@ -78,6 +78,23 @@ fn secrets_are_not_told_but_their_change_is() {
 }
 
 #[test]
+fn sinks_are_told_and_what_an_address_hides_is_not() {
+    let sink = |sink: &str| catalogue(&[("a", &format!("{TO_A}, deadLetter: {{sink: {sink}}}"))]);
+    let address = |secret: &str| sink(&format!("'https://u:{secret}@lost.example.com/in?code={secret}'"));
+    let queue = sink("'sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost'");
+    let topic = sink("{topic: shop/orders}");
+    let field = "subscription shop/orders/a deadLetter.sink";
+    let shown = "https://lost.example.com/in";
+    let queue_shown = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
+    assert_eq!(told(&address("hush1"), &queue), [format!("{field}: {shown} -> {queue_shown}")]);
+    assert_eq!(told(&queue, &topic), [format!("{field}: {queue_shown} -> the subscriptions of topic shop/orders")]);
+    assert_eq!(
+        told(&address("hush1"), &address("hush2")),
+        [format!("{field}: {shown} -> {shown} (what is not shown changed)")]
+    );
+}
+
+#[test]
 fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
     let topics = |spec: &str, name: &str| {
         let text = format!(

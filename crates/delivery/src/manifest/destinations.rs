@@ -1,7 +1,7 @@
 //! What a reference or a foreign address is here: the `Destinations` documents, and addresses themselves.
 //!
-//! Separate because every family uses it, for endpoints and for containers alike. It reads addresses; it does not
-//! look whether anything is there.
+//! Separate because every family uses it, for endpoints and for sinks alike. It reads addresses; it does not look
+//! whether anything is there.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use url::Url;
 
 use crate::deadletter::Container;
+use crate::sink::{Sink, SinkQueue};
 
 use super::findings::Message;
 use super::reader::{Cursor, Entry};
@@ -25,13 +26,44 @@ pub(super) const BUCKET_RULE: &str = "a bucket's name is 3 to 63 letters, digits
 /// How a full resource id of Azure begins.
 const AZURE_ID: &str = "/subscriptions/";
 
-/// An address that this version can use.
+/// Every address that can be read.
+pub(super) const ADDRESSES: &str = "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
+/// A queue, as it is written.
+const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
+
+/// What an address leads to.
 #[derive(Clone)]
 pub(super) enum Target {
     /// An HTTP endpoint.
     Endpoint(Url),
     /// A container for dead letters.
     Container(Container),
+    /// A queue for dead letters.
+    Queue(SinkQueue),
+}
+
+impl Target {
+    /// The endpoint that events are sent to; what only takes dead letters is reported.
+    pub(super) fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
+        let what = match self {
+            Self::Endpoint(url) => return Some(url),
+            Self::Container(_) => "a container",
+            Self::Queue(_) => "a queue",
+        };
+        let message = Message::new(format!("{what} is no destination for events; it takes dead letters alone"));
+        at.error(message.help("https://… or http://…"));
+        None
+    }
+}
+
+impl From<Target> for Sink {
+    fn from(target: Target) -> Self {
+        match target {
+            Target::Endpoint(url) => Self::Address(url),
+            Target::Container(container) => Self::Container(container),
+            Target::Queue(queue) => Self::Queue(queue),
+        }
+    }
 }
 
 /// What references and foreign addresses mean, as all `Destinations` documents say.
@@ -71,7 +103,7 @@ impl<'a> Destinations<'a> {
             Resolved::Target(target) => Some(target),
             Resolved::Reported => None,
             Resolved::Unknown => {
-                value.error(Message::new("not an address").help("http://…, https://… or s3://bucket/prefix"));
+                value.error(Message::new("not an address").help(ADDRESSES));
                 None
             }
         });
@@ -94,13 +126,13 @@ fn comparable(key: &str) -> Cow<'_, str> {
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }
 
-/// An address. Its text is in no message: it may hold credentials.
+/// An address. The text of a URL is in no message: it may hold credentials.
 fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     let Some((scheme, rest)) = text.split_once("://") else { return Resolved::Unknown };
     let read = match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" => endpoint(text, at).map(Target::Endpoint),
         "s3" => container(rest).map(Target::Container),
-        "sqs" => Err("a queue as a destination is not supported by this version".into()),
+        "sqs" => rest.parse().map(Target::Queue).map_err(|problem: String| Message::new(problem).help(QUEUE)),
         _ => return Resolved::Unknown,
     };
     match read {

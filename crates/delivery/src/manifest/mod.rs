@@ -5,8 +5,8 @@
 //! each document belongs to a family of dialects by its `apiVersion`, and each family is one module with one `read`.
 //!
 //! Reading goes in steps: text → documents with places (`node`) → by family (`family`) → what references mean here
-//! (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), held against their topics (`conversion`). All of
-//! them report through one cursor (`reader`, `findings`).
+//! (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), held against their topics (`conversion`) and the
+//! topics that their dead letters go to (`sinks`). All of them report through one cursor (`reader`, `findings`).
 //!
 //! Promises: every problem of every document is found in one go, each with file, line and column; nothing that a file
 //! says is passed over in silence, so a field this version does not know is an error, in a format that is not ours a
@@ -29,6 +29,7 @@ mod native;
 mod node;
 mod origins;
 mod reader;
+mod sinks;
 mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -41,6 +42,7 @@ pub use origins::{FIELDS, Origins};
 use destinations::Destinations;
 use findings::{Findings, Message};
 use reader::Cursor;
+use sinks::{LettersAt, Routes, Unfollowed};
 
 /// One file: its name, for findings, and its text.
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +119,8 @@ struct Described<'a> {
     schema_at: Option<Cursor<'a>>,
     /// Where they ask for batches.
     batch_at: Option<Cursor<'a>>,
+    /// Where they say what not every dead letter follows.
+    letters_at: LettersAt<'a>,
 }
 
 impl<'a> Draft<'a> {
@@ -184,18 +188,47 @@ impl<'a> Draft<'a> {
         let mut origins = BTreeMap::new();
         // What a topic says is said by many subscriptions: what is wrong with it is told once.
         let mut told = BTreeSet::new();
+        let routes = self.routes();
+        let mut unfollowed = Unfollowed::default();
         self.topics.into_iter().for_each(|topic| catalogue.add_topic(topic));
         for described in self.subscriptions {
             let name = &described.subscription.name;
             let named_at = self.named_subscriptions.get(name);
-            let is_possible = hold_against_topic(&described, catalogue.topic(&name.topic), named_at, &mut told);
-            if is_possible && !self.broken_topics.contains(&name.topic) {
+            let fits_topic = hold_against_topic(&described, catalogue.topic(&name.topic), named_at, &mut told);
+            let has_sink = hold_against_routes(&described, &routes, &mut told);
+            unfollowed.look(described.letters_at, &described.subscription.dead_letter);
+            if fits_topic && has_sink && !self.broken_topics.contains(&name.topic) {
                 origins.insert(name.clone(), described.origins);
                 catalogue.add_subscription(described.subscription);
             }
         }
+        unfollowed.report();
         (catalogue, origins)
     }
+
+    /// Where dead letters go from topic to topic.
+    fn routes(&self) -> Routes {
+        let topics = self.described_topics.keys().chain(self.object_topics.keys());
+        let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);
+        Routes::new(topics, self.named_subscriptions.keys(), subscriptions)
+    }
+}
+
+/// Whether the topic that a subscription's dead letters go to is there; what is odd about it is told too, each place
+/// once.
+fn hold_against_routes(described: &Described<'_>, routes: &Routes, told: &mut BTreeSet<String>) -> bool {
+    let Described { subscription, letters_at, .. } = described;
+    let Some(at) = &letters_at.sink else { return true };
+    if let Some(topic) = routes.unknown(subscription) {
+        if told.insert(at.location()) {
+            at.error(routes.suggestion(topic));
+        }
+        return false;
+    }
+    if let Some(oddity) = routes.astray(subscription).filter(|_| told.insert(at.location())) {
+        at.warn(oddity);
+    }
+    true
 }
 
 /// Whether a topic's events can become what a subscription asks for. Reported where it is asked for, else where the

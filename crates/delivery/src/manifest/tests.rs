@@ -66,14 +66,14 @@ fn a_document_of_no_known_kind_is_told_what_would_be_right() {
 
 #[test]
 fn destinations_are_addresses_and_stand_once() {
-    let text = "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  a: https://h/\n  b: nowhere\n  c: sqs://q\n";
+    let text = "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  a: https://h/\n  b: nowhere\n  c: sqs://q\n  d: sqs://sqs.eu-west-1.amazonaws.com/123456789012/q\n";
     let again = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {a: s3://bucket/x}\n";
     assert_eq!(
         shown(&read_one(&format!("{text}{again}"))),
         [
-            "f:5:6: error: spec.b: not an address; http://…, https://… or s3://bucket/prefix",
-            "f:6:6: error: spec.c: a queue as a destination is not supported by this version",
-            "f:10:8: error: spec.a: a stands twice; the first is at f:4:3",
+            "f:5:6: error: spec.b: not an address; https://…, http://…, s3://bucket/prefix or sqs://host/account/name",
+            "f:6:6: error: spec.c: \"q\" is no queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
+            "f:11:8: error: spec.a: a stands twice; the first is at f:4:3",
         ]
     );
 }

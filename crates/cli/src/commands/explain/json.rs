@@ -1,10 +1,11 @@
 //! Explanations for tools: members and their order are a contract.
 //!
 //! Separate because the shape must not follow our own types. `container` is `null` where the container of the
-//! deployment is meant; `format` is `null` too where nothing is stored.
+//! deployment is meant, and where letters go to no container; `format` is `null` too where there is no letter.
+//! `errorChannel` is there where a topic takes them.
 
-use delivery::explain::Stored;
 use delivery::policy::{Setting, sink_uri};
+use delivery::sink::Sink;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
@@ -50,6 +51,8 @@ struct End {
 #[serde(rename_all = "camelCase")]
 struct Status {
     dead_letter_sink_uri: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_channel: Option<String>,
     container: Option<String>,
     format: Option<&'static str>,
 }
@@ -76,8 +79,7 @@ fn document(explained: &Explained) -> Document<'_> {
     let Explained { subscription, policy, life } = explained;
     let attempts = life.attempts.iter();
     let stored = life.stored.as_ref();
-    let uri = sink_uri(&subscription.dead_letter.sink);
-    let kept = !matches!(subscription.dead_letter.sink, delivery::sink::Sink::None);
+    let sink = &subscription.dead_letter.sink;
     Document {
         subscription: subscription.name.to_string(),
         dialect: subscription.dialect.as_str(),
@@ -87,17 +89,29 @@ fn document(explained: &Explained) -> Document<'_> {
             reason: life.reason_name(),
             at_ms: life.ended_ms,
             deadletter_after_ms: stored.map(|stored| stored.after_ms),
-            container: stored.and_then(container),
+            container: stored.and_then(|_| container(sink)),
             format: stored.map(|stored| stored.format),
         },
         status: Status {
-            container: uri.as_deref().and_then(|uri| uri.strip_prefix("s3://")).map(str::to_owned),
-            dead_letter_sink_uri: uri,
-            format: kept.then(|| subscription.dead_letter.format.told(subscription.destination.schema)),
+            dead_letter_sink_uri: sink_uri(sink),
+            error_channel: error_channel(sink),
+            container: container(sink),
+            format: (*sink != Sink::None)
+                .then(|| subscription.dead_letter.format.told(subscription.destination.schema)),
         },
     }
 }
 
-fn container(stored: &Stored) -> Option<String> {
-    stored.container.as_ref().map(ToString::to_string)
+fn container(sink: &Sink) -> Option<String> {
+    match sink {
+        Sink::Container(container) => Some(container.to_string()),
+        Sink::DefaultContainer | Sink::Queue(_) | Sink::Address(_) | Sink::Topic(_) | Sink::None => None,
+    }
+}
+
+fn error_channel(sink: &Sink) -> Option<String> {
+    match sink {
+        Sink::Topic(topic) => Some(topic.to_string()),
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) | Sink::None => None,
+    }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::explain::{Endpoint, Life};
+use delivery::subscription::Subscription;
 
 use super::Explained;
 use super::timeline::{Axis, dead_letter, span};
@@ -73,7 +74,7 @@ fn part(Explained { subscription, life, .. }: &Explained, endpoint: &Endpoint) -
         ticks(&axis),
         waits(life, &axis),
         marks(life, &axis),
-        end(life, &axis)
+        end(life, subscription, &axis)
     )
 }
 
@@ -168,7 +169,7 @@ fn marks(life: &Life, axis: &Axis) -> String {
 }
 
 /// The end and, where there is one, the dead letter: marks on the line and what they say below it.
-fn end(life: &Life, axis: &Axis) -> String {
+fn end(life: &Life, subscription: &Subscription, axis: &Axis) -> String {
     let color = if life.reason.is_some() { "#dc2626" } else { "#16a34a" };
     let at = x(axis, life.ended_ms);
     // An end at the moment of an attempt stands beside it.
@@ -184,7 +185,7 @@ fn end(life: &Life, axis: &Axis) -> String {
         "<text x=\"{LEFT}\" y=\"{}\" fill=\"{color}\" font-weight=\"600\">{said}</text>",
         HEIGHT - 36.0
     );
-    let letter = dead_letter(life).unwrap_or_default();
+    let letter = dead_letter(life, subscription).unwrap_or_default();
     let _ = writeln!(drawn, "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b7280\">{}</text>", HEIGHT - 18.0, escaped(&letter));
     drawn
 }

@@ -2,6 +2,7 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 use delivery::explain::{Attempt, Endpoint, Life};
+use delivery::subscription::Subscription;
 
 use super::Explained;
 use super::timeline::{Axis, dead_letter, span};
@@ -40,7 +41,7 @@ fn one(Explained { subscription, policy, life }: &Explained, endpoint: &Endpoint
         subscription.destination.display(),
         endpoint.always,
         attempts(life),
-        end(life)
+        end(life, subscription)
     )
 }
 
@@ -70,10 +71,10 @@ fn column(place: f64) -> usize {
     (place.clamp(0.0, 1.0) * LINE).round() as usize
 }
 
-fn end(life: &Life) -> String {
+fn end(life: &Life, subscription: &Subscription) -> String {
     let axis = Axis::of(life);
     let moment = format!("+{}", span(life.ended_ms));
     let mark = format!("{}■", "─".repeat(column(axis.place(life.ended_ms))));
     let end = format!("{:>8}  {:>12}  {moment:<14}{mark} {}\n", "end", "", life.reason_name());
-    dead_letter(life).map_or(end.clone(), |letter| format!("{end}\n{letter}\n"))
+    dead_letter(life, subscription).map_or(end.clone(), |letter| format!("{end}\n{letter}\n"))
 }

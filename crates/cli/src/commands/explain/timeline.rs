@@ -5,6 +5,8 @@
 
 use delivery::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::explain::Life;
+use delivery::policy::sink_text;
+use delivery::subscription::Subscription;
 
 /// A logarithmic axis from publication to the last thing that happens.
 pub(super) struct Axis {
@@ -56,13 +58,12 @@ pub(super) fn span(ms: u64) -> String {
 }
 
 /// What becomes of the event at the end, in one line; nothing is said about one that was delivered.
-pub(super) fn dead_letter(life: &Life) -> Option<String> {
+pub(super) fn dead_letter(life: &Life, subscription: &Subscription) -> Option<String> {
     life.reason?;
     let Some(stored) = &life.stored else { return Some("dead letter: none, the event is dropped".to_owned()) };
-    let default = || "the default container of the deployment".to_owned();
-    let container = stored.container.as_ref().map_or_else(default, |container| format!("s3://{container}"));
+    let sink = sink_text(&subscription.dead_letter.sink);
     let when = if stored.after_ms == 0 { "at once".to_owned() } else { format!("{} later", span(stored.after_ms)) };
-    Some(format!("dead letter: {when}, to {container}, format {}", stored.format))
+    Some(format!("dead letter: {when}, to {sink}, format {}", stored.format))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Dead-letter destinations: a container in a storage account of Azure, and what it is here.
+//! Dead-letter destinations: a container in a storage account of Azure, and which sink it is here.
 //!
 //! Separate because one thing has many spellings: with and without an identity, the container inside `properties` or
 //! inside `StorageBlob`, its id in two parts or in full. An id that no `Destinations` document names is a warning, not
@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::sink::Sink;
 use crate::subscription::DeadLetterPolicy;
 
-use super::super::destinations::{Destinations, Resolved, Target};
+use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::Message;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
@@ -91,14 +91,13 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     let cursor = cursor?;
     let id = container_id(cursor.text()?.trim_end_matches('/'), container.as_ref())?;
     match destinations.resolve(&id, &cursor) {
-        Resolved::Target(Target::Container(container)) => return Some(Sink::Container(container)),
-        Resolved::Target(Target::Endpoint(_)) => {
-            cursor.warn("an HTTP address as a sink is not supported by this version; its dead letters go to the default container");
+        Resolved::Target(target) => Some(target.into()),
+        Resolved::Reported => None,
+        Resolved::Unknown => {
+            unmapped(&cursor, &id);
+            None
         }
-        Resolved::Reported => {}
-        Resolved::Unknown => unmapped(&cursor, &id),
     }
-    None
 }
 
 /// The full id of a container: of the account's id and the container's name, or as it stands where it is full already.

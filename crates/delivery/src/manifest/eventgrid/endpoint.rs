@@ -11,7 +11,7 @@ use crate::request::Schema;
 use crate::subscription::Batch;
 
 use super::super::batches;
-use super::super::destinations::{Destinations, Resolved, Target};
+use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::Message;
 use super::super::headers;
 use super::super::origins::{Origins, note};
@@ -116,9 +116,9 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(
         (None, None) => fields.required("endpointUrl")?,
     };
     match destinations.resolve(cursor.text()?, &cursor) {
-        Resolved::Target(Target::Endpoint(url)) => Some((url, cursor)),
+        Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
         Resolved::Reported => None,
-        Resolved::Target(Target::Container(_)) | Resolved::Unknown => {
+        Resolved::Unknown => {
             cursor.error(Message::new("not the address of a webhook").help("http://… or https://…"));
             None
         }
@@ -129,9 +129,9 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
     let cursor = fields.required("resourceId")?;
     let id = cursor.text()?;
     match destinations.resolve(id, &cursor) {
-        Resolved::Target(Target::Endpoint(url)) => Some((url, cursor)),
+        Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
         Resolved::Reported => None,
-        Resolved::Target(Target::Container(_)) | Resolved::Unknown => {
+        Resolved::Unknown => {
             let message = Message::new("what this resource is here has to stand in a Destinations document");
             cursor.error(message.help(format!("spec: {{\"{id}\": https://…}}")));
             None

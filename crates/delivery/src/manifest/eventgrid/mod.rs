@@ -20,6 +20,7 @@ mod words;
 use super::destinations::Destinations;
 use super::origins::Origins;
 use super::reader::Cursor;
+use super::sinks::LettersAt;
 use super::{Described, Draft};
 use identity::Lastmile;
 use settings::Settings;
@@ -69,7 +70,8 @@ fn read_resource<'a>(
         let settings = settings?;
         let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
         let subscription = settings.complete(name?, dialect, &own)?;
-        Some(Described { subscription, origins, schema_at, batch_at })
+        let letters_at = LettersAt::default();
+        Some(Described { subscription, origins, schema_at, batch_at, letters_at })
     })?
 }
 

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use url::Url;
 
-use crate::deadletter::Container;
 use crate::subscription::{ReplyTo, TopicName};
 
 use super::super::destinations::{Destinations, Resolved, Target};
@@ -43,10 +42,8 @@ pub(super) struct Addresses<'d> {
 
 /// What a destination turned out to be.
 pub(super) enum Address {
-    /// An HTTP endpoint.
-    Endpoint(Url),
-    /// A container for dead letters.
-    Container(Container),
+    /// An address.
+    Target(Target),
     /// A broker or channel in the files.
     Topic(TopicName),
     /// Nothing here says what it is; the key that a `Destinations` document would say it under.
@@ -99,7 +96,7 @@ impl Addresses<'_> {
 
     fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
         let address = match self.destinations.resolve(text, &at) {
-            Resolved::Target(target) => of_target(target),
+            Resolved::Target(target) => Address::Target(target),
             Resolved::Reported => return None,
             Resolved::Unknown => Address::Unresolved(text.to_owned()),
         };
@@ -110,7 +107,7 @@ impl Addresses<'_> {
         let is_here = key.topic.as_ref().is_some_and(|topic| self.topics.contains(topic));
         let topic = key.topic.map(|(_, topic)| topic);
         let (address, publishes_to) = match self.destinations.resolve(&key.text, &at) {
-            Resolved::Target(target) => (of_target(target), None),
+            Resolved::Target(target) => (Address::Target(target), None),
             Resolved::Reported => return None,
             Resolved::Unknown => match topic.clone().filter(|_| is_here) {
                 Some(here) => (Address::Topic(here), topic),
@@ -127,18 +124,26 @@ impl Addresses<'_> {
             return None;
         }
         match base.address {
-            Address::Endpoint(url) => match url.join(text) {
-                Ok(url) => Some(Written { address: Address::Endpoint(url), ..base }),
+            Address::Target(Target::Endpoint(url)) => match url.join(text) {
+                Ok(url) => Some(Written { address: Address::Target(Target::Endpoint(url)), ..base }),
                 Err(error) => {
                     at.error(format!("not a valid path: {error}"));
                     None
                 }
             },
-            Address::Container(_) => {
+            Address::Target(Target::Container(_)) => {
                 at.error("the ref is a container here, which has no paths");
                 None
             }
-            Address::Topic(_) | Address::Unresolved(_) => Some(base),
+            Address::Target(Target::Queue(_)) => {
+                at.error("the ref is a queue here, which has no paths");
+                None
+            }
+            Address::Topic(_) => {
+                at.warn("not used: the ref is a topic here, which has no paths");
+                Some(base)
+            }
+            Address::Unresolved(_) => Some(base),
         }
     }
 }
@@ -159,19 +164,11 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
     Some(Key { text: format!("{api_version}/{kind}/{namespace}/{name}"), topic })
 }
 
-fn of_target(target: Target) -> Address {
-    match target {
-        Target::Endpoint(url) => Address::Endpoint(url),
-        Target::Container(container) => Address::Container(container),
-    }
-}
-
 impl Written<'_> {
     /// The endpoint that events are sent to; anything else is reported as an error.
     pub(super) fn endpoint(self) -> Option<Url> {
         match self.address {
-            Address::Endpoint(url) => return Some(url),
-            Address::Container(_) => self.at.error("a container is no destination for events"),
+            Address::Target(target) => return target.for_events(&self.at),
             Address::Topic(topic) => self.at.unsupported(&format!("delivery to the topic {topic}")),
             Address::Unresolved(key) => {
                 let message = format!("nothing says what {} is here", quoted(&key));
@@ -184,9 +181,10 @@ impl Written<'_> {
     /// Where replies are sent; what cannot take them is reported.
     pub(super) fn reply(self) -> Option<ReplyTo> {
         match self.address {
-            Address::Endpoint(url) => return Some(ReplyTo::Address(url)),
+            Address::Target(Target::Endpoint(url)) => return Some(ReplyTo::Address(url)),
             Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),
-            Address::Container(_) => self.at.error("a container takes no replies"),
+            Address::Target(Target::Container(_)) => self.at.error(no_replies("a container")),
+            Address::Target(Target::Queue(_)) => self.at.error(no_replies("a queue")),
             Address::Unresolved(key) => {
                 let message = format!("nothing says what {} is here", quoted(&key));
                 self.at.error(Message::new(message).help(entry(&key, "https://…")));
@@ -194,6 +192,10 @@ impl Written<'_> {
         }
         None
     }
+}
+
+fn no_replies(what: &str) -> Message {
+    Message::new(format!("{what} takes no replies")).help("https://…, http://…, or the ref of a channel or broker")
 }
 
 /// What to add where, so that a key is resolved.

@@ -106,6 +106,11 @@ impl<'a> Delivery<'a> {
         self.format.as_ref()
     }
 
+    /// Where the sink stands.
+    pub(super) fn sink_at(&self) -> Option<Cursor<'a>> {
+        self.sink.as_ref().map(|sink| sink.at.clone())
+    }
+
     /// The response timeout.
     pub(super) fn timeout_ms(&self, profile: &Profile) -> u64 {
         value(self.timeout_ms.as_ref()).unwrap_or(profile.response_timeout_ms)
@@ -179,20 +184,13 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 
 /// Where dead letters go. What cannot be followed is a warning: the default container keeps them.
 fn sink(written: Written<'_>) -> Stated<'_, Sink> {
-    let instead = "its dead letters go to the default container";
     let at = written.at;
     let value = match written.address {
-        Address::Container(container) => Sink::Container(container),
-        Address::Endpoint(_) => {
-            at.warn(format!("an HTTP address as a sink is not supported by this version; {instead}"));
-            Sink::DefaultContainer
-        }
-        Address::Topic(topic) => {
-            at.warn(format!("the topic {topic} as a sink is not supported by this version; {instead}"));
-            Sink::DefaultContainer
-        }
+        Address::Target(target) => target.into(),
+        Address::Topic(topic) => Sink::Topic(topic),
         Address::Unresolved(key) => {
-            let message = format!("nothing says what {} is here; {instead}", quoted(&key));
+            let message =
+                format!("nothing says what {} is here; its dead letters go to the default container", quoted(&key));
             at.warn(Message::new(message).help(entry(&key, "s3://bucket")));
             Sink::DefaultContainer
         }

@@ -31,6 +31,7 @@ use super::findings::Message;
 use super::names;
 use super::origins::note;
 use super::reader::{Cursor, Fields};
+use super::sinks::LettersAt;
 use super::{Described, Draft};
 use address::{Addresses, Via, Written};
 use class::Class;
@@ -254,6 +255,7 @@ impl<'a> Wanted<'a> {
         note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
         let response_timeout_ms = delivery.timeout_ms(&profile);
         let schema = delivery.schema();
+        let letters_at = LettersAt::sink(delivery.sink_at());
         let subscription = Subscription {
             name,
             dialect: profile.dialect,
@@ -271,7 +273,7 @@ impl<'a> Wanted<'a> {
             expires_ms: None,
         };
         let schema_at = schema.map(|stated| stated.at.clone());
-        Some(Described { subscription, origins, schema_at, batch_at: None })
+        Some(Described { subscription, origins, schema_at, batch_at: None, letters_at })
     }
 }
 

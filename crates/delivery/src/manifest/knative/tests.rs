@@ -156,42 +156,84 @@ fn what_is_missing_is_exponential_from_a_second_each_on_its_own() {
     }
 }
 
-#[test]
-fn a_sink_is_a_container_or_the_default_one_with_a_warning() {
-    let reference = "ref: {apiVersion: v1, kind: Service, name: s}";
+/// A trigger whose dead letters go here, its broker, another one with a trigger, and what references mean.
+fn with_sink(delivery: &str) -> String {
     let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  v1/Service/default/s: s3://mapped\n  \
+                        v1/Service/default/h: https://h/base/x\n  v1/Service/default/q: sqs://127.0.0.1:4566/000000000000/q\n  \
                         pubsub://p: s3://topic\n";
-    for (delivery, bucket, warning) in [
-        ("deadLetterSink: {uri: s3://direct/x}", Some("direct"), ""),
-        (&format!("deadLetterSink: {{{reference}}}"), Some("mapped"), ""),
-        ("deadLetterSink: {uri: pubsub://p}", Some("topic"), ""),
-        (&format!("errorSink: {{{reference}}}"), Some("mapped"), "errorSink: read as deadLetterSink"),
-        (
-            "deadLetterSink: {uri: 'https://h/'}",
-            None,
-            "an HTTP address as a sink is not supported by this version; its dead letters go to the default container",
-        ),
-        (
-            "deadLetterSink: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}}",
-            None,
-            "the topic default/b as a sink is not supported by this version",
-        ),
-        (
-            "deadLetterSink: {ref: {apiVersion: v1, kind: Service, name: x, namespace: n}}",
-            None,
-            "nothing says what \"v1/Service/n/x\" is here; its dead letters go to the default container; add to the spec of a Destinations document: v1/Service/n/x: s3://bucket",
-        ),
-        ("deadLetterSink: {uri: pubsub://q}", None, "nothing says what \"pubsub://q\" is here"),
+    let other = format!("{}{}---\n", broker("", "{}"), trigger(""));
+    let other = other.replace("name: b", "name: lost").replace("broker: b", "broker: lost");
+    format!("{other}{}{}{destinations}", broker("", "{}"), trigger(&format!("  delivery: {{{delivery}}}\n")))
+}
+
+/// The sink of that trigger, and what is odd about it.
+fn sink_of(delivery: &str) -> (Sink, Vec<String>) {
+    let reading = read_one(&with_sink(delivery));
+    (named(&reading, "default/b/t").dead_letter.sink.clone(), shown(&reading))
+}
+
+#[test]
+fn a_sink_is_an_address_or_a_broker_or_channel_in_the_files() {
+    let service = |name: &str| format!("deadLetterSink: {{ref: {{apiVersion: v1, kind: Service, name: {name}}}}}");
+    let container = |text: &str| Sink::Container(text.parse().unwrap());
+    let address = |url: &str| Sink::Address(url.parse().unwrap());
+    let queue = Sink::Queue("127.0.0.1:4566/000000000000/q".parse().unwrap());
+    let lost = "ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: lost}";
+    for (delivery, expected) in [
+        ("deadLetterSink: {uri: s3://direct/x}".to_owned(), container("direct/x")),
+        ("deadLetterSink: {uri: pubsub://p}".to_owned(), container("topic")),
+        ("deadLetterSink: {uri: 'https://h/?a=b'}".to_owned(), address("https://h/?a=b")),
+        ("deadLetterSink: {uri: 'sqs://127.0.0.1:4566/000000000000/q'}".to_owned(), queue.clone()),
+        (service("s"), container("mapped")),
+        (service("q"), queue),
+        (service("h"), address("https://h/base/x")),
+        (service("h").replace("}}", "}, uri: y?z=1}"), address("https://h/base/y?z=1")),
+        (format!("deadLetterSink: {{{lost}}}"), Sink::Topic("default/lost".parse().unwrap())),
     ] {
-        let text = format!("{}{}{destinations}", broker("", "{}"), trigger(&format!("  delivery: {{{delivery}}}\n")));
-        let (subscription, found) = subscription(&text);
-        let expected = bucket.map_or(Sink::DefaultContainer, |bucket| {
-            let prefix = if bucket == "direct" { "x" } else { "" };
-            Sink::Container(Container { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
-        });
-        assert_eq!(subscription.dead_letter.sink, expected, "{delivery}");
-        assert_eq!(found.len(), usize::from(!warning.is_empty()), "{delivery}: {found:?}");
-        assert!(found.iter().all(|of| of.contains("warning: ") && of.contains(warning)), "{delivery}: {found:?}");
+        assert_eq!(sink_of(&delivery), (expected, Vec::new()), "{delivery}");
+    }
+}
+
+#[test]
+fn a_sink_that_nothing_here_names_is_a_warning_and_the_default_container() {
+    let broker = |name: &str| format!("ref: {{apiVersion: eventing.knative.dev/v1, kind: Broker, name: {name}}}");
+    let add = "its dead letters go to the default container; add to the spec of a Destinations document";
+    for (delivery, sink, warning) in [
+        (
+            "deadLetterSink: {ref: {apiVersion: v1, kind: Service, name: x, namespace: n}}".to_owned(),
+            Sink::DefaultContainer,
+            format!("nothing says what \"v1/Service/n/x\" is here; {add}: v1/Service/n/x: s3://bucket"),
+        ),
+        (
+            format!("deadLetterSink: {{{}}}", broker("nowhere")),
+            Sink::DefaultContainer,
+            format!("nothing says what \"eventing.knative.dev/v1/Broker/default/nowhere\" is here; {add}"),
+        ),
+        (
+            "deadLetterSink: {uri: pubsub://q}".to_owned(),
+            Sink::DefaultContainer,
+            format!("nothing says what \"pubsub://q\" is here; {add}"),
+        ),
+        (
+            "errorSink: {uri: s3://bucket}".to_owned(),
+            Sink::Container("bucket".parse().unwrap()),
+            "errorSink: read as deadLetterSink".to_owned(),
+        ),
+        (
+            format!("deadLetterSink: {{{}, uri: /in}}", broker("lost")),
+            Sink::Topic("default/lost".parse().unwrap()),
+            "deadLetterSink.uri: not used: the ref is a topic here, which has no paths".to_owned(),
+        ),
+        (
+            format!("deadLetterSink: {{{}}}", broker("b")),
+            Sink::Topic("default/b".parse().unwrap()),
+            "default/b is the subscription's own topic: its dead letters go to the default container".to_owned(),
+        ),
+    ] {
+        let (found_sink, found) = sink_of(&delivery);
+        assert_eq!((found_sink, found.len()), (sink, 1), "{delivery}: {found:?}");
+        assert!(found[0].starts_with("f:24:") && found[0].contains(" warning: "), "{found:?}");
+        assert!(found[0].contains(&warning), "{delivery}: {found:?}");
     }
 }
 
@@ -218,6 +260,11 @@ fn replies_go_to_an_address_or_to_a_topic() {
         (channel, ReplyTo::Topic("n/other".parse().unwrap())),
     ] {
         assert_eq!(subscription(&text.replace("REPLY", reply)).0.reply, Some(to));
+    }
+    for (uri, what) in [("s3://bucket", "a container"), ("sqs://127.0.0.1:4566/000000000000/q", "a queue")] {
+        let found = shown(&read_one(&text.replace("REPLY", &format!("{{uri: '{uri}'}}"))));
+        let help = "https://…, http://…, or the ref of a channel or broker";
+        assert_eq!(found, [format!("f:7:16: error: spec.reply.uri: {what} takes no replies; {help}")]);
     }
     let trigger = subscription(&format!("{TRIGGER}  subscriber: {{uri: 'http://h/'}}\n")).0;
     assert_eq!(trigger.reply, Some(ReplyTo::Topic(trigger.name.topic.clone())));

@@ -7,9 +7,9 @@ use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
 use crate::duration::{DAY_MS, MINUTE_MS};
 use crate::profile::Profile;
 use crate::sink::Sink;
-use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX};
+use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, TopicName};
 
-use super::super::destinations::{Destinations, Resolved, Target};
+use super::super::destinations::{ADDRESSES, Destinations, Resolved};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
 
@@ -19,6 +19,9 @@ const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
 /// The longest time to keep trying: a try every five minutes, and a queue gives a message up after 1,000 receives.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
+
+/// How a sink names a topic.
+const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 
 /// What a document says about dead letters.
 #[derive(Clone)]
@@ -125,17 +128,26 @@ impl Storing {
 
 fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     if cursor.is_mapping() {
-        cursor.unsupported("a sink that refers to an object");
-        return None;
+        return cursor.mapping(topic)?.map(Sink::Topic);
     }
     match destinations.resolve(cursor.text()?, cursor) {
-        Resolved::Target(Target::Container(container)) => return Some(Sink::Container(container)),
-        Resolved::Target(Target::Endpoint(_)) => cursor.unsupported("an HTTP address as a sink"),
-        Resolved::Reported => {}
+        Resolved::Target(target) => Some(target.into()),
+        Resolved::Reported => None,
         Resolved::Unknown => {
-            let message = Message::new("neither a container nor a key of a Destinations document");
-            cursor.error(message.help("s3://bucket or s3://bucket/prefix"));
+            let message = Message::new("neither an address nor a key of a Destinations document");
+            cursor.error(message.help(format!("{ADDRESSES}; {TOPIC_RULE}")));
+            None
         }
     }
-    None
+}
+
+/// The topic whose subscriptions take dead letters.
+fn topic(fields: &Fields<'_>) -> Option<TopicName> {
+    let Some(topic) = fields.get("topic") else {
+        // Whatever stands here instead is meant to say where letters go: one finding tells how that is said.
+        fields.accept_rest();
+        fields.parent().error(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
+        return None;
+    };
+    topic.parsed("the name of a topic", TOPIC_RULE)
 }

@@ -11,7 +11,7 @@ use crate::request::Schema;
 use crate::secret::{SECRET_NAME_RULE, SecretName};
 use crate::subscription::{Consent, Destination, MAX_CONCURRENCY};
 
-use super::super::destinations::{Destinations, Resolved, Target};
+use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
@@ -98,12 +98,8 @@ fn no_url(fields: &Fields<'_>) -> Option<Url> {
 
 fn url(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Url> {
     match destinations.resolve(cursor.text()?, cursor) {
-        Resolved::Target(Target::Endpoint(url)) => Some(url),
+        Resolved::Target(target) => target.for_events(cursor),
         Resolved::Reported => None,
-        Resolved::Target(Target::Container(_)) => {
-            cursor.error(Message::new("a container is no destination for events").help("http://… or https://…"));
-            None
-        }
         Resolved::Unknown => {
             let message = Message::new("neither an address nor a key of a Destinations document");
             cursor.error(message.help("http://… or https://…"));

@@ -148,11 +148,11 @@ fn read_subscription<'a>(
             None => (settings, stated),
         };
         let subscription = settings.complete(name, filter?)?;
-        let Stated { origins, schema_at, batch_at, on_refused_at, .. } = stated;
+        let Stated { origins, schema_at, batch_at, on_refused_at, letters_at, .. } = stated;
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} asks for batches");
         }
-        Some(Described { subscription, origins, schema_at, batch_at })
+        Some(Described { subscription, origins, schema_at, batch_at, letters_at })
     })?
 }
 

@@ -4,6 +4,7 @@
 
 use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
+use super::super::sinks::LettersAt;
 
 /// Field → the section and the field of a `spec` or `delivery` that state it.
 const PLACES: [(&str, &str, &str); 28] = [
@@ -55,6 +56,8 @@ pub(super) struct Stated<'a> {
     pub(super) batch_at: Option<Cursor<'a>>,
     /// Where this document says what a refused batch means.
     pub(super) on_refused_at: Option<Cursor<'a>>,
+    /// Where it stands what not every dead letter follows.
+    pub(super) letters_at: LettersAt<'a>,
     /// It says `deadLetter: none`, which takes the place of all that another document says about dead letters.
     drops: bool,
 }
@@ -71,7 +74,8 @@ impl<'a> Stated<'a> {
         let schema_at = spec.peek(DESTINATION).and_then(|destination| destination.peek(SCHEMA));
         let batch_at = spec.peek(BATCH).filter(|batch| !batch.is_null());
         let on_refused_at = batch_at.as_ref().and_then(|batch| batch.peek(ON_REFUSED));
-        Self { origins, schema_at, batch_at, on_refused_at, drops: none.is_some() }
+        let letters_at = spec.peek(DEAD_LETTER).map(|dead_letter| letters_at(&dead_letter)).unwrap_or_default();
+        Self { origins, schema_at, batch_at, on_refused_at, letters_at, drops: none.is_some() }
     }
 
     /// These, and the other's where these say nothing.
@@ -87,7 +91,19 @@ impl<'a> Stated<'a> {
             schema_at: self.schema_at.or_else(|| base.schema_at.clone()),
             batch_at: self.batch_at.or_else(|| base.batch_at.clone()),
             on_refused_at: self.on_refused_at,
+            letters_at: if self.drops { LettersAt::default() } else { self.letters_at.over(&base.letters_at) },
             drops: self.drops,
         }
+    }
+}
+
+/// The places in `deadLetter`. A sink that is a topic stands where its name does.
+fn letters_at<'a>(dead_letter: &Cursor<'a>) -> LettersAt<'a> {
+    let sink = dead_letter.peek("sink");
+    LettersAt {
+        sink: sink.as_ref().and_then(|sink| sink.peek("topic")).or(sink),
+        layout: dead_letter.peek("layout"),
+        error_data: dead_letter.peek("errorData"),
+        events_per_blob: dead_letter.peek("eventsPerBlob"),
     }
 }

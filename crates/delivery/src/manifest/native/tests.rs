@@ -104,7 +104,7 @@ fn every_field_reaches_its_place() {
     let container = Container { bucket: "dead-letters".to_owned(), prefix: "shop".to_owned() };
     assert_eq!(
         (&policy.sink, policy.format, policy.layout),
-        (&Sink::Container(container), LetterFormat::Fixed(Format::Knative), Layout::Flat)
+        (&Sink::Container(container), LetterFormat::Fixed(Format::Knative), Layout::Nested)
     );
     assert_eq!((policy.events_per_blob, policy.error_data), (100, ErrorData::Base64));
     assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (5 * MINUTE_MS, 3 * DAY_MS));
@@ -297,6 +297,48 @@ fn dead_letters_are_dropped_only_where_the_last_word_is_none() {
             "{of_topic} {own}"
         );
     }
+}
+
+#[test]
+fn a_sink_is_any_address_or_a_topic() {
+    let url = "https://lost.example.com/in?code=x";
+    for (sink, expected) in [
+        ("s3://letters/shop", Sink::Container("letters/shop".parse().unwrap())),
+        (url, Sink::Address(url.parse().unwrap())),
+        ("http://127.0.0.1:9180/", Sink::Address("http://127.0.0.1:9180/".parse().unwrap())),
+        ("sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost", queue()),
+        ("lost", queue()),
+        ("pubsub://lost", Sink::Address(url.parse().unwrap())),
+        ("{topic: n/lost}", Sink::Topic("n/lost".parse().unwrap())),
+    ] {
+        let others = format!(
+            "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {{lost:              'sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost', 'pubsub://lost': '{url}'}}\n---\n{}{URL}",
+            HEAD.replace("topic: t", "topic: lost")
+        );
+        let sink = if sink.starts_with('{') { sink.to_owned() } else { format!("'{sink}'") };
+        for text in [
+            format!("{HEAD}{URL}  deadLetter: {{sink: {sink}}}\n{others}"),
+            format!("{TOPIC}spec: {{delivery: {{deadLetter: {{sink: {sink}}}}}}}\n---\n{HEAD}{URL}{others}"),
+        ] {
+            let reading = read_one(&text);
+            assert_eq!(shown(&reading), Vec::<String>::new(), "{text}");
+            let found = reading.catalogue.subscription(&"n/t/s".parse().unwrap()).unwrap();
+            assert_eq!(found.dead_letter.sink, expected, "{text}");
+        }
+    }
+}
+
+fn queue() -> Sink {
+    Sink::Queue("sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().unwrap())
+}
+
+#[test]
+fn credentials_in_the_address_of_a_sink_are_a_warning() {
+    let reading = read_one(&format!("{HEAD}{URL}  deadLetter: {{sink: 'https://u:hush@h/'}}\n"));
+    let found = shown(&reading);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("f:6:22: warning: spec.deadLetter.sink: the URL holds credentials"), "{found:?}");
+    assert!(!found[0].contains("hush"), "{found:?}");
 }
 
 #[test]

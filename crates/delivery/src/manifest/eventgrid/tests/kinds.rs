@@ -38,8 +38,16 @@ fn a_stated_dialect_has_the_ranges_of_its_retry_policy() {
 }
 
 #[test]
-fn a_container_is_one_in_every_spelling_and_case() {
+fn a_container_is_one_sink_in_every_spelling_and_case() {
     let full = format!("resourceId: {ACCOUNT}/blobServices/default/containers/letters");
+    let queue = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
+    for (address, sink) in [
+        ("https://h/in?x=y", Sink::Address("https://h/in?x=y".parse().unwrap())),
+        (queue, Sink::Queue(queue.trim_start_matches("sqs://").parse().unwrap())),
+    ] {
+        let (subscription, findings) = loaded(&[&letters(&full), &mapped(address)]);
+        assert_eq!((&subscription.dead_letter.sink, findings), (&sink, Vec::new()));
+    }
     for properties in [
         full.clone(),
         format!("resourceId: {ACCOUNT}, blobContainerName: letters"),
@@ -69,16 +77,28 @@ fn case_counts_in_keys_that_are_no_ids_and_an_id_stands_once() {
 }
 
 #[test]
-fn a_container_that_cannot_be_used_is_a_warning_and_the_default_container() {
+fn a_container_that_nobody_maps_is_a_warning_and_the_default_container() {
     let text = letters(&format!("resourceId: {ACCOUNT}, blobContainerName: letters"));
     let whole = format!("spec: {{\"{ACCOUNT}/blobServices/default/containers/letters\": s3://…}}");
-    let http =
-        "an HTTP address as a sink is not supported by this version; its dead letters go to the default container";
-    for (texts, expected) in [(vec![text.as_str()], whole.as_str()), (vec![&text, &mapped("https://h/")], http)] {
-        let (subscription, findings) = loaded(&texts);
-        assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(findings[0].contains(": warning: ") && findings[0].ends_with(expected), "{findings:?}");
+    let (subscription, findings) = loaded(&[text.as_str()]);
+    assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].contains(": warning: ") && findings[0].ends_with(&whole), "{findings:?}");
+}
+
+#[test]
+fn what_only_takes_dead_letters_is_no_endpoint() {
+    let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: /hub}}}}";
+    let queue = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
+    for (address, what) in [(queue, "a queue"), ("s3://bucket", "a container")] {
+        let expected = format!("{what} is no destination for events; it takes dead letters alone");
+        let mapped = format!("{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{/hub: '{address}'}}}}");
+        for texts in [vec![webhook("", "").replace("http://h/", address)], vec![hub.to_owned(), mapped]] {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let found = shown(&read_files(&texts));
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].contains(": error: ") && found[0].contains(&expected), "{found:?}");
+        }
     }
 }
 

@@ -126,13 +126,18 @@ fn googlecloud_is_exponential_from_zero_up_to_ten_minutes_and_wants_a_topic_as_i
     assert_eq!((first.retry.schedule.max_ms, found), (Some(600_000), vec![]));
     let (capped, _) = subscription(&text("{retry: 5, backoffMax: PT3S}"));
     assert_eq!(capped.retry.schedule.max_ms, Some(3_000));
-    let (_, found) = subscription(&text("{deadLetterSink: {uri: s3://bucket}}"));
-    assert_eq!(
-        found,
-        [
-            "f:12:36: warning: spec.delivery.deadLetterSink.uri: a broker of class googlecloud supports only a pubsub:// topic as its sink"
-        ]
-    );
+    for sink in ["s3://bucket", "https://h/", "sqs://127.0.0.1:4566/000000000000/q"] {
+        let (_, found) = subscription(&text(&format!("{{deadLetterSink: {{uri: '{sink}'}}}}")));
+        assert_eq!(
+            found,
+            [
+                "f:12:36: warning: spec.delivery.deadLetterSink.uri: a broker of class googlecloud supports only a pubsub:// topic as its sink"
+            ]
+        );
+    }
+    let mapped = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {'pubsub://p': 'https://h/'}\n";
+    let (_, found) = subscription(&format!("{}{mapped}", text("{deadLetterSink: {uri: 'pubsub://p'}}")));
+    assert_eq!(found, Vec::<String>::new());
     for in_broker in [true, false] {
         let delivery = "{retry: 5, backoffPolicy: linear}";
         let text = if in_broker {

@@ -131,22 +131,39 @@ fn bad_dead_letters_are_refused_where_they_stand() {
             ("deadLetter: ^[]", "deadLetter: expected none or a mapping"),
             (
                 "deadLetter: {sink: ^bucket}",
-                "deadLetter.sink: neither a container nor a key of a Destinations document",
+                "deadLetter.sink: neither an address nor a key of a Destinations document; https://…, http://…, s3://bucket/prefix \
+                 or sqs://host/account/name; a topic in the files is {topic: namespace/topic}",
             ),
             ("deadLetter: {sink: ^s3://}", "deadLetter.sink: a bucket is missing"),
             ("deadLetter: {sink: ^s3://a}", "deadLetter.sink: a bucket's name"),
             ("deadLetter: {sink: ^s3://bucket/a/../b}", "deadLetter.sink: no segment of a prefix"),
             (
-                "deadLetter: {sink: ^https://h/}",
-                "deadLetter.sink: an HTTP address as a sink is not supported by this version",
+                "deadLetter: {sink: ^sqs://lost}",
+                "deadLetter.sink: \"lost\" is no queue: host/account/name is expected, its URL without https://; \
+                 sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
             ),
             (
-                "deadLetter: {sink: ^sqs://q}",
-                "deadLetter.sink: a queue as a destination is not supported by this version",
+                "deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost.fifo}",
+                "deadLetter.sink: lost.fifo is a FIFO queue",
             ),
+            (
+                "deadLetter: {sink: ^sqs://sqs.eu-west-1.amazonaws.com/1234/lost}",
+                "deadLetter.sink: \"1234\" is no account: 12 digits",
+            ),
+            ("deadLetter: {sink: ^'https://'}", "deadLetter.sink: not a valid URL: empty host"),
             (
                 "deadLetter: {sink: ^{ref: {kind: Broker}}}",
-                "deadLetter.sink: a sink that refers to an object is not supported",
+                "deadLetter.sink: a sink is an address, or names a topic; a topic in the files is {topic: namespace/topic}",
+            ),
+            ("deadLetter: {sink: {topic: ^lost}}", "deadLetter.sink.topic: not the name of a topic; a topic in the"),
+            ("deadLetter: {sink: {topic: n/t, ^uri: a}}", "deadLetter.sink.uri: no field \"uri\" is known here"),
+            (
+                "deadLetter: {sink: {topic: ^n/lost}}",
+                "deadLetter.sink.topic: the topic n/lost is in none of the files; known: n/t",
+            ),
+            (
+                "deadLetter: {sink: {topic: ^n/tt}}",
+                "deadLetter.sink.topic: the topic n/tt is in none of the files; did you mean n/t?",
             ),
             (
                 "deadLetter: {format: ^namespaces}",
@@ -198,7 +215,14 @@ fn bad_destinations_are_refused_where_they_stand() {
             ("destination: {url: ^somewhere}", "destination.url: neither an address nor a key"),
             ("destination: {url: ^'http://'}", "destination.url: not a valid URL: empty host"),
             ("destination: {url: ^ftp://h/}", "destination.url: neither an address nor a key"),
-            ("destination: {url: ^s3://bucket}", "destination.url: a container is no destination"),
+            (
+                "destination: {url: ^s3://bucket}",
+                "destination.url: a container is no destination for events; it takes dead letters alone; https://… or",
+            ),
+            (
+                "destination: {url: ^sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost}",
+                "destination.url: a queue is no destination for events; it takes dead letters alone; https://… or http://…",
+            ),
             (
                 "destination: {url: http://h/, schema: ^cloudevents}",
                 "destination.schema: \"cloudevents\" is not known here; known: cloudevents-structured, cloudevents-binary, \

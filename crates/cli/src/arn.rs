@@ -1,0 +1,112 @@
+//! Which resources an ARN with wildcards covers, as IAM reads it in a policy.
+//!
+//! Separate because it is pure, and has to be right: who is told that a permission is missing adds it, and who is not
+//! told finds out from a dead letter in the wrong place.
+//!
+//! Does not know policy variables: an ARN in the parameter of a stack has none.
+
+/// Whether the pattern covers every resource that begins with the first text, ends with the last and has anything
+/// between each two of them; a single text is one resource.
+///
+/// `*` is any number of characters, `?` is one. A `*` stays within its segment (the part between two colons), unless it
+/// ends it. <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
+pub(crate) fn covers(pattern: &str, resource: &[&str]) -> bool {
+    let resource = units(resource);
+    let pattern: Vec<char> = pattern.chars().collect();
+    // Whether what was read of the pattern so far can cover the first units of the resource, by their number.
+    let mut covered: Vec<bool> = (0..=resource.len()).map(|units| units == 0).collect();
+    for (index, character) in pattern.iter().enumerate() {
+        covered = match character {
+            '*' => {
+                let ends_segment = pattern.get(index + 1).is_none_or(|next| *next == ':');
+                let may_pass = |unit: &Unit| ends_segment || *unit != Unit::Character(':');
+                stretched(&covered, &resource, may_pass)
+            }
+            '?' => stepped(&covered, &resource, |unit| matches!(unit, Unit::Character(of) if *of != ':')),
+            literal => stepped(&covered, &resource, |unit| *unit == Unit::Character(*literal)),
+        };
+    }
+    covered.last().copied().unwrap_or(false)
+}
+
+/// What a resource consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// This character, whatever it is.
+    Character(char),
+    /// Anything: only a `*` covers it.
+    Anything,
+}
+
+fn units(resource: &[&str]) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for (index, text) in resource.iter().enumerate() {
+        if index > 0 {
+            units.push(Unit::Anything);
+        }
+        units.extend(text.chars().map(Unit::Character));
+    }
+    units
+}
+
+/// One unit further, where it is right.
+fn stepped(covered: &[bool], resource: &[Unit], is_right: impl Fn(&Unit) -> bool) -> Vec<bool> {
+    let further = covered.iter().zip(resource).map(|(covered, unit)| *covered && is_right(unit));
+    std::iter::once(false).chain(further).collect()
+}
+
+/// Any number of units further, as long as each may be passed.
+fn stretched(covered: &[bool], resource: &[Unit], may_pass: impl Fn(&Unit) -> bool) -> Vec<bool> {
+    let mut stretched = covered.to_vec();
+    for (index, unit) in resource.iter().enumerate() {
+        stretched[index + 1] |= stretched[index] && may_pass(unit);
+    }
+    stretched
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUEUE: &[&str] = &["arn:aws:sqs:eu-west-1:123456789012:lost"];
+    const BLOBS: &[&str] = &["arn:aws:s3:::letters/shop/n/t/s/", ".json"];
+
+    #[test]
+    fn a_pattern_covers_what_iam_lets_it_cover() {
+        for (pattern, resource, expected) in [
+            ("arn:aws:sqs:eu-west-1:123456789012:lost", QUEUE, true),
+            ("arn:aws:sqs:eu-west-1:123456789012:los?", QUEUE, true),
+            ("arn:aws:sqs:eu-west-1:123456789012:lost?", QUEUE, false),
+            ("arn:aws:sqs:eu-west-1:123456789012:lo", QUEUE, false),
+            ("arn:aws:sqs:eu-west-1:123456789012:Lost", QUEUE, false),
+            ("arn:aws:sqs:eu-west-1:123456789012:*", QUEUE, true),
+            ("arn:aws:sqs:*:123456789012:lost", QUEUE, true),
+            ("arn:aws:sqs:*:*:*", QUEUE, true),
+            ("arn:aws:sqs:eu-*-1:123456789012:l*t", QUEUE, true),
+            // It ends its segment, so it goes on beyond it; in the middle of one it does not.
+            ("arn:aws:sqs:*:lost", QUEUE, true),
+            ("arn:aws:sqs:eu-*t", QUEUE, false),
+            ("arn:aws:sqs:eu-west-1?123456789012:lost", QUEUE, false),
+            ("*", QUEUE, true),
+            ("", QUEUE, false),
+            ("*", BLOBS, true),
+            ("arn:aws:s3:::letters/*", BLOBS, true),
+            ("arn:aws:s3:::letters/shop/*", BLOBS, true),
+            ("arn:aws:s3:::letters/shop/n/*", BLOBS, true),
+            ("arn:aws:s3:::letters/*/t/*.json", BLOBS, true),
+            ("arn:aws:s3:::letters*", BLOBS, true),
+            ("arn:aws:s3:::letters", BLOBS, false),
+            ("arn:aws:s3:::letters/shop", BLOBS, false),
+            ("arn:aws:s3:::letters/shops/*", BLOBS, false),
+            ("arn:aws:s3:::letters/shop/n/t/s/2026/*", BLOBS, false),
+            ("arn:aws:s3:::letters/shop/n/t/s/?.json", BLOBS, false),
+            ("arn:aws:s3:::letters/*.txt", BLOBS, false),
+            ("arn:aws-cn:s3:::letters/*", BLOBS, false),
+            // A star in a key is a character like others.
+            ("arn:aws:s3:::b/a*/?", &["arn:aws:s3:::b/a*/x"], true),
+            ("arn:aws:s3:::b/a?/*", &["arn:aws:s3:::b/a*/", ""], true),
+        ] {
+            assert_eq!(covers(pattern, resource), expected, "{pattern} {resource:?}");
+        }
+    }
+}

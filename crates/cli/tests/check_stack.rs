@@ -1,0 +1,155 @@
+//! Subscription files held against a deployed stack: CloudFormation is a server here that knows one answer.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output};
+
+const QUEUE: &str = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
+const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
+
+/// CloudFormation's answer about the stack `live`.
+fn described(parameters: &[(&str, &str)]) -> String {
+    let parameter = |(key, value): &(&str, &str)| {
+        format!("<member><ParameterKey>{key}</ParameterKey><ParameterValue>{value}</ParameterValue></member>")
+    };
+    let parameters: String = parameters.iter().chain(&[("DispatchTimeout", "120")]).map(parameter).collect();
+    format!(
+        "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
+         <StackId>arn:aws:cloudformation:eu-west-1:123456789012:stack/live/1</StackId>\
+         <Parameters>{parameters}</Parameters><Outputs><member><OutputKey>DeadLetterBucketName</OutputKey>\
+         <OutputValue>own-letters</OutputValue></member></Outputs></member></Stacks></DescribeStacksResult>\
+         </DescribeStacksResponse>"
+    )
+}
+
+/// A server that answers every request with this; its address.
+fn cloud_formation(answer: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = format!("http://{}", listener.local_addr().expect("it listens"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Whether the answer arrived is seen by the test.
+            let _ = serve(stream, &answer);
+        }
+    });
+    address
+}
+
+fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let line = line.to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or_default();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    assert!(String::from_utf8_lossy(&body).contains("Action=DescribeStacks"), "only that is asked");
+    write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}", answer.len())
+}
+
+/// A run about a subscription with this in its spec, and CloudFormation's parameters of the stack `live`.
+fn run(spec: &str, parameters: &[(&str, &str)], arguments: &[&str]) -> (String, Option<i32>) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let text = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: billing}}\n\
+         spec: {{{spec}}}\n"
+    );
+    std::fs::write(folder.path().join("s.yaml"), text).expect("the file can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
+    command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", cloud_formation(described(parameters)));
+    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test").env("AWS_REGION", "eu-west-1");
+    let Output { stdout, stderr, status } = command.output().expect("the program runs");
+    let said = if status.code() == Some(0) { stdout } else { [stdout, stderr].concat() };
+    (String::from_utf8(said).expect("the output is text"), status.code())
+}
+
+fn check(spec: &str, parameters: &[(&str, &str)]) -> (String, Option<i32>) {
+    run(spec, parameters, &["check", "s.yaml", "--stack", "live"])
+}
+
+fn with_sink(sink: &str) -> String {
+    format!("destination: {{url: 'https://a.example.com/'}}, deadLetter: {{sink: '{sink}'}}")
+}
+
+#[test]
+fn a_sink_that_the_stack_may_not_write_to_is_an_error_that_names_what_to_add() {
+    let bucket_arn = "arn:aws:s3:::letters/shop/*";
+    for (sink, extra, add) in [
+        ("s3://letters/shop", "", bucket_arn),
+        ("s3://letters/shop", "arn:aws:s3:::letters/other/*,arn:aws:sqs:*", bucket_arn),
+        ("s3://letters", "arn:aws:s3:::letters", "arn:aws:s3:::letters/*"),
+        (QUEUE, "arn:aws:s3:::*", QUEUE_ARN),
+    ] {
+        let (said, code) = check(&with_sink(sink), &[("ExtraSinkArns", extra)]);
+        let what = format!(
+            "shop/orders/billing sends its dead letters to {sink}, where the stack live may not write; add {add} to the \
+             parameter ExtraSinkArns of the stack"
+        );
+        let expected = format!("s.yaml:4:73: error: deadLetter.sink: {what}\n");
+        assert!(code == Some(1) && said.starts_with(&expected), "{sink} {extra}: {said}");
+        let arguments = ["apply", "-f", "s.yaml", "--stack", "live", "--yes"];
+        let (said, code) = run(&with_sink(sink), &[("ExtraSinkArns", extra)], &arguments);
+        assert!(code == Some(1) && said.ends_with(&expected), "{said}");
+    }
+}
+
+#[test]
+fn a_sink_that_the_stack_may_write_to_is_no_finding() {
+    for (sink, extra) in [
+        ("s3://letters/shop", "arn:aws:s3:::letters/shop/*"),
+        ("s3://letters/shop", "arn:aws:sqs:eu-west-1:123456789012:a, arn:aws:s3:::letters/*"),
+        ("s3://letters", "arn:aws:s3:::letters/shop/orders/*"),
+        ("s3://own-letters/apart", ""),
+        (QUEUE, QUEUE_ARN),
+        (QUEUE, "arn:aws:sqs:eu-west-1:123456789012:*"),
+        ("https://lost.example.com/", ""),
+    ] {
+        assert_eq!(check(&with_sink(sink), &[("ExtraSinkArns", extra)]), (String::new(), Some(0)), "{sink} {extra}");
+    }
+    // An older stack has no such parameter.
+    assert_eq!(check("destination: {url: 'https://a.example.com/'}", &[]), (String::new(), Some(0)));
+}
+
+#[test]
+fn a_queue_of_nobody_knows_whom_is_a_warning() {
+    let (said, code) = check(&with_sink("sqs://127.0.0.1:4566/000000000000/lost"), &[]);
+    let expected = "s.yaml:4:73: warning: deadLetter.sink: sqs://127.0.0.1:4566/000000000000/lost is none of AWS's own \
+                    hosts: nothing tells whether the stack may send there\n";
+    assert_eq!((said.as_str(), code), (expected, Some(0)));
+}
+
+#[test]
+fn what_the_stack_allows_decides_about_private_addresses() {
+    let refused = |place: &str| {
+        format!("{place}; that is refused, as AllowPrivateDestinations of the stack live does not name it\n")
+    };
+    for (allowed, expected) in [
+        (
+            "",
+            [
+                refused("s.yaml:4:27: warning: url: shop/orders/billing sends to 10.0.0.1, which is not a public address"),
+                refused("s.yaml:4:68: warning: deadLetter.sink: shop/orders/billing sends dead letters to lost.internal without TLS"),
+            ]
+            .concat(),
+        ),
+        (
+            "lost.internal",
+            refused("s.yaml:4:27: warning: url: shop/orders/billing sends to 10.0.0.1, which is not a public address"),
+        ),
+        ("lost.internal,10.0.0.0/8", String::new()),
+    ] {
+        let spec = "destination: {url: 'https://10.0.0.1/'}, deadLetter: {sink: 'http://lost.internal/in?code=hush'}";
+        assert_eq!(check(spec, &[("AllowPrivateDestinations", allowed)]), (expected, Some(0)), "{allowed}");
+    }
+    let (said, code) = check(&with_sink("https://a/"), &[("AllowPrivateDestinations", "not a host")]);
+    assert!(code == Some(1) && said.contains("the stack live has a wrong AllowPrivateDestinations"), "{said}");
+}

@@ -1,0 +1,197 @@
+//! Whether dead letters get where a subscription sends them, and whether all that it says of them is followed.
+//!
+//! Separate because it takes all documents to see: a topic may be named in any of them, its sinks may lead on to others,
+//! and what a Topic says may be meant for one of its subscriptions alone.
+//!
+//! Does not follow a letter: what becomes of one that cannot go on is the machine's to decide. It ends in the default
+//! container.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
+use crate::sink::Sink;
+use crate::subscription::{DeadLetterPolicy, Subscription, SubscriptionName, TopicName};
+
+use super::findings::Message;
+use super::hint::hint;
+use super::reader::Cursor;
+
+/// Where documents say about dead letters what not every sink and format follows.
+#[derive(Clone, Default)]
+pub(super) struct LettersAt<'a> {
+    /// Where the sink stands.
+    pub(super) sink: Option<Cursor<'a>>,
+    /// Where the layout stands.
+    pub(super) layout: Option<Cursor<'a>>,
+    /// Where it stands how the last answer is told.
+    pub(super) error_data: Option<Cursor<'a>>,
+    /// Where it stands how many letters share a blob.
+    pub(super) events_per_blob: Option<Cursor<'a>>,
+}
+
+impl<'a> LettersAt<'a> {
+    /// Where the sink stands, and nothing else.
+    pub(super) fn sink(sink: Option<Cursor<'a>>) -> Self {
+        Self { sink, ..Self::default() }
+    }
+
+    /// These, and the other's where these say nothing.
+    pub(super) fn over(self, base: &Self) -> Self {
+        Self {
+            sink: self.sink.or_else(|| base.sink.clone()),
+            layout: self.layout.or_else(|| base.layout.clone()),
+            error_data: self.error_data.or_else(|| base.error_data.clone()),
+            events_per_blob: self.events_per_blob.or_else(|| base.events_per_blob.clone()),
+        }
+    }
+}
+
+/// Where dead letters go from topic to topic.
+pub(super) struct Routes {
+    /// Every topic that a document names, and whether anybody subscribes to it.
+    heard: BTreeMap<TopicName, bool>,
+    /// Topic → the topics that are sinks of its subscriptions.
+    onward: BTreeMap<TopicName, BTreeSet<TopicName>>,
+}
+
+impl Routes {
+    /// The routes between these topics, by what these subscriptions say; all that have a name count as subscribers.
+    pub(super) fn new<'s>(
+        topics: impl Iterator<Item = &'s TopicName>,
+        names: impl Iterator<Item = &'s SubscriptionName>,
+        subscriptions: impl Iterator<Item = &'s Subscription>,
+    ) -> Self {
+        let mut routes = Self { heard: topics.map(|topic| (topic.clone(), false)).collect(), onward: BTreeMap::new() };
+        routes.heard.extend(names.map(|name| (name.topic.clone(), true)));
+        for subscription in subscriptions {
+            if let Sink::Topic(sink) = &subscription.dead_letter.sink {
+                let onward = routes.onward.entry(subscription.name.topic.clone()).or_default();
+                onward.insert(sink.clone());
+            }
+        }
+        routes
+    }
+
+    /// The topic that a subscription names as its sink, where no document names it.
+    pub(super) fn unknown<'s>(&self, subscription: &'s Subscription) -> Option<&'s TopicName> {
+        topic_of(&subscription.dead_letter.sink).filter(|topic| !self.heard.contains_key(*topic))
+    }
+
+    /// What to say of a topic that no document names.
+    pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
+        let known: Vec<String> = self.heard.keys().map(ToString::to_string).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let help = hint(&topic.to_string(), &known, &known);
+        Message::new(format!("the topic {topic} is in none of the files")).help(help)
+    }
+
+    /// Why letters for the topic of a sink end in the default container.
+    pub(super) fn astray(&self, subscription: &Subscription) -> Option<Message> {
+        let topic = topic_of(&subscription.dead_letter.sink)?;
+        let own = &subscription.name.topic;
+        let what = if topic == own {
+            format!("{topic} is the subscription's own topic: its dead letters go to the default container")
+        } else if self.heard.get(topic) == Some(&false) {
+            format!("{topic} has no subscription: its dead letters go to the default container")
+        } else if self.leads(topic, own) {
+            format!("the sinks of {topic} lead back to {own}: what comes round goes to the default container")
+        } else {
+            return None;
+        };
+        Some(Message::new(what))
+    }
+
+    /// Whether the sinks of one topic lead to another, over however many.
+    fn leads(&self, from: &TopicName, to: &TopicName) -> bool {
+        let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
+        while let Some(topic) = open.pop() {
+            let fresh: Vec<&TopicName> =
+                self.onward.get(topic).into_iter().flatten().filter(|next| seen.insert(next)).collect();
+            open.extend(fresh);
+        }
+        seen.contains(to)
+    }
+}
+
+fn topic_of(sink: &Sink) -> Option<&TopicName> {
+    match sink {
+        Sink::Topic(topic) => Some(topic),
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) | Sink::None => None,
+    }
+}
+
+/// What documents say about letters, each with why nobody follows it; nothing where somebody does.
+///
+/// A Topic's field is told once, and only if none of its subscriptions follows it: it is meant for those that do. A
+/// default that is written out is followed everywhere.
+#[derive(Default)]
+pub(super) struct Unfollowed<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
+
+impl<'a> Unfollowed<'a> {
+    /// Looks at what one subscription follows of what its documents say.
+    pub(super) fn look(&mut self, at: LettersAt<'a>, policy: &DeadLetterPolicy) {
+        let LettersAt { sink: _, layout, error_data, events_per_blob } = at;
+        self.note(layout, || unused_layout(policy));
+        self.note(error_data, || unused_error_data(policy));
+        self.note(events_per_blob, || unused_events_per_blob(policy));
+    }
+
+    fn note(&mut self, at: Option<Cursor<'a>>, unused: impl FnOnce() -> Option<Message>) {
+        let Some(at) = at else { return };
+        let (_, said) = self.0.entry(at.location()).or_insert_with(|| (at, Some("".into())));
+        *said = said.take().and_then(|_| unused());
+    }
+
+    /// Reports what nobody follows.
+    pub(super) fn report(self) {
+        for (at, unused) in self.0.into_values() {
+            if let Some(unused) = unused {
+                at.warn(unused);
+            }
+        }
+    }
+}
+
+fn unused_layout(policy: &DeadLetterPolicy) -> Option<Message> {
+    match (policy.layout, policy.format) {
+        (Layout::Nested, _)
+        | (Layout::Flat, LetterFormat::Fixed(Format::Namespace) | LetterFormat::ByDeliverySchema) => None,
+        (
+            Layout::Flat,
+            LetterFormat::Fixed(other @ (Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative)),
+        ) => {
+            let unused = format!("not used: the format {} has one layout", other.as_str());
+            Some(Message::new(unused).help("format: namespace"))
+        }
+    }
+}
+
+fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
+    match (policy.error_data, policy.format) {
+        (ErrorData::Text, _) | (ErrorData::Base64, LetterFormat::Fixed(Format::Knative)) => None,
+        (
+            ErrorData::Base64,
+            LetterFormat::Fixed(Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom)
+            | LetterFormat::ByDeliverySchema,
+        ) => {
+            let unused = format!("not used: the format {} has no knativeerrordata", policy.format.told(None));
+            Some(Message::new(unused).help("format: knative"))
+        }
+    }
+}
+
+fn unused_events_per_blob(policy: &DeadLetterPolicy) -> Option<Message> {
+    if policy.events_per_blob == 1 {
+        return None;
+    }
+    let sink = match &policy.sink {
+        Sink::Queue(_) => "a queue",
+        Sink::Address(_) => "an address",
+        Sink::Topic(_) => "a topic",
+        Sink::DefaultContainer | Sink::Container(_) | Sink::None => return None,
+    };
+    Some(Message::new(format!("not used: {sink} takes each dead letter alone")).help("sink: s3://bucket"))
+}
+
+#[cfg(test)]
+mod tests;

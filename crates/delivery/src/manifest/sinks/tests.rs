@@ -1,0 +1,114 @@
+use super::super::{Source, read};
+
+/// Subscriptions to topics of `n`, each a topic, a name and the rest of its spec, and what is found in them.
+fn found(topics: &[(&str, &str)], subscriptions: &[(&str, &str, &str)]) -> Vec<String> {
+    let topic = |(name, spec): &(&str, &str)| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: {name}}}\nspec: {{{spec}}}\n---\n"
+        )
+    };
+    let subscription = |(topic, name, rest): &(&str, &str, &str)| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: {topic}, name: {name}}}\n\
+             spec: {{destination: {{url: 'http://h/'}}{rest}}}\n---\n"
+        )
+    };
+    let text: String = topics.iter().map(topic).chain(subscriptions.iter().map(subscription)).collect();
+    read(&[Source { name: "f", text: &text }]).findings.iter().map(ToString::to_string).collect()
+}
+
+fn to(topic: &str) -> String {
+    format!(", deadLetter: {{sink: {{topic: n/{topic}}}}}")
+}
+
+#[test]
+fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
+    let at = |line: usize| format!("f:{line}:68: warning: spec.deadLetter.sink.topic: ");
+    let own = "n/a is the subscription's own topic: its dead letters go to the default container";
+    let unheard = "n/lost has no subscription: its dead letters go to the default container";
+    let round = |of: &str, own: &str| {
+        format!("the sinks of n/{of} lead back to n/{own}: what comes round goes to the default container")
+    };
+    let (a, b, c) = (to("a"), to("b"), to("c"));
+    for (topics, subscriptions, expected) in [
+        (&[][..], vec![("a", "x", b.as_str()), ("b", "y", ""), ("b", "z", &c), ("c", "z", "")], vec![]),
+        (&[], vec![("a", "x", &a)], vec![format!("{}{own}", at(4))]),
+        (&[("lost", "")], vec![("a", "x", &to("lost"))], vec![format!("{}{unheard}", at(9))]),
+        (
+            &[],
+            vec![("a", "x", &b), ("b", "y", &c), ("c", "z", &a)],
+            vec![
+                format!("{}{}", at(4), round("b", "a")),
+                format!("{}{}", at(9), round("c", "b")),
+                format!("{}{}", at(14), round("a", "c")),
+            ],
+        ),
+        // A round that a subscription's letters only come to is told where it is made.
+        (
+            &[],
+            vec![("a", "x", &b), ("b", "y", &c), ("c", "z", &b)],
+            vec![format!("{}{}", at(9), round("c", "b")), format!("{}{}", at(14), round("b", "c"))],
+        ),
+    ] {
+        assert_eq!(found(topics, &subscriptions), expected, "{subscriptions:?}");
+    }
+}
+
+#[test]
+fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
+    let of_topic = "delivery: {deadLetter: {sink: {topic: n/lots}}}";
+    let error =
+        "error: spec.delivery.deadLetter.sink.topic: the topic n/lots is in none of the files; did you mean n/lost?";
+    let subscriptions =
+        [("a", "x", ""), ("a", "y", ""), ("a", "z", ", deadLetter: {sink: 's3://bucket'}"), ("lost", "x", "")];
+    assert_eq!(found(&[("a", of_topic)], &subscriptions), [format!("f:4:46: {error}")]);
+}
+
+#[test]
+fn what_no_letter_follows_is_a_warning_where_it_stands() {
+    let layout = "warning: spec.deadLetter.layout: not used: the format knative has one layout; format: namespace";
+    let data =
+        "warning: spec.deadLetter.errorData: not used: the format namespace has no knativeerrordata; format: knative";
+    let per_blob = |what: &str| {
+        format!(
+            "warning: spec.deadLetter.eventsPerBlob: not used: {what} takes each dead letter alone; sink: s3://bucket"
+        )
+    };
+    let queue = "sink: 'sqs://127.0.0.1:4566/000000000000/q'";
+    for (said, expected) in [
+        ("format: namespace, layout: flat", None),
+        ("layout: flat", None),
+        ("format: knative, layout: nested, errorData: base64", None),
+        ("format: eventgrid, errorData: text, eventsPerBlob: 5", None),
+        ("sink: 's3://bucket', eventsPerBlob: 5", None),
+        ("sink: 'https://h/', eventsPerBlob: 1", None),
+        ("format: knative, layout: ^flat", Some(layout.to_owned())),
+        ("errorData: ^base64", Some(data.to_owned())),
+        (&format!("{queue}, eventsPerBlob: ^5"), Some(per_blob("a queue"))),
+        ("sink: 'https://h/', eventsPerBlob: ^5", Some(per_blob("an address"))),
+        ("sink: {topic: n/b}, eventsPerBlob: ^5", Some(per_blob("a topic"))),
+    ] {
+        let column =
+            "spec: {destination: {url: 'http://h/'}, deadLetter: {".len() + said.find('^').unwrap_or_default() + 1;
+        let spec = format!(", deadLetter: {{{}}}", said.replace('^', ""));
+        let expected: Vec<String> = expected.into_iter().map(|of| format!("f:4:{column}: {of}")).collect();
+        assert_eq!(found(&[], &[("a", "x", &spec), ("b", "y", "")]), expected, "{said}");
+    }
+}
+
+#[test]
+fn what_a_topic_says_is_meant_for_those_of_its_subscriptions_that_follow_it() {
+    let says = [("a", "delivery: {deadLetter: {layout: flat}}")];
+    let (knative, plain) = (("a", "x", ", deadLetter: {format: knative}"), ("a", "y", ""));
+    let dropped = ("a", "z", ", deadLetter: none");
+    let unused = "f:4:40: warning: spec.delivery.deadLetter.layout: not used: the format knative has one layout; format: namespace";
+    let of_layout = |subscriptions: &[(&str, &str, &str)]| {
+        let mut found = found(&says, subscriptions);
+        found.retain(|finding| finding.contains("layout"));
+        found
+    };
+    assert_eq!(of_layout(&[knative, plain]), Vec::<String>::new());
+    assert_eq!(of_layout(&[plain, knative]), Vec::<String>::new());
+    assert_eq!(of_layout(&[knative, ("a", "w", knative.2), dropped]), [unused]);
+    assert_eq!(of_layout(&[dropped]), Vec::<String>::new());
+}
