@@ -14,6 +14,8 @@ mod publishing;
 mod reactions;
 #[path = "flows/replies.rs"]
 mod replies;
+#[path = "flows/sinks.rs"]
+mod sinks;
 #[path = "flows/slow.rs"]
 mod slow;
 #[path = "flows/town.rs"]

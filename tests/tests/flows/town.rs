@@ -123,6 +123,20 @@ impl Town {
         .await
     }
 
+    /// The body of the first message of a queue, taken out of it.
+    pub(crate) async fn message_of(&self, queue: &str) -> Value {
+        let url = self.stack.aws().queue_url(queue);
+        until(&format!("a message of {queue}"), async || {
+            let received = self.stack.sqs().receive_message().queue_url(&url).send().await.expect("the queue answers");
+            let message = received.messages().first()?;
+            let receipt = message.receipt_handle().expect("it was received");
+            let delete = self.stack.sqs().delete_message().queue_url(&url).receipt_handle(receipt);
+            delete.send().await.expect("the queue forgets it");
+            Some(serde_json::from_str(message.body().expect("a body")).expect("JSON"))
+        })
+        .await
+    }
+
     /// The dead letters once nothing moves any more: the queues are empty.
     pub(crate) async fn letters_at_rest(&self) -> Vec<(String, Value)> {
         until("empty queues", async || {
