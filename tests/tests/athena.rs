@@ -39,9 +39,7 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredLetter> {
         }
     }
     fs::write(blobs.join("cut.json"), "[{\"event\":").expect("a file can be written");
-    let line = |letter: &str, state: &str| {
-        json!({"letter": letter, "delivery": letter, "state": state, "at": "2026-11-20T09:00:00.0000000Z"})
-    };
+    let line = |letter: &str, state: &str| json!({"letter": letter, "delivery": letter, "state": state, "at": "2026-11-20T09:00:00.0000000Z"});
     let refused = "82bad657-6b5b-5e8e-bf31-5bb1bafb611c";
     let lines = format!("{}\n{}\n", line(REPLAYED, "sent"), line(refused, "refused"));
     fs::write(ledger.join("1.ndjson"), lines).expect("a file can be written");
@@ -61,7 +59,8 @@ fn ask(root: &Path) -> Option<Value> {
         }
     };
     let mut python = Command::new(folder.join("venv/bin/python"));
-    let done = python.arg(sources.join("ask.py")).arg(here("../infra/athena.sql")).arg(root).output().expect("it starts");
+    let done =
+        python.arg(sources.join("ask.py")).arg(here("../infra/athena.sql")).arg(root).output().expect("it starts");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
 }
