@@ -13,7 +13,8 @@
 --     Who would rather ask about all at once lists them, and keeps the lists current; a few dozen at most:
 --       ALTER TABLE deadletter_lines SET TBLPROPERTIES ('projection.subscription.type' = 'enum',
 --         'projection.subscription.values' = 'billing,shipping,_unprocessed')
---   * year, month, day and hour are integers. Every hour that a query does not rule out is looked for, so rule them out.
+--   * year, month, day and hour are integers. Every hour that a query does not rule out is looked for, so rule them out, by
+--     integers: what year() and its kin return is larger, and has to be cast.
 
 -- Blobs as lines of text. A JSON SerDe would not do: it takes objects only, four of the five formats are arrays, and a
 -- blob has line breaks where the published event has some. The delimiter between columns is one that JSON cannot contain,
@@ -136,9 +137,9 @@ WHERE json_extract_scalar(line, '$.state') IS NOT NULL;
 SELECT reason, COUNT(DISTINCT deadletterid) AS letters
 FROM deadletters
 WHERE namespace = 'shop' AND topic = 'orders' AND subscription IN ('billing', 'shipping')
-  AND year IN (year(current_date), year(current_date - INTERVAL '1' DAY))
-  AND month IN (month(current_date), month(current_date - INTERVAL '1' DAY))
-  AND day IN (day(current_date), day(current_date - INTERVAL '1' DAY))
+  AND year IN (CAST(year(current_date) AS INTEGER), CAST(year(current_date - INTERVAL '1' DAY) AS INTEGER))
+  AND month IN (CAST(month(current_date) AS INTEGER), CAST(month(current_date - INTERVAL '1' DAY) AS INTEGER))
+  AND day IN (CAST(day(current_date) AS INTEGER), CAST(day(current_date - INTERVAL '1' DAY) AS INTEGER))
   AND COALESCE(last_attempt_at, published_at) >= current_timestamp - INTERVAL '1' DAY
 GROUP BY reason
 ORDER BY letters DESC;

@@ -13,6 +13,7 @@ use std::process::Command;
 use delivery::moment;
 use delivery::stored::{self, StoredLetter};
 use lastmile_tests::libraries;
+use lastmile_tests::snippets::{self, Snippet};
 use serde_json::{Value, json};
 
 /// Where the sample questions look.
@@ -47,6 +48,14 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredLetter> {
     letters
 }
 
+/// The statements of `infra/athena.sql`, and the question of the page.
+fn script() -> String {
+    let page: Vec<Snippet> = snippets::of("dead-letters.md").into_iter().filter(|of| of.language == "sql").collect();
+    let [question] = &page[..] else { panic!("the page has one question: {page:#?}") };
+    let statements = fs::read_to_string(here("../infra/athena.sql")).expect("there are statements");
+    format!("{statements}\n-- Question: of the page?\n{}", question.text)
+}
+
 /// What `ask.py` tells of the container; `None`, having said so, without Python.
 fn ask(root: &Path) -> Option<Value> {
     let sources = here("tests/athena");
@@ -58,9 +67,10 @@ fn ask(root: &Path) -> Option<Value> {
             return None;
         }
     };
+    let statements = root.join("statements.sql");
+    fs::write(&statements, script()).expect("a file can be written");
     let mut python = Command::new(folder.join("venv/bin/python"));
-    let done =
-        python.arg(sources.join("ask.py")).arg(here("../infra/athena.sql")).arg(root).output().expect("it starts");
+    let done = python.arg(sources.join("ask.py")).arg(statements).arg(root).output().expect("it starts");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
 }
@@ -134,7 +144,7 @@ fn the_view_tells_of_each_letter_what_the_reader_reads(
 }
 
 fn the_questions_have_answers(questions: &Value, letters: &BTreeMap<(String, String), StoredLetter>) {
-    let answered = ["why?", "what became of one event?", "which endpoints are slow?"];
+    let answered = ["why?", "what became of one event?", "which endpoints are slow?", "of the page?"];
     for question in answered {
         assert!(questions[question].as_array().is_some_and(|rows| rows.len() > 1), "{question}: {questions:#}");
     }
