@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use adapters::settings::{DeadLetterSettings, DispatchSettings, SettingsError};
+use adapters::settings::{DeadLetterSettings, DispatchSettings};
 use delivery::manifest::{self, Source};
 use delivery::subscription::Subscription;
 use lastmile_tests::document::assert_table;
@@ -78,18 +78,19 @@ fn the_documented_defaults_are_those_that_count() {
     assert_eq!(subscribed(&all), subscribed(&plain));
 }
 
-/// Reads the settings of both functions and returns which variables each looks at.
+/// Which variables the functions look at, dispatch first.
 fn looked_at() -> [BTreeSet<String>; 2] {
-    let of = |read: &dyn Fn(&dyn Fn(&str) -> Option<String>) -> Result<(), SettingsError>| {
-        let names = RefCell::new(BTreeSet::new());
-        read(&|name| {
+    let names = [RefCell::new(BTreeSet::new()), RefCell::new(BTreeSet::new())];
+    let lookup = |of: usize| {
+        let names = &names[of];
+        move |name: &str| {
             names.borrow_mut().insert(name.to_owned());
             needed(name)
-        })
-        .expect("what is needed is there");
-        names.into_inner()
+        }
     };
-    [of(&|lookup| DispatchSettings::read(lookup).map(drop)), of(&|lookup| DeadLetterSettings::read(lookup).map(drop))]
+    DispatchSettings::read(lookup(0)).expect("what is needed is there");
+    DeadLetterSettings::read(lookup(1)).expect("what is needed is there");
+    names.map(RefCell::into_inner)
 }
 
 fn needed(name: &str) -> Option<String> {

@@ -135,10 +135,7 @@ impl<'a> Node<'a> {
         if let Some(words) = self.get("enum") {
             return elements(words).into_iter().map(|word| code(&value(word))).collect::<Vec<_>>().join(", ");
         }
-        let types = self.get("type").map(|text| match value(text) {
-            Value::Array(types) => types.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
-            other => vec![other.as_str().unwrap_or_default().to_owned()],
-        });
+        let types = self.get("type").map(|text| names(Some(&format!("[{}]", text.trim_matches(['[', ']'])))));
         let types = types.unwrap_or_default().into_iter().filter(|name| name != "null");
         types.map(|name| self.of_type(&name)).collect::<Vec<_>>().join(" or ")
     }

@@ -67,6 +67,7 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
     let mut lines = template.lines().skip_while(|line| *line != format!("{section}:")).skip(1);
     let inside = lines.by_ref().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
     let mut entries: Vec<Entry> = Vec::new();
+    let mut last = String::new();
     for line in inside.filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
         let indent = line.len() - line.trim_start().len();
         match (indent, line.trim().split_once(':'), entries.last_mut()) {
@@ -75,9 +76,14 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
                 let text = text.trim();
                 assert!(!text.starts_with(['>', '|']), "{section}/{}: {property} is not on its line", entry.name);
                 entry.properties.insert(property.to_owned(), text.to_owned());
+                property.clone_into(&mut last);
             }
-            // The elements of a list, such as allowed values one by one; parts of an output's export.
-            (6.., _, Some(_)) => {}
+            // A list with its elements one by one; parts of an output's export.
+            (6.., _, Some(entry)) => {
+                let list = entry.properties.entry(last.clone()).or_default();
+                let comma = if list.is_empty() { "" } else { ", " };
+                list.push_str(&format!("{comma}{}", line.trim().trim_start_matches("- ")));
+            }
             _ => panic!("{section}: not in the form that is read: {line}"),
         }
     }
