@@ -101,11 +101,15 @@ impl Stack {
 
     /// URL and ARN of the events queue.
     pub(crate) async fn events_queue(&self) -> (String, String) {
-        let (url, name) = (self.output("EventsQueueUrl"), QueueAttributeName::QueueArn);
+        let url = self.output("EventsQueueUrl");
+        (url.to_owned(), self.arn(url).await)
+    }
+
+    async fn arn(&self, url: &str) -> String {
+        let name = QueueAttributeName::QueueArn;
         let answer = self.queues.get_queue_attributes().queue_url(url).attribute_names(name.clone()).send().await;
-        let answer = answer.expect("the events queue tells its attributes");
-        let arn = answer.attributes().and_then(|attributes| attributes.get(&name)).expect("the attribute asked for");
-        (url.to_owned(), arn.clone())
+        let answer = answer.expect("a queue tells its attributes");
+        answer.attributes().and_then(|attributes| attributes.get(&name)).expect("the attribute asked for").clone()
     }
 
     /// How many messages wait in the retry queue for their time.
@@ -138,6 +142,39 @@ impl Stack {
             }
         }
         letters
+    }
+
+    /// Where dead letters are stored.
+    pub(crate) fn dead_letter_bucket(&self) -> &str {
+        self.output("DeadLetterBucketName")
+    }
+
+    /// Puts something under a key where dead letters are.
+    pub(crate) async fn put_dead_letter(&self, key: &str) {
+        let put = self.blobs.put_object().bucket(self.dead_letter_bucket()).key(key);
+        put.body(ByteStream::from_static(b"{}")).send().await.expect("the dead-letter bucket takes an object");
+    }
+
+    /// A new queue, beside those of the application: its URL and ARN.
+    pub(crate) async fn new_queue(&self, name: &str) -> (String, String) {
+        let answer = self.queues.create_queue().queue_name(name).send().await.expect("a queue can be made");
+        let url = answer.queue_url().expect("a queue has a URL").to_owned();
+        let arn = self.arn(&url).await;
+        (url, arn)
+    }
+
+    /// The bodies of some messages of a queue, which are then gone; none after a second of waiting.
+    pub(crate) async fn received(&self, url: &str) -> Vec<String> {
+        let receive = self.queues.receive_message().queue_url(url).max_number_of_messages(10).wait_time_seconds(1);
+        let messages = receive.send().await.expect("a queue gives messages").messages.unwrap_or_default();
+        let mut bodies = Vec::new();
+        for message in messages {
+            let receipt = message.receipt_handle().expect("a received message has one");
+            let delete = self.queues.delete_message().queue_url(url).receipt_handle(receipt);
+            delete.send().await.expect("a received message can be deleted");
+            bodies.extend(message.body);
+        }
+        bodies
     }
 
     async fn put_subscriptions(&self, subscriptions: String) {

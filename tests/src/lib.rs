@@ -3,5 +3,6 @@
 pub mod certificates;
 pub mod document;
 pub mod hostile;
+pub mod libraries;
 pub mod scripted;
 pub mod snippets;

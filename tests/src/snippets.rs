@@ -8,8 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The exit status by which `setup.sh` says that this machine lacks the language.
-const MISSING: i32 = 3;
+use crate::libraries;
 
 /// Version 1 of the AWS CLI goes to the real SQS whatever `AWS_ENDPOINT_URL` says; only its option is stronger.
 const AWS: &str = "aws() { command aws --endpoint-url \"$AWS_ENDPOINT_URL\" \"$@\"; }\n";
@@ -127,19 +126,9 @@ impl Snippet {
 
     /// The folder with the libraries of its language, installed the first time.
     fn libraries(&self) -> Option<PathBuf> {
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
         let language = if self.language == "js" { "node" } else { "python" };
-        let folder = kept().join("publishers");
-        let mut setup = Command::new(tests.join("receivers/setup.sh"));
-        setup.arg(&folder).arg(language).arg(tests.join("flows/publishers"));
-        let done = setup.stdin(Stdio::null()).output().expect("setup.sh starts");
-        let said = String::from_utf8_lossy(&done.stderr);
-        if done.status.code() == Some(MISSING) {
-            self.skipped(said.trim());
-            return None;
-        }
-        assert!(done.status.success(), "setup.sh {language}: {}\n{said}", done.status);
-        Some(folder.join(language))
+        let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flows/publishers");
+        libraries::install("publishers", language, &pins).map_err(|missing| self.skipped(&missing)).ok()
     }
 
     fn skipped(&self, missing: &str) {
@@ -147,11 +136,4 @@ impl Snippet {
             writeln!(std::io::stderr(), "SKIPPED: the example \"{}\": {missing} is not on this machine", self.heading);
         said.expect("standard error takes a line");
     }
-}
-
-/// Where installed libraries are kept from run to run: beside the rest of cargo's output.
-fn kept() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    let target = test.ancestors().find(|folder| folder.join(".rustc_info.json").exists());
-    target.map_or_else(std::env::temp_dir, Path::to_owned)
 }

@@ -6,6 +6,8 @@
 //! about a minute before the first test. It needs Linux and Python, and no Docker.
 #![cfg(target_os = "linux")]
 
+#[path = "../emulated/notify.rs"]
+mod notify;
 #[path = "../emulated/publishers.rs"]
 mod publishers;
 #[path = "../emulated/stack.rs"]

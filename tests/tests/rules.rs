@@ -11,6 +11,8 @@ mod arbitrary;
 mod batches;
 #[path = "rules/blobs.rs"]
 mod blobs;
+#[path = "rules/configuration.rs"]
+mod configuration;
 #[path = "rules/corpus.rs"]
 mod corpus;
 #[path = "rules/documented.rs"]

@@ -1,0 +1,170 @@
+//! `infra/athena.sql` against the blobs that are written.
+//!
+//! There is no Athena to ask. The tables' properties are held against the keys of blobs, and views and questions run,
+//! translated, over the golden blobs of all five formats (`athena/ask.py` says how). What the view tells of each letter has
+//! to be what [`delivery::stored`] reads there. A machine without Python skips it and says so.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use delivery::moment;
+use delivery::stored::{self, StoredLetter};
+use lastmile_tests::libraries;
+use lastmile_tests::snippets::{self, Snippet};
+use serde_json::{Value, json};
+
+/// Where the sample questions look.
+const FOLDER: &str = "shop/orders/billing/2026/11/20/7";
+/// A letter that was sent again, of those in a blob that holds two.
+const REPLAYED: &str = "769012cb-982e-5281-a432-6457e5b6b038";
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Every golden blob, one blob that is none, and the ledger of a replay; and the letters by blob and id.
+fn container(root: &Path) -> BTreeMap<(String, String), StoredLetter> {
+    let (blobs, ledger) = (root.join(FOLDER), root.join("_replays/job"));
+    fs::create_dir_all(&blobs).and_then(|()| fs::create_dir_all(&ledger)).expect("folders can be made");
+    let mut letters = BTreeMap::new();
+    for entry in fs::read_dir(here("golden/blobs")).expect("there are golden blobs") {
+        let path = entry.expect("a folder can be read").path();
+        let (name, bytes) = (path.file_name().expect("a name"), fs::read(&path).expect("a blob"));
+        fs::write(blobs.join(name), &bytes).expect("a file can be written");
+        let key = format!("{FOLDER}/{}", name.to_str().expect("a plain name"));
+        for letter in stored::read(&key, "", &bytes).expect("a golden blob is one") {
+            letters.insert((format!("s3://letters/{key}"), letter.id.to_string()), letter);
+        }
+    }
+    fs::write(blobs.join("cut.json"), "[{\"event\":").expect("a file can be written");
+    let line = |letter: &str, state: &str| json!({"letter": letter, "delivery": letter, "state": state, "at": "2026-11-20T09:00:00.0000000Z"});
+    let refused = "82bad657-6b5b-5e8e-bf31-5bb1bafb611c";
+    let lines = format!("{}\n{}\n", line(REPLAYED, "sent"), line(refused, "refused"));
+    fs::write(ledger.join("1.ndjson"), lines).expect("a file can be written");
+    fs::write(ledger.join("plan.ndjson"), format!("{}\n", json!({"v": 1, "job": "job"}))).expect("likewise");
+    letters
+}
+
+/// The statements of `infra/athena.sql`, and the question of the page.
+fn script() -> String {
+    let page: Vec<Snippet> = snippets::of("dead-letters.md").into_iter().filter(|of| of.language == "sql").collect();
+    let [question] = &page[..] else { panic!("the page has one question: {page:#?}") };
+    let statements = fs::read_to_string(here("../infra/athena.sql")).expect("there are statements");
+    format!("{statements}\n-- Question: of the page?\n{}", question.text)
+}
+
+/// What `ask.py` tells of the container; `None`, having said so, without Python.
+fn ask(root: &Path) -> Option<Value> {
+    let sources = here("tests/athena");
+    let folder = match libraries::install("athena", "python", &sources) {
+        Ok(folder) => folder,
+        Err(missing) => {
+            writeln!(std::io::stderr(), "SKIPPED: the questions to Athena: {missing} is not on this machine")
+                .expect("standard error takes a line");
+            return None;
+        }
+    };
+    let statements = root.join("statements.sql");
+    fs::write(&statements, script()).expect("a file can be written");
+    let mut python = Command::new(folder.join("venv/bin/python"));
+    let done = python.arg(sources.join("ask.py")).arg(statements).arg(root).output().expect("it starts");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
+}
+
+/// A moment as DuckDB writes it, `2026-11-20 07:03:00.123+00`, in milliseconds.
+fn moment_ms(value: &Value) -> Option<u64> {
+    let text = value.as_str()?.replace(' ', "T").replace("+00", "Z");
+    Some(moment::parse(&text).unwrap_or_else(|| panic!("{text} is no moment")))
+}
+
+/// What the view says of a letter that the reader says too.
+fn seen(row: &Value) -> Value {
+    json!({
+        "subscription": row["subscription"], "reason": row["reason"], "outcome": row["outcome"],
+        "status": row["status"], "attempts": row["attempts"], "published": moment_ms(&row["published_at"]),
+        "attempted": moment_ms(&row["last_attempt_at"]), "destination": row["destination"],
+        "response": row["last_response"], "detail": row["detail"], "sink_error": row["sink_error"],
+    })
+}
+
+fn meant(letter: &StoredLetter) -> Value {
+    json!({
+        "subscription": letter.subscription.name, "reason": letter.reason, "outcome": letter.outcome,
+        "status": letter.status, "attempts": letter.attempts, "published": letter.published_ms,
+        "attempted": letter.last_attempt_ms, "destination": letter.destination,
+        "response": letter.last_response, "detail": letter.detail, "sink_error": letter.sink_error,
+    })
+}
+
+fn texts<'a>(rows: &'a Value, name: &str) -> Vec<&'a str> {
+    rows.as_array().expect("rows").iter().filter_map(|row| row[name].as_str()).collect()
+}
+
+fn the_partitions_are_those_of_the_key(tables: &Value) {
+    let lines = &tables["deadletter_lines"];
+    let names = ["namespace", "topic", "subscription", "year", "month", "day", "hour"];
+    assert_eq!(lines["partitions"], json!(names));
+    let properties = &lines["properties"];
+    assert_eq!(properties["projection.enabled"], "true");
+    let template = names.map(|name| format!("${{{name}}}")).join("/");
+    assert_eq!(properties["storage.location.template"], format!("s3://DEAD_LETTER_BUCKET/{template}/"));
+    for name in &names[..3] {
+        assert_eq!(properties[format!("projection.{name}.type")], "injected");
+    }
+    for (name, from, to) in [("month", 1, 12), ("day", 1, 31), ("hour", 0, 23)] {
+        assert_eq!(properties[format!("projection.{name}.range")], format!("{from},{to}"));
+        // With `digits`, numbers would have leading zeros.
+        assert_eq!(properties[format!("projection.{name}.digits")], Value::Null);
+    }
+}
+
+fn the_view_tells_of_each_letter_what_the_reader_reads(
+    rows: &Value,
+    mut letters: BTreeMap<(String, String), StoredLetter>,
+) {
+    for row in rows.as_array().expect("rows") {
+        let path = row["path"].as_str().expect("a path").to_owned();
+        let Some(id) = row["deadletterid"].as_str() else {
+            assert!(path.ends_with("/cut.json"), "{row:#}");
+            continue;
+        };
+        let letter = letters.remove(&(path, id.to_owned())).unwrap_or_else(|| panic!("no such letter: {row:#}"));
+        assert_eq!(seen(row), meant(&letter), "{row:#}");
+        for (name, meant) in
+            [("event_id", &letter.event_id), ("event_type", &letter.event_type), ("event_source", &letter.source)]
+        {
+            assert!(meant.is_none() || row[name].as_str() == meant.as_deref(), "{name} of {row:#}: {meant:?}");
+        }
+    }
+    assert_eq!(letters.into_keys().collect::<Vec<_>>(), [], "the view leaves letters out");
+}
+
+fn the_questions_have_answers(questions: &Value, letters: &BTreeMap<(String, String), StoredLetter>) {
+    let answered = ["why?", "what became of one event?", "which endpoints are slow?", "of the page?"];
+    for question in answered {
+        assert!(questions[question].as_array().is_some_and(|rows| rows.len() > 1), "{question}: {questions:#}");
+    }
+    // How many depends on the day; that it is a question at all does not.
+    assert!(questions["how many of the last day, by reason?"].is_array());
+    let waiting = texts(&questions["which were not sent again, the oldest first?"], "deadletterid");
+    let expected = letters.keys().filter(|(_, id)| id != REPLAYED).count();
+    assert_eq!(waiting.len(), expected);
+    assert!(!waiting.contains(&REPLAYED));
+    let unread = texts(&questions["is there anything that cannot be read?"], "path");
+    assert_eq!(unread, [format!("s3://letters/{FOLDER}/cut.json")]);
+}
+
+#[test]
+fn athena_is_told_of_every_letter_of_every_format_what_the_reader_reads() {
+    let root = tempfile::tempdir().expect("a folder can be made");
+    let letters = container(root.path());
+    assert!(letters.len() > 40, "{letters:#?}");
+    let Some(told) = ask(root.path()) else { return };
+    the_partitions_are_those_of_the_key(&told["tables"]);
+    the_questions_have_answers(&told["questions"], &letters);
+    the_view_tells_of_each_letter_what_the_reader_reads(&told["deadletters"], letters);
+}

@@ -1,0 +1,115 @@
+//! Parameters and outputs of the CloudFormation templates, read line by line.
+//!
+//! Separate because no YAML reader here knows `!Ref`; the parts that are read have none. The templates are written in one
+//! form, two spaces deep and a property per line, and what is not is an error.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A parameter or an output.
+pub(super) struct Entry {
+    /// Its name.
+    pub(super) name: String,
+    properties: BTreeMap<String, String>,
+}
+
+impl Entry {
+    /// A property, without quotes.
+    pub(super) fn get(&self, property: &str) -> Option<&str> {
+        self.properties.get(property).map(|text| text.trim_matches('"'))
+    }
+
+    /// What a parameter may be.
+    fn values(&self) -> String {
+        if let Some(values) = self.get("AllowedValues") {
+            let values = values.trim_matches(['[', ']']).split(',').map(|value| value.trim().trim_matches('"'));
+            return values.map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
+        }
+        match (self.get("MinValue"), self.get("MaxValue"), self.get("Type")) {
+            (Some(least), Some(most), _) => format!("{least} to {most}"),
+            (_, _, Some("CommaDelimitedList")) => "list, comma-separated".to_owned(),
+            (_, _, Some("Number")) => "number".to_owned(),
+            (..) => self.get("ConstraintDescription").unwrap_or("text").to_owned(),
+        }
+    }
+
+    /// Its row as a parameter.
+    pub(super) fn parameter_row(&self) -> String {
+        let default = match self.get("Default") {
+            None => "required".to_owned(),
+            Some("") => "empty".to_owned(),
+            Some(text) => format!("`{text}`"),
+        };
+        let meaning = self.get("Description").unwrap_or_else(|| panic!("{} has no Description", self.name));
+        format!("| `{}` | {} | {default} | {meaning} |", self.name, self.values())
+    }
+}
+
+/// A file of the repository.
+pub(super) fn file(path: &str) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The templates beside the application's: `infra/*.yaml`, by name.
+pub(super) fn surrounding() -> Vec<String> {
+    let entries = fs::read_dir(root().join("infra")).expect("there is infra");
+    let names = entries.map(|entry| entry.expect("a folder can be read").file_name().into_string().expect("plain"));
+    let mut names: Vec<String> =
+        names.filter(|name| name.ends_with(".yaml")).map(|name| format!("infra/{name}")).collect();
+    names.sort();
+    names
+}
+
+/// The entries of a section at the top of a template, in its order.
+pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
+    let mut lines = template.lines().skip_while(|line| *line != format!("{section}:")).skip(1);
+    let inside = lines.by_ref().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut last = String::new();
+    for line in inside.filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+        let indent = line.len() - line.trim_start().len();
+        match (indent, line.trim().split_once(':'), entries.last_mut()) {
+            (2, Some((name, "")), _) => entries.push(Entry { name: name.to_owned(), properties: BTreeMap::new() }),
+            (4, Some((property, text)), Some(entry)) => {
+                let text = text.trim();
+                assert!(!text.starts_with(['>', '|']), "{section}/{}: {property} is not on its line", entry.name);
+                entry.properties.insert(property.to_owned(), text.to_owned());
+                property.clone_into(&mut last);
+            }
+            // A list with its elements one by one; parts of an output's export.
+            (6.., _, Some(entry)) => {
+                let list = entry.properties.entry(last.clone()).or_default();
+                let comma = if list.is_empty() { "" } else { ", " };
+                list.push_str(&format!("{comma}{}", line.trim().trim_start_matches("- ")));
+            }
+            _ => panic!("{section}: not in the form that is read: {line}"),
+        }
+    }
+    entries
+}
+
+/// The names of all environment variables that the template sets.
+pub(super) fn environment(template: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut inside = None;
+    for line in template.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+        let indent = line.len() - line.trim_start().len();
+        if inside.is_some_and(|at| indent <= at) {
+            inside = None;
+        }
+        match (inside, line.trim()) {
+            (None, "Variables:") => inside = Some(indent),
+            (Some(at), text) if indent == at + 2 => names.extend(text.split(':').next().map(ToOwned::to_owned)),
+            (_, _) => {}
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
