@@ -26,11 +26,11 @@ impl<P: DispatchPorts> Dispatch<P> {
             End::Retry { wait_ms } => self.pass_on(book, ticket, QueueName::Retry, wait_ms).await,
             End::DeadLetter(letter) => self.finish_letter(book, ticket.place, &letter).await,
             End::Done => {
-                telemetry::ended(&ticket.delivery, "Delivered", None);
+                self.telemetry.delivered(&ticket.delivery, self.ports.now_ms());
                 book.note(ticket.place, Stage::Gone);
             }
             End::Drop(reason) => {
-                telemetry::dropped(&ticket.delivery, reason);
+                self.telemetry.dropped(&ticket.delivery, reason);
                 book.note(ticket.place, Stage::Gone);
             }
         }
@@ -82,7 +82,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
             End::DeadLetter(letter) => self.finish_letter(book, *place, &letter).await,
             End::Done | End::Retry { .. } | End::Drop(_) => {
-                telemetry::dropped(delivery, reason);
+                self.telemetry.dropped(delivery, reason);
                 book.note(*place, Stage::Gone);
             }
         }
@@ -100,7 +100,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let gone =
             if message.fits() { self.sent(QueueName::DeadLetter, message).await } else { self.stored(letter).await };
         if gone {
-            telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason));
+            telemetry::buried(letter);
         }
         gone
     }
@@ -118,8 +118,9 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     async fn stored(&self, letter: &Letter) -> bool {
         let stored = letters::store(&self.ports, &self.container, letter).await;
-        if let Err(error) = &stored {
-            telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string());
+        match &stored {
+            Ok(()) => self.telemetry.dead_lettered(letter),
+            Err(error) => telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string()),
         }
         stored.is_ok()
     }
