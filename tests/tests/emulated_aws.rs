@@ -6,6 +6,8 @@
 //! about a minute before the first test. It needs Linux and Python, and no Docker.
 #![cfg(target_os = "linux")]
 
+#[path = "../emulated/observability.rs"]
+mod observability;
 #[path = "../emulated/publishers.rs"]
 mod publishers;
 #[path = "../emulated/stack.rs"]
@@ -138,6 +140,9 @@ impl Stage {
             ("/good", [200].as_slice()),
             ("/refuses", [400].as_slice()),
             ("/busy-twice", [503, 503, 200].as_slice()),
+            ("/watched/takes", [200].as_slice()),
+            ("/watched/busy-once", [503, 200].as_slice()),
+            ("/watched/refuses", [400].as_slice()),
             ("/foreign", [200].as_slice()),
             ("/samples", [503, 200].as_slice()),
             ("/killed/left", [200].as_slice()),
@@ -216,6 +221,10 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         subscription("killed", KILLED_SUBSCRIPTIONS[0], "/killed/left", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[1], "/killed/right", &retry),
         subscription("samples", "reader", "/samples", &retry),
+        subscription("watched", "takes", "/watched/takes", ""),
+        subscription("watched", "busy", "/watched/busy-once", &retry),
+        subscription("watched", "refuses", "/watched/refuses", ""),
+        subscription("watched", "picky", "/watched/takes", "  filter: {exact: {type: never}}\n"),
         publishers::SAMPLES_TOPIC.to_owned(),
         publishers::page_subscription(subscriber),
     ]
