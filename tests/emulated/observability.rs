@@ -165,7 +165,9 @@ fn read(line: &str) -> Option<Counted> {
         match value {
             Value::Number(_) => assert_eq!(metric.unit(), "Count", "{line}"),
             Value::Array(values) => assert!((1..=VALUES_MAX).contains(&values.len()), "{line}"),
-            other => panic!("{other} is no value of a metric: {line}"),
+            Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => {
+                panic!("no value of a metric: {line}")
+            }
         }
     }
     Some(Counted { at_ms, dimensions: dimensions.collect(), metrics })

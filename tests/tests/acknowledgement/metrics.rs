@@ -66,7 +66,8 @@ fn said(lines: &[String]) -> BTreeMap<String, Value> {
         let line: Value = serde_json::from_str(line).expect("a line is JSON");
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
         let dimensions = directive["Dimensions"][0].as_array().expect("a dimension set").iter();
-        let values: Vec<&str> = dimensions.map(|name| line[name.as_str().unwrap()].as_str().unwrap()).collect();
+        let value = |name: &Value| name.as_str().and_then(|name| line[name].as_str()).expect("a dimension has a value");
+        let values: Vec<String> = dimensions.map(|name| value(name).to_owned()).collect();
         for metric in directive["Metrics"].as_array().expect("metrics") {
             let name = metric["Name"].as_str().expect("a name");
             let again = said.insert(format!("[{}] {name}", values.join(" ")), line[name].clone());
