@@ -87,6 +87,17 @@ fn a_trace_goes_on_over_queue_attempt_and_dead_letter_and_stands_in_every_line()
 }
 
 #[test]
+fn a_message_that_its_queue_gave_up_keeps_its_trace() {
+    let desk = Desk::new(subscriptions(0));
+    let given_up =
+        Record { traceparent: Some(PARENT.to_owned()), queue: "dead-letter".to_owned(), ..record("m1", EVENT) };
+    let lines = lines(tracing::Level::INFO, || {
+        desk.run(DeadLetters::new(desk.clone(), container()).handle(&[given_up]));
+    });
+    assert_eq!((messages(&lines), lines[0]["trace_id"].as_str()), (vec!["deadletter.stored"], Some(TRACE)));
+}
+
+#[test]
 fn the_line_of_an_attempt_says_what_happened_and_what_follows() {
     let desk = Desk::new(subscriptions(1)).answering(503).taking_ms(7);
     let dispatch = Dispatch::new(desk.clone(), container(), None);
