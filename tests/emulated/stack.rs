@@ -23,12 +23,16 @@ use serde_json::Value;
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// What the stack is deployed with: short timeouts, so that a message of a killed function comes back within a test.
-const PARAMETERS: [&str; 5] = [
+/// The emulated AWS has no saved queries.
+const PARAMETERS: [&str; 8] = [
     "DispatchTimeout=20",
     "VisibilityTimeout=30",
     "AllowPrivateDestinations=127.0.0.1",
     "FairQueues=true",
     "S3ForcePathStyle=true",
+    "Observability=true",
+    "SavedQueries=false",
+    "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
 ];
 
 /// The deployed application, and clients to reach it.
@@ -175,6 +179,12 @@ impl Stack {
             bodies.extend(message.body);
         }
         bodies
+    }
+
+    /// What an operator sees: log lines, alarms and dashboards, as `observe.sh` prints them.
+    pub(crate) fn observed(&self) -> Value {
+        let port = self.endpoint.rsplit(':').next().expect("the endpoint has a port");
+        serde_json::from_str(&script("observe.sh", &[port])).expect("observe.sh prints JSON")
     }
 
     async fn put_subscriptions(&self, subscriptions: String) {

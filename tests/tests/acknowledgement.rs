@@ -12,6 +12,10 @@ mod desk;
 mod hours;
 #[path = "acknowledgement/late.rs"]
 mod late;
+#[path = "acknowledgement/lines.rs"]
+mod lines;
+#[path = "acknowledgement/metrics.rs"]
+mod metrics;
 #[path = "acknowledgement/parcels.rs"]
 mod parcels;
 #[path = "acknowledgement/probation.rs"]

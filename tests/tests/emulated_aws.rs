@@ -8,6 +8,8 @@
 
 #[path = "../emulated/notify.rs"]
 mod notify;
+#[path = "../emulated/observability.rs"]
+mod observability;
 #[path = "../emulated/publishers.rs"]
 mod publishers;
 #[path = "../emulated/stack.rs"]
@@ -140,6 +142,11 @@ impl Stage {
             ("/good", [200].as_slice()),
             ("/refuses", [400].as_slice()),
             ("/busy-twice", [503, 503, 200].as_slice()),
+            ("/counted/takes", [200].as_slice()),
+            ("/counted/busy-once", [503, 200].as_slice()),
+            ("/counted/refuses", [400].as_slice()),
+            ("/told/busy-once", [503, 200].as_slice()),
+            ("/told/refuses", [400].as_slice()),
             ("/foreign", [200].as_slice()),
             ("/samples", [503, 200].as_slice()),
             ("/killed/left", [200].as_slice()),
@@ -218,6 +225,12 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         subscription("killed", KILLED_SUBSCRIPTIONS[0], "/killed/left", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[1], "/killed/right", &retry),
         subscription("samples", "reader", "/samples", &retry),
+        subscription("counted", "takes", "/counted/takes", ""),
+        subscription("counted", "busy", "/counted/busy-once", &retry),
+        subscription("counted", "refuses", "/counted/refuses", ""),
+        subscription("counted", "picky", "/counted/takes", "  filter: {exact: {type: never}}\n"),
+        subscription("told", "busy", "/told/busy-once", &retry),
+        subscription("told", "refuses", "/told/refuses", ""),
         publishers::SAMPLES_TOPIC.to_owned(),
         publishers::page_subscription(subscriber),
     ]

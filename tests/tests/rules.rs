@@ -25,6 +25,8 @@ mod foreign;
 mod formats;
 #[path = "rules/lives.rs"]
 mod lives;
+#[path = "rules/observability.rs"]
+mod observability;
 #[path = "rules/requests.rs"]
 mod requests;
 #[path = "rules/samples.rs"]

@@ -3,14 +3,15 @@
 //! Nothing here decides. [`records`] reads what Lambda hands over and writes the answer; [`queues`] sends messages;
 //! [`http`] makes one exchange; [`blobs`] writes and reads objects; [`letters`] stores a dead letter; [`subscriptions`]
 //! keeps the catalogue fresh; [`secrets`] looks secrets up; [`consents`] remembers which destinations want events; [`machine`] tells the time and rolls the dice, and is the
-//! only file that asks for either; [`settings`] reads the environment; [`telemetry`] writes the log. [`shell::Shell`]
-//! puts them together as the ports of one function.
+//! only file that asks for either; [`settings`] reads the environment; [`telemetry`] writes the log and counts what
+//! it tells; [`metrics`] adds that up. [`shell::Shell`] puts them together as the ports of one function.
 
 pub mod blobs;
 pub mod consents;
 pub mod http;
 pub mod letters;
 pub mod machine;
+pub mod metrics;
 pub mod queues;
 pub mod records;
 pub mod secrets;

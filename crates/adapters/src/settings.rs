@@ -9,6 +9,8 @@ use delivery::ports::QueueName;
 use delivery::subscription::TopicName;
 use thiserror::Error;
 
+use crate::metrics::emf::is_namespace;
+use crate::metrics::{MetricsSettings, NAMESPACE};
 use crate::subscriptions::Location;
 
 /// Where the subscriptions are: `s3://bucket/key` or `file:///path`.
@@ -33,6 +35,10 @@ pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Whether messages carry their subscription as message group: `true` or `false`.
 pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
+/// The CloudWatch namespace of the metrics; several deployments in one account want one each.
+pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
+/// Whether each subscription has metrics of its own: `true` or `false`.
+pub const METRICS_PER_SUBSCRIPTION: &str = "METRICS_PER_SUBSCRIPTION";
 /// Whether S3 is addressed by path: `true` or `false`.
 pub const S3_FORCE_PATH_STYLE: &str = "S3_FORCE_PATH_STYLE";
 
@@ -85,6 +91,8 @@ pub struct DispatchSettings {
     pub own_addresses: OwnAddresses,
     /// How many of it may run at once.
     pub max_concurrency: u32,
+    /// What is counted.
+    pub metrics: MetricsSettings,
     /// Whether queues are fair.
     pub fair_queues: bool,
     /// Whether S3 is addressed by path.
@@ -98,6 +106,8 @@ pub struct DeadLetterSettings {
     pub queues: Vec<(QueueName, String)>,
     /// The deployment's container of dead letters.
     pub container: Container,
+    /// What is counted.
+    pub metrics: MetricsSettings,
     /// Whether queues are fair.
     pub fair_queues: bool,
     /// Whether S3 is addressed by path.
@@ -126,6 +136,7 @@ impl DispatchSettings {
             )?,
             own_addresses: env.own_addresses()?,
             max_concurrency: wrong(MAX_CONCURRENCY, sum(&env.optional(MAX_CONCURRENCY).unwrap_or("1".to_owned())))?,
+            metrics: env.metrics()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
         })
@@ -145,6 +156,7 @@ impl DeadLetterSettings {
                 (QueueName::LastResort, env.queue(LAST_RESORT_QUEUE_URL)?),
             ],
             container: env.container()?,
+            metrics: env.metrics()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
         })
@@ -193,6 +205,17 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             return Err(SettingsError::Wrong { name: DEAD_LETTER_PREFIX, problem });
         }
         Ok(Container { bucket, prefix })
+    }
+
+    fn metrics(&self) -> Result<MetricsSettings, SettingsError> {
+        let namespace = self.optional(METRICS_NAMESPACE).unwrap_or_else(|| NAMESPACE.to_owned());
+        if !is_namespace(&namespace) {
+            let problem = format!(
+                "\"{namespace}\" is no namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
+            );
+            return Err(SettingsError::Wrong { name: METRICS_NAMESPACE, problem });
+        }
+        Ok(MetricsSettings { namespace, per_subscription: self.switch(METRICS_PER_SUBSCRIPTION)? })
     }
 
     /// What serves the function in its sandbox.
@@ -258,6 +281,7 @@ mod tests {
         assert_eq!(settings.default_topic, None);
         assert_eq!(settings.container.to_string(), "letters");
         assert_eq!(settings.max_concurrency, 1);
+        assert_eq!(settings.metrics, MetricsSettings { namespace: "lastmile".to_owned(), per_subscription: false });
     }
 
     #[test]
@@ -299,6 +323,8 @@ mod tests {
             (EVENTS_QUEUE_URL, "events", "no queue URL"),
             (DEFAULT_TOPIC, "orders", "namespace/topic"),
             (FAIR_QUEUES, "yes", "true nor false"),
+            (METRICS_PER_SUBSCRIPTION, "yes", "true nor false"),
+            (METRICS_NAMESPACE, "AWS/Lambda", "not beginning with AWS/"),
             (MAX_CONCURRENCY, "50+", "50+10"),
             (MAX_CONCURRENCY, "0", "positive"),
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),

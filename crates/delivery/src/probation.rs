@@ -57,6 +57,23 @@ pub enum Admission {
     },
 }
 
+/// What an attempt changed for its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is left alone from now on.
+    Began {
+        /// For so long.
+        lasts_ms: u64,
+    },
+    /// Its probe failed: it is left alone again.
+    GoesOn {
+        /// For so long.
+        lasts_ms: u64,
+    },
+    /// It took an event.
+    Ended,
+}
+
 /// The destinations that one process has had trouble with.
 #[derive(Debug)]
 pub struct Probations<K>(HashMap<K, Record>);
@@ -111,16 +128,16 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         }
     }
 
-    /// Takes note of what an attempt of these deliveries, in one request, brought.
-    pub fn note(&mut self, destination: &K, deliveries: &[Uuid], outcome: Outcome, ended_ms: u64) {
+    /// Takes note of what an attempt of these deliveries, in one request, brought, and says what that changed.
+    pub fn note(&mut self, destination: &K, deliveries: &[Uuid], outcome: Outcome, ended_ms: u64) -> Option<Change> {
         if outcome == Outcome::Success {
-            self.0.remove(destination);
-            return;
+            return self.0.remove(destination)?.probation.map(|_| Change::Ended);
         }
-        let [first, others @ ..] = deliveries else { return };
+        let [first, others @ ..] = deliveries else { return None };
         if matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
             // Nothing was sent: it says nothing about the destination.
-            return self.release(destination);
+            self.release(destination);
+            return None;
         }
         let fresh = Record { failures: 0, only: Some(*first), probation: None };
         let record = self.0.entry(destination.clone()).or_insert(fresh);
@@ -131,17 +148,20 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         let Some(first_ms) = first_ms(outcome) else {
             // It says nothing about the destination; a probe has to be made again.
             self.release(destination);
-            return;
+            return None;
         };
-        record.probation = match record.probation {
+        let (probation, goes_on) = match record.probation {
             // An attempt that was begun before the probation tells nothing new.
-            Some(probation) if probation.probe_ms.is_none() => Some(probation),
-            Some(probation) => Some(Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms)),
+            Some(probation) if probation.probe_ms.is_none() => return None,
+            Some(probation) => (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true),
             None if record.failures >= FAILURES && record.only.is_none() => {
-                Some(Probation::lasting(first_ms, ended_ms))
+                (Probation::lasting(first_ms, ended_ms), false)
             }
-            None => None,
+            None => return None,
         };
+        record.probation = Some(probation);
+        let lasts_ms = probation.lasts_ms;
+        Some(if goes_on { Change::GoesOn { lasts_ms } } else { Change::Began { lasts_ms } })
     }
 }
 
@@ -213,6 +233,20 @@ mod tests {
         assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
         probations.note(&"d", &[id(1)], Outcome::Success, now_ms + HOUR_MS);
         assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
+    }
+
+    #[test]
+    fn an_attempt_tells_whether_a_probation_began_goes_on_or_ended() {
+        let mut probations = after(9, 2, Outcome::Busy);
+        let mut note = |outcome, at_ms| {
+            let _ = probations.admit(&"d", at_ms);
+            probations.note(&"d", &[id(7)], outcome, at_ms)
+        };
+        assert_eq!(note(Outcome::Busy, 10), Some(Change::Began { lasts_ms: 10_000 }));
+        assert_eq!(note(Outcome::Busy, 11), None, "it was begun before");
+        assert_eq!(note(Outcome::TimedOut, 20_000), Some(Change::GoesOn { lasts_ms: 20_000 }));
+        assert_eq!(note(Outcome::Success, 50_000), Some(Change::Ended));
+        assert_eq!(note(Outcome::Success, 50_001), None);
     }
 
     #[test]

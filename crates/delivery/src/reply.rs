@@ -19,6 +19,7 @@ use crate::event::{Element, Event, Input, decode_one};
 use crate::outcome::{Content, Ending, Exchange};
 use crate::sink;
 use crate::subscription::{Catalogue, ReplyTo, Subscription, SubscriptionName};
+use crate::trace;
 
 /// A reply is at most this long.
 pub const REPLY_MAX_BYTES: usize = 512 * 1_024;
@@ -105,7 +106,8 @@ impl Answered<'_> {
             id: Uuid::new_v5(&DELIVERY_NAMESPACE, name.as_bytes()),
             leg,
             hops: self.delivery.hops.saturating_add(1),
-            traceparent: self.delivery.traceparent.clone(),
+            // A reply that says nothing else goes on in the trace of what it answers.
+            traceparent: trace::of_delivery(self.delivery).map(|trace| trace.parent),
             ..Delivery::new(event, to.clone(), self.delivery.origin.clone(), self.now_ms)
         }
     }

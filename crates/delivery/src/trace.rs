@@ -3,8 +3,10 @@
 //! A CloudEvent may carry `traceparent` and `tracestate` (the distributed tracing extension); they go on as headers.
 //! An event without one belongs to the trace that sent its record, which SQS tells in its `AWSTraceHeader`.
 
+use std::borrow::Cow;
+
 use crate::delivery::Delivery;
-use crate::event::Event;
+use crate::event::{Event, Members};
 
 /// What SQS calls the trace of a message.
 pub const TRACE_ATTRIBUTE: &str = "AWSTraceHeader";
@@ -21,6 +23,24 @@ pub struct Trace {
     pub state: Option<String>,
 }
 
+impl Trace {
+    /// What everything in the trace has in common: the `trace-id` of its `traceparent`.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.parent.split('-').nth(1)
+    }
+}
+
+/// The id of a delivery's trace, as it stands in log lines; `members` are those of its event.
+#[must_use]
+pub fn id_of<'a>(delivery: &'a Delivery, members: &Members<'a>) -> Option<Cow<'a, str>> {
+    let parent = parent_in(members).or_else(|| delivery.traceparent.as_deref().map(Cow::Borrowed))?;
+    match parent {
+        Cow::Borrowed(parent) => parent.split('-').nth(1).map(Cow::Borrowed),
+        Cow::Owned(parent) => parent.split('-').nth(1).map(|id| Cow::Owned(id.to_owned())),
+    }
+}
+
 /// The trace of a delivery: its event's own, else that of its record.
 #[must_use]
 pub fn of_delivery(delivery: &Delivery) -> Option<Trace> {
@@ -32,10 +52,14 @@ pub fn of_delivery(delivery: &Delivery) -> Option<Trace> {
 #[must_use]
 pub fn of_event(event: &Event) -> Option<Trace> {
     let members = event.members();
-    let parent = members.text("traceparent").filter(|text| is_parent(text))?.into_owned();
+    let parent = parent_in(&members)?.into_owned();
     let sendable = |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let state = members.text("tracestate").filter(|text| text.len() <= STATE_MAX_BYTES && sendable(text));
     Some(Trace { parent, state: state.map(|text| text.trim().to_owned()) })
+}
+
+fn parent_in<'a>(members: &Members<'a>) -> Option<Cow<'a, str>> {
+    members.text("traceparent").filter(|text| is_parent(text))
 }
 
 /// The `traceparent` of an X-Ray trace header such as `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
@@ -67,6 +91,7 @@ fn is_parent(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::Origin;
     use crate::event::Input;
 
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
@@ -91,6 +116,24 @@ mod tests {
             assert_eq!(carried(nothing), None, "{nothing}");
         }
         assert_eq!(carried(&format!(r#","traceparent":"{PARENT}","tracestate":"a\r\nb""#)).unwrap().state, None);
+    }
+
+    #[test]
+    fn a_delivery_has_the_trace_of_its_event_or_else_of_its_record() {
+        let of_record = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
+        for (members, traceparent, id) in [
+            (format!(r#","traceparent":"{PARENT}""#), Some(of_record), Some("0af7651916cd43dd8448eb211c80319c")),
+            (String::new(), Some(of_record), Some("5759e988bd862e3fe1be46a994272793")),
+            (String::new(), None, None),
+        ] {
+            let event = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t"{members}}}"#);
+            let origin = Origin { message: "m".to_owned(), index: 0 };
+            let event = Event::recall(&event.into(), Input::Auto);
+            let new = Delivery::new(event, "a/b/c".parse().unwrap(), origin, 1);
+            let delivery = Delivery { traceparent: traceparent.map(ToOwned::to_owned), ..new };
+            assert_eq!(id_of(&delivery, &delivery.event.members()).as_deref(), id);
+            assert_eq!(of_delivery(&delivery).as_ref().and_then(Trace::id), id);
+        }
     }
 
     #[test]

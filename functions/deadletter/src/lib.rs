@@ -11,8 +11,9 @@ mod parcel;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use adapters::letters;
 use adapters::records::Record;
-use adapters::{letters, telemetry};
+use adapters::telemetry::{self, Telemetry};
 use delivery::deadletter::{Container, Letter};
 use delivery::duration::SECOND_MS;
 use delivery::ports::{Attribute, Message, PutError, QueueName, StoragePorts};
@@ -36,12 +37,24 @@ const HIDE_MAX_SECONDS: u64 = 43_200 - 3_600;
 pub struct DeadLetters<P> {
     ports: P,
     container: Container,
+    telemetry: Telemetry,
 }
 
 impl<P: StoragePorts> DeadLetters<P> {
     /// The function with its ports and the deployment's container.
     pub fn new(ports: P, container: Container) -> Self {
-        Self { ports, container }
+        Self { ports, container, telemetry: Telemetry::default() }
+    }
+
+    /// The same, which counts what it does as this wants it.
+    #[must_use]
+    pub fn counting(self, telemetry: Telemetry) -> Self {
+        Self { telemetry, ..self }
+    }
+
+    /// The metric lines about what it did since they were read last.
+    pub fn metrics(&self) -> Vec<String> {
+        self.telemetry.metrics(self.ports.now_ms())
     }
 
     /// Handles a batch and names the records, by message id, that have to come again.
@@ -87,11 +100,13 @@ impl<P: StoragePorts> DeadLetters<P> {
         if now_ms < letter.not_before_ms {
             return self.come_again(record, letter.not_before_ms - now_ms).await;
         }
-        let Some(error) = error else { return true };
+        let Some(error) = error else {
+            self.telemetry.dead_lettered(letter);
+            return true;
+        };
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
-            telemetry::last_resort(&letter.delivery, &error.to_string());
-            return self.last_resort(letter).await;
+            return self.last_resort(letter, &error.to_string()).await;
         }
         let wait_ms = storage_wait_ms(since_ms);
         telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
@@ -105,7 +120,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         false
     }
 
-    async fn last_resort(&self, letter: &Letter) -> bool {
+    async fn last_resort(&self, letter: &Letter, problem: &str) -> bool {
         let delivery = &letter.delivery;
         let message = Message {
             body: Arc::clone(delivery.event.text()),
@@ -115,7 +130,10 @@ impl<P: StoragePorts> DeadLetters<P> {
             wait_ms: 0,
         };
         match self.ports.send(QueueName::LastResort, message).await {
-            Ok(()) => true,
+            Ok(()) => {
+                self.telemetry.last_resort(letter, problem);
+                true
+            }
             Err(error) => {
                 telemetry::unsent(&delivery.subscription.to_string(), &error.to_string());
                 false

@@ -3,7 +3,7 @@
 use adapters::records;
 use adapters::settings::DeadLetterSettings;
 use adapters::shell::{StorageShell, aws_config};
-use adapters::telemetry;
+use adapters::telemetry::{self, Telemetry};
 use aws_lambda_events::event::sqs::SqsEvent;
 use deadletter::DeadLetters;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -14,10 +14,12 @@ async fn main() -> Result<(), Error> {
     let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("deadletter cannot start: {error}"))?;
     let shell = StorageShell::new(&aws_config().await, &settings);
-    let letters = &DeadLetters::new(shell, settings.container);
+    let letters = &DeadLetters::new(shell, settings.container).counting(Telemetry::new(settings.metrics));
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<SqsEvent>| async move {
         let records = records::read(invocation.payload)?;
-        Ok::<_, Error>(records::answer(letters.handle(&records).await))
+        let again = letters.handle(&records).await;
+        telemetry::write(&letters.metrics());
+        Ok::<_, Error>(records::answer(again))
     }))
     .await
 }

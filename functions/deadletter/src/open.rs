@@ -44,5 +44,7 @@ fn given_up(record: &Record, delivery: Delivery, why: &str) -> Letter {
 fn unprocessed(record: &Record) -> Delivery {
     let topic = record.topic.as_deref().and_then(|topic| topic.parse().ok()).unwrap_or_else(nameless_topic);
     let origin = Origin { message: record.message.clone(), index: 0 };
-    Delivery::new(event_of(record), SubscriptionName { topic, name: UNPROCESSED.to_owned() }, origin, record.sent_ms)
+    let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
+    let new = Delivery::new(event_of(record), name, origin, record.sent_ms);
+    Delivery { traceparent: record.traceparent.clone(), ..new }
 }

@@ -63,7 +63,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let leaving: Vec<_> = entries.into_iter().map(|entry| self.let_go(entry, of)).collect();
         stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
-        of.book.of_record(index).iter().all(|entry| entry.stage == Stage::Gone)
+        let entries = of.book.of_record(index);
+        let done = entries.iter().all(|entry| entry.stage == Stage::Gone);
+        // Counted when it is done, so that a record which comes again counts once; a delivery that came back, never.
+        if done && record.delivery.is_none() {
+            entries.iter().filter_map(|entry| entry.piece.subscription()).for_each(|it| self.telemetry.matched(it));
+        }
+        done
     }
 
     /// A piece that is not finished leaves as its own message.
@@ -84,7 +90,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let settled = settle(&mut delivery, &subscription, &aborted, now_ms, self.ports.roll());
                 // Whatever broke may have been one of a batch: each goes on alone.
                 delivery.company = Company::Alone;
-                telemetry::attempted(&delivery, &subscription, &aborted, &settled);
+                self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);
                 let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
                 self.finish(of, &ticket, settled.end).await;
             }

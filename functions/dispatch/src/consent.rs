@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use adapters::telemetry;
+use adapters::telemetry::{self, Held};
 use delivery::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, Share, ask, judge, pause_ms, wait_ms,
 };
@@ -84,11 +84,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.probations.release(subscription, &due);
         let now_ms = self.ports.now_ms();
         let leaving = due.into_iter().map(|ticket| {
-            let wait_ms = match welcome {
-                Welcome::Now => 0,
-                Welcome::After(wait_ms) => wait_ms,
-                Welcome::NotYet => wait_ms(ticket.delivery.due_ms, now_ms),
+            let (why, wait_ms) = match welcome {
+                Welcome::Now => (Held::Rate, 0),
+                Welcome::After(wait_ms) => (Held::Rate, wait_ms),
+                Welcome::NotYet => (Held::Consent, wait_ms(ticket.delivery.due_ms, now_ms)),
             };
+            telemetry::held(&ticket.delivery, why, wait_ms);
             Unfinished { ticket, end: End::Retry { wait_ms } }
         });
         self.finish_all(of, leaving.collect()).await;

@@ -29,17 +29,22 @@ impl<P: DispatchPorts> Dispatch<P> {
             End::ToSink(letter) => {
                 let now_ms = self.ports.now_ms();
                 let follows = deliver(*letter.clone(), &ticket.subscription, &of.catalogue, now_ms);
-                let leaves = matches!(follows.first(), Some(Follow::Deliver(_)));
-                if self.followed(&of.book, ticket.place, follows).await && leaves {
-                    telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason));
+                let first = match follows.first() {
+                    Some(Follow::Deliver(first)) => Some(first.leg.clone()),
+                    Some(Follow::Bury(_) | Follow::Drop(_)) | None => None,
+                };
+                if self.followed(&of.book, ticket.place, follows).await
+                    && let Some(leg) = first
+                {
+                    self.telemetry.left_for_sink(&letter, &leg);
                 }
             }
             End::Done => {
-                telemetry::ended(&ticket.delivery, "Delivered", None);
+                self.telemetry.delivered(&ticket.delivery, self.ports.now_ms());
                 of.book.note(ticket.place, Stage::Gone);
             }
             End::Drop(reason) => {
-                telemetry::dropped(&ticket.delivery, reason);
+                self.telemetry.dropped(&ticket.delivery, reason);
                 of.book.note(ticket.place, Stage::Gone);
             }
         }
@@ -79,7 +84,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 Follow::Bury(letter) => self.buried(&letter).await,
                 Follow::Drop(letter) => {
-                    telemetry::dropped(&letter.delivery, letter.reason);
+                    self.telemetry.dropped(&letter.delivery, letter.reason);
                     true
                 }
             };
@@ -109,7 +114,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 self.finish_letter(book, *place, &letter).await;
             }
             End::Done | End::Retry { .. } | End::Drop(_) => {
-                telemetry::dropped(delivery, reason);
+                self.telemetry.dropped(delivery, reason);
                 book.note(*place, Stage::Gone);
             }
         }
@@ -128,7 +133,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             if message.fits() { self.sent(QueueName::DeadLetter, message).await } else { self.stored(letter).await };
         match &letter.returned {
             Some(returned) if gone => telemetry::returned(letter, returned),
-            None if gone => telemetry::ended(&letter.delivery, "DeadLettered", Some(letter.reason)),
+            None if gone => telemetry::buried(letter),
             Some(_) | None => {}
         }
         gone
@@ -147,8 +152,9 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     async fn stored(&self, letter: &Letter) -> bool {
         let stored = letters::store(&self.ports, &self.container, letter).await;
-        if let Err(error) = &stored {
-            telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string());
+        match &stored {
+            Ok(()) => self.telemetry.dead_lettered(letter),
+            Err(error) => telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string()),
         }
         stored.is_ok()
     }

@@ -22,7 +22,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adapters::records::Record;
-use adapters::telemetry;
+use adapters::telemetry::{self, Held, Telemetry};
 use delivery::deadletter::{Container, Letter};
 use delivery::delivery::{Company, Delivery};
 use delivery::outcome::Exchange;
@@ -40,7 +40,7 @@ use crate::consent::Doors;
 pub use crate::deadline::Deadline;
 use crate::lanes::{Lanes, Turn};
 use crate::late::{Busy, Unfinished};
-use crate::open::{Piece, open};
+use crate::open::{Opened, Piece, open};
 use crate::probation::Probations;
 
 /// Records that are acknowledged at a time.
@@ -63,6 +63,7 @@ pub struct Dispatch<P> {
     default_topic: Option<TopicName>,
     probations: Probations,
     doors: Doors,
+    telemetry: Telemetry,
 }
 
 /// What all work of one invocation shares.
@@ -106,13 +107,25 @@ enum Work {
 impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of records without one.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        Self { ports, container, default_topic, probations: Probations::default(), doors: Doors::shared_by(1) }
+        let (probations, doors) = (Probations::default(), Doors::shared_by(1));
+        Self { ports, container, default_topic, probations, doors, telemetry: Telemetry::default() }
     }
 
     /// The same, one of so many that may run at once: they share the rates that destinations allow.
     #[must_use]
     pub fn one_of(self, functions: u32) -> Self {
         Self { doors: Doors::shared_by(functions), ..self }
+    }
+
+    /// The same, which counts what it does as this wants it.
+    #[must_use]
+    pub fn counting(self, telemetry: Telemetry) -> Self {
+        Self { telemetry, ..self }
+    }
+
+    /// The metric lines about what it did since they were read last.
+    pub fn metrics(&self) -> Vec<String> {
+        self.telemetry.metrics(self.ports.now_ms())
     }
 
     /// Handles a batch and names the records, by message id, that have to come again.
@@ -154,8 +167,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Reads a record; `None` when it is given back. A name counts as missing only after a look at the newest
     /// subscriptions; while nobody can say what those are, the record waits.
     async fn decode_and_match(&self, record: &Record, catalogue: &mut Arc<Catalogue>) -> Option<Vec<Piece>> {
-        let mut pieces = self.open(record, catalogue)?;
-        if pieces.iter().any(Piece::is_missing_a_name) {
+        let mut opened = self.open(record, catalogue)?;
+        if opened.pieces.iter().any(Piece::is_missing_a_name) {
             match self.ports.reread().await {
                 Ok(newest) => *catalogue = newest,
                 Err(problem) => {
@@ -163,20 +176,18 @@ impl<P: DispatchPorts> Dispatch<P> {
                     return None;
                 }
             }
-            pieces = self.open(record, catalogue)?;
+            opened = self.open(record, catalogue)?;
         }
-        if pieces.is_empty() {
-            telemetry::unmatched(&record.message);
-        }
-        Some(pieces)
+        opened.unwanted.iter().for_each(|(place, event)| self.telemetry.unmatched(&record.message, place, event));
+        Some(opened.pieces)
     }
 
-    fn open(&self, record: &Record, catalogue: &Catalogue) -> Option<Vec<Piece>> {
+    fn open(&self, record: &Record, catalogue: &Catalogue) -> Option<Opened> {
         let now_ms = self.ports.now_ms();
         let opened =
             std::panic::catch_unwind(AssertUnwindSafe(|| open(record, catalogue, self.default_topic.as_ref(), now_ms)));
         match opened {
-            Ok(Ok(pieces)) => return Some(pieces),
+            Ok(Ok(opened)) => return Some(opened),
             Ok(Err(error)) => telemetry::given_back(&record.message, &error.to_string()),
             Err(_) => telemetry::panicked("decode"),
         }
@@ -250,7 +261,11 @@ impl<P: DispatchPorts> Dispatch<P> {
                     sorted.soon.push(ticket);
                     continue;
                 }
-                Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
+                Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
+                Arrival::Paused { wait_ms } => {
+                    telemetry::held(&ticket.delivery, Held::Paused, wait_ms);
+                    End::Retry { wait_ms }
+                }
                 Arrival::Expired(reason) => end_without_success(&ticket.delivery, subscription, reason, now_ms),
             };
             leaving.push(Unfinished { ticket, end });
@@ -307,7 +322,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         for mut ticket in due {
             let (now_ms, jitter) = (self.ports.now_ms(), self.ports.roll());
             let settled = settle(&mut ticket.delivery, subscription, exchange, now_ms, jitter);
-            telemetry::attempted(&ticket.delivery, subscription, exchange, &settled);
+            self.telemetry.attempted(&ticket.delivery, subscription, exchange, &settled);
             match settled.end {
                 End::Retry { wait_ms } if wait_ms < in_place_ms && ticket.delivery.company != Company::OwedAlone => {
                     of.book.keep(&ticket, Stage::Waiting);

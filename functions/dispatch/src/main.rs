@@ -5,7 +5,7 @@
 use adapters::records;
 use adapters::settings::DispatchSettings;
 use adapters::shell::{Shell, aws_config};
-use adapters::telemetry;
+use adapters::telemetry::{self, Telemetry};
 use anyhow::Context as _;
 use aws_lambda_events::event::sqs::SqsEvent;
 use delivery::ports::Clock as _;
@@ -19,7 +19,9 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<SqsEvent>| async move {
         let records = records::read(invocation.payload)?;
         let deadline = Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
-        Ok::<_, Error>(records::answer(dispatch.handle(&records, &deadline).await))
+        let again = dispatch.handle(&records, &deadline).await;
+        telemetry::write(&dispatch.metrics());
+        Ok::<_, Error>(records::answer(again))
     }))
     .await
 }
@@ -27,5 +29,6 @@ async fn main() -> Result<(), Error> {
 async fn start() -> anyhow::Result<Dispatch<Shell>> {
     let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
     let shell = Shell::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
-    Ok(Dispatch::new(shell, settings.container, settings.default_topic).one_of(settings.max_concurrency))
+    let dispatch = Dispatch::new(shell, settings.container, settings.default_topic);
+    Ok(dispatch.one_of(settings.max_concurrency).counting(Telemetry::new(settings.metrics)))
 }

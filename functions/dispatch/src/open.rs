@@ -2,12 +2,13 @@
 //!
 //! A published record becomes one delivery per event and matching subscription; a record that comes back carries its
 //! one delivery in our attribute. What nobody can deliver (malformed, unknown topic, subscription gone) becomes a dead
-//! letter right here. Nothing is dropped: a record is empty only when its topic is known and no filter takes its events.
+//! letter right here. Nothing is dropped: an event yields no piece only when its topic is known and no filter takes
+//! it, and then it is told apart.
 
 use std::sync::Arc;
 
 use adapters::records::Record;
-use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::blob::{MALFORMED, NAMELESS, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Element, Event, Input, decode};
@@ -24,7 +25,30 @@ pub(crate) enum Piece {
     Bury(Box<Letter>),
 }
 
+/// What one record stands for.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// What is to be done for it.
+    pub(crate) pieces: Vec<Piece>,
+    /// Its events that no subscription wants, each with its topic and [`NAMELESS`] in the subscription's place.
+    pub(crate) unwanted: Vec<(SubscriptionName, Event)>,
+}
+
+impl From<Piece> for Opened {
+    fn from(piece: Piece) -> Self {
+        Self { pieces: vec![piece], unwanted: Vec::new() }
+    }
+}
+
 impl Piece {
+    /// The subscription it is delivered to, if it is.
+    pub(crate) fn subscription(&self) -> Option<&SubscriptionName> {
+        match self {
+            Self::Deliver(subscription, _) => Some(&subscription.name),
+            Self::Bury(_) => None,
+        }
+    }
+
     /// Whether a newer set of subscriptions might know what this one does not.
     pub(crate) fn is_missing_a_name(&self) -> bool {
         match self {
@@ -45,11 +69,11 @@ pub(crate) fn open(
     catalogue: &Catalogue,
     default_topic: Option<&TopicName>,
     now_ms: u64,
-) -> Result<Vec<Piece>, WireError> {
+) -> Result<Opened, WireError> {
     match &record.delivery {
         Some(attribute) => match reopen(record, attribute, catalogue, now_ms) {
-            Err(WireError::Unreadable(why)) => Ok(vec![unprocessed(record, default_topic, &why, now_ms)]),
-            reopened => reopened.map(|piece| vec![piece]),
+            Err(WireError::Unreadable(why)) => Ok(unprocessed(record, default_topic, &why, now_ms).into()),
+            reopened => reopened.map(Opened::from),
         },
         None => Ok(publish(record, catalogue, default_topic, now_ms)),
     }
@@ -59,7 +83,8 @@ pub(crate) fn open(
 fn unprocessed(record: &Record, default_topic: Option<&TopicName>, why: &str, now_ms: u64) -> Piece {
     let subscription = SubscriptionName { topic: topic_of(record, default_topic), name: UNPROCESSED.to_owned() };
     let origin = Origin { message: record.message.clone(), index: 0 };
-    let delivery = Delivery::new(Event::recall(&record.body, Input::Auto), subscription, origin, record.sent_ms);
+    let new = Delivery::new(Event::recall(&record.body, Input::Auto), subscription, origin, record.sent_ms);
+    let delivery = Delivery { traceparent: record.traceparent.clone(), ..new };
     let letter = Letter::without_subscription(delivery, Reason::ProcessingFailed, now_ms).because(why);
     Piece::Bury(Box::new(letter))
 }
@@ -74,10 +99,10 @@ fn reopen(record: &Record, attribute: &str, catalogue: &Catalogue, now_ms: u64) 
     })
 }
 
-fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicName>, now_ms: u64) -> Vec<Piece> {
+fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicName>, now_ms: u64) -> Opened {
     let Route { name, topic, input, publisher } = route(record, catalogue, default_topic);
     let elements = decode(&record.body, input);
-    let mut pieces = Vec::with_capacity(elements.len());
+    let (mut pieces, mut unwanted) = (Vec::with_capacity(elements.len()), Vec::new());
     for (index, element) in (0..).zip(elements) {
         let deliver = |event: &Event, subscription: SubscriptionName| {
             let origin = Origin { message: record.message.clone(), index };
@@ -96,12 +121,18 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
                 let letter = Letter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
                 pieces.push(Piece::Bury(Box::new(letter.because(missing(record, publisher.as_ref())))));
             }
-            Element::Event(event) => pieces.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
-                Piece::Deliver(Arc::clone(subscription), Box::new(deliver(&event, subscription.name.clone())))
-            })),
+            Element::Event(event) => {
+                let before = pieces.len();
+                pieces.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
+                    Piece::Deliver(Arc::clone(subscription), Box::new(deliver(&event, subscription.name.clone())))
+                }));
+                if pieces.len() == before {
+                    unwanted.push((in_place(NAMELESS), event));
+                }
+            }
         }
     }
-    pieces
+    Opened { pieces, unwanted }
 }
 
 fn bury(delivery: Delivery, reason: Reason, now_ms: u64) -> Piece {
@@ -203,7 +234,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         topic: Option<&str>,
         default_topic: Option<&TopicName>,
     ) -> Vec<(String, u32, Option<Reason>)> {
-        let pieces = open(&record(body, topic), &catalogue(), default_topic, 2_000).expect("readable");
+        let pieces = open(&record(body, topic), &catalogue(), default_topic, 2_000).expect("readable").pieces;
         let what = |piece: &Piece| {
             let (delivery, reason) = match piece {
                 Piece::Deliver(_, delivery) => (&**delivery, None),
@@ -277,7 +308,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         let catalogue =
             manifest::read(&[Source { name: "test", text: &text }]).into_result().expect("the file is right");
         let default_topic = default_topic.map(|name| name.parse().expect("a topic"));
-        let pieces = open(&record(body, topic), &catalogue, default_topic.as_ref(), 2_000).expect("readable");
+        let pieces = open(&record(body, topic), &catalogue, default_topic.as_ref(), 2_000).expect("readable").pieces;
         let what = |piece: &Piece| match piece {
             Piece::Deliver(_, of) => (of.subscription.to_string(), of.origin.index, format!("{:?}", of.event.shape())),
             Piece::Bury(letter) => {
@@ -321,7 +352,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         let gone =
             Delivery::new(Event::recall(&record.body, Input::Auto), "shop/orders/gone".parse().unwrap(), origin, 5);
         record.delivery = Some(delivery::wire::write_delivery(&gone));
-        let pieces = open(&record, &catalogue(), None, 9).unwrap();
+        let pieces = open(&record, &catalogue(), None, 9).unwrap().pieces;
         let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };
         assert_eq!((letter.reason, &letter.delivery), (Reason::SubscriptionNotFound, &gone));
     }
@@ -330,7 +361,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
     fn an_attribute_that_is_not_ours_is_buried_with_its_event() {
         let mut record = record(&event("t"), Some("shop/orders"));
         record.delivery = Some("express".to_owned());
-        let pieces = open(&record, &catalogue(), None, 9).unwrap();
+        let pieces = open(&record, &catalogue(), None, 9).unwrap().pieces;
         let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };
         assert_eq!(letter.reason, Reason::ProcessingFailed);
         assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/_unprocessed");

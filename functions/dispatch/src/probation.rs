@@ -42,7 +42,10 @@ impl Probations {
         if subscription.destination.probation && to_destination {
             let ids: Vec<Uuid> = due.iter().map(|ticket| ticket.delivery.id).collect();
             let outcome = exchange.outcome(&subscription.retry);
-            self.with(|of| of.note(&subscription.destination.url, &ids, outcome, exchange.ended_ms()));
+            let change = self.with(|of| of.note(&subscription.destination.url, &ids, outcome, exchange.ended_ms()));
+            if let Some(change) = change {
+                telemetry::probation(subscription, outcome, change);
+            }
         }
     }
 

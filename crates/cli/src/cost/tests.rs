@@ -343,8 +343,9 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let ending = Ending::Answered { status: 503, retry_after: None, body: Vec::new() };
     let exchange = Exchange::new(ending, 0, 100);
     let settled = settle(&mut delivery, &subscription, &exchange, 100, MIDDLE);
-    adapters::telemetry::attempted(&delivery, &subscription, &exchange, &settled);
-    adapters::telemetry::ended(&delivery, "Delivered", None);
+    let telemetry = adapters::telemetry::Telemetry::default();
+    telemetry.attempted(&delivery, &subscription, &exchange, &settled);
+    telemetry.delivered(&delivery, delivery.published_ms + 1_234);
     let key = format!("shop/orders/billing/2026/11/20/7/{}.json", delivery.id);
     adapters::telemetry::stored(&delivery, Reason::TimeToLiveExceeded, "dead-letters-123456789012", &key);
     drop(guard);

@@ -57,6 +57,24 @@ fn letter(follows: &[Follow]) -> &Letter {
 }
 
 #[test]
+fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
+    let of_queue = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
+    let traced = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"{parent}"}}"#);
+    let carries = Delivery { event: Event::recall(&traced.into(), Input::Auto), ..delivery() };
+    for (event, told, trace) in [
+        (carries, Some(of_queue), Some(parent)),
+        (delivery(), Some(of_queue), Some(of_queue)),
+        (delivery(), None, None),
+    ] {
+        let answered = Delivery { traceparent: told.map(ToOwned::to_owned), ..event };
+        let follows = followed(&answered, to_address(), &structured(200, REPLY));
+        let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+        assert_eq!(reply.traceparent.as_deref(), trace);
+    }
+}
+
+#[test]
 fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
     let follows = followed(&delivery(), to_address(), &structured(200, REPLY));
     let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };

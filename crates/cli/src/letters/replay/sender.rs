@@ -242,13 +242,15 @@ async fn post(http: &HttpSender, url: &Url, Parcel { delivery, letter }: &Parcel
         Shape::CloudEvent => "application/cloudevents+json; charset=utf-8",
         Shape::EventGrid | Shape::Custom | Shape::Opaque => "application/json; charset=utf-8",
     };
+    let mut headers =
+        vec![("content-type".to_owned(), content_type.to_owned()), ("webhook-id".to_owned(), delivery.to_string())];
+    // A blob is what somebody wrote: a text that is no header must not keep its event from being sent.
+    let sendable = letter.traceparent.as_ref().filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
+    headers.extend(sendable.map(|parent| ("traceparent".to_owned(), parent.clone())));
     let request = Request {
         method: Method::Post,
         url: url.clone(),
-        headers: vec![
-            ("content-type".to_owned(), content_type.to_owned()),
-            ("webhook-id".to_owned(), delivery.to_string()),
-        ],
+        headers,
         body: letter.event.clone().into_bytes().into(),
         timeout_ms: TIMEOUT_MS,
         answer_max_bytes: ANSWER_MAX_BYTES,
@@ -283,13 +285,14 @@ mod tests {
 
     #[test]
     fn a_replayed_delivery_is_fresh_and_keeps_the_event_to_the_byte() {
-        let (letter, id) = (letter(1), Uuid::from_u128(7));
+        let traceparent = Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
+        let (letter, id) = (StoredLetter { traceparent, ..letter(1) }, Uuid::from_u128(7));
         let body: Arc<str> = letter.event.as_str().into();
         let Attribute::Delivery(attribute) = message(id, &letter, &body, None).attribute else { panic!("a delivery") };
         let read = delivery::wire::read_delivery(&attribute, Event::recall(&body, Input::Auto)).unwrap();
         assert_eq!((read.id, read.attempts, read.history.newest(), read.first_ms), (id, 0, None, None));
         assert_eq!((&read.subscription, read.due_ms), (&letter.subscription, read.published_ms));
-        assert_eq!(read.event.text().as_ref(), letter.event);
+        assert_eq!((read.event.text().as_ref(), &read.traceparent), (letter.event.as_str(), &letter.traceparent));
     }
 
     #[test]

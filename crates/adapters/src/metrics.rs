@@ -1,0 +1,215 @@
+//! The numbers that operators watch: counted while an invocation runs, written as one CloudWatch metric line per
+//! combination of dimension values at its end.
+//!
+//! Separate from the log because it does not depend on the log's level, and because a line per event would cost what
+//! the event's delivery costs. [`tally`] adds up what was seen and [`emf`] says it in CloudWatch's embedded metric
+//! format; both are pure. [`Meter`] is the one place of a function that they are kept in.
+//!
+//! Promises: a metric stands at most once per invocation and combination of dimension values. A combination is only
+//! ever one of those that [`Metric::dimensions`] names, and none is made of a publisher's free text: each is billed.
+//! What each metric counts is told in `docs/observability.md`, which a test holds against this file.
+
+pub mod emf;
+pub mod tally;
+
+use std::sync::{Mutex, PoisonError};
+
+use delivery::deadletter::Reason;
+use delivery::outcome::Outcome;
+use delivery::subscription::SubscriptionName;
+
+use self::tally::Tally;
+
+/// Under which CloudWatch keeps the metrics, unless a deployment says otherwise.
+pub const NAMESPACE: &str = "lastmile";
+
+/// What is counted or measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Events that a subscription wants; once per subscription.
+    MatchedEventCount,
+    /// Events that no subscription wants.
+    UnmatchedEventCount,
+    /// Deliveries that were taken.
+    DeliverySuccessCount,
+    /// Attempts that were not.
+    DeliveryAttemptFailCount,
+    /// Dead letters in storage.
+    DeadLetteredCount,
+    /// Deliveries without success and, as their subscription asks, without a dead letter.
+    DroppedEventCount,
+    /// Dead letters that storage refused for too long.
+    FailedDeadLetteredCount,
+    /// Attempts after which another one was arranged.
+    RetryScheduledCount,
+    /// How long a destination took, per attempt that reached for it.
+    DestinationProcessingDurationInMs,
+    /// From publication to the end of a delivery that was taken.
+    EventAgeAtDeliveryInMs,
+}
+
+impl Metric {
+    /// Every metric, in the order of the documentation.
+    pub const ALL: [Self; 10] = [
+        Self::MatchedEventCount,
+        Self::UnmatchedEventCount,
+        Self::DeliverySuccessCount,
+        Self::DeliveryAttemptFailCount,
+        Self::DeadLetteredCount,
+        Self::DroppedEventCount,
+        Self::FailedDeadLetteredCount,
+        Self::RetryScheduledCount,
+        Self::DestinationProcessingDurationInMs,
+        Self::EventAgeAtDeliveryInMs,
+    ];
+
+    /// Its name in CloudWatch.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MatchedEventCount => "MatchedEventCount",
+            Self::UnmatchedEventCount => "UnmatchedEventCount",
+            Self::DeliverySuccessCount => "DeliverySuccessCount",
+            Self::DeliveryAttemptFailCount => "DeliveryAttemptFailCount",
+            Self::DeadLetteredCount => "DeadLetteredCount",
+            Self::DroppedEventCount => "DroppedEventCount",
+            Self::FailedDeadLetteredCount => "FailedDeadLetteredCount",
+            Self::RetryScheduledCount => "RetryScheduledCount",
+            Self::DestinationProcessingDurationInMs => "DestinationProcessingDurationInMs",
+            Self::EventAgeAtDeliveryInMs => "EventAgeAtDeliveryInMs",
+        }
+    }
+
+    /// Its unit in CloudWatch.
+    /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html>
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::MatchedEventCount
+            | Self::UnmatchedEventCount
+            | Self::DeliverySuccessCount
+            | Self::DeliveryAttemptFailCount
+            | Self::DeadLetteredCount
+            | Self::DroppedEventCount
+            | Self::FailedDeadLetteredCount
+            | Self::RetryScheduledCount => "Count",
+            Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs => "Milliseconds",
+        }
+    }
+
+    /// The dimension sets it has in every deployment; `[topic, subscription]` is added where a deployment asks for it.
+    #[must_use]
+    pub const fn dimensions(self) -> &'static [Dimensions] {
+        match self {
+            Self::MatchedEventCount
+            | Self::UnmatchedEventCount
+            | Self::DeliverySuccessCount
+            | Self::DestinationProcessingDurationInMs
+            | Self::EventAgeAtDeliveryInMs => &[Dimensions::None, Dimensions::Topic],
+            Self::DeliveryAttemptFailCount | Self::RetryScheduledCount => {
+                &[Dimensions::None, Dimensions::Topic, Dimensions::Outcome]
+            }
+            Self::DeadLetteredCount | Self::DroppedEventCount | Self::FailedDeadLetteredCount => {
+                &[Dimensions::None, Dimensions::Topic, Dimensions::Reason]
+            }
+        }
+    }
+}
+
+/// By what a metric is told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimensions {
+    /// By nothing: the sum over the whole deployment.
+    None,
+    /// By topic.
+    Topic,
+    /// By what happened in the attempt.
+    Outcome,
+    /// By why the delivery ended.
+    Reason,
+    /// By topic and subscription.
+    Subscription,
+}
+
+impl Dimensions {
+    /// The names of the dimensions.
+    #[must_use]
+    pub const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Topic => &["topic"],
+            Self::Outcome => &["outcome"],
+            Self::Reason => &["reason"],
+            Self::Subscription => &["topic", "subscription"],
+        }
+    }
+}
+
+/// What an occasion is told apart by beside its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    /// Nothing.
+    None,
+    /// What happened in the attempt.
+    Outcome(Outcome),
+    /// Why the delivery ended.
+    Reason(Reason),
+}
+
+/// How a deployment wants its metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricsSettings {
+    /// The CloudWatch namespace.
+    pub namespace: String,
+    /// Whether each subscription has metrics of its own; every combination is billed.
+    pub per_subscription: bool,
+}
+
+impl Default for MetricsSettings {
+    fn default() -> Self {
+        Self { namespace: NAMESPACE.to_owned(), per_subscription: false }
+    }
+}
+
+/// Keeps the tally of a function between two readings. One without settings counts nothing: where nobody reads, a tally
+/// would only grow.
+#[derive(Debug, Default)]
+pub struct Meter {
+    settings: Option<MetricsSettings>,
+    tally: Mutex<Tally>,
+}
+
+impl Meter {
+    /// A meter that counts.
+    #[must_use]
+    pub fn new(settings: MetricsSettings) -> Self {
+        Self { tally: Mutex::new(Tally::new(settings.per_subscription)), settings: Some(settings) }
+    }
+
+    /// Counts one.
+    pub fn count(&self, metric: Metric, subscription: &SubscriptionName, label: Label) {
+        self.with(|tally| tally.count(metric, subscription, label));
+    }
+
+    /// Takes a measured value.
+    pub fn measure(&self, metric: Metric, subscription: &SubscriptionName, value: u64) {
+        self.with(|tally| tally.measure(metric, subscription, value));
+    }
+
+    /// The lines about what was seen since the last reading.
+    pub fn read(&self, now_ms: u64) -> Vec<String> {
+        let Some(settings) = &self.settings else { return Vec::new() };
+        let seen = std::mem::replace(&mut *self.lock(), Tally::new(settings.per_subscription));
+        emf::lines(&seen, &settings.namespace, now_ms)
+    }
+
+    fn with(&self, act: impl FnOnce(&mut Tally)) {
+        if self.settings.is_some() {
+            act(&mut self.lock());
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,218 @@
+//! Adds up what was seen, once per combination of dimension values. Pure.
+//!
+//! It allocates for a combination that is new, and for a measured value; counting again costs a look-up.
+
+use std::collections::BTreeMap;
+
+use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::deadletter::Reason;
+use delivery::outcome::Outcome;
+use delivery::subscription::{SubscriptionName, TopicName};
+
+use super::{Dimensions, Label, Metric};
+
+/// What was seen of one combination of dimension values.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Seen {
+    counts: BTreeMap<Metric, u64>,
+    measured: BTreeMap<Metric, Vec<u64>>,
+}
+
+impl Seen {
+    /// How often, of each metric that counts.
+    pub fn counts(&self) -> impl Iterator<Item = (Metric, u64)> {
+        self.counts.iter().map(|(metric, count)| (*metric, *count))
+    }
+
+    /// The values, of each metric that measures, in the order they came.
+    pub fn measured(&self) -> impl Iterator<Item = (Metric, &[u64])> {
+        self.measured.iter().map(|(metric, values)| (*metric, values.as_slice()))
+    }
+
+    fn note(&mut self, metric: Metric, value: Value) {
+        match value {
+            Value::One => *self.counts.entry(metric).or_default() += 1,
+            Value::Measured(value) => self.measured.entry(metric).or_default().push(value),
+        }
+    }
+}
+
+/// What is to be added.
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    One,
+    Measured(u64),
+}
+
+/// Everything that was seen.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Tally {
+    per_subscription: bool,
+    all: Seen,
+    topics: BTreeMap<TopicName, Seen>,
+    outcomes: BTreeMap<Outcome, Seen>,
+    reasons: BTreeMap<Reason, Seen>,
+    subscriptions: BTreeMap<SubscriptionName, Seen>,
+}
+
+impl Tally {
+    /// Nothing seen yet; with or without metrics of each subscription.
+    #[must_use]
+    pub fn new(per_subscription: bool) -> Self {
+        Self { per_subscription, ..Self::default() }
+    }
+
+    /// Counts one.
+    pub fn count(&mut self, metric: Metric, subscription: &SubscriptionName, label: Label) {
+        self.note(metric, Value::One, subscription, label);
+    }
+
+    /// Takes a measured value.
+    pub fn measure(&mut self, metric: Metric, subscription: &SubscriptionName, value: u64) {
+        self.note(metric, Value::Measured(value), subscription, Label::None);
+    }
+
+    /// What was seen of each combination, with the values of its dimensions.
+    pub fn seen(&self) -> impl Iterator<Item = (Dimensions, Vec<String>, &Seen)> {
+        let all = (self.all != Seen::default()).then(|| (Dimensions::None, Vec::new(), &self.all));
+        let topics = self.topics.iter().map(|(topic, seen)| (Dimensions::Topic, vec![value_of(topic)], seen));
+        let outcomes =
+            self.outcomes.iter().map(|(outcome, seen)| (Dimensions::Outcome, vec![outcome.to_string()], seen));
+        let reasons = self.reasons.iter().map(|(reason, seen)| (Dimensions::Reason, vec![reason.to_string()], seen));
+        let subscriptions = self.subscriptions.iter().map(|(name, seen)| {
+            let name_of = delivery::blob::segment(&name.name).into_owned();
+            (Dimensions::Subscription, vec![value_of(&name.topic), name_of], seen)
+        });
+        all.into_iter().chain(topics).chain(outcomes).chain(reasons).chain(subscriptions)
+    }
+
+    fn note(&mut self, metric: Metric, value: Value, subscription: &SubscriptionName, label: Label) {
+        let (nobody, name);
+        // Such a topic is whatever a publisher wrote: as a dimension it could be made to cost any sum.
+        let (topic, subscription) = if is_place(&subscription.name) {
+            nobody = nameless_topic();
+            name = SubscriptionName { topic: nobody.clone(), name: subscription.name.clone() };
+            (&nobody, &name)
+        } else {
+            (&subscription.topic, subscription)
+        };
+        self.all.note(metric, value);
+        of(&mut self.topics, topic).note(metric, value);
+        match label {
+            Label::None => {}
+            Label::Outcome(outcome) => self.outcomes.entry(outcome).or_default().note(metric, value),
+            Label::Reason(reason) => self.reasons.entry(reason).or_default().note(metric, value),
+        }
+        // An event that no subscription wants has none.
+        if self.per_subscription && metric != Metric::UnmatchedEventCount {
+            of(&mut self.subscriptions, subscription).note(metric, value);
+        }
+    }
+}
+
+/// The entry of a key, which is copied only the first time.
+fn of<'a, K: Ord + Clone>(seen: &'a mut BTreeMap<K, Seen>, key: &K) -> &'a mut Seen {
+    if !seen.contains_key(key) {
+        seen.insert(key.clone(), Seen::default());
+    }
+    seen.get_mut(key).expect("it was put there if it was missing")
+}
+
+/// Whether a name stands in a subscription's place: then nobody vouches for the topic beside it.
+fn is_place(name: &str) -> bool {
+    matches!(name, MALFORMED | UNKNOWN_TOPIC | UNPROCESSED)
+}
+
+/// A topic as in the keys of dead letters: ASCII, not empty, and at most 511 of the 1,024 characters of a value.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html>
+fn value_of(topic: &TopicName) -> String {
+    format!("{}/{}", delivery::blob::segment(&topic.namespace), delivery::blob::segment(&topic.topic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> SubscriptionName {
+        text.parse().unwrap()
+    }
+
+    /// Dimensions, values and counts of everything that was seen.
+    fn table(tally: &Tally) -> Vec<String> {
+        let line = |(dimensions, values, seen): (Dimensions, Vec<String>, &Seen)| {
+            let counts: Vec<String> =
+                seen.counts().map(|(metric, count)| format!("{}={count}", metric.name())).collect();
+            let measured: Vec<String> =
+                seen.measured().map(|(metric, values)| format!("{}={values:?}", metric.name())).collect();
+            format!("{:?}{values:?} {}", dimensions.names(), [counts, measured].concat().join(" "))
+        };
+        tally.seen().map(line).collect()
+    }
+
+    #[test]
+    fn nothing_seen_is_nothing_said() {
+        assert!(table(&Tally::new(true)).is_empty());
+    }
+
+    #[test]
+    fn what_is_seen_counts_once_in_each_dimension_set_of_its_metric() {
+        let mut tally = Tally::new(false);
+        tally.count(Metric::MatchedEventCount, &name("shop/orders/billing"), Label::None);
+        tally.count(Metric::MatchedEventCount, &name("shop/orders/audit"), Label::None);
+        tally.count(Metric::MatchedEventCount, &name("shop/returns/audit"), Label::None);
+        let busy = Label::Outcome(Outcome::Busy);
+        tally.count(Metric::DeliveryAttemptFailCount, &name("shop/orders/billing"), busy);
+        tally.count(Metric::RetryScheduledCount, &name("shop/orders/billing"), busy);
+        let status = Label::Reason(Reason::UndeliverableDueToHttpStatus(418));
+        tally.count(Metric::DeadLetteredCount, &name("shop/returns/audit"), status);
+        tally.measure(Metric::EventAgeAtDeliveryInMs, &name("shop/orders/audit"), 7);
+        tally.measure(Metric::EventAgeAtDeliveryInMs, &name("shop/orders/audit"), 3);
+        let counted = [
+            r"[][] MatchedEventCount=3 DeliveryAttemptFailCount=1 DeadLetteredCount=1 RetryScheduledCount=1 EventAgeAtDeliveryInMs=[7, 3]",
+            r#"["topic"]["shop/orders"] MatchedEventCount=2 DeliveryAttemptFailCount=1 RetryScheduledCount=1 EventAgeAtDeliveryInMs=[7, 3]"#,
+            r#"["topic"]["shop/returns"] MatchedEventCount=1 DeadLetteredCount=1"#,
+            r#"["outcome"]["Busy"] DeliveryAttemptFailCount=1 RetryScheduledCount=1"#,
+            r#"["reason"]["UndeliverableDueToHttpStatus418"] DeadLetteredCount=1"#,
+        ];
+        assert_eq!(table(&tally), counted);
+    }
+
+    #[test]
+    fn subscriptions_have_metrics_of_their_own_only_where_that_is_asked_for() {
+        let mut tally = Tally::new(true);
+        tally.count(Metric::MatchedEventCount, &name("shop/orders/billing"), Label::None);
+        tally.count(Metric::UnmatchedEventCount, &name("shop/orders/_"), Label::None);
+        let [.., last] = &table(&tally)[..] else { panic!() };
+        assert_eq!(last, r#"["topic", "subscription"]["shop/orders", "billing"] MatchedEventCount=1"#);
+        assert_eq!(table(&tally).len(), 3);
+    }
+
+    #[test]
+    fn a_topic_that_only_a_publisher_names_is_no_dimension_value() {
+        let mut tally = Tally::new(true);
+        for topic in ["a/1", "a/2", "a/3"] {
+            let unknown = name(&format!("{topic}/_unknown"));
+            tally.count(Metric::DeadLetteredCount, &unknown, Label::Reason(Reason::TopicNotFound));
+        }
+        let counted = [
+            "[][] DeadLetteredCount=3",
+            r#"["topic"]["_/_"] DeadLetteredCount=3"#,
+            r#"["reason"]["TopicNotFound"] DeadLetteredCount=3"#,
+            r#"["topic", "subscription"]["_/_", "_unknown"] DeadLetteredCount=3"#,
+        ];
+        assert_eq!(table(&tally), counted);
+    }
+
+    #[test]
+    fn dimension_values_are_what_cloudwatch_takes() {
+        let mut tally = Tally::new(true);
+        let long = "ü".repeat(42);
+        tally.count(Metric::MatchedEventCount, &name(&format!(": ü\u{1f980}/{long}/\"x\"")), Label::None);
+        for (_, values, _) in tally.seen() {
+            for value in values {
+                let ascii = value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+                assert!(ascii && (1..=1_024).contains(&value.len()) && !value.starts_with(':'), "{value}");
+            }
+        }
+    }
+}

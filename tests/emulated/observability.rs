@@ -1,0 +1,174 @@
+//! What operators see of the deployed application: the metric lines in its logs, the lines about deliveries, and the
+//! nested stack with alarms and a dashboard.
+//!
+//! Apart from the scenes over doubles because those cannot show that the lines come out of the real binaries whole, and
+//! that CloudFormation takes the templates.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use adapters::metrics::emf::VALUES_MAX;
+use adapters::metrics::{Dimensions, Metric, NAMESPACE};
+use serde_json::Value;
+
+use crate::{SOON, Stage, event, now, on_the_stack};
+
+/// Every alarm of infra/observability.yaml.
+const ALARMS: [&str; 9] = [
+    "dead-letters",
+    "dead-letters-wait",
+    "deadletter-errors",
+    "deadletter-throttles",
+    "dispatch-errors",
+    "dispatch-throttles",
+    "events-wait",
+    "last-resort",
+    "retries-wait",
+];
+
+/// A metric line: its moment, names and values of its dimensions, and its metrics.
+struct Counted {
+    at_ms: u64,
+    dimensions: Vec<(String, String)>,
+    metrics: Vec<(Metric, Value)>,
+}
+
+#[test]
+fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_dimension_set() {
+    on_the_stack(|stage| async move {
+        stage.stack.publish("shop/counted", &event("counted-1")).await;
+        let read_all = |lines: &[String]| lines.iter().filter_map(|line| read(line)).collect::<Vec<Counted>>();
+        let ended = |lines: &[String]| {
+            let of_topic = |metric| total(&read_all(lines), "topic", "shop/counted", metric);
+            of_topic(Metric::DeliverySuccessCount) + of_topic(Metric::DeadLetteredCount) == 3
+        };
+        let lines = told(stage, ended).await;
+        let counted = read_all(&lines);
+        let mut once = BTreeSet::new();
+        for line in counted.iter().filter(|line| line.dimensions == [("topic".to_owned(), "shop/counted".to_owned())]) {
+            for (metric, _) in &line.metrics {
+                assert!(once.insert((line.at_ms, *metric)), "{} stands twice: {lines:#?}", metric.name());
+            }
+        }
+        let sum = |metric| total(&counted, "topic", "shop/counted", metric);
+        assert_eq!(sum(Metric::MatchedEventCount), 3);
+        assert_eq!(sum(Metric::DeliverySuccessCount), 2);
+        assert_eq!(sum(Metric::DeliveryAttemptFailCount), 2);
+        assert_eq!(sum(Metric::RetryScheduledCount), 1);
+        assert_eq!(sum(Metric::DeadLetteredCount), 1);
+        assert_eq!(sum(Metric::UnmatchedEventCount), 0);
+        let reason = total(&counted, "reason", "UndeliverableDueToHttpBadRequest", Metric::DeadLetteredCount);
+        assert!(reason >= 1, "the reason is a dimension");
+        assert!(
+            total(&counted, "outcome", "Busy", Metric::DeliveryAttemptFailCount) >= 1,
+            "the outcome is a dimension"
+        );
+    });
+}
+
+#[test]
+fn the_log_tells_where_an_event_is_by_its_id() {
+    on_the_stack(|stage| async move {
+        stage.stack.publish("shop/told", &event("told-1")).await;
+        let of_event = |lines: &[String]| -> Vec<Value> {
+            let lines = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            lines.filter(|line| line["event_id"] == "told-1").collect()
+        };
+        let ends = |lines: &[String]| {
+            let of_event = of_event(lines);
+            let stored = of_event.iter().any(|line| line["message"] == "deadletter.stored");
+            stored && of_event.iter().filter(|line| line["message"] == "delivery.ended").count() == 2
+        };
+        let lines = of_event(&told(stage, ends).await);
+        let attempts = lines.iter().filter(|line| line["message"] == "delivery.attempted").count();
+        assert_eq!(attempts, 3, "{lines:#?}");
+        for line in &lines {
+            for name in ["source", "type", "subscription", "delivery_id", "level", "timestamp"] {
+                assert!(line[name].is_string(), "{name} is missing: {line}");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
+    on_the_stack(|stage| async move {
+        let observed = stage.stack.observed();
+        let alarms = observed["alarms"].as_object().expect("alarms by name");
+        let names: Vec<&str> = alarms.keys().map(|name| name.strip_prefix("lastmile-").expect("ours")).collect();
+        assert_eq!(names, ALARMS);
+        for (name, alarm) in alarms {
+            assert_eq!(alarm["AlarmActions"][0], "arn:aws:sns:us-east-1:000000000000:alarms", "{name}");
+            assert_eq!(alarm["TreatMissingData"], "notBreaching", "{name}");
+        }
+        let widgets = observed["dashboards"]["lastmile"]["widgets"].as_array().expect("the dashboard has widgets");
+        assert!(!widgets.is_empty() && widgets.iter().all(|widget| widget["properties"]["region"] == "us-east-1"));
+    });
+}
+
+/// The log lines of both functions, once they show what is waited for.
+async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<String> {
+    let deadline = now() + SOON;
+    loop {
+        let observed = tokio::task::spawn_blocking(|| stage.stack.observed()).await.expect("observe.sh runs");
+        let groups = observed["logs"].as_object().expect("log lines by group").values();
+        let lines: Vec<String> = groups
+            .flat_map(|lines| lines.as_array().expect("lines").iter().filter_map(Value::as_str).map(ToOwned::to_owned))
+            .collect();
+        if shown(&lines) {
+            return lines;
+        }
+        assert!(now() < deadline, "not told within {SOON:?}: {lines:#?}");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// The sum of a metric that counts, over all invocations, where one dimension alone has this value.
+fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u64 {
+    let wanted = [(dimension.to_owned(), value.to_owned())];
+    let of_combination = counted.iter().filter(|line| line.dimensions == wanted);
+    let values = of_combination.flat_map(|line| &line.metrics).filter(|(of, _)| *of == metric);
+    values.map(|(_, value)| value.as_u64().expect("a count is a number")).sum()
+}
+
+/// A metric line, held against the specification; `None` for other lines.
+fn read(line: &str) -> Option<Counted> {
+    let document: Value = serde_json::from_str(line).ok()?;
+    let metadata = document.get("_aws")?;
+    let at_ms = metadata["Timestamp"].as_u64().expect("a line has a time");
+    assert!(at_ms > 1_700_000_000_000, "milliseconds: {line}");
+    let [directive] = metadata["CloudWatchMetrics"].as_array().expect("directives").as_slice() else {
+        panic!("one directive is expected: {line}")
+    };
+    assert_eq!(directive["Namespace"], NAMESPACE);
+    let [set] = directive["Dimensions"].as_array().expect("dimension sets").as_slice() else {
+        panic!("one dimension set is expected: {line}")
+    };
+    let names: Vec<&str> = set.as_array().expect("names").iter().map(|name| name.as_str().expect("a name")).collect();
+    let dimensions = names.iter().map(|name| ((*name).to_owned(), document[name].as_str().expect("text").to_owned()));
+    let metrics: Vec<(Metric, Value)> = directive["Metrics"]
+        .as_array()
+        .expect("metrics")
+        .iter()
+        .map(|definition| {
+            let name = definition["Name"].as_str().expect("a metric has a name");
+            let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name).expect("a metric of ours");
+            assert_eq!(definition["Unit"], metric.unit(), "{line}");
+            let allowed = metric.dimensions().iter().map(|of: &Dimensions| of.names()).collect::<Vec<_>>();
+            assert!(allowed.contains(&names.as_slice()), "{name} has no such dimensions: {line}");
+            (metric, document[name].clone())
+        })
+        .collect();
+    let distinct: BTreeSet<Metric> = metrics.iter().map(|(metric, _)| *metric).collect();
+    assert_eq!(distinct.len(), metrics.len(), "one value per metric: {line}");
+    for (metric, value) in &metrics {
+        match value {
+            Value::Number(_) => assert_eq!(metric.unit(), "Count", "{line}"),
+            Value::Array(values) => assert!((1..=VALUES_MAX).contains(&values.len()), "{line}"),
+            Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => {
+                panic!("no value of a metric: {line}")
+            }
+        }
+    }
+    Some(Counted { at_ms, dimensions: dimensions.collect(), metrics })
+}

@@ -1,0 +1,151 @@
+//! What operators are told they see is what there is: the tables of `docs/observability.md`, the saved queries, the
+//! alarms and the dashboard, held against the code and against each other.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use adapters::metrics::{Dimensions, Metric};
+use serde_json::Value;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+fn text(path: &str) -> String {
+    let path = Path::new(ROOT).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn docs() -> String {
+    text("docs/observability.md")
+}
+
+/// The cells of the rows of the table with this first column.
+fn table(docs: &str, first: &str) -> Vec<Vec<String>> {
+    let rows = docs.lines().skip_while(|line| !line.starts_with(&format!("| {first} |")));
+    let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+/// What stands between backquotes.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(ToOwned::to_owned).collect()
+}
+
+/// Every Rust file of the functions and of what they log through.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.expect("an entry").path());
+    entries
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
+}
+
+/// The names of all lines: the texts `<word>.<words>` that end a line of the log.
+fn lines_of_the_code() -> BTreeSet<String> {
+    let folders = ["crates/adapters/src", "functions/dispatch/src", "functions/deadletter/src"];
+    let files = folders.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder)));
+    let is_name = |name: &str| {
+        let word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        name.split_once('.').is_some_and(|(subject, what)| word(subject) && word(what))
+    };
+    let named = |path: PathBuf| {
+        let code = fs::read_to_string(path).expect("a source is text");
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+        let ends_a_macro = |(at, name): (usize, &str)| {
+            let after = code[at + name.len()..].trim_start_matches('"').trim_start();
+            after.starts_with(')').then(|| name.to_owned())
+        };
+        let starts = code.match_indices('"').map(|(at, _)| at + 1);
+        let names = starts.filter_map(|at| Some((at, code[at..].split(['"', ':']).next()?)));
+        let told = names.filter(|(at, name)| is_name(name) && at + name.len() < code.len());
+        told.filter_map(ends_a_macro).collect::<Vec<_>>()
+    };
+    files.flat_map(named).collect()
+}
+
+#[test]
+fn every_metric_is_in_the_table_with_its_unit_and_its_dimension_sets() {
+    let table = table(&docs(), "metric");
+    let told: Vec<(String, String, Vec<String>)> =
+        table.iter().map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone(), quoted(&row[4]))).collect();
+    let sets = |metric: Metric| {
+        let set = |of: &Dimensions| format!("[{}]", of.names().join(", "));
+        metric.dimensions().iter().map(set).collect::<Vec<_>>()
+    };
+    let known: Vec<_> = Metric::ALL.iter().map(|of| (of.name().to_owned(), of.unit().to_owned(), sets(*of))).collect();
+    assert_eq!(told, known);
+}
+
+#[test]
+fn every_line_of_the_log_is_in_the_table_and_no_other() {
+    let told: BTreeSet<String> = table(&docs(), "line").iter().flat_map(|row| quoted(&row[0])).collect();
+    let known = lines_of_the_code();
+    assert!(known.len() > 20 && known.contains("delivery.attempted"), "{known:?}");
+    assert_eq!(told, known);
+}
+
+/// Name and text of each file of infra/queries.
+fn queries() -> Vec<(String, String)> {
+    let folder = Path::new(ROOT).join("infra/queries");
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let named = |path: &PathBuf| {
+        assert_eq!(path.extension().and_then(|extension| extension.to_str()), Some("query"), "{}", path.display());
+        let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
+        (name, fs::read_to_string(path).expect("a query is text"))
+    };
+    paths.iter().map(named).collect()
+}
+
+#[test]
+fn every_query_stands_word_for_word_in_the_template_and_in_the_table() {
+    let (template, queries) = (text("infra/observability.yaml"), queries());
+    for (name, query) in &queries {
+        let indented: String = query.lines().map(|line| format!("        {line}\n")).collect();
+        let saved = format!(
+            "Name: !Sub \"${{Application}}/{name}\"\n      LogGroupNames: [!Ref DispatchLogGroupName, !Ref DeadLetterLogGroupName]\n      QueryString: |\n{indented}\n"
+        );
+        assert!(template.contains(&saved), "infra/observability.yaml does not have {name}.query as it is");
+    }
+    assert_eq!(template.matches("AWS::Logs::QueryDefinition").count(), queries.len());
+    let told: BTreeSet<String> = table(&docs(), "query").iter().flat_map(|row| quoted(&row[0])).collect();
+    assert_eq!(told, queries.into_iter().map(|(name, _)| name).collect());
+}
+
+#[test]
+fn queries_ask_for_lines_that_there_are() {
+    let lines = lines_of_the_code();
+    for (name, query) in queries() {
+        for part in query.split("message = \"").skip(1) {
+            let line = part.split('"').next().expect("the rest of it");
+            assert!(lines.contains(line), "{name}.query asks for {line}");
+        }
+    }
+}
+
+#[test]
+fn every_alarm_is_in_the_table_and_the_dashboard_shows_metrics_that_there_are() {
+    let template = text("infra/observability.yaml");
+    let names = template.split("AlarmName: !Sub \"${Application}-").skip(1);
+    let known: BTreeSet<String> = names.map(|rest| rest.split('"').next().expect("a name").to_owned()).collect();
+    let told: BTreeSet<String> = table(&docs(), "alarm").iter().flat_map(|row| quoted(&row[0])).collect();
+    assert_eq!(told, known);
+
+    let body = template.split("DashboardBody: !Sub |\n").nth(1).expect("a dashboard");
+    let body: String = body.lines().take_while(|line| line.is_empty() || line.starts_with("        ")).collect();
+    let dashboard: Value = serde_json::from_str(&body).expect("the dashboard is JSON");
+    let widgets = dashboard["widgets"].as_array().expect("widgets");
+    let ours = |name: &str| Metric::ALL.iter().any(|metric| metric.name() == name);
+    for metric in widgets.iter().flat_map(|widget| widget["properties"]["metrics"].as_array().expect("metrics")) {
+        match (metric[0].as_str(), metric[0]["expression"].as_str()) {
+            (Some("${MetricsNamespace}"), _) => assert!(ours(metric[1].as_str().expect("a name")), "{metric}"),
+            (Some(namespace), _) => assert!(matches!(namespace, "AWS/SQS" | "AWS/Lambda"), "{metric}"),
+            (None, Some(search)) => {
+                let name = search.split("MetricName=\"").nth(1).and_then(|rest| rest.split('"').next());
+                assert!(name.is_some_and(ours), "{metric}");
+            }
+            (None, None) => panic!("{metric} is neither a metric nor a search"),
+        }
+    }
+}
