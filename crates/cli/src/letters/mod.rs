@@ -16,6 +16,7 @@ pub(crate) mod replay;
 mod samples;
 pub(crate) mod stats;
 pub(crate) mod storage;
+pub(crate) mod text;
 pub(crate) mod walk;
 
 use std::collections::{HashMap, HashSet};

@@ -14,7 +14,6 @@ mod shape;
 mod show;
 mod stats;
 mod tail;
-mod text;
 mod why;
 
 use std::io::{ErrorKind, Write as _};
@@ -25,7 +24,7 @@ use clap::Subcommand;
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
-use crate::letters::Letters;
+use crate::letters::{Letters, text};
 use crate::progress;
 
 /// The exit code of something that went wrong.
@@ -44,9 +43,9 @@ enum Verb {
     /// Tells the whole story of a letter: event, history, last response
     Show(show::Arguments),
     /// Counts letters by reason, subscription, destination and hour
-    Stats(stats::Arguments),
+    Stats(meant::Summing),
     /// Groups letters by cause: destination, outcome, status and the first line of the response
-    Why(why::Arguments),
+    Why(meant::Summing),
     /// Sends letters again, each to its subscription alone
     Replay(Box<replay::Arguments>),
     /// Lists the jobs of replays

@@ -23,6 +23,7 @@ use delivery::moment;
 use delivery::ports::Clock as _;
 use delivery::stored::StoredLetter;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use url::Url;
 use uuid::Uuid;
 
 use self::sender::{Fate, Parcel, Sender, To};
@@ -34,6 +35,7 @@ use super::ledger::{
 use super::place::LEDGERS;
 use super::storage::{Ask, Place};
 use super::{Letters, READS_AT_ONCE};
+use crate::queue::DEV_EVENTS_QUEUE;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
@@ -120,6 +122,25 @@ pub(crate) struct Pace {
     pub(crate) rate: Option<Rate>,
     /// Letters about which nobody knows whether they were sent are not sent again.
     pub(crate) skip_uncertain: bool,
+}
+
+/// A job is called after the moment it begins.
+pub(crate) fn name_of(now_ms: u64) -> String {
+    moment::rfc3339(now_ms)[..23].replace([':', '.'], "-")
+}
+
+/// The queue that letters go through: as given, as the ledger of the job has it, or that of `lastmile dev`.
+///
+/// # Errors
+/// When a queue is given for what passes through none.
+pub(crate) fn queue_of(to: &To, given: Option<Url>, kept: Option<&str>) -> anyhow::Result<Url> {
+    if matches!(to, To::Url(_)) && given.is_some() {
+        anyhow::bail!("events that are posted to an address pass through no queue: --queue-url has no meaning here");
+    }
+    match given {
+        Some(url) => Ok(url),
+        None => kept.unwrap_or(DEV_EVENTS_QUEUE).parse().context("the queue of the job is a URL"),
+    }
 }
 
 /// A job with its ledger.

@@ -5,34 +5,34 @@
 use delivery::moment;
 
 /// What others wrote, without control characters but line ends and tabs.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// The same on one line.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// A moment to the second.
-pub(super) fn at(ms: Option<u64>) -> String {
+pub(crate) fn at(ms: Option<u64>) -> String {
     ms.map_or_else(|| "-".to_owned(), |ms| format!("{}Z", moment::rfc3339(ms)[..19].replace('T', " ")))
 }
 
 /// `1 letter`, `20,000 letters`.
-pub(super) fn letters(count: u64) -> String {
+pub(crate) fn letters(count: u64) -> String {
     format!("{} {}", grouped(count), if count == 1 { "letter" } else { "letters" })
 }
 
 /// A number with its thousands apart.
-pub(super) fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| str::from_utf8(part).unwrap_or("")).collect();
     parts.join(",")
 }
 
 /// Status and outcome, as far as there are any.
-pub(super) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
+pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
     match (status, outcome) {
         (Some(status), Some(outcome)) => format!("{status} {}", line(outcome)),
         (Some(status), None) => status.to_string(),
