@@ -9,6 +9,7 @@ mod commands;
 mod files;
 mod letters;
 mod lines;
+mod page;
 mod progress;
 mod queue;
 mod remarks;

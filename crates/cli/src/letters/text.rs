@@ -2,6 +2,7 @@
 //!
 //! Events and responses come from anywhere; on a terminal their control characters could do anything.
 
+use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::moment;
 
 /// What others wrote, without control characters but line ends and tabs.
@@ -31,6 +32,23 @@ pub(crate) fn grouped(count: u64) -> String {
     parts.join(",")
 }
 
+/// A length of time for people, in its two greatest units: `340 ms`, `10 s`, `3 min 20 s`, `2 d 4 h`.
+pub(crate) fn span(ms: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")];
+    if ms < SECOND_MS {
+        return format!("{ms} ms");
+    }
+    let first = UNITS.iter().position(|(unit_ms, _)| ms >= *unit_ms).unwrap_or(UNITS.len() - 1);
+    let (mut rest_ms, mut parts) = (ms, Vec::new());
+    for (unit_ms, name) in UNITS.iter().skip(first).take(2) {
+        if rest_ms >= *unit_ms {
+            parts.push(format!("{} {name}", rest_ms / unit_ms));
+        }
+        rest_ms %= unit_ms;
+    }
+    parts.join(" ")
+}
+
 /// Status and outcome, as far as there are any.
 pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
     match (status, outcome) {
@@ -57,6 +75,17 @@ mod tests {
             assert_eq!(grouped(count), text);
         }
         assert_eq!((letters(1), letters(2)), ("1 letter".to_owned(), "2 letters".to_owned()));
+        for (ms, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (10_400, "10 s"),
+            (200_000, "3 min 20 s"),
+            (HOUR_MS, "1 h"),
+            (HOUR_MS + 5_000, "1 h"),
+            (2 * DAY_MS + 4 * HOUR_MS, "2 d 4 h"),
+        ] {
+            assert_eq!(span(ms), text);
+        }
         assert_eq!(at(Some(1_795_158_180_123)), "2026-11-20 07:03:00Z");
     }
 }

@@ -10,6 +10,7 @@ mod meant;
 mod purge;
 mod replay;
 mod rescue;
+mod serve;
 mod shape;
 mod show;
 mod stats;
@@ -26,6 +27,8 @@ use indicatif::ProgressBar;
 
 use crate::letters::{Letters, text};
 use crate::progress;
+
+pub(crate) use self::meant::Meant;
 
 /// The exit code of something that went wrong.
 const WRONG: u8 = 2;
@@ -58,6 +61,8 @@ enum Verb {
     Purge(purge::Arguments),
     /// Shows letters as they are stored, until Ctrl-C
     Tail(tail::Arguments),
+    /// Shows all of this as a page on this machine, until Ctrl-C
+    Serve(serve::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -72,6 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Export(arguments) => export::run(arguments).await,
         Verb::Purge(arguments) => purge::run(arguments).await,
         Verb::Tail(arguments) => tail::run(arguments).await,
+        Verb::Serve(arguments) => serve::run(arguments).await,
     };
     done.or_else(|error| {
         // Whoever reads our output has seen enough.

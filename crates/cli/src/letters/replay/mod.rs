@@ -197,6 +197,22 @@ impl Replay {
         Counts::of(self.chunks.values().flatten())
     }
 
+    /// How far the chunks are that a run does not touch again; what it tells of the others adds up with this.
+    pub(crate) fn settled(&self) -> Counts {
+        let open: HashSet<u32> = self.open_chunks().into_iter().collect();
+        let settled = self.chunks.iter().filter(|(number, _)| !open.contains(number));
+        Counts::of(settled.flat_map(|(_, lines)| lines))
+    }
+
+    /// Every letter of the plan, in the order of sending, with its line if it has one.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (Uuid, Option<&Line>)> {
+        let chunks = (1..).zip(self.plan.chunks(CHUNK));
+        chunks.flat_map(|(number, planned)| {
+            let lines = self.chunks.get(&number).map(Vec::as_slice).unwrap_or_default();
+            planned.iter().map(|planned| (planned.letter, lines.iter().find(|line| line.letter == planned.letter)))
+        })
+    }
+
     /// Sends what has no end yet; `told` hears of each chunk.
     ///
     /// # Errors
