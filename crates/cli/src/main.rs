@@ -11,6 +11,7 @@ mod cost;
 mod files;
 mod letters;
 mod lines;
+mod page;
 mod progress;
 mod queue;
 mod remarks;

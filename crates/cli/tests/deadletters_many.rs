@@ -4,6 +4,9 @@
 
 #[expect(dead_code, reason = "the other binaries use more of it")]
 mod letters;
+#[path = "page/served.rs"]
+#[expect(dead_code, reason = "the other binaries use more of it")]
+mod served;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read as _;
@@ -18,6 +21,7 @@ use letters::{Place, lines, requests, text};
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
 use serde_json::Value;
+use served::Served;
 
 const MANY: u32 = 20_000;
 const SUBSCRIPTIONS: u32 = 4;
@@ -67,6 +71,39 @@ async fn the_newest_of_many_cost_few_requests() {
         assert!(ended.is_sorted_by(|a, b| a >= b) && ended[0].starts_with(&newest_hour), "{ended:?}");
         aws.stop().await;
     }
+}
+
+/// How many storage requests a page says that there were.
+fn asked(page: &str) -> u64 {
+    let before = page.split(" storage requests so far").next().unwrap_or_default();
+    let number = before.rsplit(['>', ' ']).next().unwrap_or_default();
+    number.replace(',', "").parse().unwrap_or_else(|_| panic!("no number of requests in {page}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_reads_many_letters_once_and_shows_them_from_memory() {
+    let place = Place::folder();
+    write(&place.path(), 24 * 28);
+    let served = Served::start(&place, &[]);
+    let begun_ms = Machine.now_ms();
+    let mut page = served.page("/").await;
+    while page.contains("Reading the letters") {
+        Machine.sleep(100).await;
+        page = served.page("/").await;
+    }
+    let read_ms = Machine.now_ms();
+    assert!(page.contains("20,000 dead letters"), "{page}");
+    println!("page of {MANY} letters: read in {} ms with {} storage requests", read_ms - begun_ms, asked(&page));
+    let before = asked(&page);
+    for path in ["/", "/?status=503", "/?subscription=s1&page=40", "/replay?status=503"] {
+        let began_ms = Machine.now_ms();
+        page = served.page(path).await;
+        println!("{path}: {} ms, {} KB", Machine.now_ms() - began_ms, page.len() / 1_000);
+        // What was read is shown for half a minute; only the replay wants to know it newer.
+        let is_fresh = Machine.now_ms() - read_ms < 25_000 && !path.starts_with("/replay");
+        assert!(!is_fresh || asked(&page) == before, "{path} asked {} times", asked(&page) - before);
+    }
+    assert!(page.contains("6,667 letters would be sent"), "{page}");
 }
 
 /// Starts a replay and kills it when its ledger has this many chunks; without a number it may end. What it said.

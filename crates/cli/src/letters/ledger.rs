@@ -160,6 +160,18 @@ impl Counts {
         counts
     }
 
+    /// The sum of both.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            uncertain: self.uncertain + other.uncertain,
+            sent: self.sent + other.sent,
+            refused: self.refused + other.refused,
+            skipped: self.skipped + other.skipped,
+            gone: self.gone + other.gone,
+            unfit: self.unfit + other.unfit,
+        }
+    }
+
     /// Letters that a resume leaves alone.
     pub(crate) fn ended(&self) -> u64 {
         self.sent + self.skipped + self.gone + self.unfit

@@ -2,7 +2,8 @@
 //!
 //! What the verbs of `lastmile deadletters` share. [`storage`] reaches the container, [`walk`] finds the newest hours
 //! without listing everything, [`filter`] says which letters are meant, [`cause`] and [`stats`] sum them up, [`replay`]
-//! sends them again and keeps its [`ledger`] beside them. Pure: `place`, `filter`, `cause`, `stats`, `ledger`.
+//! sends them again and keeps its [`ledger`] beside them, [`shelf`] remembers what was read. Pure: `place`, `filter`,
+//! `cause`, `stats`, `ledger`, `text`.
 //!
 //! Promises: a GUID counts once, wherever it stands; a blob that is no dead letter is told and never hides the others;
 //! letters are never rewritten.
@@ -14,8 +15,10 @@ pub(crate) mod place;
 pub(crate) mod replay;
 #[cfg(test)]
 mod samples;
+pub(crate) mod shelf;
 pub(crate) mod stats;
 pub(crate) mod storage;
+pub(crate) mod text;
 pub(crate) mod walk;
 
 use std::collections::{HashMap, HashSet};
@@ -192,7 +195,6 @@ impl Letters {
     ///
     /// # Errors
     /// When several begin like this, or the container cannot be read.
-    #[expect(dead_code, reason = "a page about one letter asks for it; the verbs take several at once")]
     pub(crate) async fn one(&self, id: &str) -> anyhow::Result<Option<StoredLetter>> {
         let mut found = self.find(&[id.to_owned()]).await?;
         if found.len() > 1 {

@@ -4,22 +4,18 @@ use std::process::ExitCode;
 
 use futures::stream::TryStreamExt as _;
 
-use super::meant::{Container, Meant};
+use super::meant::Which;
+use super::out;
 use super::shape::Whole;
-use super::{Look, out};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: Container,
-    #[command(flatten)]
-    meant: Meant,
+    which: Which,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
-    let look = Look::begin(&letters);
-    let filter = arguments.meant.filter()?;
+    let (letters, filter, look) = arguments.which.look().await?;
     look.clear();
     let replayed = letters.all_replayed().await?;
     let mut all = letters.all(&filter);

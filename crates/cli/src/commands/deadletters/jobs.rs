@@ -6,9 +6,10 @@ use comfy_table::{Table, presets};
 use serde_json::json;
 
 use super::meant::Container;
+use super::out;
 use super::shape::Output;
-use super::{out, text};
 use crate::letters::ledger::Job;
+use crate::letters::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -8,11 +8,12 @@ use comfy_table::{Table, presets};
 use delivery::stored::StoredLetter;
 use uuid::Uuid;
 
-use super::meant::{Container, Meant};
+use super::meant::Which;
+use super::out;
 use super::shape::Listed;
-use super::{Look, out, text};
 use crate::letters::filter::decided_ms;
 use crate::letters::ledger::{Replayed, State};
+use crate::letters::text;
 
 /// As much of an id as names a letter, mostly; every verb takes it.
 pub(super) const SHORT_ID: usize = 8;
@@ -20,9 +21,7 @@ pub(super) const SHORT_ID: usize = 8;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: Container,
-    #[command(flatten)]
-    meant: Meant,
+    which: Which,
     /// At most so many; 0 means all
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: usize,
@@ -42,9 +41,7 @@ enum Output {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
-    let look = Look::begin(&letters);
-    let filter = arguments.meant.filter()?;
+    let (letters, filter, look) = arguments.which.look().await?;
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
     let found = letters.newest(&filter, limit).await?;
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();

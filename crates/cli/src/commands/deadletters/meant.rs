@@ -1,4 +1,6 @@
 //! The options that all verbs share: the container, and which of its letters are meant.
+//!
+//! Separate because the page reads the very same options from its address.
 
 use adapters::machine::Machine;
 use delivery::deadletter::Reason;
@@ -8,6 +10,9 @@ use delivery::ports::Clock as _;
 use crate::letters::Letters;
 use crate::letters::filter::{Filter, Moment, Pattern, Statuses, outcome, reason};
 use crate::letters::storage::LOCAL_CONTAINER;
+
+use super::Look;
+use super::shape::Output;
 
 /// Where letters are.
 #[derive(Debug, clap::Args)]
@@ -23,10 +28,43 @@ impl Container {
     }
 }
 
+/// Which letters of which container: how most verbs begin.
+#[derive(Debug, clap::Args)]
+pub(super) struct Which {
+    #[command(flatten)]
+    container: Container,
+    #[command(flatten)]
+    meant: Meant,
+}
+
+impl Which {
+    pub(super) async fn open(self) -> anyhow::Result<(Letters, Filter)> {
+        let letters = self.container.open().await?;
+        Ok((letters, self.meant.filter()?))
+    }
+
+    /// The same for who looks once, and says what that cost.
+    pub(super) async fn look(self) -> anyhow::Result<(Letters, Filter, Look)> {
+        let (letters, filter) = self.open().await?;
+        let look = Look::begin(&letters);
+        Ok((letters, filter, look))
+    }
+}
+
+/// What the verbs that sum up are told.
+#[derive(Debug, clap::Args)]
+pub(super) struct Summing {
+    #[command(flatten)]
+    pub(super) which: Which,
+    /// How to show them
+    #[arg(long, value_enum, default_value_t = Output::Table)]
+    pub(super) output: Output,
+}
+
 /// Which letters are meant.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Which letters")]
-pub(super) struct Meant {
+pub(crate) struct Meant {
     /// Of this namespace
     #[arg(long, value_name = "NS")]
     namespace: Option<String>,
@@ -67,7 +105,7 @@ pub(super) struct Meant {
 
 impl Meant {
     /// The filter that the options make, as seen from now.
-    pub(super) fn filter(self) -> anyhow::Result<Filter> {
+    pub(crate) fn filter(self) -> anyhow::Result<Filter> {
         let now_ms = Machine.now_ms();
         let mut filter = Filter {
             since_ms: self.since.map(|since| since.ms(now_ms)),

@@ -10,11 +10,11 @@ mod meant;
 mod purge;
 mod replay;
 mod rescue;
+mod serve;
 mod shape;
 mod show;
 mod stats;
 mod tail;
-mod text;
 mod why;
 
 use std::io::{ErrorKind, Write as _};
@@ -25,8 +25,10 @@ use clap::Subcommand;
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
-use crate::letters::Letters;
+use crate::letters::{Letters, text};
 use crate::progress;
+
+pub(crate) use self::meant::Meant;
 
 /// The exit code of something that went wrong.
 const WRONG: u8 = 2;
@@ -44,9 +46,9 @@ enum Verb {
     /// Tells the whole story of a letter: event, history, last response
     Show(show::Arguments),
     /// Counts letters by reason, subscription, destination and hour
-    Stats(stats::Arguments),
+    Stats(meant::Summing),
     /// Groups letters by cause: destination, outcome, status and the first line of the response
-    Why(why::Arguments),
+    Why(meant::Summing),
     /// Sends letters again, each to its subscription alone
     Replay(Box<replay::Arguments>),
     /// Lists the jobs of replays
@@ -59,6 +61,8 @@ enum Verb {
     Purge(purge::Arguments),
     /// Shows letters as they are stored, until Ctrl-C
     Tail(tail::Arguments),
+    /// Shows all of this as a page on this machine, until Ctrl-C
+    Serve(serve::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -73,6 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Export(arguments) => export::run(arguments).await,
         Verb::Purge(arguments) => purge::run(arguments).await,
         Verb::Tail(arguments) => tail::run(arguments).await,
+        Verb::Serve(arguments) => serve::run(arguments).await,
     };
     done.or_else(|error| {
         // Whoever reads our output has seen enough.

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use futures::stream::TryStreamExt as _;
 
-use super::meant::{Container, Meant};
-use super::{Look, out, text};
+use super::meant::Which;
+use super::out;
+use crate::letters::text;
 use crate::progress;
 
 /// Blobs that are removed at a time: what S3 takes in one request.
@@ -17,18 +18,14 @@ const AT_ONCE: usize = 1_000;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: Container,
-    #[command(flatten)]
-    meant: Meant,
+    which: Which,
     /// Remove them; without it they are only counted
     #[arg(long)]
     yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
-    let look = Look::begin(&letters);
-    let filter = arguments.meant.filter()?;
+    let (letters, filter, look) = arguments.which.look().await?;
     let (mut keys, mut found, mut shared) = (Vec::new(), HashSet::new(), 0_u64);
     let mut blobs = letters.whole_blobs(&filter);
     while let Some((key, letters)) = blobs.try_next().await? {

@@ -3,21 +3,19 @@
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use anyhow::Context as _;
-use delivery::moment;
 use delivery::ports::Clock as _;
 use delivery::subscription::TopicName;
 use futures::stream::TryStreamExt as _;
 use url::Url;
 
 use super::meant::{Container, Meant};
-use super::{Look, out, text};
+use super::{Look, out};
 use crate::letters::Letters;
 use crate::letters::ledger::{Counts, State, is_job};
 use crate::letters::replay::sender::{Sender, To};
-use crate::letters::replay::{Pace, Plan, Rate, Replay};
+use crate::letters::replay::{Pace, Plan, Rate, Replay, name_of, queue_of};
+use crate::letters::text;
 use crate::progress;
-use crate::queue::DEV_EVENTS_QUEUE;
 
 /// So many chunks are named when they are uncertain.
 const NAMED_MAX: usize = 20;
@@ -182,21 +180,6 @@ fn name_homeless(plan: &Plan) {
         let (count, place) = (text::letters(*count), text::line(place));
         eprintln!("skipped: {count} of {place}, which is no subscription; --to-topic or --to says where they may go");
     }
-}
-
-fn queue_of(to: &To, given: Option<Url>, kept: Option<&str>) -> anyhow::Result<Url> {
-    if matches!(to, To::Url(_)) && given.is_some() {
-        anyhow::bail!("events that are posted to an address pass through no queue: --queue-url has no meaning here");
-    }
-    match given {
-        Some(url) => Ok(url),
-        None => kept.unwrap_or(DEV_EVENTS_QUEUE).parse().context("the queue of the job is a URL"),
-    }
-}
-
-/// A job is called after the moment it begins.
-fn name_of(now_ms: u64) -> String {
-    moment::rfc3339(now_ms)[..23].replace([':', '.'], "-")
 }
 
 async fn send(mut replay: Replay, sender: &Sender, pace: Pace) -> anyhow::Result<ExitCode> {

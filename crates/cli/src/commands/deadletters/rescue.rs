@@ -15,8 +15,9 @@ use delivery::blob;
 use url::Url;
 
 use super::meant::Container;
-use super::{out, text};
+use super::out;
 use crate::letters::storage::Place;
+use crate::letters::text;
 use crate::progress;
 use crate::queue;
 

@@ -8,9 +8,10 @@ use uuid::Uuid;
 
 use super::meant::Container;
 use super::shape::{Output, Whole};
-use super::{Look, out, text};
+use super::{Look, out};
 use crate::letters::filter::decided_ms;
 use crate::letters::ledger::{Replayed, State};
+use crate::letters::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

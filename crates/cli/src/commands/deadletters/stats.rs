@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use delivery::moment::rfc3339;
 use serde_json::json;
 
-use super::meant::{Container, Meant};
+use super::meant::Summing;
+use super::out;
 use super::shape::Output;
-use super::{Look, out, text};
 use crate::letters::stats::{Stats, greatest_first};
+use crate::letters::text;
 
 /// The longest bar, in characters.
 const BAR: u64 = 40;
@@ -19,21 +20,9 @@ const HOURS_MAX: usize = 48;
 /// Of many names the greatest are shown.
 const NAMES_MAX: usize = 20;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    container: Container,
-    #[command(flatten)]
-    meant: Meant,
-    /// How to show them
-    #[arg(long, value_enum, default_value_t = Output::Table)]
-    output: Output,
-}
-
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
-    let look = Look::begin(&letters);
-    let stats = letters.stats(&arguments.meant.filter()?).await?;
+pub(super) async fn run(arguments: Summing) -> anyhow::Result<ExitCode> {
+    let (letters, filter, look) = arguments.which.look().await?;
+    let stats = letters.stats(&filter).await?;
     look.clear();
     match arguments.output {
         Output::Json => out(&format!("{}\n", json(&stats)))?,

@@ -12,17 +12,16 @@ use delivery::ports::Clock as _;
 use delivery::stored::StoredLetter;
 
 use super::list::SHORT_ID;
-use super::meant::{Container, Meant};
-use super::{out, text};
+use super::meant::Which;
+use super::out;
 use crate::letters::Letters;
 use crate::letters::filter::{Filter, decided_ms};
+use crate::letters::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: Container,
-    #[command(flatten)]
-    meant: Meant,
+    which: Which,
     /// How many older ones to show first
     #[arg(long, default_value_t = 10, value_name = "NUMBER")]
     limit: usize,
@@ -32,8 +31,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
-    let filter = arguments.meant.filter()?;
+    let (letters, filter) = arguments.which.open().await?;
     let older = letters.newest(&filter, Some(arguments.limit.max(1))).await?;
     older.iter().take(arguments.limit).rev().try_for_each(show)?;
     let mut seen = HashSet::new();

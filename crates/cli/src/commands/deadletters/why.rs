@@ -7,29 +7,18 @@ use delivery::moment::rfc3339;
 use serde_json::json;
 
 use super::list::SHORT_ID;
-use super::meant::{Container, Meant};
+use super::meant::Summing;
+use super::out;
 use super::shape::Output;
-use super::{Look, out, text};
 use crate::letters::cause::Cause;
+use crate::letters::text;
 
 /// The width of the table, in characters.
 const WIDTH: u16 = 150;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    container: Container,
-    #[command(flatten)]
-    meant: Meant,
-    /// How to show them
-    #[arg(long, value_enum, default_value_t = Output::Table)]
-    output: Output,
-}
-
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let letters = arguments.container.open().await?;
-    let look = Look::begin(&letters);
-    let causes = letters.causes(&arguments.meant.filter()?).await?;
+pub(super) async fn run(arguments: Summing) -> anyhow::Result<ExitCode> {
+    let (letters, filter, look) = arguments.which.look().await?;
+    let causes = letters.causes(&filter).await?;
     look.clear();
     match arguments.output {
         Output::Json => out(&format!("{}\n", json(&causes)))?,

@@ -23,6 +23,7 @@ use delivery::moment;
 use delivery::ports::Clock as _;
 use delivery::stored::StoredLetter;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use url::Url;
 use uuid::Uuid;
 
 use self::sender::{Fate, Parcel, Sender, To};
@@ -34,6 +35,7 @@ use super::ledger::{
 use super::place::LEDGERS;
 use super::storage::{Ask, Place};
 use super::{Letters, READS_AT_ONCE};
+use crate::queue::DEV_EVENTS_QUEUE;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
@@ -122,6 +124,25 @@ pub(crate) struct Pace {
     pub(crate) skip_uncertain: bool,
 }
 
+/// A job is called after the moment it begins.
+pub(crate) fn name_of(now_ms: u64) -> String {
+    moment::rfc3339(now_ms)[..23].replace([':', '.'], "-")
+}
+
+/// The queue that letters go through: as given, as the ledger of the job has it, or that of `lastmile dev`.
+///
+/// # Errors
+/// When a queue is given for what passes through none.
+pub(crate) fn queue_of(to: &To, given: Option<Url>, kept: Option<&str>) -> anyhow::Result<Url> {
+    if matches!(to, To::Url(_)) && given.is_some() {
+        anyhow::bail!("events that are posted to an address pass through no queue: --queue-url has no meaning here");
+    }
+    match given {
+        Some(url) => Ok(url),
+        None => kept.unwrap_or(DEV_EVENTS_QUEUE).parse().context("the queue of the job is a URL"),
+    }
+}
+
 /// A job with its ledger.
 pub(crate) struct Replay {
     letters: Letters,
@@ -174,6 +195,22 @@ impl Replay {
     /// How far it is.
     pub(crate) fn counts(&self) -> Counts {
         Counts::of(self.chunks.values().flatten())
+    }
+
+    /// How far the chunks are that a run does not touch again; what it tells of the others adds up with this.
+    pub(crate) fn settled(&self) -> Counts {
+        let open: HashSet<u32> = self.open_chunks().into_iter().collect();
+        let settled = self.chunks.iter().filter(|(number, _)| !open.contains(number));
+        Counts::of(settled.flat_map(|(_, lines)| lines))
+    }
+
+    /// Every letter of the plan, in the order of sending, with its line if it has one.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (Uuid, Option<&Line>)> {
+        let chunks = (1..).zip(self.plan.chunks(CHUNK));
+        chunks.flat_map(|(number, planned)| {
+            let lines = self.chunks.get(&number).map(Vec::as_slice).unwrap_or_default();
+            planned.iter().map(|planned| (planned.letter, lines.iter().find(|line| line.letter == planned.letter)))
+        })
     }
 
     /// Sends what has no end yet; `told` hears of each chunk.

@@ -2,37 +2,55 @@
 //!
 //! Events and responses come from anywhere; on a terminal their control characters could do anything.
 
+use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::moment;
 
 /// What others wrote, without control characters but line ends and tabs.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// The same on one line.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// A moment to the second.
-pub(super) fn at(ms: Option<u64>) -> String {
+pub(crate) fn at(ms: Option<u64>) -> String {
     ms.map_or_else(|| "-".to_owned(), |ms| format!("{}Z", moment::rfc3339(ms)[..19].replace('T', " ")))
 }
 
 /// `1 letter`, `20,000 letters`.
-pub(super) fn letters(count: u64) -> String {
+pub(crate) fn letters(count: u64) -> String {
     format!("{} {}", grouped(count), if count == 1 { "letter" } else { "letters" })
 }
 
 /// A number with its thousands apart.
-pub(super) fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| str::from_utf8(part).unwrap_or("")).collect();
     parts.join(",")
 }
 
+/// A length of time for people, in its two greatest units: `340 ms`, `10 s`, `3 min 20 s`, `2 d 4 h`.
+pub(crate) fn span(ms: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")];
+    if ms < SECOND_MS {
+        return format!("{ms} ms");
+    }
+    let first = UNITS.iter().position(|(unit_ms, _)| ms >= *unit_ms).unwrap_or(UNITS.len() - 1);
+    let (mut rest_ms, mut parts) = (ms, Vec::new());
+    for (unit_ms, name) in UNITS.iter().skip(first).take(2) {
+        if rest_ms >= *unit_ms {
+            parts.push(format!("{} {name}", rest_ms / unit_ms));
+        }
+        rest_ms %= unit_ms;
+    }
+    parts.join(" ")
+}
+
 /// Status and outcome, as far as there are any.
-pub(super) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
+pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
     match (status, outcome) {
         (Some(status), Some(outcome)) => format!("{status} {}", line(outcome)),
         (Some(status), None) => status.to_string(),
@@ -57,6 +75,17 @@ mod tests {
             assert_eq!(grouped(count), text);
         }
         assert_eq!((letters(1), letters(2)), ("1 letter".to_owned(), "2 letters".to_owned()));
+        for (ms, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (10_400, "10 s"),
+            (200_000, "3 min 20 s"),
+            (HOUR_MS, "1 h"),
+            (HOUR_MS + 5_000, "1 h"),
+            (2 * DAY_MS + 4 * HOUR_MS, "2 d 4 h"),
+        ] {
+            assert_eq!(span(ms), text);
+        }
         assert_eq!(at(Some(1_795_158_180_123)), "2026-11-20 07:03:00Z");
     }
 }

@@ -1,0 +1,109 @@
+//! Letters kept in memory, for who looks again and again.
+//!
+//! A verb reads what it needs and ends; a page is looked at from many sides, and twenty thousand blobs are not to be
+//! read for each of them. A blob never changes once it is written, so what was read once is read no more: reading again
+//! costs the listing and the blobs that are new.
+//!
+//! Promises: reads with the same eyes as the verbs; holds at most [`LETTERS_MAX`] letters, without their events, and
+//! says when there are more. Does not hold what only a look at one letter needs.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+use delivery::stored::StoredLetter;
+use futures::stream::TryStreamExt as _;
+use uuid::Uuid;
+
+use super::filter::{Filter, decided_ms};
+use super::ledger::Replayed;
+use super::{Letters, READS_AT_ONCE};
+
+/// A shelf holds no more: about a kilobyte each.
+pub(crate) const LETTERS_MAX: usize = 100_000;
+/// Of a response so much is kept; our own blobs hold less.
+const RESPONSE_MAX_CHARS: usize = 4_096;
+
+/// Letters as they were at some moment.
+pub(crate) struct Shelf {
+    /// Newest first, each once; without event, headers, and all of the history but its end.
+    pub(crate) letters: Vec<Arc<StoredLetter>>,
+    /// Those of them that were sent again.
+    pub(crate) replayed: HashMap<Uuid, Replayed>,
+    /// Whether there are more letters than a shelf holds; the oldest are missing, roughly.
+    pub(crate) is_cut: bool,
+    /// When reading them had ended.
+    pub(crate) read_ms: u64,
+    /// What each blob holds.
+    blobs: HashMap<String, Vec<Arc<StoredLetter>>>,
+}
+
+impl Letters {
+    /// The letters that are meant; what a shelf of before holds is not read again.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub(crate) async fn shelf(&self, filter: &Filter, before: Option<&Shelf>) -> anyhow::Result<Shelf> {
+        let blobs = self.blobs(filter).map_ok(|blob| async move {
+            let known = before.and_then(|before| before.blobs.get(&blob.key));
+            let letters = match known {
+                Some(letters) => letters.clone(),
+                None => self.read(&blob).await?.into_iter().map(|letter| Arc::new(sketch(letter))).collect(),
+            };
+            Ok((blob.key, letters))
+        });
+        let (mut kept, mut letters, mut seen) = (HashMap::new(), Vec::new(), HashSet::new());
+        let mut blobs = std::pin::pin!(blobs.try_buffered(READS_AT_ONCE));
+        let mut is_cut = false;
+        while let Some((key, found)) = blobs.try_next().await? {
+            if letters.len() >= LETTERS_MAX {
+                is_cut = true;
+                break;
+            }
+            let meant = found.iter().filter(|letter| filter.takes(letter) && seen.insert(letter.id));
+            letters.extend(meant.cloned());
+            kept.insert(key, found);
+        }
+        letters.sort_by_cached_key(|letter| Reverse((decided_ms(letter), letter.id)));
+        let ids: Vec<Uuid> = letters.iter().map(|letter| letter.id).collect();
+        let replayed = self.replayed(&ids).await?;
+        Ok(Shelf { letters, replayed, is_cut, read_ms: Machine.now_ms(), blobs: kept })
+    }
+}
+
+/// What lists and sums need of a letter.
+fn sketch(letter: StoredLetter) -> StoredLetter {
+    let beginning = |text: String| text.chars().take(RESPONSE_MAX_CHARS).collect();
+    StoredLetter {
+        event: String::new(),
+        headers: Vec::new(),
+        history: letter.history.last().cloned().into_iter().collect(),
+        last_response: letter.last_response.map(beginning),
+        ..letter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cause::Causes;
+    use super::super::samples::letter;
+    use super::super::stats::Stats;
+    use super::*;
+
+    #[test]
+    fn a_sketch_is_listed_and_summed_up_like_its_letter() {
+        let whole = letter(1);
+        let sketch = sketch(whole.clone());
+        assert_eq!(decided_ms(&sketch), decided_ms(&whole));
+        let sums = |letter: &StoredLetter| {
+            let (mut stats, mut causes) = (Stats::default(), Causes::default());
+            stats.add(letter);
+            causes.add(letter);
+            (stats, causes.sorted())
+        };
+        assert_eq!(sums(&sketch), sums(&whole));
+        assert!(sketch.event.is_empty());
+    }
+}

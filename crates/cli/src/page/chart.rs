@@ -1,0 +1,274 @@
+//! Letters over time: columns of equal time, stacked by reason. Pure, but for its drawing as SVG.
+
+use std::collections::BTreeMap;
+
+use delivery::duration::{DAY_MS, HOUR_MS};
+use delivery::moment::rfc3339;
+use delivery::stored::StoredLetter;
+use maud::{Markup, html};
+
+use super::frame::{line, word};
+use super::query::Query;
+use crate::letters::filter::decided_ms;
+use crate::letters::text;
+
+/// A column stands for so much time: the least that shows all in [`COLUMNS_MAX`].
+const WIDTHS_MS: [u64; 7] = [HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS, DAY_MS, 7 * DAY_MS, 28 * DAY_MS];
+/// More columns are too thin to be told apart.
+const COLUMNS_MAX: u64 = 72;
+/// With fewer the chart begins earlier, so that one hour is no wall.
+const COLUMNS_MIN: u64 = 24;
+/// Reasons with a colour of their own; the others share one.
+pub(super) const COLOURS: usize = 6;
+/// The height of the chart in its own units; a column is ten wide.
+const HEIGHT: f64 = 100.0;
+/// What is there at all is seen.
+const LEAST: f64 = 1.5;
+
+/// The colours of reasons, by how frequent each is in the whole container: no filter changes them.
+pub(super) struct Palette(Vec<String>);
+
+impl Palette {
+    pub(super) fn new(reasons: &[(&str, u64)]) -> Self {
+        Self(reasons.iter().take(COLOURS).map(|(reason, _)| (*reason).to_owned()).collect())
+    }
+
+    /// The class of a reason: `c0`, `c1` …
+    pub(super) fn class(&self, reason: &str) -> String {
+        format!("c{}", self.0.iter().position(|of| of == reason).unwrap_or(COLOURS))
+    }
+}
+
+/// One column.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Column {
+    from_ms: u64,
+    /// Letters by reason.
+    letters: BTreeMap<String, u64>,
+}
+
+impl Column {
+    fn sum(&self) -> u64 {
+        self.letters.values().sum()
+    }
+}
+
+/// Columns from the oldest to the newest.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chart {
+    width_ms: u64,
+    columns: Vec<Column>,
+}
+
+impl Chart {
+    /// Nothing when no letter has a moment.
+    pub(super) fn of<'a>(letters: impl Iterator<Item = &'a StoredLetter>) -> Option<Self> {
+        let mut hours: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::new();
+        for letter in letters {
+            let Some(at_ms) = decided_ms(letter) else { continue };
+            let hour = hours.entry(at_ms / HOUR_MS).or_default();
+            match hour.get_mut(&letter.reason) {
+                Some(count) => *count += 1,
+                None => _ = hour.insert(letter.reason.clone(), 1),
+            }
+        }
+        let (first_ms, last_ms) = (hours.first_key_value()?.0 * HOUR_MS, hours.last_key_value()?.0 * HOUR_MS);
+        let columns_of = |width_ms: u64| last_ms / width_ms - first_ms / width_ms + 1;
+        let width_ms = WIDTHS_MS.into_iter().find(|width_ms| columns_of(*width_ms) <= COLUMNS_MAX).unwrap_or(
+            // Older than any calendar of ours: a few columns of their own size.
+            (last_ms - first_ms) / (COLUMNS_MAX - 1) / HOUR_MS * HOUR_MS + HOUR_MS,
+        );
+        let last = last_ms / width_ms;
+        let first = (first_ms / width_ms).min((last + 1).saturating_sub(COLUMNS_MIN));
+        let column = |number: u64| Column { from_ms: number * width_ms, letters: BTreeMap::new() };
+        let mut columns: Vec<Column> = (first..=last).map(column).collect();
+        for (hour, reasons) in hours {
+            let at = usize::try_from(hour * HOUR_MS / width_ms - first).unwrap_or(usize::MAX);
+            let Some(column) = columns.get_mut(at) else { continue };
+            reasons.into_iter().for_each(|(reason, count)| *column.letters.entry(reason).or_default() += count);
+        }
+        Some(Self { width_ms, columns })
+    }
+
+    fn greatest(&self) -> u64 {
+        self.columns.iter().map(Column::sum).max().unwrap_or(0)
+    }
+
+    /// What a column is: `hour`, `3 h`, `day`.
+    fn width(&self) -> String {
+        match self.width_ms {
+            HOUR_MS => "hour".to_owned(),
+            DAY_MS => "day".to_owned(),
+            other => text::span(other),
+        }
+    }
+
+    /// The chart with its axes, legend and table. `reasons` are those of the letters shown, most frequent first.
+    pub(super) fn draw(&self, query: &Query, palette: &Palette, reasons: &[(&str, u64)]) -> Markup {
+        let greatest = self.greatest();
+        let peak = self.columns.iter().max_by_key(|column| column.sum()).map_or(0, |column| column.from_ms);
+        html! {
+            figure .chart {
+                figcaption { h2 #per { "Per " (self.width()) ", by reason" } }
+                div .plot {
+                    div .axis aria-hidden="true" {
+                        span { (text::grouped(greatest)) }
+                        span { (if greatest > 1 { text::grouped(greatest / 2) } else { String::new() }) }
+                        span { "0" }
+                    }
+                    svg viewBox={ "0 0 " (self.columns.len() * 10) " " (HEIGHT) } preserveAspectRatio="none"
+                        role="group" aria-labelledby="chart-title chart-desc" {
+                        title #chart-title { "Dead letters per " (self.width()) " by reason" }
+                        desc #chart-desc {
+                            "From " (text::at(Some(self.begin_ms()))) " to " (text::at(Some(self.end_ms())))
+                            "; the most are " (text::grouped(greatest)) ", from " (text::at(Some(peak)))
+                            ". The table below has the same numbers."
+                        }
+                        path .grid d={ "M0 " (HEIGHT / 2.0) "H" (self.columns.len() * 10) } {}
+                        @for (at, column) in self.columns.iter().enumerate().filter(|(_, column)| column.sum() > 0) {
+                            (self.bar(at, column, greatest, query, palette, reasons))
+                        }
+                    }
+                    (self.hours())
+                }
+                ul .legend aria-label="Reasons" {
+                    @for (reason, count) in reasons {
+                        li { a href=(query.with(&[("reason", reason)])) {
+                            (swatch(&palette.class(reason)))
+                            span { (line(reason)) } " " b { (text::grouped(*count)) }
+                        } }
+                    }
+                }
+                (self.table(query, reasons))
+            }
+        }
+    }
+
+    fn bar(
+        &self,
+        at: usize,
+        column: &Column,
+        greatest: u64,
+        query: &Query,
+        palette: &Palette,
+        reasons: &[(&str, u64)],
+    ) -> Markup {
+        let (scale, mut top) = (HEIGHT / greatest.max(1) as f64, HEIGHT);
+        let named = format!("{}: {}", text::at(Some(column.from_ms)), text::letters(column.sum()));
+        html! {
+            a href=(self.filter(query, column)) tabindex="-1" {
+                title {
+                    (named)
+                    @for (reason, count) in &column.letters { "\n" (text::grouped(*count)) " " (reason) }
+                }
+                rect .hit x=(at * 10) y="0" width="10" height=(HEIGHT) {}
+                @for (reason, _) in reasons {
+                    @if let Some(count) = column.letters.get(*reason) {
+                        @let height = (*count as f64 * scale).max(LEAST);
+                        @let y = { top -= height; top.max(0.0) };
+                        rect class=(palette.class(reason)) x=(at * 10 + 1) width="8"
+                            y=(format!("{y:.2}")) height=(format!("{height:.2}")) {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// The letters of a column, by a link.
+    fn filter(&self, query: &Query, column: &Column) -> String {
+        let (since, until) = (rfc3339(column.from_ms), rfc3339(column.from_ms + self.width_ms));
+        query.with(&[("since", &short(&since)), ("until", &short(&until))])
+    }
+
+    fn begin_ms(&self) -> u64 {
+        self.columns.first().map_or(0, |column| column.from_ms)
+    }
+
+    fn end_ms(&self) -> u64 {
+        self.columns.last().map_or(0, |column| column.from_ms + self.width_ms)
+    }
+
+    /// The time along the chart: its ends and its middle.
+    fn hours(&self) -> Markup {
+        let (from_ms, until_ms) = (self.begin_ms(), self.end_ms());
+        let middle_ms = from_ms + (until_ms - from_ms) / 2 / HOUR_MS * HOUR_MS;
+        html! { div .hours aria-hidden="true" {
+            @for ms in [from_ms, middle_ms, until_ms] { span { (text::at(Some(ms))[5..16]) } }
+        } }
+    }
+
+    /// The same as numbers, for who does not see the columns or wants to walk them with keys.
+    fn table(&self, query: &Query, reasons: &[(&str, u64)]) -> Markup {
+        html! { details .numbers {
+            summary { "The same as a table" }
+            div .scroll role="region" tabindex="0" aria-labelledby="per" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "From" }
+                            @for (reason, _) in reasons { th .number scope="col" { (word(reason)) } }
+                            th .number scope="col" { "All" }
+                        }
+                    }
+                    tbody { @for column in self.columns.iter().rev().filter(|column| column.sum() > 0) { tr {
+                        th scope="row" {
+                            a href=(self.filter(query, column)) { (text::at(Some(column.from_ms))[..16]) }
+                        }
+                        @for (reason, _) in reasons {
+                            td .number { (text::grouped(column.letters.get(*reason).copied().unwrap_or(0))) }
+                        }
+                        td .number { b { (text::grouped(column.sum())) } }
+                    } } }
+                }
+            }
+        } }
+    }
+}
+
+/// A small field of a reason's colour.
+pub(super) fn swatch(class: &str) -> Markup {
+    html! {
+        svg class={ "swatch " (class) } viewBox="0 0 10 10" aria-hidden="true" focusable="false" {
+            rect class=(class) width="10" height="10" rx="2" {}
+        }
+    }
+}
+
+/// A whole second without its fraction.
+fn short(rfc3339: &str) -> String {
+    format!("{}Z", &rfc3339[..19])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64, reason: &str) -> StoredLetter {
+        let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
+        let blob = format!(
+            r#"{{"event":{{}},"deadletterProperties":{{"deadletterreasoncode":"{reason}","publishutc":"{}"}}}}"#,
+            rfc3339(ms)
+        );
+        delivery::stored::read(key, "", blob.as_bytes()).unwrap().remove(0)
+    }
+
+    #[test]
+    fn hours_far_apart_share_columns_and_every_letter_stands_in_one() {
+        for (apart_ms, width_ms, columns) in [
+            (0, HOUR_MS, 24),
+            (71 * HOUR_MS, HOUR_MS, 72),
+            (72 * HOUR_MS, 3 * HOUR_MS, 25),
+            (100 * DAY_MS, 7 * DAY_MS, 24),
+            (9_000 * DAY_MS, 0, 72),
+        ] {
+            let first_ms = 1_000 * 28 * DAY_MS;
+            let letters = [at(first_ms, "A"), at(first_ms + apart_ms, "B"), at(first_ms + apart_ms, "B")];
+            let chart = Chart::of(letters.iter()).unwrap();
+            assert!(width_ms == 0 || chart.width_ms == width_ms, "{apart_ms}: {}", chart.width_ms);
+            assert_eq!(chart.columns.len(), columns, "{apart_ms}");
+            assert_eq!(chart.columns.iter().map(Column::sum).sum::<u64>(), 3);
+            assert_eq!(chart.greatest(), if apart_ms == 0 { 3 } else { 2 });
+        }
+        assert_eq!(Chart::of(std::iter::empty()), None);
+    }
+}

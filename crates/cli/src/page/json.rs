@@ -1,0 +1,79 @@
+//! JSON laid out for reading, in its own spelling: white space changes and nothing else. Pure.
+//!
+//! Separate because a parse and a new spelling would show another event than was published: numbers lose digits,
+//! members their order, and repeated members their first value.
+
+use serde::de::IgnoredAny;
+
+/// How far a level is indented.
+const INDENT: &str = "  ";
+/// Deeper levels are not indented further.
+const INDENTED_MAX: usize = 40;
+
+/// The text on many lines, if it is JSON.
+pub(super) fn laid_out(text: &str) -> Option<String> {
+    serde_json::from_str::<IgnoredAny>(text).ok()?;
+    let (mut out, mut level, mut quoted, mut escaped) = (String::with_capacity(text.len() * 2), 0_usize, false, false);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if quoted {
+            out.push(c);
+            quoted = c != '"' || escaped;
+            escaped = c == '\\' && !escaped;
+            continue;
+        }
+        match c {
+            ' ' | '\t' | '\n' | '\r' => {}
+            '{' | '[' => {
+                while rest.next_if(char::is_ascii_whitespace).is_some() {}
+                out.push(c);
+                match rest.next_if(|next| matches!(next, '}' | ']')) {
+                    Some(end) => out.push(end),
+                    None => {
+                        level += 1;
+                        new_line(&mut out, level);
+                    }
+                }
+            }
+            '}' | ']' => {
+                level = level.saturating_sub(1);
+                new_line(&mut out, level);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                new_line(&mut out, level);
+            }
+            ':' => out.push_str(": "),
+            other => {
+                quoted = other == '"';
+                out.push(other);
+            }
+        }
+    }
+    Some(out)
+}
+
+fn new_line(out: &mut String, level: usize) {
+    out.push('\n');
+    out.push_str(&INDENT.repeat(level.min(INDENTED_MAX)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_white_space_between_the_parts_changes() {
+        let text = r#"{"n":12345678901234567890123,"a":[ ] ,"b":{"z":"x, {\"\\","a":[1,2]},"n":1e2}"#;
+        let laid = laid_out(text).unwrap();
+        assert_eq!(
+            laid,
+            "{\n  \"n\": 12345678901234567890123,\n  \"a\": [],\n  \"b\": {\n    \"z\": \"x, {\\\"\\\\\",\n    \"a\": [\n      1,\n      2\n    ]\n  },\n  \"n\": 1e2\n}"
+        );
+        for other in ["", "hello", "{", "[1] 2"] {
+            assert_eq!(laid_out(other), None, "{other}");
+        }
+        assert_eq!(laid_out(" \"a\" ").as_deref(), Some("\"a\""));
+    }
+}

@@ -1,0 +1,71 @@
+//! The page of dead letters in a real browser: seen, walked by keys, clicked, and judged by axe.
+//!
+//! `page/browse.mjs` says what a person does; here stand the letters and the queue. The libraries are installed from
+//! npm below the build folder the first time; a machine without Chromium or Node skips this and says so. Pictures of
+//! every page are left in the build folder, `tmp/pages`.
+
+#[expect(dead_code, reason = "the other binaries use more of it")]
+mod letters;
+#[path = "page/served.rs"]
+#[expect(dead_code, reason = "the other binaries use more of it")]
+mod served;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use letters::{LETTERS, Place, Sample, sample};
+use local::aws::{LocalAws, LocalAwsConfig};
+use served::Served;
+
+/// The exit status by which `setup.sh` says that this machine lacks something.
+const MISSING: i32 = 3;
+
+/// The folder of the libraries, and the browser; nothing, having said so, where this machine has none.
+fn installed() -> Option<(PathBuf, String)> {
+    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = temporary.parent().expect("the folder for temporary files is in the target folder").join("receivers");
+    let done = Command::new(sources().join("setup.sh")).arg(&folder).stdin(Stdio::null()).output();
+    let done = done.expect("setup.sh starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    if done.status.code() == Some(MISSING) {
+        // Past the test harness, which would swallow it.
+        let line = format!("SKIPPED: the page in a browser: {} is not on this machine\n", said.trim());
+        std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
+        return None;
+    }
+    assert!(done.status.success(), "setup.sh: {}\n{said}", done.status);
+    Some((folder.join("page"), String::from_utf8_lossy(&done.stdout).trim().to_owned()))
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page")
+}
+
+/// A letter that would like to be more than text.
+fn hostile() -> Sample {
+    let response = "<script>alert(1)</script><img src=https://evil.example.com/x onerror=alert(2)>\u{1b}[2J\u{202e}";
+    Sample { kind: "<svg onload=alert(3)>", status: Some(404), ..sample(6, (20, 10), response) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_sees_filters_and_replays_and_nothing_of_an_event_runs() {
+    let Some((installed, chromium)) = installed() else { return };
+    let (place, data) = (Place::folder(), tempfile::tempdir().expect("a folder can be made"));
+    place.write(&LETTERS.map(Sample::blob));
+    let (key, blob) = hostile().blob();
+    place.write(&[(key, blob.replace("order-6", "'><script>alert(4)</script>"))]);
+    let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600)).await;
+    let aws = aws.expect("the local AWS starts");
+    let served = Served::start(&place, &["--queue-url", &aws.queue_url("events")]);
+    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    std::fs::create_dir_all(&pictures).expect("a folder can be made");
+    let browse = Command::new("node")
+        .arg(sources().join("browse.mjs"))
+        .args([&installed, Path::new(&chromium), Path::new(&served.url), &pictures])
+        .env("LETTERS", format!("{} {}", LETTERS[0].id(), hostile().id()))
+        .output()
+        .expect("an installed language starts");
+    assert!(browse.status.success(), "{}", String::from_utf8_lossy(&browse.stderr));
+    aws.stop().await;
+}

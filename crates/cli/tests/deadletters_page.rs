@@ -1,0 +1,276 @@
+//! The page of dead letters over HTTP: who may ask, what is shown, and what is sent again.
+
+#[expect(dead_code, reason = "the other binaries use more of it")]
+mod letters;
+#[path = "page/served.rs"]
+mod served;
+
+use std::time::Duration;
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+use letters::{AGAIN, LETTERS, Place, Sample, lines, sample, text};
+use local::aws::{LocalAws, LocalAwsConfig};
+use local::stack::local_clients;
+use served::{Served, told};
+
+/// Nothing here takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The samples, one of which stands in two blobs.
+fn samples() -> Place {
+    let place = Place::folder();
+    place.write(&LETTERS.map(Sample::blob));
+    place.write(&[AGAIN.blob()]);
+    place
+}
+
+/// The letters that a page lists, in its order.
+fn listed(page: &str) -> Vec<String> {
+    let table = page.split("id=\"letters\"").nth(1).unwrap_or_default();
+    table.split("class=\"id\" href=\"/letters/").skip(1).map(|rest| rest[..36].to_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_page_shows_the_letters_that_the_verbs_show() {
+    let place = samples();
+    let served = Served::start(&place, &[]);
+    for filter in [
+        &[][..],
+        &["subscription=mail"],
+        &["status=5xx", "topic=shop/orders"],
+        &["outcome=TimedOut,NotFound"],
+        &["reason=UndeliverableDueToHttpNotFound"],
+        &["type=order.p*"],
+        &["id=order-2", "id=order-5"],
+        &["destination=https://mail.*", "namespace=shop"],
+        &["source=*/checkout", "since=2026-11-20", "until=2026-11-20T10:00:00Z"],
+        &["subscription=nobody"],
+    ] {
+        let options: Vec<String> = filter.iter().map(|pair| format!("--{pair}")).collect();
+        let mut verb = vec!["list", "--output", "ndjson"];
+        verb.extend(options.iter().map(String::as_str));
+        let found: Vec<String> = lines(&place.run(&verb))
+            .iter()
+            .map(|line| text(line["id"].as_str().unwrap_or_default().as_bytes()))
+            .collect();
+        let page = served.page(&format!("/?{}", filter.join("&"))).await;
+        assert_eq!(listed(&page), found, "{filter:?}");
+        let count = if found.len() == 1 { "1 dead letter".to_owned() } else { format!("{} dead letters", found.len()) };
+        assert!(page.contains(&count), "{filter:?}");
+    }
+    let second = served.page("/?limit=2&page=2").await;
+    assert_eq!(listed(&second).len(), 2);
+    assert!(second.contains("3–4 of 5"), "{second}");
+}
+
+#[tokio::test]
+async fn an_answer_goes_only_to_its_own_name_and_lets_nothing_run_be_kept_or_framed() {
+    let served = Served::start(&samples(), &[]);
+    for host in ["rebound.example.com", "rebound.example.com:9181", "127.0.0.1", "127.0.0.1:1"] {
+        let response = served.asking("/").header("host", host).send().await.expect("an answer");
+        let (status, said) = told(response).await;
+        assert_eq!(status, 421, "{host}");
+        assert!(!said.contains("order-1"), "{host}");
+    }
+    let port = served.url.rsplit(':').next().unwrap_or_default();
+    let named = served.asking("/").header("host", format!("localhost:{port}")).send().await.expect("an answer");
+    assert_eq!(named.status(), 200);
+    for path in
+        ["/", "/jobs", "/nothing", "/?status=abc", "/style.css", "/letters/00000000-0000-0000-0000-000000000001/raw"]
+    {
+        let response = served.asking(path).send().await.expect("an answer");
+        let header = |name: &str| response.headers()[name].to_str().expect("text").to_owned();
+        let policy = header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert!(policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self'"), "{path}: {policy}");
+        assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(header("referrer-policy"), "same-origin", "{path}");
+        assert_eq!(header("cache-control"), "no-store", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() {
+    let place = samples();
+    let served = Served::start(&place, &[]);
+    let token = served.token().await;
+    let wrong = token.replace(|c: char| c.is_ascii_digit(), "a");
+    for path in ["/replay", "/jobs/some/resume"] {
+        for form in [&[("count", "5")][..], &[("count", "5"), ("token", "")], &[("count", "5"), ("token", &wrong)]] {
+            let (status, said) = told(served.posting(path, form).send().await.expect("an answer")).await;
+            assert_eq!(status, 403, "{path} {form:?}");
+            assert!(said.contains("Nothing was done"), "{said}");
+        }
+        let right = [("count", "5"), ("token", token.as_str())];
+        for (name, value) in
+            [("origin", "https://evil.example.com"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
+        {
+            let post = served.posting(path, &right).header(name, value);
+            assert_eq!(post.send().await.expect("an answer").status(), 403, "{path} {name}: {value}");
+        }
+    }
+    assert_eq!(served.asking("/jobs/some/resume").send().await.expect("an answer").status(), 405);
+    assert!(!place.path().join("_replays").exists());
+}
+
+#[tokio::test]
+async fn nothing_of_an_event_is_markup_and_what_cannot_be_seen_is_shown() {
+    let place = Place::folder();
+    let letter =
+        Sample { kind: "<script>alert(1)</script>", ..sample(1, (20, 9), "<b onclick=x>no</b>\u{1b}[2J\u{202e}") };
+    let (key, blob) = letter.blob();
+    place.write(&[(key, blob.replace("order-1", "<img src=x onerror=alert(2)>&\\u0007"))]);
+    let served = Served::start(&place, &[]);
+    for path in ["/".to_owned(), format!("/letters/{}", letter.id()), format!("/replay?id={}", letter.id())] {
+        let page = served.page(&path).await;
+        for markup in ["<script>", "<img", "<b onclick", "\u{1b}", "\u{7}", "\u{202e}"] {
+            assert!(!page.contains(markup), "{path} has {markup:?}");
+        }
+    }
+    let page = served.page(&format!("/letters/{}", letter.id())).await;
+    for shown in [
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "&lt;img src=x onerror=alert(2)&gt;&amp;<span class=\"sign\">U+0007</span>",
+        "no&lt;/b&gt;<span class=\"sign\">U+001B</span>[2J<span class=\"sign\">U+202E</span>",
+    ] {
+        assert!(page.contains(shown), "{shown} in {page}");
+    }
+    let filtered = served.page("/?source=%3Cscript%3E").await;
+    assert!(!filtered.contains("<script>") && filtered.contains("&lt;script&gt;"));
+    let raw = served.asking(&format!("/letters/{}/raw", letter.id())).send().await.expect("an answer");
+    assert_eq!(raw.headers()["content-type"], "text/plain; charset=utf-8");
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_used_names_its_field_and_nothing_found_says_so() {
+    let place = samples();
+    let served = Served::start(&place, &[]);
+    for (path, status, said) in [
+        ("/?status=abc", 400, "503, or 5xx"),
+        ("/?since=yesterday", 400, "2026-11-20T07:00:00Z"),
+        ("/?colour=red", 400, "there is no such filter"),
+        ("/replay?outcome=Sad", 400, "TimedOut"),
+        ("/replay?to=topic&to_topic=x", 400, "is no topic"),
+        ("/replay?to=url&to_url=ftp://a", 400, "is no address"),
+        ("/replay?rate=fast", 400, "50/s"),
+        ("/?subscription=nobody", 200, "No letter is meant"),
+        ("/letters/00000000-0000-0000-0000-00000000abcd", 404, "No such letter"),
+        ("/letters/00000000", 409, "several letters are meant"),
+        ("/jobs/none", 404, "there is no job none"),
+        ("/jobs/a%20b", 404, "is no name of a job"),
+        ("/elsewhere", 404, "No such page"),
+    ] {
+        let (code, page) = served.told(path).await;
+        assert_eq!(code, status, "{path}");
+        assert!(page.contains(said), "{path}: {page}");
+    }
+    let form = served.told("/?status=abc&type=order.*").await.1;
+    assert!(form.contains("value=\"abc\"") && form.contains("value=\"order.*\"") && form.contains("aria-invalid"));
+    let empty = Place::folder();
+    assert!(Served::start(&empty, &[]).page("/").await.contains("Nothing was left undelivered"));
+}
+
+/// Looks at a job until it is under way no more.
+async fn ended(served: &Served, path: &str) -> String {
+    let begun_ms = Machine.now_ms();
+    loop {
+        let page = served.page(path).await;
+        if !page.contains("data-again-ms") {
+            return page;
+        }
+        assert!(Machine.now_ms() - begun_ms < PATIENCE.as_millis() as u64, "{page}");
+        Machine.sleep(20).await;
+    }
+}
+
+/// How many messages a queue gives.
+async fn received(aws: &LocalAws, url: &str) -> usize {
+    let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
+    let mut count = 0;
+    loop {
+        let receive = sqs.receive_message().queue_url(url).max_number_of_messages(10);
+        match receive.send().await.expect("the queue answers").messages {
+            Some(messages) if !messages.is_empty() => count += messages.len(),
+            Some(_) | None => return count,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_is_counted_first_then_sent_written_down_and_taken_up_again() {
+    let (place, data) = (samples(), tempfile::tempdir().expect("a folder can be made"));
+    place.write(&[Sample { subscription: "_malformed", ..sample(9, (20, 9), "") }.blob()]);
+    let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600)).await;
+    let aws = aws.expect("the local AWS starts");
+    let queue = aws.queue_url("events");
+    let served = Served::start(&place, &["--queue-url", &queue]);
+    let dry = served.page("/replay?status=503").await;
+    assert!(dry.contains("3 letters would be sent") && dry.contains("1 letter of shop/"), "{dry}");
+    let token = served.token().await;
+    let form = |count| {
+        [("status", "503"), ("to", "subscription"), ("count", count), ("job", "twice"), ("token", token.as_str())]
+    };
+    let (status, said) = told(served.posting("/replay", &form("4")).send().await.expect("an answer")).await;
+    assert_eq!(status, 409);
+    assert!(said.contains("It would be 3 letters now"), "{said}");
+    assert_eq!(received(&aws, &queue).await, 0);
+
+    // A button that is pressed twice sends once.
+    let post = || served.posting("/replay", &form("3")).send();
+    let (begun, again) = tokio::join!(post(), post());
+    let (begun, again) = (begun.expect("an answer"), again.expect("an answer"));
+    assert_eq!((begun.status().as_u16(), again.status().as_u16()), (303, 303));
+    assert_eq!(begun.headers()["location"], again.headers()["location"]);
+    let job = begun.headers()["location"].to_str().expect("text").to_owned();
+    let page = ended(&served, &job).await;
+    assert!(page.contains("<dt>sent</dt><dd>3</dd>") && page.contains(">done<"), "{page}");
+    assert_eq!(received(&aws, &queue).await, 3);
+    let ledger = place.path().join("_replays").join(job.rsplit('/').next().unwrap_or_default());
+    assert!(ledger.join("plan.ndjson").exists() && ledger.join("done.ndjson").exists());
+    assert!(served.page("/jobs").await.contains(&job));
+    assert!(served.page(&format!("/letters/{}", LETTERS[3].id())).await.contains(&job));
+    assert!(served.page("/replay?status=503").await.contains("3 of them were sent again before"));
+
+    // As if it had been killed between sending and writing down.
+    let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
+    std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2)).expect("it can be written");
+    std::fs::remove_file(ledger.join("done.ndjson")).expect("the end can be removed");
+    let page = served.page(&job).await;
+    assert!(page.contains("2 letters may have been sent") && page.contains("broken off"), "{page}");
+    let resumed =
+        served.posting(&format!("{job}/resume"), &[("token", token.as_str())]).send().await.expect("an answer");
+    assert_eq!(resumed.status(), 303);
+    assert!(ended(&served, &job).await.contains("<dt>sent</dt><dd>3</dd>"));
+    assert_eq!(received(&aws, &queue).await, 2);
+    let (well, said) = served.interrupt();
+    assert!(well, "{said}");
+    aws.stop().await;
+}
+
+#[tokio::test]
+async fn a_queue_that_is_not_there_is_told_with_what_to_start_and_costs_no_ledger() {
+    let place = samples();
+    let served = Served::start(&place, &["--queue-url", "http://127.0.0.1:1/000000000000/events"]);
+    let form = [("id", "order-5"), ("count", "1"), ("token", &served.token().await)];
+    let (status, said) = told(served.posting("/replay", &form).send().await.expect("an answer")).await;
+    assert_eq!(status, 502);
+    assert!(said.contains("nothing listens on http://127.0.0.1:1: start `lastmile dev"), "{said}");
+    assert!(!place.path().join("_replays").exists());
+}
+
+#[tokio::test]
+async fn letters_stored_meanwhile_are_there_when_the_container_is_read_again() {
+    let place = Place::folder();
+    place.write(&[LETTERS[0].blob()]);
+    let served = Served::start(&place, &[]);
+    assert_eq!(listed(&served.page("/").await).len(), 1);
+    place.write(&[LETTERS[4].blob()]);
+    assert_eq!(
+        served.asking("/?read=again&topic=orders").send().await.expect("an answer").headers()["location"],
+        "/?topic=orders"
+    );
+    assert_eq!(listed(&served.page("/").await).len(), 2);
+    let (well, said) = served.interrupt();
+    assert!(well, "{said}");
+}
