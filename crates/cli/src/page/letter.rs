@@ -4,7 +4,7 @@ use axum::extract::{self, Path};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use delivery::stored::StoredLetter;
+use delivery::stored::{StoredLetter, StoredSink};
 use maud::{Markup, html};
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use super::list::name;
 use super::overview::quoted;
 use super::query::href;
 use super::reason::meaning;
-use super::timeline::timeline;
+use super::timeline::{self, timeline};
 use crate::letters::filter::decided_ms;
 use crate::letters::ledger::{Replayed, State};
 use crate::letters::text;
@@ -82,7 +82,8 @@ fn content(page: &Page, letter: &StoredLetter, replayed: Option<&Replayed>) -> M
                     h2 #attempts { "What was tried" span .of { " " (tried(letter)) } }
                     (timeline(letter))
                 }
-                (response(letter))
+                (response(letter.last_response.as_deref(), "response"))
+                @if let Some(sink) = &letter.sink { (at_sink(sink)) }
             }
             div {
                 (event(letter))
@@ -146,10 +147,28 @@ fn again(replayed: Option<&Replayed>) -> Markup {
     }
 }
 
-fn response(letter: &StoredLetter) -> Markup {
-    html! { section aria-labelledby="response" {
-        h2 #response { "Last response" }
-        @match letter.last_response.as_deref() {
+/// What a sink made of the letter that did not take it.
+fn at_sink(sink: &StoredSink) -> Markup {
+    html! {
+        section aria-labelledby="sink" {
+            h2 #sink { "Its sink did not take it" }
+            dl .facts {
+                div {
+                    dt { "Sink" }
+                    dd { @match &sink.destination { Some(url) => (word(url)), None => span .none { "not known" } } }
+                }
+                @if let Some(detail) = &sink.detail { div { dt { "Detail" } dd { (block(detail)) } } }
+            }
+            (timeline::at_sink(sink))
+        }
+        (response(sink.last_response.as_deref(), "sink-response"))
+    }
+}
+
+fn response(response: Option<&str>, id: &str) -> Markup {
+    html! { section aria-labelledby=(id) {
+        h2 id=(id) { "Last response" }
+        @match response {
             None => p .none { "There was none." },
             Some("") => p .none { "Its body was empty." },
             Some(text) => (quoted(&laid_out(text).unwrap_or_else(|| text.to_owned()), "The last response")),

@@ -2,7 +2,7 @@
 
 use delivery::delivery::HISTORY_FIRST;
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::stored::{StoredAttempt, StoredLetter};
+use delivery::stored::{StoredAttempt, StoredLetter, StoredSink};
 use maud::{Markup, html};
 
 use super::frame::{moment, outcome, word};
@@ -17,23 +17,23 @@ enum Step<'a> {
     Omitted(u32),
 }
 
-/// Attempts with their numbers, and what lies between them.
-fn steps(letter: &StoredLetter) -> Vec<Step<'_>> {
-    let kept_first = HISTORY_FIRST.min(letter.history.len());
-    let (mut steps, mut before_ms) = (Vec::new(), letter.published_ms);
-    for (place, attempt) in letter.history.iter().enumerate() {
+/// Attempts with their numbers, and what lies between them, from this moment on.
+fn steps(history: &[StoredAttempt], omitted: u32, mut before_ms: Option<u64>) -> Vec<Step<'_>> {
+    let kept_first = HISTORY_FIRST.min(history.len());
+    let mut steps = Vec::new();
+    for (place, attempt) in history.iter().enumerate() {
         let waited_ms = before_ms.map_or(0, |before_ms| attempt.at_ms.saturating_sub(before_ms));
-        if letter.omitted > 0 && place == kept_first {
-            steps.push(Step::Omitted(letter.omitted));
+        if omitted > 0 && place == kept_first {
+            steps.push(Step::Omitted(omitted));
         } else if waited_ms >= SECOND_MS {
             steps.push(Step::Wait(waited_ms));
         }
-        let omitted_before = if place < kept_first { 0 } else { letter.omitted as usize };
+        let omitted_before = if place < kept_first { 0 } else { omitted as usize };
         steps.push(Step::Attempt(place + 1 + omitted_before, attempt));
         before_ms = Some(attempt.at_ms.saturating_add(attempt.duration_ms));
     }
-    if letter.omitted > 0 && letter.history.len() == kept_first {
-        steps.push(Step::Omitted(letter.omitted));
+    if omitted > 0 && history.len() == kept_first {
+        steps.push(Step::Omitted(omitted));
     }
     steps
 }
@@ -44,19 +44,32 @@ pub(super) fn timeline(letter: &StoredLetter) -> Markup {
         @if letter.published_ms.is_some() {
             li .mark { span .what { "Published" } (moment(letter.published_ms)) }
         }
-        @for step in steps(letter) { @match step {
-            Step::Wait(wait_ms) => li class={ "wait " (gap(wait_ms)) } { (text::span(wait_ms)) " later" },
-            Step::Omitted(count) => li .omitted { (text::grouped(count.into())) " more, not kept" },
-            Step::Attempt(number, attempt) => li .attempt {
-                span .what { "Attempt " (number) }
-                (moment(Some(attempt.at_ms)))
-                (outcome(Some(&attempt.outcome), attempt.status))
-                span .took { "in " (text::span(attempt.duration_ms)) }
-            },
-        } }
+        (drawn(steps(&letter.history, letter.omitted, letter.published_ms)))
         @if letter.history.is_empty() { li .omitted { "No attempt was made" } }
         li .mark.end { span .what { "Dead letter" } (moment(decided_ms(letter))) span { (word(&letter.reason)) } }
     } }
+}
+
+/// The attempts at a sink that did not take the letter.
+pub(super) fn at_sink(sink: &StoredSink) -> Markup {
+    html! { ol .timeline {
+        (drawn(steps(&sink.history, sink.omitted, None)))
+        @if sink.history.is_empty() { li .omitted { "No attempt was made" } }
+        li .mark.end { span .what { "Stored instead" } span { (word(&sink.reason)) } }
+    } }
+}
+
+fn drawn(steps: Vec<Step<'_>>) -> Markup {
+    html! { @for step in steps { @match step {
+        Step::Wait(wait_ms) => li class={ "wait " (gap(wait_ms)) } { (text::span(wait_ms)) " later" },
+        Step::Omitted(count) => li .omitted { (text::grouped(count.into())) " more, not kept" },
+        Step::Attempt(number, attempt) => li .attempt {
+            span .what { "Attempt " (number) }
+            (moment(Some(attempt.at_ms)))
+            (outcome(Some(&attempt.outcome), attempt.status))
+            span .took { "in " (text::span(attempt.duration_ms)) }
+        },
+    } } }
 }
 
 /// Longer waits stand further apart: by their order, not by their length.
@@ -85,7 +98,7 @@ mod tests {
             history.join(",")
         );
         let letter = delivery::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
-        let told: Vec<String> = steps(&letter)
+        let told: Vec<String> = steps(&letter.history, letter.omitted, letter.published_ms)
             .into_iter()
             .map(|step| match step {
                 Step::Attempt(number, _) => number.to_string(),

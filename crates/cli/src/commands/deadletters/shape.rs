@@ -75,9 +75,23 @@ pub(super) struct Whole<'a> {
     last_response: Option<&'a str>,
     detail: Option<&'a str>,
     sink_error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sink: Option<AtSink<'a>>,
     traceparent: Option<&'a str>,
     headers: &'a [(String, String)],
     event: Event<'a>,
+}
+
+/// A sink that did not take the letter.
+#[derive(Debug, Serialize)]
+struct AtSink<'a> {
+    destination: Option<&'a str>,
+    reason: &'a str,
+    detail: Option<&'a str>,
+    attempts: u32,
+    history: Vec<Attempt<'a>>,
+    omitted: u32,
+    last_response: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -113,6 +127,15 @@ impl<'a> Whole<'a> {
             last_response: letter.last_response.as_deref(),
             detail: letter.detail.as_deref(),
             sink_error: letter.sink_error.as_deref(),
+            sink: letter.sink.as_ref().map(|sink| AtSink {
+                destination: sink.destination.as_deref(),
+                reason: &sink.reason,
+                detail: sink.detail.as_deref(),
+                attempts: sink.attempts,
+                history: sink.history.iter().map(attempt).collect(),
+                omitted: sink.omitted,
+                last_response: sink.last_response.as_deref(),
+            }),
             traceparent: letter.traceparent.as_deref(),
             headers: &letter.headers,
             event: event(&letter.event),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use delivery::duration::format_ms;
-use delivery::stored::StoredLetter;
+use delivery::stored::{StoredAttempt, StoredLetter, StoredSink};
 use uuid::Uuid;
 
 use super::meant::Container;
@@ -74,16 +74,22 @@ fn story(letter: &StoredLetter, replayed: Option<&Replayed>) -> String {
         replayed.map(|replayed| ("replayed", again(replayed))),
     ];
     let mut story: String = known.into_iter().flatten().map(|(name, value)| format!("{name:<14}{value}\n")).collect();
-    story.push_str(&history(letter));
+    match letter.history.first() {
+        Some(first) => {
+            let from_ms = letter.published_ms.unwrap_or(first.at_ms).min(first.at_ms);
+            story.push_str(&format!("\nhistory\n{}", history(&letter.history, letter.omitted, from_ms)));
+        }
+        None => story.push_str("\nno attempt was made\n"),
+    }
     if !letter.headers.is_empty() {
         story.push_str("\nheaders\n");
         letter.headers.iter().for_each(|(name, value)| {
             story.push_str(&format!("  {}: {}\n", text::line(name), text::line(value)));
         });
     }
-    if let Some(response) = &letter.last_response {
-        let response = if response.is_empty() { "(an empty body)" } else { response };
-        story.push_str(&format!("\nlast response\n{}", indented(response)));
+    story.push_str(&answered(letter.last_response.as_deref()));
+    if let Some(sink) = &letter.sink {
+        story.push_str(&at_sink(sink));
     }
     story.push_str(&format!("\nevent\n{}", indented(&letter.event)));
     story
@@ -98,17 +104,38 @@ fn again(Replayed { job, line }: &Replayed) -> String {
     }
 }
 
-/// The attempts along a line of time.
-fn history(letter: &StoredLetter) -> String {
-    let Some(first) = letter.history.first() else { return "\nno attempt was made\n".to_owned() };
-    let mut lines = "\nhistory\n".to_owned();
+/// How the letter fared at a sink that did not take it.
+fn at_sink(sink: &StoredSink) -> String {
+    let known = [
+        sink.destination.as_deref().map(|text| ("destination", text::plain(text))),
+        Some(("reason", text::line(&sink.reason))),
+        sink.detail.as_deref().map(|text| ("detail", text::plain(text))),
+        Some(("attempts", sink.attempts.to_string())),
+    ];
+    let known: String = known.into_iter().flatten().map(|(name, value)| format!("  {name:<12}{value}\n")).collect();
+    let from_ms = sink.history.first().map_or(0, |first| first.at_ms);
+    let history = history(&sink.history, sink.omitted, from_ms);
+    format!("\nits sink did not take it\n{known}{history}{}", answered(sink.last_response.as_deref()))
+}
+
+/// The last response, if there was one.
+fn answered(response: Option<&str>) -> String {
+    match response {
+        None => String::new(),
+        Some("") => "\nlast response\n  (an empty body)\n".to_owned(),
+        Some(response) => format!("\nlast response\n{}", indented(response)),
+    }
+}
+
+/// The attempts along a line of time that begins at this moment.
+fn history(attempts: &[StoredAttempt], omitted: u32, from_ms: u64) -> String {
+    let mut lines = String::new();
     let kept_first = delivery::delivery::HISTORY_FIRST;
-    let from_ms = letter.published_ms.unwrap_or(first.at_ms).min(first.at_ms);
-    for (place, attempt) in letter.history.iter().enumerate() {
-        if letter.omitted > 0 && place == kept_first {
-            lines.push_str(&format!("       {} more\n", letter.omitted));
+    for (place, attempt) in attempts.iter().enumerate() {
+        if omitted > 0 && place == kept_first {
+            lines.push_str(&format!("       {omitted} more\n"));
         }
-        let number = place + 1 + if place < kept_first { 0 } else { letter.omitted as usize };
+        let number = place + 1 + if place < kept_first { 0 } else { omitted as usize };
         let since = format!("+{}", format_ms(attempt.at_ms - from_ms.min(attempt.at_ms)));
         let outcome = text::outcome(Some(&attempt.outcome), attempt.status);
         let at = text::at(Some(attempt.at_ms));
