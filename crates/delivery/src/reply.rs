@@ -17,6 +17,7 @@ use crate::deadletter::{Letter, Reason};
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, RESPONSE_KEPT_BYTES};
 use crate::event::{Element, Event, Input, decode_one};
 use crate::outcome::{Content, Ending, Exchange};
+use crate::sink::Sink;
 use crate::subscription::{Catalogue, ReplyTo, Subscription, SubscriptionName};
 
 /// A reply is at most this long.
@@ -74,15 +75,14 @@ impl Answered<'_> {
             return Follow::Deliver(Box::new(reply));
         }
         let detail = format!("a chain of more than {HOPS_MAX} replies");
-        let letter = Letter::new(reply, subscription, Reason::ReplyLoop, self.now_ms).because(detail);
-        Follow::Bury(Box::new(letter))
+        self.keep(reply, subscription, Reason::ReplyLoop, &detail)
     }
 
     fn bury(&self, text: String, reason: Reason, why: &str) -> Follow {
         let event = Event::recall(&queueable(&text).into(), Input::Opaque);
         let reply = self.reply(event, &self.subscription.name, Leg::Reply);
         let why = format!("the subscriber's reply: {why}");
-        Follow::Bury(Box::new(Letter::new(reply, self.subscription, reason, self.now_ms).because(why)))
+        self.keep(reply, self.subscription, reason, &why)
     }
 
     /// The event that was answered stands for a reply too large to be kept whole.
@@ -90,7 +90,16 @@ impl Answered<'_> {
         let mut reply = self.reply(self.delivery.event.clone(), &self.subscription.name, Leg::Reply);
         reply.last_response = Some(beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec());
         let why = format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
-        let letter = Letter::new(reply, self.subscription, Reason::EventTooLargeToResend, self.now_ms).because(why);
+        self.keep(reply, self.subscription, Reason::EventTooLargeToResend, &why)
+    }
+
+    /// A reply that nobody can deliver is asked of no address and no topic: it is kept here and says so.
+    fn keep(&self, reply: Delivery, subscription: &Subscription, reason: Reason, why: &str) -> Follow {
+        let letter = Letter::new(reply, subscription, reason, self.now_ms).because(why);
+        let letter = match subscription.dead_letter.sink {
+            Sink::Address(_) | Sink::Topic(_) => letter.kept_here("a reply that nobody can deliver goes to no sink"),
+            Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::None => letter,
+        };
         Follow::Bury(Box::new(letter))
     }
 
