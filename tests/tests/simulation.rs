@@ -5,26 +5,37 @@
 //! often, never too early, and every dead letter tells the truth. The rules are written down a second time in
 //! `simulation/rules.rs`; nothing here asks the engine what the engine should do.
 //!
+//! Sinks are part of the world: addresses that take, refuse, hang and recover, topics whose subscriptions send their own
+//! dead letters on and back, a queue that is busy or missing. A letter has to be in one of them, or in the container with
+//! a word about why.
+//!
 //! `LASTMILE_SEED=123` replays one seed and tells what happened; `LASTMILE_SEEDS=100000` looks at more of them.
 //! It does not simulate AWS's limits of size and rate, nor HTTP on the wire; the adapters have tests of their own.
 
 mod simulation {
+    pub(crate) mod blobs;
     pub(crate) mod checks;
     pub(crate) mod driver;
     pub(crate) mod endpoints;
+    pub(crate) mod errands;
+    pub(crate) mod fate;
     pub(crate) mod faults;
+    pub(crate) mod kept;
     pub(crate) mod late;
     pub(crate) mod ledger;
     pub(crate) mod lifetime;
     pub(crate) mod load;
+    pub(crate) mod losses;
     pub(crate) mod ports;
     pub(crate) mod probations;
     pub(crate) mod publish;
     pub(crate) mod queues;
+    pub(crate) mod replay;
     pub(crate) mod replies;
     pub(crate) mod requests;
     pub(crate) mod rules;
     pub(crate) mod sabotage;
+    pub(crate) mod sinks;
     pub(crate) mod storage;
     pub(crate) mod verdict;
     pub(crate) mod versions;
@@ -34,6 +45,7 @@ mod simulation {
 use std::io::Write as _;
 
 use simulation::endpoints::Behaviour;
+use simulation::fate::Sunk;
 use simulation::faults::Fault;
 use simulation::lifetime::{Summary, live};
 use simulation::load::{EVENTS, load};
@@ -68,7 +80,9 @@ fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
     if seeds.end - seeds.start >= SEEDS {
         let Summary { shared_requests, put_offs, late_heard, replies, .. } = summary;
         let enough = shared_requests > 1_000 && put_offs > 1_000 && late_heard > 100 && replies > 500;
-        assert!(enough, "too little of it to prove anything: {summary}");
+        let Sunk { taken, returned, published, chained, handed, kept_here } = summary.sunk;
+        let sunk = [taken, returned, published, handed, kept_here].iter().all(|count| *count > 200) && chained > 5;
+        assert!(enough && sunk, "too little of it to prove anything: {summary}");
         for fault in Fault::ALL {
             assert!(
                 summary.faults.contains_key(&fault),

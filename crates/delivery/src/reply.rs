@@ -17,7 +17,7 @@ use crate::deadletter::{Letter, Reason};
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, RESPONSE_KEPT_BYTES};
 use crate::event::{Element, Event, Input, decode_one};
 use crate::outcome::{Content, Ending, Exchange};
-use crate::sink;
+use crate::sink::Sink;
 use crate::subscription::{Catalogue, ReplyTo, Subscription, SubscriptionName};
 use crate::trace;
 
@@ -49,7 +49,7 @@ pub fn follow(
 ) -> Vec<Follow> {
     let (Leg::Event, Some(to)) = (&delivery.leg, &subscription.reply) else { return Vec::new() };
     let Some(carried) = carried(exchange) else { return Vec::new() };
-    let answered = Answered { delivery, subscription, catalogue, now_ms };
+    let answered = Answered { delivery, subscription, now_ms };
     let event = match carried {
         Carried::Event(event) => event,
         Carried::Unreadable(text, why) => return answered.bury(text, Reason::MalformedEvent, &why),
@@ -68,7 +68,6 @@ pub fn follow(
 struct Answered<'a> {
     delivery: &'a Delivery,
     subscription: &'a Subscription,
-    catalogue: &'a Catalogue,
     now_ms: u64,
 }
 
@@ -79,16 +78,14 @@ impl Answered<'_> {
             return vec![Follow::Deliver(Box::new(reply))];
         }
         let detail = format!("a chain of more than {HOPS_MAX} replies");
-        let letter = Letter::new(reply, subscription, Reason::ReplyLoop, self.now_ms).because(detail);
-        sink::deliver(letter, subscription, self.catalogue, self.now_ms)
+        self.keep(reply, subscription, Reason::ReplyLoop, &detail)
     }
 
     fn bury(&self, text: String, reason: Reason, why: &str) -> Vec<Follow> {
         let event = Event::recall(&queueable(&text).into(), Input::Opaque);
         let reply = self.reply(event, &self.subscription.name, Leg::Reply);
         let why = format!("the subscriber's reply: {why}");
-        let letter = Letter::new(reply, self.subscription, reason, self.now_ms).because(why);
-        sink::deliver(letter, self.subscription, self.catalogue, self.now_ms)
+        self.keep(reply, self.subscription, reason, &why)
     }
 
     /// The event that was answered stands for a reply too large to be kept whole.
@@ -96,8 +93,20 @@ impl Answered<'_> {
         let mut reply = self.reply(self.delivery.event.clone(), &self.subscription.name, Leg::Reply);
         reply.last_response = Some(beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec());
         let why = format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
-        let letter = Letter::new(reply, self.subscription, Reason::EventTooLargeToResend, self.now_ms).because(why);
-        sink::deliver(letter, self.subscription, self.catalogue, self.now_ms)
+        self.keep(reply, self.subscription, Reason::EventTooLargeToResend, &why)
+    }
+
+    /// A reply that nobody can deliver is offered to no address and no topic, which might answer it again: it is kept here
+    /// and says so.
+    fn keep(&self, reply: Delivery, subscription: &Subscription, reason: Reason, why: &str) -> Vec<Follow> {
+        let letter = Letter::new(reply, subscription, reason, self.now_ms).because(why);
+        vec![match subscription.dead_letter.sink {
+            Sink::Address(_) | Sink::Topic(_) => {
+                Follow::Bury(Box::new(letter.kept_here("a reply that nobody can deliver goes to no sink")))
+            }
+            Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => Follow::Bury(Box::new(letter)),
+            Sink::None => Follow::Drop(Box::new(letter)),
+        }]
     }
 
     fn reply(&self, event: Event, to: &SubscriptionName, leg: Leg) -> Delivery {

@@ -68,13 +68,12 @@ pub fn deliver(letter: Letter, subscription: &Subscription, catalogue: &Catalogu
 /// The event travels untouched, and the letter beside it: should the sink fail too, nothing of either is lost.
 fn to_address(letter: Letter, now_ms: u64) -> Delivery {
     let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
-    Delivery {
+    let errand = Delivery {
         id: id_at_sink(id, ""),
-        due_ms: letter.not_before_ms,
-        leg: Leg::Sink(Box::new(letter)),
         traceparent,
-        ..Delivery::new(event, subscription, origin, now_ms)
-    }
+        ..Delivery::new(event, subscription, origin, begins_ms(&letter, now_ms))
+    };
+    Delivery { leg: Leg::Sink(Box::new(letter)), ..errand }
 }
 
 fn to_topic(letter: Letter, name: &TopicName, catalogue: &Catalogue, now_ms: u64) -> Vec<Follow> {
@@ -103,12 +102,17 @@ fn published(letter: &Letter, event: Event, to: &SubscriptionName, now_ms: u64) 
     via.push(first.subscription.topic.clone());
     Delivery {
         id: id_at_sink(first.id, &to.to_string()),
-        due_ms: letter.not_before_ms,
         hops: first.hops,
         via,
         traceparent: first.traceparent.clone(),
-        ..Delivery::new(event, to.clone(), first.origin.clone(), now_ms)
+        ..Delivery::new(event, to.clone(), first.origin.clone(), begins_ms(letter, now_ms))
     }
+}
+
+/// When the time to live of what goes to a sink begins: the letter's delay is none of it, or a short one would be over
+/// before the sink is asked.
+fn begins_ms(letter: &Letter, now_ms: u64) -> u64 {
+    letter.not_before_ms.max(now_ms)
 }
 
 fn id_at_sink(first: Uuid, to: &str) -> Uuid {

@@ -110,16 +110,16 @@ fn the_eleventh_hop_is_a_letter() {
 }
 
 #[test]
-fn a_letter_about_a_reply_goes_where_its_subscription_wants_its_letters() {
-    for (sink, expected) in [
-        (Sink::None, None),
-        (Sink::DefaultContainer, Some(QueueName::DeadLetter)),
-        (Sink::Address("https://sink.example.com/".parse().expect("an address")), Some(QueueName::Events)),
-    ] {
+fn a_letter_about_a_reply_is_dropped_where_letters_are_and_else_kept_at_rest() {
+    let address = Sink::Address("https://sink.example.com/".parse().expect("an address"));
+    for (sink, letters, says_why) in [(Sink::None, 0, false), (Sink::DefaultContainer, 1, false), (address, 1, true)] {
         let mut replying = replying(to_address());
         replying.dead_letter.sink = sink;
         let desk = Desk::new(catalogue_of([replying])).meeting("s0.example.com", &[replies("{}")]);
         assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-        assert_eq!(desk.sent().first().map(|(queue, _)| *queue), expected);
+        let sent = desk.sent();
+        assert!(sent.iter().all(|(queue, _)| *queue == QueueName::DeadLetter), "{sent:?}");
+        let errors: Vec<bool> = sent.iter().map(|(_, message)| letter(message).sink_error.is_some()).collect();
+        assert_eq!(errors, vec![says_why; letters]);
     }
 }

@@ -3,11 +3,12 @@
 use delivery::deadletter::{Format, Letter, LetterFormat, Reason, Store};
 use delivery::delivery::{Delivery, Leg};
 use delivery::ports::{PutError, QueueName};
+use delivery::reply::HOPS_MAX;
 use delivery::sink::Sink;
-use delivery::subscription::Subscription;
+use delivery::subscription::{ReplyTo, Subscription};
 use serde_json::Value;
 
-use super::reactions::answers;
+use super::reactions::{answers, replies};
 use super::{ENDS_MS, EVENT, buried, carried, deadletter, delivery, dispatch, letter, retried, subscription};
 use crate::desk::{Desk, NOW_MS, catalogue_of, record, subscriptions};
 
@@ -149,6 +150,18 @@ fn a_letter_waits_for_its_time_also_on_the_way_to_a_sink() {
 }
 
 #[test]
+fn the_wait_of_a_letter_is_no_part_of_the_time_to_live_at_its_sink() {
+    for (sink, other) in [(address(), None), (topic("shop/lost"), Some(subscription("shop/lost/a")))] {
+        let mut late = sinking("shop/orders/s0", sink);
+        late.dead_letter.delay_ms = 300_000;
+        let desk = desk(other.into_iter().chain([late]));
+        dispatch(&desk, &[record("m1", EVENT)], ENDS_MS);
+        let (_, next) = only(&desk);
+        assert_eq!((next.due_ms, next.published_ms), (NOW_MS + 300_000, NOW_MS + 300_000));
+    }
+}
+
+#[test]
 fn a_letter_too_large_to_travel_to_its_sink_is_stored_and_says_so() {
     let large = super::large();
     let desk = to_address();
@@ -201,6 +214,24 @@ fn a_letter_that_no_subscription_of_its_topic_takes_is_stored_and_says_so() {
     let desk = Desk::new(subscriptions(0));
     deadletter(&desk, &[buried(&back)]);
     assert!(desk.blobs()[0].1.contains(r#"\"sinkerror\":\"no subscription of topic shop/lost takes it\""#));
+}
+
+#[test]
+fn a_reply_that_nobody_can_deliver_is_kept_and_says_why_it_is_not_at_its_sink() {
+    for sink in [address(), topic("shop/lost")] {
+        let mut answering = sinking("shop/orders/s0", sink);
+        answering.reply = Some(ReplyTo::Address("https://replies.example.com/".parse().expect("an address")));
+        let desk = Desk::new(catalogue_of([answering])).meeting("s0.example.com", &[replies(EVENT)]);
+        let far = Delivery { hops: HOPS_MAX, ..delivery("shop/orders/s0") };
+        assert_eq!(dispatch(&desk, &[retried(&far)], ENDS_MS), [""; 0]);
+        let (queue, message) = desk.sent().remove(0);
+        let kept = letter(&message);
+        assert_eq!(
+            (queue, kept.reason, kept.store),
+            (QueueName::DeadLetter, Reason::ReplyLoop, Store::DefaultContainer)
+        );
+        assert_eq!(kept.sink_error.as_deref(), Some("a reply that nobody can deliver goes to no sink"));
+    }
 }
 
 /// A letter that wants to go to a queue of somebody else's.

@@ -1,18 +1,18 @@
-//! What is checked while it happens: every message that is sent, every blob that is written.
+//! What is checked of every message that is sent.
 
 use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::{Company, Delivery};
-use delivery::ports::{Message, PutError, QueueName};
+use delivery::ports::{Message, QueueName};
 use delivery::profile::LIFETIME_MAX_MS;
 use delivery::step::PAUSED_WAIT_MS;
 use uuid::Uuid;
 
 use super::faults::Fault;
 use super::probations::{entries_of_attempts, is_put_off};
-use super::queues::{Carried, Held};
+use super::queues::Carried;
 use super::replies::HOPS_MAX;
-use super::rules::{Expected, OWN_CONTAINER};
-use super::storage::DEFAULT_CONTAINER;
+use super::rules::Expected;
+use super::sinks::Way;
 use super::world::{Inner, Touched};
 
 impl Inner {
@@ -21,10 +21,19 @@ impl Inner {
         let stores = self.invocation().stores;
         match (queue, carried) {
             (QueueName::Events | QueueName::Retry, Carried::Delivery(delivery)) if !stores => {
+                if self.is_fresh(delivery) {
+                    return self.check_fresh(delivery, message);
+                }
                 self.check_state(delivery);
                 self.check_wait(queue, delivery, message.wait_ms);
             }
+            (QueueName::DeadLetter, Carried::Letter(letter)) if !stores && letter.returned.is_some() => {
+                self.check_returned(letter);
+            }
             (QueueName::DeadLetter, Carried::Letter(letter)) if !stores => {
+                if self.is_fresh(&letter.delivery) && letter.reason == Reason::EventTooLargeToResend {
+                    return;
+                }
                 self.check_state(&letter.delivery);
                 self.check_reason(letter);
             }
@@ -40,7 +49,7 @@ impl Inner {
     }
 
     /// The attempts of a delivery are those of its message and the requests made since.
-    fn check_state(&mut self, delivery: &Delivery) {
+    pub(crate) fn check_state(&mut self, delivery: &Delivery) {
         let id = delivery.id;
         let bases = self.bases(id);
         let panics = self.invocation().panics;
@@ -51,9 +60,9 @@ impl Inner {
         if bases.is_empty() {
             return self.check_fresh_reply(delivery);
         }
-        let course = self.ledger.known.get(&id).map(|known| (known.hops, &known.leg));
-        if course.is_some_and(|course| course != (delivery.hops, &delivery.leg)) {
-            self.broke(id, "its place in a chain of replies has changed");
+        let course = self.ledger.known.get(&id).map(|known| (known.hops, known.way, &known.via));
+        if course.is_some_and(|course| course != (delivery.hops, Way::of(&delivery.leg), &delivery.via)) {
+            self.broke(id, "its place in a chain of replies or of topics has changed");
         }
         let [base] = &bases[..] else { return };
         if self.is_told(id) {
@@ -118,15 +127,11 @@ impl Inner {
         }
     }
 
-    /// A limit that ends a delivery has to be reached.
-    fn check_reason(&mut self, letter: &Letter) {
+    /// A dead letter has the delay and the period of its policy, and its reason is true.
+    pub(crate) fn check_reason(&mut self, letter: &Letter) {
         let delivery = &letter.delivery;
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
         let Some(number) = number else { return };
-        let facts = self.versions.facts(&self.invocations[self.current].versions, number);
-        let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
-        let limit_ms = self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
-        let age_ms = letter.decided_ms - delivery.published_ms;
         let policy = &self.rules[number].subscription.dead_letter;
         let (delay_ms, period_ms) = (policy.delay_ms, policy.keep_trying_for_ms);
         let last_attempt = letter.delivery.history.newest_attempt();
@@ -138,82 +143,23 @@ impl Inner {
         if (letter.reason == Reason::ReplyLoop) != (delivery.hops > HOPS_MAX) {
             self.broke(delivery.id, "ended by a chain of replies that is not so long, or in spite of one");
         }
-        if letter.reason == Reason::MaxDeliveryAttemptsExceeded && delivery.attempts < fewest.unwrap_or(0) {
-            self.broke(delivery.id, "ended by a limit of attempts that it has not reached");
-        }
-        if letter.reason == Reason::TimeToLiveExceeded && age_ms < limit_ms {
-            self.broke(delivery.id, "ended by a time to live that has not passed");
-        }
-        if letter.reason == Reason::SubscriptionNotFound && facts.iter().all(Option::is_some) {
-            self.broke(delivery.id, "ended for want of a subscription that is there");
-        }
+        let age_ms = letter.decided_ms - delivery.published_ms;
+        self.check_limits(delivery.id, number, letter.reason, delivery.attempts, age_ms);
     }
 
-    /// A blob on its way into storage.
-    pub(crate) fn store(&mut self, bucket: &str, mut key: String, mut bytes: Vec<u8>) -> Result<(), PutError> {
-        self.saboteur.tampers_with_blob(&mut key, &mut bytes);
-        let id = key.rsplit('/').next().and_then(|name| name.strip_suffix(".json")).and_then(|name| name.parse().ok());
-        let id: Uuid = id.unwrap_or_default();
-        self.check_blob(id, bucket, &key, &bytes);
-        let (there, answer) = self.storage.put(&mut self.dice, self.now_ms, (bucket, &key), bytes);
-        self.tell(|| format!("stores {} in {bucket}/{key}: {answer:?}", self.ledger.name(id)));
-        if !self.invocation().stores {
-            self.note_stored_directly(id, bucket, there, &answer);
+    /// A limit that ends a delivery has to be reached.
+    pub(crate) fn check_limits(&mut self, id: Uuid, number: usize, reason: Reason, attempts: u32, age_ms: u64) {
+        let facts = self.versions.facts(&self.invocations[self.current].versions, number);
+        let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
+        let limit_ms = self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
+        if reason == Reason::MaxDeliveryAttemptsExceeded && attempts < fewest.unwrap_or(0) {
+            self.broke(id, "ended by a limit of attempts that it has not reached");
         }
-        answer
-    }
-
-    /// Dispatch wrote a blob itself, or tried to. If it could not, the record comes again, and so do its attempts; a
-    /// container of one's own that is missing is no excuse, because there is the deployment's.
-    fn note_stored_directly(&mut self, id: Uuid, bucket: &str, there: bool, answer: &Result<(), PutError>) {
-        if there {
-            *self.ledger.letters.entry(id).or_default() += 1;
-            self.ledger.stored_directly.insert(id);
-            self.ledger.owed.insert(id);
+        if reason == Reason::TimeToLiveExceeded && age_ms < limit_ms {
+            self.broke(id, "ended by a time to live that has not passed");
         }
-        let excused = match answer {
-            Ok(()) => false,
-            Err(PutError::Refused(_)) => true,
-            Err(PutError::NoSuchContainer(_)) => DEFAULT_CONTAINER.starts_with(bucket),
-        };
-        if excused {
-            self.fork(&Touched::one(id));
-        }
-    }
-
-    /// The key of a blob follows from the message, and so do its bytes.
-    fn check_blob(&mut self, id: Uuid, bucket: &str, key: &str, bytes: &[u8]) {
-        if !self.ledger.known.contains_key(&id) && !self.ledger.unprocessed.contains_key(&id) {
-            return self.ledger.broke(format!("a blob that belongs to no delivery: {key}"));
-        }
-        if !self.invocation().stores {
-            return;
-        }
-        let origin = match self.ledger.unprocessed.get(&id) {
-            Some(record) => self.ledger.published[*record].0.clone(),
-            None => String::new(),
-        };
-        let held: Vec<Held> = self.invocations[self.current].speaking_for(id, &origin).into_iter().cloned().collect();
-        let prefix = [OWN_CONTAINER, DEFAULT_CONTAINER]
-            .into_iter()
-            .find_map(|container| container.strip_prefix(bucket).and_then(|prefix| prefix.strip_prefix('/')));
-        let right = |held: &Held| {
-            let due_ms = held.carried.delivery().map_or(held.sent_ms, |delivery| delivery.due_ms);
-            let hour = delivery::moment::hour_folder(due_ms);
-            let path = key.strip_prefix(prefix.unwrap_or("?")).unwrap_or("?");
-            path.ends_with(&format!("/{hour}/{id}.json"))
-        };
-        if !held.iter().any(right) {
-            self.broke(id, &format!("its blob has a key that its message does not give: {key}"));
-        }
-        let [held] = &held[..] else { return };
-        if matches!(&held.carried, Carried::Letter(letter) if self.now_ms < letter.not_before_ms) {
-            self.broke(id, "its dead letter was written before its delay had passed");
-        }
-        let place = (held.message.clone(), bucket.to_owned());
-        let first = self.ledger.stored.entry(place).or_insert_with(|| (key.to_owned(), bytes.to_vec()));
-        if (first.0.as_str(), &first.1[..]) != (key, bytes) {
-            self.broke(id, "the same message was stored twice, and not alike");
+        if reason == Reason::SubscriptionNotFound && facts.iter().all(Option::is_some) {
+            self.broke(id, "ended for want of a subscription that is there");
         }
     }
 

@@ -196,8 +196,8 @@ impl super::world::Inner {
             return;
         }
         let unprocessed = self.ledger.unprocessed.iter();
-        let id = match held.carried.delivery() {
-            Some(delivery) => Some(delivery.id),
+        let id = match held.carried.id() {
+            Some(id) => Some(id),
             None => unprocessed
                 .filter(|(_, record)| self.ledger.published[**record].0 == held.message)
                 .map(|(id, _)| *id)

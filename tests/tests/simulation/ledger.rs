@@ -4,18 +4,20 @@
 //! subscription, published record and place.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
-use delivery::delivery::{Delivery, Leg, Origin};
+use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::outcome::Ending;
 use delivery::ports::QueueName;
 use delivery::subscription::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
-use super::publish::{Published, Sort};
+use super::publish::{Published, Sort, mark};
 use super::queues::Held;
-use super::rules::{Expected, Rules, TOPIC};
+use super::rules::{Expected, Rules, TOPIC, of_topic};
+use super::sinks::{Way, after};
 
 /// What a delivery is about.
 #[derive(Debug, Clone)]
@@ -29,7 +31,29 @@ pub(crate) struct Known {
     /// How many replies led to it.
     pub(crate) hops: u32,
     /// Where it goes.
-    pub(crate) leg: Leg,
+    pub(crate) way: Way,
+    /// The delivery whose dead letter it is, or follows from.
+    pub(crate) from: Option<Uuid>,
+    /// The topics whose dead letters led to it.
+    pub(crate) via: Vec<TopicName>,
+    /// Every letter that led to it was a CloudEvent, if its event was one.
+    pub(crate) is_bare: bool,
+}
+
+impl Known {
+    /// A published event for a subscription.
+    pub(crate) fn new(subscription: Option<usize>, record: usize, index: usize) -> Self {
+        Self { subscription, record, index, hops: 0, way: Way::Event, from: None, via: Vec::new(), is_bare: true }
+    }
+}
+
+/// What followed from a dead letter, as it began.
+#[derive(Debug, Clone)]
+pub(crate) struct Fresh {
+    /// When, as it says.
+    pub(crate) published_ms: u64,
+    /// Its event.
+    pub(crate) text: Arc<str>,
 }
 
 /// A request that reached an endpoint.
@@ -56,8 +80,9 @@ pub(crate) struct Tally {
     pub(crate) requests: u32,
     /// When the last one ended, and what it has to lead to.
     pub(crate) last: Option<(u64, Expected)>,
-    /// Start of the first of them.
+    /// Start of the first of them, and of the last.
     pub(crate) first_ms: Option<u64>,
+    pub(crate) last_at_ms: Option<u64>,
 }
 
 /// One run of a function.
@@ -84,8 +109,8 @@ pub(crate) struct Invocation {
 impl Invocation {
     /// The received messages that speak for a delivery of this published record.
     pub(crate) fn speaking_for(&self, id: Uuid, origin: &str) -> Vec<&Held> {
-        let speaks = |held: &Held| match held.carried.delivery() {
-            Some(delivery) => delivery.id == id,
+        let speaks = |held: &Held| match held.carried.id() {
+            Some(of) => of == id,
             None => held.message == origin,
         };
         self.taken.iter().map(|(_, held)| held).filter(|held| speaks(held)).collect()
@@ -130,8 +155,9 @@ pub(crate) struct Ledger {
     pub(crate) record_forks: BTreeMap<String, u32>,
     /// Blobs that a dead-letter message led to, by message and bucket.
     pub(crate) stored: BTreeMap<(String, String), (String, Vec<u8>)>,
-    /// Blobs that dispatch wrote itself.
-    pub(crate) stored_directly: BTreeSet<Uuid>,
+    /// What may follow from the dead letter of a delivery, and what did.
+    pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
+    pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
     /// What broke.
     pub(crate) broken: Vec<String>,
 }
@@ -148,13 +174,13 @@ impl Ledger {
                 let mut know = |subscription: Option<usize>, name: SubscriptionName| {
                     let id = id_of(name, origin.clone());
                     ledger.ids.insert((subscription, record, index), id);
-                    ledger.known.insert(id, Known { subscription, record, index, hops: 0, leg: Leg::Event });
+                    ledger.know(rules, id, Known::new(subscription, record, index));
                 };
                 let place = |name: &str| SubscriptionName { topic: topic.clone(), name: name.to_owned() };
                 if element.sort == Sort::Malformed {
                     know(None, place(MALFORMED));
                 } else if published.is_known() {
-                    rules.iter().enumerate().for_each(|(at, rules)| know(Some(at), rules.subscription.name.clone()));
+                    of_topic(rules).for_each(|at| know(Some(at), rules[at].subscription.name.clone()));
                 } else {
                     know(None, place(UNKNOWN_TOPIC));
                 }
@@ -168,10 +194,33 @@ impl Ledger {
         ledger
     }
 
-    /// The text of the event of a delivery, as published.
-    pub(crate) fn text(&self, id: Uuid) -> &str {
+    /// Writes down a delivery, and all that may follow from its dead letter.
+    pub(crate) fn know(&mut self, rules: &[Rules], id: Uuid, known: Known) {
+        for (next, of) in after(rules, id, &known) {
+            self.after.entry(id).or_default().push(next);
+            self.know(rules, next, of);
+        }
+        self.known.insert(id, known);
+    }
+
+    /// The texts of the event of a delivery: as published, or as dead letters of another one.
+    pub(crate) fn texts(&self, id: Uuid) -> Vec<&str> {
         let known = &self.known[&id];
-        &self.published[known.record].1.elements[known.index].text
+        match known.from {
+            Some(_) => self.fresh.get(&id).into_iter().flatten().map(|fresh| fresh.text.as_ref()).collect(),
+            None => vec![&self.published[known.record].1.elements[known.index].text],
+        }
+    }
+
+    /// The mark of the event at the beginning of it all.
+    pub(crate) fn mark(&self, id: Uuid) -> String {
+        self.known.get(&id).map_or("?".to_owned(), |known| mark(known.record, known.index))
+    }
+
+    /// The message of the published record that a delivery is taken from; none if it follows from a dead letter.
+    pub(crate) fn origin(&self, id: Uuid) -> &str {
+        let root = self.known.get(&id).filter(|known| known.from.is_none());
+        root.map_or("", |known| &self.published[known.record].0)
     }
 
     /// Writes down that a rule was broken.
@@ -181,31 +230,39 @@ impl Ledger {
 
     /// A fault befell this message: what it carries may be handled once more.
     pub(crate) fn fork(&mut self, held: &Held) {
-        match held.carried.delivery() {
-            Some(delivery) => *self.forks.entry(delivery.id).or_default() += 1,
+        match held.carried.id() {
+            Some(id) => *self.forks.entry(id).or_default() += 1,
             None => *self.record_forks.entry(held.message.clone()).or_default() += 1,
         }
     }
 
     /// How many chains the faults allow for a delivery.
     pub(crate) fn chains_allowed(&self, id: Uuid) -> u32 {
-        let of_record = self.known.get(&id).and_then(|known| self.record_forks.get(&self.published[known.record].0));
-        self.starts.get(&id).copied().unwrap_or(1)
-            + self.forks.get(&id).copied().unwrap_or(0)
-            + of_record.copied().unwrap_or(0)
+        let of_record = self.record_forks.get(self.origin(id));
+        let follows = self.known.get(&id).is_some_and(|known| known.from.is_some());
+        let starts = self.starts.get(&id).copied().unwrap_or(u32::from(!follows));
+        starts + self.begun(id) + self.forks.get(&id).copied().unwrap_or(0) + of_record.copied().unwrap_or(0)
     }
 
     /// How many chains of a delivery came to an end that can be seen from outside.
     pub(crate) fn ends(&self, id: Uuid) -> u32 {
         let taken = self.seen.get(&id).map_or(0, |seen| seen.iter().filter(|seen| seen.taken).count());
-        u32::try_from(taken).unwrap_or(u32::MAX) + self.letters.get(&id).copied().unwrap_or(0)
+        let followed = self.after.get(&id).into_iter().flatten().map(|next| self.begun(*next)).max().unwrap_or(0);
+        u32::try_from(taken).unwrap_or(u32::MAX) + self.letters.get(&id).copied().unwrap_or(0) + followed
+    }
+
+    /// How often a delivery began that follows from a dead letter.
+    pub(crate) fn begun(&self, id: Uuid) -> u32 {
+        self.fresh.get(&id).map_or(0, |fresh| fresh.len() as u32)
     }
 
     /// A name for a delivery that a person can follow.
     pub(crate) fn name(&self, id: Uuid) -> String {
         match (self.known.get(&id), self.unprocessed.get(&id)) {
-            (Some(Known { subscription: Some(number), record, index, .. }), _) => {
-                format!("ev-{record}-{index} for s{number}")
+            (Some(Known { subscription: Some(number), record, index, way, from, .. }), _) => {
+                let of = from.map_or(String::new(), |from| format!(", dead letter of {}", self.name(from)));
+                let to = if *way == Way::Sink { "d" } else { "s" };
+                format!("ev-{record}-{index} for {to}{number}{of}")
             }
             (Some(Known { subscription: None, record, index, .. }), _) => format!("ev-{record}-{index} for nobody"),
             (None, Some(record)) => format!("record {record}, unprocessed"),

@@ -6,13 +6,15 @@ use delivery::duration::{HOUR_MS, MINUTE_MS};
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;
+use super::fate::Sunk;
 use super::faults::{Counts, Dice, Fault};
 use super::ledger::Ledger;
 use super::probations::Watch;
 use super::publish::{self, Published};
 use super::queues::Queues;
-use super::rules::Rules;
+use super::rules::{Rules, TOPIC};
 use super::sabotage::{Sabotage, Saboteur};
+use super::sinks;
 use super::storage::Storage;
 use super::verdict::verdict;
 use super::versions::Versions;
@@ -37,6 +39,7 @@ pub(crate) struct Life {
     late_unheard: u64,
     invocations: u64,
     letters: u64,
+    sunk: Sunk,
     faults: Counts,
     broken: Vec<String>,
 }
@@ -69,6 +72,7 @@ pub(crate) fn live(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Life {
         late_unheard: world.ledger.late_unheard,
         invocations: count(world.invocations.len()),
         letters: count(world.storage.blobs.len()),
+        sunk: Sunk::of(&world),
         faults: world.dice.counts.clone(),
         broken: verdict(&world),
     }
@@ -80,7 +84,9 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     let began_ms = BEGINNING_MS + dice.below(24) * HOUR_MS;
     // Now and then more subscriptions than one invocation serves in place.
     let subscriptions = if dice.percent(6) { 11 + dice.below(6) } else { 1 + dice.below(3) };
-    let rules: Vec<Rules> = (0..subscriptions as usize).map(|number| Rules::choose(number, &mut dice)).collect();
+    let choose = |number| Rules::choose(TOPIC, number, &mut dice);
+    let mut rules: Vec<Rules> = (0..subscriptions as usize).map(choose).collect();
+    sinks::beyond(&mut rules, &mut dice);
     let mut behaviours: Vec<_> = rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
     if sabotage.is_some() {
         // A success would hide what was broken before it.
@@ -89,7 +95,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     let within_ms = dice.one_of(&[1, 1, 10_000, 30 * MINUTE_MS]);
     let records = if subscriptions > 10 { 1 } else { 1 + dice.below(4) as usize };
     // Big events cost memory, so there are few.
-    let big = dice.below(1_000) < if subscriptions > 10 { 100 } else { 6 };
+    let big = dice.below(1_000) < if subscriptions > 10 { 30 } else { 6 };
     let records = (0..records).map(|number| {
         let at_ms = began_ms + dice.below(within_ms);
         publish::record(number, at_ms, big && number == 0, &mut dice)
@@ -115,6 +121,7 @@ impl Setting {
         let versions = Versions::choose(&rules, &mut dice, began_ms);
         let storage = Storage::choose(&mut dice, began_ms);
         let ledger = Ledger::new(records, &rules);
+        let sink_behaviours = rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
         let mut queues = Queues::default();
         ledger.published.iter().for_each(|(message, published)| queues.publish(message, published));
         let mut break_always = |in_a_thousand| !dice.quiet && dice.below(1_000) < in_a_thousand;
@@ -129,6 +136,7 @@ impl Setting {
             watches: vec![Watch::default(); rules.len()],
             rules,
             behaviours,
+            sink_behaviours,
             ledger,
             saboteur: Saboteur::default(),
             timers: Vec::new(),
@@ -159,6 +167,8 @@ pub(crate) struct Summary {
     late_unheard: u64,
     invocations: u64,
     letters: u64,
+    /// Dead letters that went elsewhere than to a container.
+    pub(crate) sunk: Sunk,
     /// Faults by kind.
     pub(crate) faults: Counts,
 }
@@ -176,6 +186,7 @@ impl Summary {
         self.late_unheard += life.late_unheard;
         self.invocations += life.invocations;
         self.letters += life.letters;
+        self.sunk = self.sunk.and(life.sunk);
         for (fault, count) in &life.faults {
             *self.faults.entry(*fault).or_default() += count;
         }
@@ -189,7 +200,7 @@ impl fmt::Display for Summary {
         write!(f, "{} requests with several events, {} put-offs, ", self.shared_requests, self.put_offs)?;
         write!(f, "{} replies, ", self.replies)?;
         write!(f, "{} late successes and {} that came too late, ", self.late_heard, self.late_unheard)?;
-        write!(f, "{invocations} invocations; faults:")?;
+        write!(f, "{:?}, {invocations} invocations; faults:", self.sunk)?;
         let count = |fault: &Fault| self.faults.get(fault).copied().unwrap_or(0);
         Fault::ALL.iter().try_for_each(|fault| write!(f, " {fault:?} {}", count(fault)))
     }

@@ -114,7 +114,7 @@ impl Consents for World {
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let carried = carried(&message);
-        let touched = carried.delivery().map_or(Touched::Everything, |delivery| Touched::one(delivery.id));
+        let touched = carried.id().map_or(Touched::Everything, Touched::one);
         self.step(&touched).await;
         let answer = self.with(|world| world.send(queue, message, carried));
         self.step(&touched).await;
@@ -138,11 +138,12 @@ impl HideRecord for World {
     }
 }
 
-/// No rule of the fake world names a queue.
 impl PutMessage for World {
-    async fn put_message(&self, queue: &SinkQueue, id: Uuid, _: &str) -> Result<(), PutError> {
-        self.with(|world| world.ledger.broke(format!("the dead letter {id} was sent to {queue}")));
-        Ok(())
+    async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
+        self.step(&Touched::Blob).await;
+        let answer = self.with(|world| world.hand_over(queue, id, json));
+        self.step(&Touched::Blob).await;
+        answer
     }
 }
 

@@ -115,7 +115,7 @@ fn element(number: usize, index: usize, dice: &mut Dice) -> Element {
 }
 
 /// The mark of an element.
-fn mark(number: usize, index: usize) -> String {
+pub(crate) fn mark(number: usize, index: usize) -> String {
     format!("ev-{number}-{index}.")
 }
 

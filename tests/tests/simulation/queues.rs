@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use adapters::records::Record;
 use delivery::deadletter::Letter;
-use delivery::delivery::Delivery;
+use delivery::delivery::{Delivery, Leg};
 use delivery::duration::{DAY_MS, SECOND_MS};
 use delivery::ports::{Attribute, QueueName};
+use uuid::Uuid;
 
 use super::publish::Published;
+use super::sinks::errand_of;
 
 /// The queues that functions read, in the order in which they are looked at.
 pub(crate) const READ: [QueueName; 3] = [QueueName::Events, QueueName::Retry, QueueName::DeadLetter];
@@ -38,6 +40,22 @@ impl Carried {
             Self::Nothing => None,
             Self::Delivery(delivery) => Some(delivery),
             Self::Letter(letter) => Some(&letter.delivery),
+        }
+    }
+
+    /// The delivery that a blob would be about: an errand is about the one whose letter it brings.
+    pub(crate) fn kept(&self) -> Option<&Delivery> {
+        match self.delivery() {
+            Some(Delivery { leg: Leg::Sink(letter), .. }) => Some(&letter.delivery),
+            delivery => delivery,
+        }
+    }
+
+    /// The chain it belongs to: that of the errand, where a letter came back from its sink.
+    pub(crate) fn id(&self) -> Option<Uuid> {
+        match self {
+            Self::Letter(letter) if letter.returned.is_some() => Some(errand_of(letter.delivery.id)),
+            Self::Nothing | Self::Delivery(_) | Self::Letter(_) => self.delivery().map(|delivery| delivery.id),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! An endpoint that is asked twice about one event answers it with the same reply. Each reply stands in the ledger like
 //! a record of its own, one that no publisher sent.
 
-use delivery::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
+use delivery::delivery::{DELIVERY_NAMESPACE, Delivery};
 use delivery::outcome::{Content, Ending, Exchange};
 use delivery::subscription::{ReplyTo, SubscriptionName};
 use uuid::Uuid;
@@ -11,6 +11,8 @@ use uuid::Uuid;
 use super::ledger::Known;
 use super::publish::plain_record;
 use super::queues::Held;
+use super::rules::of_topic;
+use super::sinks::Way;
 use super::world::Inner;
 
 /// The longest chain of replies.
@@ -24,7 +26,7 @@ fn id_of(answered: Uuid, to: &SubscriptionName) -> Uuid {
 impl Inner {
     /// The answer to the request of one delivery; with a reply, if its subscription wants them and the dice do.
     pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
-        let wanted = self.rules[number].subscription.reply.is_some() && self.ledger.known[&id].leg == Leg::Event;
+        let wanted = self.rules[number].subscription.reply.is_some() && self.ledger.known[&id].way == Way::Event;
         let Ending::Answered { status: 200, retry_after, .. } = &exchange.ending else { return exchange };
         if !wanted || self.dice.percent(25) {
             return exchange;
@@ -50,15 +52,15 @@ impl Inner {
         }
         let record = self.ledger.published.len();
         let hops = self.ledger.known[&answered].hops + 1;
-        let to: Vec<(usize, Leg)> = match &self.rules[number].subscription.reply {
-            Some(ReplyTo::Topic(_)) => (0..self.rules.len()).map(|number| (number, Leg::Event)).collect(),
-            Some(ReplyTo::Address(_)) => vec![(number, Leg::Reply)],
+        let to: Vec<(usize, Way)> = match &self.rules[number].subscription.reply {
+            Some(ReplyTo::Topic(_)) => of_topic(&self.rules).map(|number| (number, Way::Event)).collect(),
+            Some(ReplyTo::Address(_)) => vec![(number, Way::Reply)],
             None => Vec::new(),
         };
-        for (number, leg) in to {
+        for (number, way) in to {
             let id = id_of(answered, &self.rules[number].subscription.name);
             self.ledger.ids.insert((Some(number), record, 0), id);
-            self.ledger.known.insert(id, Known { subscription: Some(number), record, index: 0, hops, leg });
+            self.ledger.know(&self.rules, id, Known { hops, way, ..Known::new(Some(number), record, 0) });
         }
         let message = format!("reply-{record}");
         self.ledger.acknowledged.insert(message.clone());
@@ -76,9 +78,9 @@ impl Inner {
     /// What follows from a reply begins like new.
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
-        let course = (known.hops, &known.leg);
+        let course = (known.hops, known.way);
         let fresh = (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
-        if !fresh || delivery.due_ms != delivery.published_ms || (delivery.hops, &delivery.leg) != course {
+        if !fresh || delivery.due_ms != delivery.published_ms || (delivery.hops, Way::of(&delivery.leg)) != course {
             self.broke(delivery.id, "a reply that is not like new");
         }
     }
@@ -93,12 +95,12 @@ impl Inner {
         for (answered, record) in self.invocation().answered.clone() {
             let speaks = match held.carried.delivery() {
                 Some(delivery) => delivery.id == answered,
-                None => self.ledger.published[self.ledger.known[&answered].record].0 == held.message,
+                None => self.ledger.origin(answered) == held.message,
             };
             let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && speaks);
             let there = ids.filter(|((number, ..), id)| {
                 let facts = number.map_or(Vec::new(), |number| self.versions.facts(&versions, number));
-                self.ledger.known[id].leg == Leg::Reply || facts.iter().all(Option::is_some)
+                self.ledger.known[id].way == Way::Reply || facts.iter().all(Option::is_some)
             });
             let owed: Vec<Uuid> = there.map(|(_, id)| *id).collect();
             self.ledger.owed.extend(owed);

@@ -1,6 +1,6 @@
 //! What is checked of every request: that it is allowed, due, and true to its events.
 
-use delivery::delivery::{Company, Delivery, Leg};
+use delivery::delivery::{Company, Delivery};
 use delivery::outcome::{Ending, Exchange};
 use delivery::profile::LIFETIME_MAX_MS;
 use delivery::request::Request;
@@ -13,6 +13,7 @@ use super::ledger::Seen;
 use super::publish::marked;
 use super::queues::Held;
 use super::rules::Expected;
+use super::sinks::Way;
 use super::world::Inner;
 
 /// What the messages of the running invocation say about a delivery.
@@ -52,20 +53,29 @@ impl Inner {
     }
 
     pub(crate) fn bases(&self, id: Uuid) -> Vec<Base> {
-        let origin = self.ledger.known.get(&id).map_or("", |known| &self.ledger.published[known.record].0);
-        self.invocations[self.current].speaking_for(id, origin).into_iter().map(Base::of).collect()
+        let speaking = self.invocations[self.current].speaking_for(id, self.ledger.origin(id));
+        speaking.into_iter().map(Base::of).collect()
     }
 
     /// Whom a request is for, and which deliveries it makes, in order; none if nobody can ask for such a request.
     pub(crate) fn addressees(&self, request: &Request) -> (usize, Vec<Uuid>) {
         let host = request.url.host_str().unwrap_or_default();
-        let number = host.strip_prefix(['s', 'r']).and_then(|host| host.strip_suffix(".example.com"));
+        let number = host.strip_prefix(['s', 'r', 'd']).and_then(|host| host.strip_suffix(".example.com"));
         let Some(number) = number.and_then(|number| number.parse().ok()) else { return (0, Vec::new()) };
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
-        let leg = if host.starts_with('r') { Leg::Reply } else { Leg::Event };
+        let way = match host.as_bytes().first() {
+            Some(b'r') => Way::Reply,
+            Some(b'd') => Way::Sink,
+            Some(_) | None => Way::Event,
+        };
         let known = |(record, index)| self.ledger.ids.get(&(Some(number), record, index)).copied();
-        let of_leg = |id: &Uuid| self.ledger.known[id].leg == leg;
-        (number, marked(body).filter_map(known).filter(of_leg).collect())
+        let of_way = |id: &Uuid| self.ledger.known[id].way == way && self.ledger.known[id].subscription == Some(number);
+        let after = |id: Uuid| self.ledger.after.get(&id).into_iter().flatten().copied().find(of_way);
+        let ids: Vec<Uuid> = match Self::letters_in(body) {
+            Some(letters) => letters.into_iter().filter_map(after).collect(),
+            None => marked(body).filter_map(known).filter(of_way).collect(),
+        };
+        (number, ids)
     }
 
     /// A request at an endpoint: what the function is told of it, and what comes later.
@@ -78,8 +88,9 @@ impl Inner {
         }
         self.check_body(number, &ids, request);
         self.ledger.shared_requests += u64::from(ids.len() > 1);
-        let Answer { mut ending, mut duration_ms } =
-            self.behaviours[number].answer(&mut self.dice, now_ms, request.timeout_ms);
+        let at_sink = self.ledger.known[&ids[0]].way == Way::Sink;
+        let behaviour = if at_sink { self.sink_behaviours[number] } else { self.behaviours[number] };
+        let Answer { mut ending, mut duration_ms } = behaviour.answer(&mut self.dice, now_ms, request.timeout_ms);
         let mut taken = self.rules[number].expected(&ending) == Expected::Delivered;
         let lost = self.dice.strikes(Fault::HttpAnswerLost);
         if lost && self.dice.percent(50) {
@@ -93,7 +104,7 @@ impl Inner {
         let exchange = Exchange::new(ending, now_ms, duration_ms);
         let exchange = self.answer(number, ids[0], exchange);
         let failed = self.rules[number].expected(&exchange.ending) != Expected::Delivered;
-        self.watches[number].failed += u32::from(failed);
+        self.watches[number].failed += u32::from(failed && !at_sink);
         for id in &ids {
             self.check_member(number, *id, ids.len());
             *self.ledger.forks.entry(*id).or_default() += u32::from(lost);
@@ -110,10 +121,21 @@ impl Inner {
     fn check_body(&mut self, number: usize, ids: &[Uuid], request: &Request) {
         let batch = self.rules[number].subscription.batch;
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
-        let texts: Vec<&str> = ids.iter().map(|id| self.ledger.text(*id)).collect();
+        let way = self.ledger.known[&ids[0]].way;
+        if way == Way::Sink {
+            return self.check_errand(ids[0], body);
+        }
+        // What began twice may have two texts.
+        let text = |id: &Uuid| {
+            let texts = self.ledger.texts(*id);
+            texts.iter().find(|text| body.contains(**text)).or(texts.first()).map_or("?", |text| text)
+        };
+        let texts: Vec<&str> = ids.iter().map(text).collect();
         let array = format!("[{}]", texts.join(","));
-        let replies = self.ledger.known[&ids[0]].leg == Leg::Reply;
-        let bare = replies || (batch.is_none() && texts[0].contains("specversion"));
+        let is_letter = texts[0].contains("deadletterid");
+        let is_cloud_event =
+            if is_letter { !texts[0].starts_with(r#"{"event":"#) } else { texts[0].contains("specversion") };
+        let bare = way == Way::Reply || (batch.is_none() && is_cloud_event);
         let right = if bare { body == texts[0] } else { body == array };
         let over = match batch {
             None => ids.len() > 1,
@@ -140,7 +162,7 @@ impl Inner {
         let allowed: u32 = bases.iter().map(|base| base.left(most.unwrap_or(0))).sum();
         let retry = &self.rules[number].subscription.retry;
         let published_ms = bases.first().map_or(0, |base| base.published_ms);
-        let age_ms = self.now_ms - published_ms;
+        let age_ms = self.now_ms.saturating_sub(published_ms);
         let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
         let in_place_ms = match (&bases[..], tally.last) {
             ([base], Some((ended_ms, Expected::Retry(least_ms)))) => {
@@ -174,6 +196,7 @@ impl Inner {
         let tally = self.invocation().tallies.entry(id).or_default();
         tally.requests += 1;
         tally.last = Some((ended_ms, expected));
+        tally.last_at_ms = Some(at_ms);
         let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
         let told = exchange.ending.clone();
         self.ledger.seen.entry(id).or_default().push(Seen { at_ms, ended_ms, told, expected, taken, first_ms });

@@ -12,10 +12,10 @@ use delivery::header::{Header, Value};
 use delivery::outcome::Ending;
 use delivery::profile::{Dialect, Profile};
 use delivery::schedule::{Kind, Schedule};
-use delivery::sink::Sink;
 use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Subscription};
 
 use super::faults::Dice;
+use super::sinks;
 
 /// The topic that has subscriptions.
 pub(crate) const TOPIC: &str = "shop/orders";
@@ -57,17 +57,12 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// A subscription of this number, with rules that the dice choose.
-    pub(crate) fn choose(number: usize, dice: &mut Dice) -> Self {
+    /// A subscription of this topic and number, with rules that the dice choose.
+    pub(crate) fn choose(topic: &str, number: usize, dice: &mut Dice) -> Self {
         let (profile, waits) = policy(dice);
         let filtered = dice.percent(25);
         let filter = Filter::Exact { name: "type".to_owned(), value: WANTED_TYPE.to_owned() };
-        let sink = match dice.below(6) {
-            0 => Sink::None,
-            1 | 2 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
-            _ => Sink::DefaultContainer,
-        };
-        let mut subscription = bare(number, &profile);
+        let mut subscription = bare(topic, number, &profile);
         let destination = &mut subscription.destination;
         destination.headers = vec![Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
         destination.probation = dice.percent(35);
@@ -76,7 +71,9 @@ impl Rules {
         // Knative has replies and no batches, the others have batches and no replies.
         subscription.batch = batch(dice).filter(|_| subscription.reply.is_none());
         subscription.filter = if filtered { filter } else { Filter::EVERYTHING };
-        subscription.dead_letter.sink = sink;
+        subscription.dead_letter.sink = sinks::choose(topic, number, dice);
+        let format = dice.one_of(&[Format::Namespace, Format::Namespace, Format::CloudEvents]);
+        subscription.dead_letter.format = LetterFormat::Fixed(format);
         subscription.dead_letter.delay_ms = dice.one_of(&[0, 0, 5 * MINUTE_MS]);
         subscription.dead_letter.keep_trying_for_ms = dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]);
         Self { subscription, filtered, waits }
@@ -85,7 +82,7 @@ impl Rules {
     /// A subscription of this number as Event Grid has it, with a time to live of four hours.
     pub(crate) fn of_event_grid(number: usize, probation: bool) -> Self {
         let (profile, waits) = event_grid(240);
-        let mut subscription = bare(number, &profile);
+        let mut subscription = bare(TOPIC, number, &profile);
         subscription.destination.probation = probation;
         Self { subscription, filtered: false, waits }
     }
@@ -144,10 +141,15 @@ impl Rules {
     }
 }
 
+/// The numbers of the subscriptions that published events go to.
+pub(crate) fn of_topic(rules: &[Rules]) -> impl Iterator<Item = usize> {
+    rules.iter().enumerate().filter(|(_, rules)| rules.subscription.name.topic.to_string() == TOPIC).map(|(at, _)| at)
+}
+
 /// A subscription of this number with nothing but a profile, whose letters are plain and written at once.
-fn bare(number: usize, profile: &Profile) -> Subscription {
+fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     let url = format!("https://s{number}.example.com/in").parse().expect("an address");
-    let name = format!("{TOPIC}/s{number}").parse().expect("a name");
+    let name = format!("{topic}/s{number}").parse().expect("a name");
     let mut subscription = Subscription::new(name, profile.dialect, url);
     subscription.destination = Destination::new(subscription.destination.url, profile.response_timeout_ms);
     subscription.retry = profile.retry.clone();

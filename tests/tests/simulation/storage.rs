@@ -1,8 +1,9 @@
-//! Object storage: the first write wins, and now and then it refuses.
+//! Object storage, and a queue of somebody else's: the first write wins, and now and then they refuse.
 
 use std::collections::BTreeMap;
 
-use delivery::ports::PutError;
+use delivery::ports::{MESSAGE_MAX_BYTES, PutError};
+use uuid::Uuid;
 
 use super::faults::{Dice, Fault};
 
@@ -20,11 +21,14 @@ enum Mood {
     MissingUntil(u64),
 }
 
-/// Two buckets: the deployment's, and one that some subscriptions name.
+/// Two buckets: the deployment's, and one that some subscriptions name; and a queue that some name.
 #[derive(Debug)]
 pub(crate) struct Storage {
     default: Mood,
     own: Mood,
+    queue: Mood,
+    /// What the queue was handed, by the id of the delivery.
+    pub(crate) handed: BTreeMap<Uuid, u32>,
     /// What is stored, by bucket and key.
     pub(crate) blobs: BTreeMap<(String, String), Vec<u8>>,
 }
@@ -34,7 +38,8 @@ impl Storage {
     pub(crate) fn choose(dice: &mut Dice, now_ms: u64) -> Self {
         let default = Self::mood(dice, now_ms, 4);
         let own = Self::mood(dice, now_ms, 20);
-        Self { default, own, blobs: BTreeMap::new() }
+        let queue = Self::mood(dice, now_ms, 30);
+        Self { default, own, queue, handed: BTreeMap::new(), blobs: BTreeMap::new() }
     }
 
     fn mood(dice: &mut Dice, now_ms: u64, percent: u64) -> Mood {
@@ -54,20 +59,50 @@ impl Storage {
         bytes: Vec<u8>,
     ) -> (bool, Result<(), PutError>) {
         let mood = if DEFAULT_CONTAINER.split('/').next() == Some(bucket) { self.default } else { self.own };
-        match mood {
-            Mood::RefusesUntil(until_ms) if now_ms < until_ms => {
+        if let Some(error) = mood.refusal(dice, now_ms) {
+            return (false, Err(error));
+        }
+        self.blobs.entry((bucket.to_owned(), key.to_owned())).or_insert(bytes);
+        (true, Self::perhaps_lost(dice))
+    }
+
+    /// Takes a dead letter into the queue of somebody else's; says whether it is there.
+    pub(crate) fn hand_over(
+        &mut self,
+        dice: &mut Dice,
+        now_ms: u64,
+        id: Uuid,
+        json: &str,
+    ) -> (bool, Result<(), PutError>) {
+        if let Some(error) = self.queue.refusal(dice, now_ms) {
+            return (false, Err(error));
+        }
+        if json.len() > MESSAGE_MAX_BYTES {
+            return (false, Err(PutError::NoSuchContainer("too long".to_owned())));
+        }
+        *self.handed.entry(id).or_default() += 1;
+        (true, Self::perhaps_lost(dice))
+    }
+
+    fn perhaps_lost(dice: &mut Dice) -> Result<(), PutError> {
+        let lost = dice.strikes(Fault::StorageAnswerLost);
+        if lost { Err(PutError::Refused("no answer".to_owned())) } else { Ok(()) }
+    }
+}
+
+impl Mood {
+    /// Why nothing is taken now.
+    fn refusal(self, dice: &mut Dice, now_ms: u64) -> Option<PutError> {
+        match self {
+            Self::RefusesUntil(until_ms) if now_ms < until_ms => {
                 dice.count(Fault::StorageRefused);
-                (false, Err(PutError::Refused("503".to_owned())))
+                Some(PutError::Refused("503".to_owned()))
             }
-            Mood::MissingUntil(until_ms) if now_ms < until_ms => {
+            Self::MissingUntil(until_ms) if now_ms < until_ms => {
                 dice.count(Fault::ContainerMissing);
-                (false, Err(PutError::NoSuchContainer("404".to_owned())))
+                Some(PutError::NoSuchContainer("404".to_owned()))
             }
-            Mood::Fine | Mood::RefusesUntil(_) | Mood::MissingUntil(_) => {
-                self.blobs.entry((bucket.to_owned(), key.to_owned())).or_insert(bytes);
-                let lost = dice.strikes(Fault::StorageAnswerLost);
-                (true, if lost { Err(PutError::Refused("no answer".to_owned())) } else { Ok(()) })
-            }
+            Self::Fine | Self::RefusesUntil(_) | Self::MissingUntil(_) => None,
         }
     }
 }

@@ -135,6 +135,12 @@ impl Versions {
         readable.map(|version| version.facts[subscription]).collect()
     }
 
+    /// Whether every version that can be read has this subscription.
+    pub(crate) fn always_have(&self, subscription: usize) -> bool {
+        let mut readable = self.list.iter().filter(|version| version.catalogue.is_some());
+        readable.all(|version| version.facts[subscription].is_some())
+    }
+
     /// The fewest attempts that any version allows.
     pub(crate) fn fewest_attempts(&self, subscription: usize) -> u32 {
         let facts = self.list.iter().filter_map(|version| version.facts[subscription]);

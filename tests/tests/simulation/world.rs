@@ -36,6 +36,8 @@ pub(crate) struct Inner {
     pub(crate) versions: Versions,
     pub(crate) rules: Vec<Rules>,
     pub(crate) behaviours: Vec<Behaviour>,
+    /// Those of the addresses that take dead letters.
+    pub(crate) sink_behaviours: Vec<Behaviour>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
@@ -151,10 +153,12 @@ impl Inner {
     pub(crate) fn fork(&mut self, touched: &Touched) {
         let Self { invocations, current, ledger, .. } = self;
         let invocation = &invocations[*current];
+        // What nobody speaks for yet follows from the dead letter of another one.
         let of = |id: Uuid| {
-            let record = ledger.known.get(&id).map(|known| known.record);
-            let origin = record.map_or(String::new(), |record| ledger.published[record].0.clone());
-            invocation.speaking_for(id, &origin)
+            let from = |id: &Uuid| ledger.known.get(id).and_then(|known| known.from);
+            let mut line =
+                std::iter::successors(Some(id), from).map(|id| invocation.speaking_for(id, ledger.origin(id)));
+            line.find(|held| !held.is_empty()).unwrap_or_default()
         };
         let held = match touched {
             Touched::Everything | Touched::Blob => Vec::new(),
@@ -169,17 +173,24 @@ impl Inner {
 
     /// A message on its way into a queue.
     pub(crate) fn send(&mut self, queue: QueueName, message: Message, carried: Carried) -> Result<(), QueueError> {
-        let id = carried.delivery().map(|delivery| delivery.id).expect("our messages carry a delivery");
+        let id = carried.id().expect("our messages carry a delivery");
         self.check_sent(queue, &message, &carried);
+        let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery)).cloned();
         if self.dice.strikes(Fault::SendFailed) {
             self.tell(|| format!("SEND FAILED {}", self.ledger.name(id)));
             self.fork(&Touched::one(id));
             return Err(QueueError("no".to_owned()));
         }
         if matches!(carried, Carried::Letter(_)) && queue == QueueName::DeadLetter {
-            *self.ledger.letters.entry(id).or_default() += 1;
+            let chain = carried.delivery().map_or(id, |delivery| self.chain_of(delivery.id));
+            *self.ledger.letters.entry(chain).or_default() += 1;
+            self.ledger.owed.insert(chain);
+        } else {
+            self.ledger.owed.insert(id);
         }
-        self.ledger.owed.insert(id);
+        if let Some(delivery) = fresh {
+            self.note_fresh(&delivery);
+        }
         self.enqueue(queue, message, carried);
         if self.dice.strikes(Fault::SendAnswerLost) {
             self.tell(|| format!("SEND ANSWER LOST {}", self.ledger.name(id)));
@@ -212,7 +223,7 @@ impl Inner {
             receipt: String::new(),
         };
         self.tell(|| {
-            let id = held.carried.delivery().map(|delivery| delivery.id).unwrap_or_default();
+            let id = held.carried.id().unwrap_or_default();
             let wait_ms = visible_ms - self.now_ms;
             format!("sends {} {:?} as {}, seen in {wait_ms} ms", self.ledger.name(id), queue, held.message)
         });

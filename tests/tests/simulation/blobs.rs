@@ -1,0 +1,104 @@
+//! Blobs as a reader sees them, and whether they tell what the world saw.
+
+use std::collections::BTreeMap;
+
+use delivery::delivery::{HISTORY_FIRST, HISTORY_LAST};
+use delivery::moment::rfc3339;
+use delivery::outcome::Ending;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::ledger::Seen;
+use super::sinks::{errand_of, properties};
+use super::world::Inner;
+
+/// A blob as a reader sees it.
+pub(crate) struct Blob {
+    pub(crate) bucket: String,
+    pub(crate) key: String,
+    text: String,
+    pub(crate) properties: Value,
+}
+
+impl Blob {
+    pub(crate) fn number(&self, name: &str) -> u64 {
+        self.properties[name].as_u64().unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        self.properties["deadletterreasoncode"].as_str().unwrap_or("")
+    }
+}
+
+/// The blobs by id of the delivery.
+pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uuid, Vec<Blob>> {
+    let mut blobs: BTreeMap<Uuid, Vec<Blob>> = BTreeMap::new();
+    for ((bucket, key), bytes) in &world.storage.blobs {
+        let parsed: Result<Value, _> = serde_json::from_slice(bytes);
+        let properties = parsed.map(|blob| properties(&blob)).unwrap_or_default();
+        let id = properties["deadletterid"].as_str().and_then(|id| id.parse::<Uuid>().ok());
+        match id {
+            Some(id) if key.ends_with(&format!("/{id}.json")) => {
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                blobs.entry(id).or_default().push(Blob { bucket: bucket.clone(), key: key.clone(), text, properties });
+            }
+            _ => broken.push(format!("the blob {key} cannot be read or has another id")),
+        }
+    }
+    blobs
+}
+
+/// A key without the prefix of its container.
+pub(crate) fn guid_path(key: &str) -> &str {
+    key.find("shop/").map_or(key, |at| &key[at..])
+}
+
+/// What a blob says against what the world saw.
+pub(crate) fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
+    let ledger = &world.ledger;
+    let sink = blob.properties.get("sink");
+    let told = history_agrees(world, id, &blob.properties)
+        .or_else(|| sink.and_then(|sink| history_agrees(world, errand_of(id), sink)));
+    if told.is_some() {
+        return told;
+    }
+    let is_whole =
+        |text: &&str| blob.text.contains(*text) || blob.text.contains(&serde_json::to_string(text).unwrap_or_default());
+    if !ledger.known.contains_key(&id) {
+        return None;
+    }
+    let texts = ledger.texts(id);
+    // In a format of CloudEvents the event has members beside its own; what was too large to be sent nobody has seen.
+    let by_mark = texts.is_empty() || !blob.text.contains("deadletterProperties");
+    let whole = if by_mark { blob.text.contains(&ledger.mark(id)) } else { texts.iter().any(is_whole) };
+    (!whole).then(|| "its blob has other bytes than the event".to_owned())
+}
+
+/// What a blob tells of attempts against those that the endpoint saw.
+fn history_agrees(world: &Inner, id: Uuid, told: &Value) -> Option<String> {
+    let ledger = &world.ledger;
+    let attempts = told["deliveryattempts"].as_u64().unwrap_or(u64::MAX);
+    let history = told["history"].as_array().cloned().unwrap_or_default();
+    let omitted: u64 = history.iter().filter_map(|entry| entry["omitted"].as_u64()).sum();
+    let entries: Vec<&Value> = history.iter().filter(|entry| entry["omitted"].is_null()).collect();
+    let attempted = entries.iter().filter(|entry| entry["outcome"] != "Probation").count() as u64;
+    let adds_up = (attempted..=attempted + omitted).contains(&attempts);
+    if !adds_up || (omitted > 0 && entries.len() != HISTORY_FIRST + HISTORY_LAST) {
+        return Some(format!("its history does not add up to {attempts} attempts"));
+    }
+    let seen = ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
+    let agrees = |entry: &Value, seen: &Seen| {
+        let status = if let Ending::Answered { status, .. } = &seen.told { Some(u64::from(*status)) } else { None };
+        entry["at"] == rfc3339(seen.at_ms) && entry["status"].as_u64() == status
+    };
+    let made = |entry: &&&Value| entry["outcome"] != "Aborted" && entry["outcome"] != "Probation";
+    for entry in entries.iter().filter(made) {
+        if !seen.iter().any(|seen| agrees(entry, seen)) {
+            return Some(format!("its history tells of an attempt that nobody saw: {entry}"));
+        }
+    }
+    if ledger.chains_allowed(id) == 1 && seen.len() as u64 != attempts {
+        return Some(format!("it tells of {attempts} attempts, the endpoint saw {}", seen.len()));
+    }
+    None
+}

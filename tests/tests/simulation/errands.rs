@@ -1,0 +1,174 @@
+//! What is checked of dead letters on their way to a sink, and back from one.
+
+use delivery::deadletter::{Letter, Reason};
+use delivery::delivery::{Company, Delivery, Leg};
+use delivery::ports::{Message, PutError};
+use delivery::sink::{Sink, SinkQueue};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::ledger::Fresh;
+use super::queues::{Carried, Held};
+use super::sinks::{Way, errand_of, properties};
+use super::world::Inner;
+
+impl Inner {
+    /// Whether a delivery begins here: it follows from the dead letter of one that was received.
+    pub(crate) fn is_fresh(&self, delivery: &Delivery) -> bool {
+        let Some(from) = self.ledger.known.get(&delivery.id).and_then(|known| known.from) else { return false };
+        let goes_on = self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
+        !goes_on && !self.bases(from).is_empty()
+    }
+
+    /// The chain that ends with a letter: the errand's if it came back, else that of the delivery itself.
+    pub(crate) fn chain_of(&self, id: Uuid) -> Uuid {
+        let errand = errand_of(id);
+        if self.bases(errand).is_empty() || !self.bases(id).is_empty() { id } else { errand }
+    }
+
+    /// What follows from a dead letter begins like new, with all that is known of the letter, and not too early.
+    pub(crate) fn check_fresh(&mut self, delivery: &Delivery, message: &Message) {
+        let id = delivery.id;
+        let known = self.ledger.known[&id].clone();
+        let from = known.from.expect("it follows from one");
+        let new = (delivery.attempts, delivery.first_ms, delivery.history.newest(), delivery.company);
+        if new != (0, None, None, Company::Welcome) || delivery.published_ms != delivery.due_ms {
+            self.broke(id, "what follows from a dead letter is not like new");
+        }
+        if (delivery.hops, Way::of(&delivery.leg), &delivery.via) != (known.hops, known.way, &known.via) {
+            self.broke(id, "it forgot which way it came, or takes another one");
+        }
+        if self.now_ms.saturating_add(message.wait_ms) < delivery.due_ms {
+            self.broke(id, "sent to its sink with less than the rest of its wait");
+        }
+        if !self.takes(&known) {
+            self.broke(id, "published to a subscription whose filter does not take it");
+        }
+        self.check_due(from, delivery);
+        match &delivery.leg {
+            Leg::Sink(letter) => {
+                self.check_state(&letter.delivery);
+                self.check_reason(letter);
+                if letter.delivery.id != from || letter.returned.is_some() || letter.sink_error.is_some() {
+                    self.broke(id, "the letter that goes to an address is another one");
+                }
+            }
+            Leg::Event | Leg::Reply => self.check_letter_text(from, &message.body),
+        }
+    }
+
+    /// A letter does not go to its sink before its time, and no later than that or now.
+    fn check_due(&mut self, from: Uuid, delivery: &Delivery) {
+        let number = self.ledger.known[&from].subscription.expect("it has a sink");
+        let delay_ms = self.rules[number].subscription.dead_letter.delay_ms;
+        let invocation = &self.invocations[self.current];
+        let speaking = invocation.speaking_for(from, self.ledger.origin(from));
+        let ([held], 0) = (&speaking[..], invocation.panics) else { return };
+        let before_ms = held.carried.delivery().and_then(|it| it.history.newest_attempt()).map(|entry| entry.at_ms);
+        let last_ms = invocation.tallies.get(&from).and_then(|tally| tally.last_at_ms).or(before_ms);
+        let least_ms = last_ms.map_or(0, |at_ms| at_ms + delay_ms);
+        if delivery.due_ms < least_ms || delivery.due_ms > least_ms.max(self.now_ms) {
+            let what = format!("due at its sink at {}, not at {least_ms} or now", delivery.due_ms);
+            self.broke(delivery.id, &what);
+        }
+    }
+
+    /// A letter as somebody else reads it: whose it is, why it ended, and the event.
+    fn check_letter_text(&mut self, of: Uuid, text: &str) {
+        let told = properties(&serde_json::from_str(text).unwrap_or(Value::Null));
+        let mark = self.ledger.mark(of);
+        let reason: Result<Reason, _> = told["deadletterreasoncode"].as_str().unwrap_or_default().parse();
+        if told["deadletterid"] != of.to_string() || !text.contains(&mark) || reason.is_err() {
+            self.broke(of, &format!("its sink gets a letter that is not its own: {text}"));
+        }
+        let requests = self.ledger.seen.get(&of).map_or(0, Vec::len) as u64;
+        let faults = self.ledger.chains_allowed(of) > 1;
+        if !faults && told["deliveryattempts"].as_u64() != Some(requests) {
+            self.broke(of, "its sink is told of other attempts than were made");
+        }
+    }
+
+    /// The body of a request to an address that takes dead letters.
+    pub(crate) fn check_errand(&mut self, errand: Uuid, body: &str) {
+        let from = self.ledger.known[&errand].from.expect("it follows from one");
+        self.check_letter_text(from, body);
+        let invocation = &self.invocations[self.current];
+        let first = invocation.speaking_for(errand, "").into_iter().find_map(errand_letter);
+        let told = properties(&serde_json::from_str(body).unwrap_or(Value::Null));
+        if first.is_some_and(|letter| told["deadletterreasoncode"] != letter.reason.to_string()) {
+            self.broke(errand, "the address is told another reason");
+        }
+    }
+
+    /// A letter that its sink did not take is the one that was to go there, and tells how it fared.
+    pub(crate) fn check_returned(&mut self, letter: &Letter) {
+        let (id, errand) = (letter.delivery.id, errand_of(letter.delivery.id));
+        let Some(returned) = &letter.returned else { return };
+        let Some(known) = self.ledger.known.get(&errand) else {
+            return self.broke(id, "came back from an address that it was never to go to");
+        };
+        let number = known.subscription.expect("an errand has a subscription");
+        let bases = self.bases(errand);
+        if bases.is_empty() && (returned.reason, returned.attempts) != (Reason::EventTooLargeToResend, 0) {
+            self.broke(id, "came back from an address that nobody asked");
+        }
+        let [base] = &bases[..] else { return };
+        let invocation = &self.invocations[self.current];
+        let least = base.attempts + invocation.tallies.get(&errand).map_or(0, |tally| tally.requests);
+        let counted = (least..=least + invocation.panics).contains(&returned.attempts);
+        let (decided_ms, not_before_ms) = (letter.decided_ms, letter.not_before_ms);
+        let first = invocation.speaking_for(errand, "").into_iter().find_map(errand_letter);
+        let kept = first.is_some_and(|first| {
+            let (decided_ms, not_before_ms, event) = (first.decided_ms, first.not_before_ms, &letter.delivery.event);
+            let delivery = Delivery { event: first.delivery.event.clone(), ..letter.delivery.clone() };
+            event.text() == first.delivery.event.text()
+                && *first == Letter { delivery, returned: None, decided_ms, not_before_ms, ..letter.clone() }
+        });
+        let published_ms = base.published_ms;
+        if !counted {
+            self.broke(errand, &format!("{} attempts are written down, {least} were made", returned.attempts));
+        }
+        if !kept || decided_ms != not_before_ms {
+            self.broke(errand, "what came back is not the letter that was to go there");
+        }
+        self.check_limits(errand, number, returned.reason, returned.attempts, decided_ms - published_ms);
+    }
+
+    /// A delivery that follows from a dead letter was sent.
+    pub(crate) fn note_fresh(&mut self, delivery: &Delivery) {
+        let Delivery { published_ms, event, .. } = delivery;
+        let fresh = Fresh { published_ms: *published_ms, text: event.text().clone() };
+        self.ledger.fresh.entry(delivery.id).or_default().push(fresh);
+    }
+
+    /// A dead letter on its way into a queue of somebody else's.
+    pub(crate) fn hand_over(&mut self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
+        let number = self.ledger.known.get(&id).and_then(|known| known.subscription);
+        let wanted = number.map(|number| &self.rules[number].subscription.dead_letter.sink);
+        if wanted != Some(&Sink::Queue(queue.clone())) {
+            self.broke(id, "a letter to a queue that its subscription does not name");
+            return Ok(());
+        }
+        self.check_letter_text(id, json);
+        if self.invocation().stores {
+            self.check_kept(id, &queue.to_string(), "", json.as_bytes());
+        }
+        let (there, answer) = self.storage.hand_over(&mut self.dice, self.now_ms, id, json);
+        self.tell(|| format!("hands {} over to {queue}: {answer:?}", self.ledger.name(id)));
+        if !self.invocation().stores {
+            self.note_stored_directly(id, &queue.to_string(), there, &answer);
+        }
+        answer
+    }
+}
+
+/// The letter that a message brings to an address.
+fn errand_letter(held: &Held) -> Option<&Letter> {
+    match &held.carried {
+        Carried::Delivery(delivery) => match &delivery.leg {
+            Leg::Sink(letter) => Some(letter),
+            Leg::Event | Leg::Reply => None,
+        },
+        Carried::Letter(_) | Carried::Nothing => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! Where dead letters are in the end, and where their subscriptions want them.
+
+use delivery::sink::Sink;
+use uuid::Uuid;
+
+use super::blobs::Blob;
+use super::ledger::Seen;
+use super::rules::OWN_CONTAINER;
+use super::sinks::Way;
+use super::world::Inner;
+
+/// Dead letters that went elsewhere than to a container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sunk {
+    /// Taken by an address.
+    pub(crate) taken: u64,
+    /// Came back from one.
+    pub(crate) returned: u64,
+    /// Deliveries to subscriptions of a topic.
+    pub(crate) published: u64,
+    /// Those that came by more than one topic.
+    pub(crate) chained: u64,
+    /// In a queue of somebody else's.
+    pub(crate) handed: u64,
+    /// Kept here because their sink could not take them.
+    pub(crate) kept_here: u64,
+}
+
+impl Sunk {
+    /// Those of one world.
+    pub(crate) fn of(world: &Inner) -> Self {
+        let ledger = &world.ledger;
+        let begun =
+            |way| ledger.fresh.keys().map(|id| (id, &ledger.known[id])).filter(move |(_, known)| known.way == way);
+        let taken = |id: &Uuid| ledger.seen.get(id).is_some_and(|seen| seen.iter().any(|seen| seen.taken));
+        let says =
+            |name: &'static str| world.storage.blobs.values().filter(move |blob| holds(blob, name)).count() as u64;
+        Self {
+            taken: begun(Way::Sink).filter(|(id, _)| taken(id)).count() as u64,
+            returned: says("\"sink\":{"),
+            published: begun(Way::Event).count() as u64,
+            chained: begun(Way::Event).filter(|(_, known)| known.via.len() > 1).count() as u64,
+            handed: world.storage.handed.len() as u64,
+            kept_here: says("\"sinkerror\":"),
+        }
+    }
+
+    /// The sum of two.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            taken: self.taken + other.taken,
+            returned: self.returned + other.returned,
+            published: self.published + other.published,
+            chained: self.chained + other.chained,
+            handed: self.handed + other.handed,
+            kept_here: self.kept_here + other.kept_here,
+        }
+    }
+}
+
+/// Whether a blob has this text, also where it stands within a string.
+fn holds(blob: &[u8], text: &str) -> bool {
+    let blob = String::from_utf8_lossy(blob);
+    blob.contains(text) || blob.contains(&text.replace('"', "\\\""))
+}
+
+/// A blob that is not where its subscription wants it has to say why; unless nobody could know what that one wants.
+pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
+    let number = world.ledger.known.get(&id)?.subscription?;
+    let told = |name: &str| blob.properties.get(name).is_some();
+    let own = OWN_CONTAINER.split('/').next() == Some(&blob.bucket);
+    let right = match &world.rules[number].subscription.dead_letter.sink {
+        Sink::Container(_) => own || told("sinkerror"),
+        Sink::DefaultContainer => !own && !told("sinkerror") && !told("sink"),
+        Sink::Address(_) => !own && (told("sink") || told("sinkerror")),
+        Sink::Topic(_) | Sink::Queue(_) => !own && told("sinkerror"),
+        Sink::None => blob.reason() == "ReplyLoop",
+    };
+    let nobody_knows = ["SubscriptionNotFound", "ProcessingFailed", "EventTooLargeToResend"].contains(&blob.reason());
+    (!right && !nobody_knows).then(|| format!("its blob in {} does not say why it is there", blob.bucket))
+}
+
+/// Whether what is kept agrees with how the delivery had to end in a quiet world.
+pub(crate) fn end_agrees(world: &Inner, id: Uuid, reasons: Vec<String>, blobs: &[Blob]) -> Result<(), String> {
+    let ledger = &world.ledger;
+    let number = ledger.known[&id].subscription.ok_or("nobody can deliver it")?;
+    let next = ledger.after.get(&id).map_or(&[][..], Vec::as_slice);
+    let wanted = next.iter().filter(|next| world.takes(&ledger.known[*next])).count();
+    let began = next.iter().filter(|next| ledger.begun(**next) > 0).count();
+    let handed = world.storage.handed.contains_key(&id);
+    let big = ledger.published[ledger.known[&id].record].1.big;
+    let failed = !reasons.is_empty();
+    let kept = match &world.rules[number].subscription.dead_letter.sink {
+        _ if !failed || big => None,
+        Sink::None => Some((0, 0, false)),
+        Sink::DefaultContainer | Sink::Container(_) => Some((1, 0, false)),
+        Sink::Queue(_) => Some((0, 0, true)),
+        // Its blob is that of its errand, if there is one.
+        Sink::Address(_) => Some((blobs.len(), 1, false)),
+        Sink::Topic(_) => Some((usize::from(wanted == 0), wanted, false)),
+    };
+    let is = (blobs.len(), began, handed);
+    let expected = kept.unwrap_or(if failed { is } else { (0, 0, false) });
+    if is != expected {
+        return Err(format!("blobs, deliveries to sinks, in a queue: {is:?}, expected {expected:?}"));
+    }
+    let Some(blob) = blobs.first() else { return Ok(()) };
+    let attempts = ledger.seen.get(&id).map_or(0, Vec::len) as u64;
+    if !reasons.iter().any(|reason| blob.reason().starts_with(reason.as_str())) {
+        return Err(format!("ended as {} instead of {reasons:?}", blob.reason()));
+    }
+    if blob.number("deliveryattempts") != attempts {
+        return Err("its blob counts its attempts wrongly".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether what is kept agrees with how the errand had to end in a quiet world.
+pub(crate) fn errand_agrees(reasons: Vec<String>, seen: &[Seen], blobs: &[Blob]) -> Result<(), String> {
+    if blobs.len() != usize::from(!reasons.is_empty()) {
+        return Err(format!("{} blobs after its sink", blobs.len()));
+    }
+    let Some(sink) = blobs.first().map(|blob| &blob.properties["sink"]) else { return Ok(()) };
+    let reason = sink["reason"].as_str().unwrap_or_default();
+    if !reasons.iter().any(|may| reason.starts_with(may.as_str())) {
+        return Err(format!("its sink ended as {reason} instead of {reasons:?}"));
+    }
+    if sink["deliveryattempts"].as_u64() != Some(seen.len() as u64) {
+        return Err("its blob counts the attempts at its sink wrongly".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! What is checked of every dead letter that is kept: blobs, and what they have in common with letters of queues.
+
+use delivery::ports::PutError;
+use uuid::Uuid;
+
+use super::queues::{Carried, Held};
+use super::rules::OWN_CONTAINER;
+use super::storage::DEFAULT_CONTAINER;
+use super::world::{Inner, Touched};
+
+impl Inner {
+    /// A blob on its way into storage.
+    pub(crate) fn store(&mut self, bucket: &str, mut key: String, mut bytes: Vec<u8>) -> Result<(), PutError> {
+        self.saboteur.tampers_with_blob(&mut key, &mut bytes);
+        let id = key.rsplit('/').next().and_then(|name| name.strip_suffix(".json")).and_then(|name| name.parse().ok());
+        let id: Uuid = id.unwrap_or_default();
+        self.check_blob(id, bucket, &key, &bytes);
+        let (there, answer) = self.storage.put(&mut self.dice, self.now_ms, (bucket, &key), bytes);
+        self.tell(|| format!("stores {} in {bucket}/{key}: {answer:?}", self.ledger.name(id)));
+        if !self.invocation().stores {
+            self.note_stored_directly(id, bucket, there, &answer);
+        }
+        answer
+    }
+
+    /// Dispatch wrote a blob itself, or tried to. If it could not, the record comes again, and so do its attempts; a
+    /// container of one's own that is missing is no excuse, because there is the deployment's.
+    pub(crate) fn note_stored_directly(&mut self, id: Uuid, bucket: &str, there: bool, answer: &Result<(), PutError>) {
+        if there {
+            let chain = self.chain_of(id);
+            *self.ledger.letters.entry(chain).or_default() += 1;
+            self.ledger.owed.insert(chain);
+            let begins = self.ledger.known.get(&id).is_some_and(|known| known.from.is_some());
+            if begins && self.bases(id).is_empty() {
+                // Too large to travel: it ends where it would have begun.
+                *self.ledger.starts.entry(id).or_default() += 1;
+            }
+        }
+        let excused = match answer {
+            Ok(()) => false,
+            Err(PutError::Refused(_)) => true,
+            Err(PutError::NoSuchContainer(_)) => DEFAULT_CONTAINER.starts_with(bucket),
+        };
+        if excused {
+            self.fork(&Touched::one(id));
+        }
+    }
+
+    /// The key of a blob follows from the message, and so do its bytes.
+    fn check_blob(&mut self, id: Uuid, bucket: &str, key: &str, bytes: &[u8]) {
+        if !self.ledger.known.contains_key(&id) && !self.ledger.unprocessed.contains_key(&id) {
+            return self.ledger.broke(format!("a blob that belongs to no delivery: {key}"));
+        }
+        if !self.invocation().stores {
+            return;
+        }
+        let prefix = [OWN_CONTAINER, DEFAULT_CONTAINER]
+            .into_iter()
+            .find_map(|container| container.strip_prefix(bucket).and_then(|prefix| prefix.strip_prefix('/')));
+        let path = key.strip_prefix(prefix.unwrap_or("?")).unwrap_or("?");
+        let right = |held: &Held| {
+            let due_ms = held.carried.kept().map_or(held.sent_ms, |delivery| delivery.due_ms);
+            path.ends_with(&format!("/{}/{id}.json", delivery::moment::hour_folder(due_ms)))
+        };
+        if !self.telling(id).iter().any(right) {
+            self.broke(id, &format!("its blob has a key that its message does not give: {key}"));
+        }
+        self.check_kept(id, bucket, key, bytes);
+    }
+
+    /// The messages of the running invocation that tell of a dead letter with this id.
+    fn telling(&self, id: Uuid) -> Vec<Held> {
+        let origin = self.ledger.unprocessed.get(&id).map(|record| &self.ledger.published[*record].0);
+        let tells = |held: &&Held| match held.carried.kept() {
+            Some(delivery) => delivery.id == id,
+            None => Some(&held.message) == origin,
+        };
+        self.invocations[self.current].taken.iter().map(|(_, held)| held).filter(tells).cloned().collect()
+    }
+
+    /// The same message is kept at one place once, or twice alike, and not too early.
+    pub(crate) fn check_kept(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
+        let telling = self.telling(id);
+        let [held] = &telling[..] else { return };
+        if matches!(&held.carried, Carried::Letter(letter) if self.now_ms < letter.not_before_ms) {
+            self.broke(id, "its dead letter was written before its delay had passed");
+        }
+        let place = (held.message.clone(), place.to_owned());
+        let first = self.ledger.stored.entry(place).or_insert_with(|| (key.to_owned(), bytes.to_vec()));
+        if (first.0.as_str(), &first.1[..]) != (key, bytes) {
+            self.broke(id, "the same message was stored twice, and not alike");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What is lost: whatever came to no end, and to no place where it waits for one.
+//!
+//! A delivery whose dead letter went to an address or a topic has its end in what followed, which is looked at in turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use delivery::ports::QueueName;
+use delivery::sink::Sink;
+use uuid::Uuid;
+
+use super::blobs::Blob;
+use super::driver::LIFETIME_MS;
+use super::queues::READ;
+use super::rules::Expected;
+use super::sinks::{Way, errand_of};
+use super::world::Inner;
+
+/// Deliveries and records without an end.
+pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
+    let ledger = &world.ledger;
+    let carried = |queue| world.queues.all(queue).filter_map(|held| held.carried.id());
+    let waiting: BTreeSet<Uuid> = READ.into_iter().flat_map(carried).collect();
+    let kept: BTreeSet<Uuid> = carried(QueueName::LastResort).chain(waiting.iter().copied()).collect();
+    let ends = Ends { world, blobs, kept };
+    let untouched = |queue| world.queues.all(queue).filter(|held| held.carried.delivery().is_none());
+    let records: BTreeSet<&str> = [QueueName::Events, QueueName::DeadLetter, QueueName::LastResort]
+        .into_iter()
+        .flat_map(untouched)
+        .map(|held| held.message.as_str())
+        .collect();
+    let mut broken = Vec::new();
+    for id in &ledger.owed {
+        let record = ledger.unprocessed.get(id).map(|record| ledger.published[*record].0.as_str());
+        if !ends.has(*id) && !record.is_some_and(|it| records.contains(it)) {
+            broken.push(format!("{}: lost", ledger.name(*id)));
+        }
+    }
+    for (message, _) in &ledger.published {
+        let handled = ledger.acknowledged.contains(message) || ledger.given_up.contains(message);
+        if !handled && !records.contains(message.as_str()) {
+            broken.push(format!("the record {message} was lost"));
+        }
+    }
+    let over = world.now_ms + LIFETIME_MS / 20 >= world.began_ms + LIFETIME_MS;
+    if !waiting.is_empty() && !over {
+        broken.push("something still waits although there is time".to_owned());
+    }
+    broken
+}
+
+/// Where deliveries may have come to.
+struct Ends<'a> {
+    world: &'a Inner,
+    blobs: &'a BTreeMap<Uuid, Vec<Blob>>,
+    /// Chains that stand in a queue of ours.
+    kept: BTreeSet<Uuid>,
+}
+
+impl Ends<'_> {
+    /// Whether a delivery came to an end, or is still under way.
+    fn has(&self, id: Uuid) -> bool {
+        let ledger = &self.world.ledger;
+        let known = ledger.known.get(&id);
+        let taken = ledger.seen.get(&id).is_some_and(|seen| seen.iter().any(|seen| seen.taken));
+        if taken || self.kept.contains(&id) {
+            return true;
+        }
+        match known.and_then(|known| known.from.filter(|_| known.way == Way::Sink)) {
+            Some(from) => self.came_back(from),
+            None => {
+                let handed = self.world.storage.handed.contains_key(&id);
+                let stored = self.blobs.contains_key(&id) || self.kept.contains(&errand_of(id));
+                stored || handed || self.went_on(id) || may_be_dropped(self.world, id)
+            }
+        }
+    }
+
+    /// Whether the letter of this delivery was kept after an address did not take it. Where its letter was also kept
+    /// without that, the first blob stands.
+    fn came_back(&self, from: Uuid) -> bool {
+        let plain = self.world.ledger.letters.get(&from).is_some_and(|letters| *letters > 0);
+        self.blobs.get(&from).into_iter().flatten().any(|blob| plain || blob.properties.get("sink").is_some())
+    }
+
+    /// Whether everything began that has to follow from its dead letter, and anything at all.
+    fn went_on(&self, id: Uuid) -> bool {
+        let ledger = &self.world.ledger;
+        let began =
+            |next: &&Uuid| ledger.begun(**next) > 0 || self.blobs.contains_key(*next) || self.kept.contains(*next);
+        let has_to = |next: &&Uuid| {
+            let known = &ledger.known[*next];
+            let stays = known.subscription.is_some_and(|number| self.world.versions.always_have(number));
+            stays && self.world.takes(known)
+        };
+        let next = ledger.after.get(&id).map_or(&[][..], Vec::as_slice);
+        next.iter().any(|next| began(&next)) && next.iter().filter(has_to).all(|next| began(&next))
+    }
+}
+
+/// Whether `deadLetter: none` explains why nothing is left of a delivery.
+fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
+    let Some(known) = world.ledger.known.get(&id) else { return false };
+    let Some(number) = known.subscription else { return false };
+    let rules = &world.rules[number];
+    if rules.subscription.dead_letter.sink != Sink::None {
+        return false;
+    }
+    let published = &world.ledger.published[known.record].1;
+    let seen = world.ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
+    let attempts = seen.len() as u32 + world.ledger.chains_allowed(id) - 1;
+    let limit_ms = rules.subscription.retry.time_to_live_ms.unwrap_or(u64::MAX);
+    seen.iter().any(|seen| rules.expected(&seen.told) == Expected::Final)
+        || attempts >= world.versions.fewest_attempts(number)
+        || world.now_ms - published.at_ms >= limit_ms
+        || published.big
+}

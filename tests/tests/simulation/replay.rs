@@ -1,0 +1,98 @@
+//! The attempts of a delivery in a quiet world, followed by the book.
+
+use delivery::outcome::Ending;
+
+use super::ledger::Seen;
+use super::rules::{Expected, Rules};
+use super::sinks::Way;
+
+/// The longest that rounding a wait up to whole seconds makes an attempt late.
+const ROUNDING_MS: u64 = 1_000;
+
+/// How long an invocation listens when it has nothing else to do.
+const LISTENING_MS: u64 = 10_000;
+
+/// What the world saw of a delivery.
+pub(crate) struct Course<'a> {
+    pub(crate) rules: &'a Rules,
+    pub(crate) seen: &'a [Seen],
+    /// When it was put off, and until when.
+    pub(crate) put_offs: &'a [(u64, u64)],
+    pub(crate) published_ms: u64,
+    pub(crate) way: Way,
+    /// It leaves no room for our attributes.
+    pub(crate) big: bool,
+    /// Somebody in its world listens for late answers.
+    pub(crate) listens: bool,
+}
+
+/// Follows the attempts by the book; says with which reasons the delivery may have ended, none if it was delivered.
+pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
+    let Course { rules, seen, put_offs, published_ms, way, big, listens } = course;
+    let retry = &rules.subscription.retry;
+    let limit_ms = retry.time_to_live_ms.map_or(u64::MAX, |limit_ms| published_ms + limit_ms);
+    let names_limit = rules.subscription.dialect.as_str().starts_with("eventgrid");
+    let mut due_ms = (published_ms, published_ms);
+    let mut put_offs = put_offs.iter().peekable();
+    for (index, attempt) in seen.iter().enumerate() {
+        let attempts = index as u32 + 1;
+        while let Some((at_ms, until_ms)) = put_offs.next_if(|(at_ms, _)| *at_ms <= attempt.at_ms) {
+            due_ms = put_off(due_ms, *at_ms, *until_ms)?;
+        }
+        // Where its invocation ran out of time, it left with the last of the others.
+        let before = index.checked_sub(1).map(|before| &seen[before].told);
+        let held_up = listens && matches!(before, Some(Ending::TimedOut));
+        let late_ms = ROUNDING_MS + if held_up { LISTENING_MS } else { 0 };
+        if attempt.at_ms < due_ms.0 || attempt.at_ms > due_ms.1 + late_ms {
+            return Err(format!("attempt {attempts} at {} although due within {due_ms:?}", attempt.at_ms));
+        }
+        let last = index + 1 == seen.len();
+        let end = match attempt.expected {
+            Expected::Delivered => Some(Vec::new()),
+            Expected::Alone => {
+                due_ms = (attempt.ended_ms, attempt.ended_ms);
+                None
+            }
+            Expected::Final if attempts >= retry.max_attempts && names_limit => {
+                Some(vec!["MaxDeliveryAttemptsExceeded".to_owned()])
+            }
+            Expected::Final => Some(vec!["UndeliverableDueTo".to_owned()]),
+            Expected::Retry(_) if attempts >= retry.max_attempts => {
+                Some(vec!["MaxDeliveryAttemptsExceeded".to_owned()])
+            }
+            Expected::Retry(least_ms) => {
+                let wait_ms = rules.wait_ms(attempts, attempt.first_ms, attempt.ended_ms, least_ms);
+                due_ms = (attempt.ended_ms + wait_ms.0, attempt.ended_ms + wait_ms.1);
+                None
+            }
+        };
+        match (end, last) {
+            (Some(end), true) => return Ok(end),
+            (Some(_), false) => return Err(format!("attempt {attempts} was its end, yet there are more")),
+            (None, _) => {}
+        }
+    }
+    for (at_ms, until_ms) in put_offs {
+        due_ms = put_off(due_ms, *at_ms, *until_ms)?;
+    }
+    let mut ends = Vec::new();
+    if due_ms.1 + ROUNDING_MS >= limit_ms {
+        ends.push("TimeToLiveExceeded".to_owned());
+    }
+    if big && (!seen.is_empty() || (way == Way::Event && rules.subscription.destination.probation)) {
+        // Found when it has to leave, which may be before its time to live has passed.
+        ends.push("EventTooLargeToResend".to_owned());
+    }
+    if !ends.is_empty() {
+        return Ok(ends);
+    }
+    Err(format!("no attempt after {} although one was due", seen.len()))
+}
+
+/// What was due is due at another moment; not before it was due, and not long after.
+fn put_off(due_ms: (u64, u64), at_ms: u64, until_ms: u64) -> Result<(u64, u64), String> {
+    if at_ms < due_ms.0 || at_ms > due_ms.1 + ROUNDING_MS {
+        return Err(format!("put off at {at_ms} although due within {due_ms:?}"));
+    }
+    Ok((until_ms, until_ms))
+}

@@ -1,0 +1,140 @@
+//! Where dead letters of a world go, and which deliveries may follow from them, worked out a second time.
+//!
+//! A dead letter that an address is sent is an errand: a delivery of its own about the same event. One that a topic gets
+//! is a delivery for each of its subscriptions, whose event is the letter. A topic that a letter came from never gets it
+//! again, so all that may follow from a delivery is known from the beginning.
+
+use delivery::deadletter::{Format, LetterFormat};
+use delivery::delivery::{DELIVERY_NAMESPACE, Leg};
+use delivery::sink::Sink;
+use delivery::subscription::TopicName;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::faults::Dice;
+use super::ledger::Known;
+use super::publish::Sort;
+use super::rules::{OWN_CONTAINER, Rules, TOPIC};
+use super::world::Inner;
+
+/// The topics that dead letters are published to; the second one gets what the first one could not deliver, too.
+const LOST: &str = "shop/lost";
+const BEYOND: &str = "shop/beyond";
+/// The queue of somebody else's.
+pub(crate) const SINK_QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
+
+/// Where a delivery goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To the destination.
+    Event,
+    /// To the address of replies.
+    Reply,
+    /// To the address of dead letters.
+    Sink,
+}
+
+impl Way {
+    /// The way that a delivery says it goes.
+    pub(crate) fn of(leg: &Leg) -> Self {
+        match leg {
+            Leg::Event => Self::Event,
+            Leg::Reply => Self::Reply,
+            Leg::Sink(_) => Self::Sink,
+        }
+    }
+}
+
+/// A sink for the subscription of this topic and number; letters that came by a topic often go on by another.
+pub(crate) fn choose(topic: &str, number: usize, dice: &mut Dice) -> Sink {
+    let goes_on = topic != TOPIC && dice.percent(40);
+    match if goes_on { 7 } else { dice.below(14) } {
+        0 | 1 => Sink::None,
+        2 | 3 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
+        4..=6 => Sink::Address(format!("https://d{number}.example.com/in").parse().expect("an address")),
+        7..=9 => Sink::Topic(dice.one_of(&[LOST, LOST, BEYOND, TOPIC]).parse().expect("a topic")),
+        10 | 11 => Sink::Queue(SINK_QUEUE.parse().expect("a queue")),
+        _ => Sink::DefaultContainer,
+    }
+}
+
+/// The subscriptions of the topics that sinks of these name; now and then there are none.
+pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut Dice) {
+    for (topic, most) in [(LOST, 3), (BEYOND, 2)] {
+        let is_named =
+            |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
+        let count = if rules.iter().any(is_named) { dice.below(most) } else { 0 };
+        for _ in 0..count {
+            rules.push(Rules::choose(topic, rules.len(), dice));
+        }
+    }
+}
+
+/// What follows from the dead letter of a delivery, for a subscription of a topic, or for an address.
+fn id_after(id: Uuid, to: &str) -> Uuid {
+    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{id}\nsink\n{to}").as_bytes())
+}
+
+/// The delivery that brings the dead letter of this one to an address.
+pub(crate) fn errand_of(id: Uuid) -> Uuid {
+    id_after(id, "")
+}
+
+/// Every delivery that may follow from the dead letter of this one.
+pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Known)> {
+    let number = known.subscription.filter(|_| known.way != Way::Sink);
+    let Some(of) = number.map(|number| &rules[number].subscription) else { return Vec::new() };
+    let (from, own) = (Some(id), &of.name.topic);
+    match &of.dead_letter.sink {
+        Sink::Address(_) => {
+            // How its letter came about, the letter itself remembers.
+            let (hops, via) = (0, Vec::new());
+            vec![(errand_of(id), Known { way: Way::Sink, from, hops, via, ..known.clone() })]
+        }
+        Sink::Topic(topic) if topic != own && !known.via.contains(topic) => {
+            let via: Vec<TopicName> = known.via.iter().chain([own]).cloned().collect();
+            let is_bare = known.is_bare && of.dead_letter.format == LetterFormat::Fixed(Format::CloudEvents);
+            let to = rules.iter().enumerate().filter(|(_, rules)| rules.subscription.name.topic == *topic);
+            let follows = to.map(|(number, rules)| {
+                let subscription = Some(number);
+                let known = Known { subscription, way: Way::Event, from, via: via.clone(), is_bare, ..known.clone() };
+                (id_after(id, &rules.subscription.name.to_string()), known)
+            });
+            follows.collect()
+        }
+        Sink::Topic(_) | Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::None => Vec::new(),
+    }
+}
+
+/// What a dead letter says of itself, whatever its format; `Null` where it says nothing.
+pub(crate) fn properties(letter: &Value) -> Value {
+    let letter = letter.get(0).unwrap_or(letter);
+    if let Some(properties) = letter.get("deadletterProperties") {
+        return properties.clone();
+    }
+    let ours = letter["lastmile"].as_str().and_then(|ours| serde_json::from_str(ours).ok());
+    let mut properties: Value = ours.unwrap_or_default();
+    if properties.is_object() {
+        properties["deliveryattempts"] = letter["deliveryattempts"].clone();
+    }
+    properties
+}
+
+impl Inner {
+    /// Whether the filter of its subscription takes it; what is no CloudEvent any more has no type.
+    pub(crate) fn takes(&self, known: &Known) -> bool {
+        let sort = self.ledger.published[known.record].1.elements[known.index].sort;
+        let filtered = known.subscription.is_some_and(|number| self.rules[number].filtered);
+        !filtered || known.way != Way::Event || (known.is_bare && sort == Sort::Wanted)
+    }
+
+    /// The deliveries whose letters stand in a body, in order; `None` where it has events as they were published.
+    pub(crate) fn letters_in(body: &str) -> Option<Vec<Uuid>> {
+        if !body.contains("deadletterid") {
+            return None;
+        }
+        let parsed: Value = serde_json::from_str(body).ok()?;
+        let elements = parsed.as_array().map_or_else(|| std::slice::from_ref(&parsed), Vec::as_slice);
+        elements.iter().map(|letter| properties(letter)["deadletterid"].as_str()?.parse().ok()).collect()
+    }
+}
