@@ -55,15 +55,15 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Whether the record is done; lets what is left of it go first.
     async fn close(&self, record: &Record, index: usize, book: &Book) -> bool {
-        let entries = book.of_record(index);
-        if !entries.is_empty() && entries.iter().all(|entry| entry.stage == Stage::Untouched) {
+        let stages = book.stages_of(index);
+        if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::Untouched) {
             let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
             self.give_back(record, "nothing of it was begun", seconds).await;
             return false;
         }
-        let leaving: Vec<_> = entries.into_iter().map(|entry| self.let_go(entry, book)).collect();
+        let leaving: Vec<_> = book.unfinished_of(index).into_iter().map(|entry| self.let_go(entry, book)).collect();
         stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
-        book.of_record(index).iter().all(|entry| entry.stage == Stage::Gone)
+        book.stages_of(index).iter().all(|stage| *stage == Stage::Gone)
     }
 
     /// A piece that is not finished leaves as its own message.
