@@ -5,7 +5,7 @@
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::primitives::{ByteStream, SdkBody};
 use delivery::deadletter::Container;
 use delivery::ports::{BlobName, PutBlob, PutError, ReadBlobs, ReadError};
 
@@ -28,10 +28,11 @@ impl S3Blobs {
 
 impl PutBlob for S3Blobs {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+        let body = SdkBody::from(bytes);
         let mut races = 0;
         loop {
             let put = self.client.put_object().bucket(bucket).key(key).if_none_match("*");
-            let put = put.content_type("application/json").body(ByteStream::from(bytes.clone()));
+            let put = put.content_type("application/json").body(ByteStream::new(shared(&body)));
             let Err(error) = put.send().await else { return Ok(()) };
             match status_of(&error) {
                 Some(412) => return Ok(()),
@@ -40,6 +41,11 @@ impl PutBlob for S3Blobs {
             }
         }
     }
+}
+
+/// The same bytes, not copied.
+fn shared(body: &SdkBody) -> SdkBody {
+    body.try_clone().expect("a body in memory can be cloned")
 }
 
 fn put_error<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> PutError {

@@ -19,7 +19,10 @@ use delivery::step::{End, Settled};
 use delivery::subscription::{Subscription, SubscriptionName};
 use delivery::trace;
 use tracing::{Level, enabled, error, event, info, warn};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
@@ -44,10 +47,13 @@ macro_rules! line {
     };
 }
 
-/// Writes the log to standard output as JSON lines; `RUST_LOG` chooses the level, `info` without it.
+/// Writes the log to standard output as JSON lines; `RUST_LOG` chooses the level, `info` without it: a level for all,
+/// or `target=level` in a list. Filters by span or field are not understood; they would bring regular expressions.
 pub fn log_json() {
-    let level = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().json().flatten_event(true).with_target(false).with_env_filter(level).init();
+    let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let levels = asked.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
+    let lines = fmt::layer().json().flatten_event(true).with_target(false);
+    tracing_subscriber::registry().with(levels).with(lines).init();
 }
 
 /// Writes lines of metrics to standard output, where CloudWatch finds them.

@@ -8,7 +8,9 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use deadletter::DeadLetters;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
-#[tokio::main]
+// One thread: a function below 1,769 MB has less than one CPU, and its work is waiting.
+// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     telemetry::log_json();
     let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());

@@ -55,19 +55,18 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Whether the record is done; lets what is left of it go first.
     async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
-        let entries = of.book.of_record(index);
-        if !entries.is_empty() && entries.iter().all(|entry| entry.stage == Stage::Untouched) {
+        let stages = of.book.stages_of(index);
+        if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::Untouched) {
             let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
             self.give_back(record, "nothing of it was begun", seconds).await;
             return false;
         }
-        let leaving: Vec<_> = entries.into_iter().map(|entry| self.let_go(entry, of)).collect();
+        let leaving: Vec<_> = of.book.unfinished_of(index).into_iter().map(|entry| self.let_go(entry, of)).collect();
         stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
-        let entries = of.book.of_record(index);
-        let done = entries.iter().all(|entry| entry.stage == Stage::Gone);
+        let done = of.book.stages_of(index).iter().all(|stage| *stage == Stage::Gone);
         // Counted when it is done, so that a record which comes again counts once; a delivery that came back, never.
         if done && record.delivery.is_none() {
-            entries.iter().filter_map(|entry| entry.piece.subscription()).for_each(|it| self.telemetry.matched(it));
+            of.book.read(index, |piece| piece.subscription().into_iter().for_each(|name| self.telemetry.matched(name)));
         }
         done
     }

@@ -64,7 +64,7 @@ pub(crate) struct Entry {
 pub(crate) struct Book(Mutex<Vec<Entry>>);
 
 impl Book {
-    /// Enters a piece of a record.
+    /// Enters a piece of a record; records are entered in order.
     pub(crate) fn enter(&self, record: usize, piece: &Piece) -> Place {
         self.with(|entries| {
             let place = Place(entries.len());
@@ -87,12 +87,32 @@ impl Book {
         });
     }
 
-    /// The pieces of a record, as they stand now.
-    pub(crate) fn of_record(&self, record: usize) -> Vec<Entry> {
-        self.with(|entries| entries.iter().filter(|entry| entry.record == record).cloned().collect())
+    /// How far the pieces of a record came.
+    pub(crate) fn stages_of(&self, record: usize) -> Vec<Stage> {
+        self.with(|entries| of_record(entries, record).iter().map(|entry| entry.stage).collect())
+    }
+
+    /// Reads every piece of a record, without a copy.
+    pub(crate) fn read(&self, record: usize, mut look: impl FnMut(&Piece)) {
+        self.with(|entries| of_record(entries, record).iter().for_each(|entry| look(&entry.piece)));
+    }
+
+    /// The pieces of a record that are not finished, as they stand now.
+    pub(crate) fn unfinished_of(&self, record: usize) -> Vec<Entry> {
+        let is_unfinished = |entry: &&Entry| match entry.stage {
+            Stage::Untouched | Stage::Attempting | Stage::Waiting => true,
+            Stage::Gone | Stage::Stuck => false,
+        };
+        self.with(|entries| of_record(entries, record).iter().filter(is_unfinished).cloned().collect())
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The entries of one record: they stand together, for records are entered one after the other.
+fn of_record(entries: &[Entry], record: usize) -> &[Entry] {
+    let rest = &entries[entries.partition_point(|entry| entry.record < record)..];
+    &rest[..rest.partition_point(|entry| entry.record == record)]
 }

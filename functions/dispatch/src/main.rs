@@ -12,7 +12,9 @@ use delivery::ports::Clock as _;
 use dispatch::{Deadline, Dispatch};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
-#[tokio::main]
+// One thread: a function below 1,769 MB has less than one CPU, and its work is waiting.
+// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     telemetry::log_json();
     let dispatch = &start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;

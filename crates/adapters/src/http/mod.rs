@@ -8,7 +8,8 @@
 mod failure;
 mod names;
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use delivery::address::{Fence, Lane};
@@ -59,16 +60,23 @@ pub struct Network {
 /// Sends requests, each by the client of its lane: the client knows the rules by which its names resolve.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
+    network: Network,
     fence: Arc<Fence>,
-    ordinary: Clients,
-    own_ports: Clients,
+    /// Built when they are first needed, except the one that nearly every request takes: reading the certificates of
+    /// the machine takes milliseconds of a cold start, and holds megabytes.
+    clients: Arc<[OnceLock<Client>; LANES]>,
     long_answers: Arc<Semaphore>,
 }
 
-#[derive(Debug, Clone)]
-struct Clients {
-    tls: Client,
-    clear: Client,
+/// In clear or not, to a port of our own or not.
+const LANES: usize = 4;
+/// The lane of nearly every request.
+const ORDINARY: Lane = Lane { in_clear: false, own_port: false };
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network").field("authorities", &self.authorities.len()).finish_non_exhaustive()
+    }
 }
 
 impl Default for Network {
@@ -91,13 +99,11 @@ impl HttpSender {
     /// # Errors
     /// When the TLS set-up is unusable.
     pub fn on(network: &Network, fence: Fence) -> Result<Self, reqwest::Error> {
-        let fence = Arc::new(fence);
-        let clients = |own_port| {
-            let client = |in_clear| client(network, &fence, Lane { in_clear, own_port });
-            Ok(Clients { tls: client(false)?, clear: client(true)? })
-        };
         let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
-        Ok(Self { ordinary: clients(false)?, own_ports: clients(true)?, fence, long_answers })
+        let sender = Self { network: network.clone(), fence: Arc::new(fence), clients: Arc::default(), long_answers };
+        // Told at start, not by the first delivery.
+        sender.client(ORDINARY)?;
+        Ok(sender)
     }
 
     /// The lane and the headers of a request that may leave; else the exchange that did not take place.
@@ -141,7 +147,12 @@ impl HttpSender {
 
     async fn converse(&self, request: &Request, headers: HeaderMap, lane: Lane) -> Exchange {
         let ended = |ending| Exchange::new(ending, 0, 0);
-        match self.ask(request, headers, lane).await {
+        let client = match self.client(lane) {
+            Ok(client) => client,
+            // Ours to mend: there will be other attempts.
+            Err(failure) => return ended(Ending::Aborted).because(failure::detail(failure)),
+        };
+        match self.ask(client, request, headers).await {
             Ok((ending, content)) => Exchange { content: Some(content), ..ended(ending) },
             Err(failure) => ended(failure::ending(&failure)).because(failure::detail(failure)),
         }
@@ -149,15 +160,15 @@ impl HttpSender {
 
     async fn ask(
         &self,
+        client: &Client,
         request: &Request,
         headers: HeaderMap,
-        lane: Lane,
     ) -> Result<(Ending, Content), reqwest::Error> {
         let method = match request.method {
             Method::Post => reqwest::Method::POST,
             Method::Options => reqwest::Method::OPTIONS,
         };
-        let asked = self.client(lane).request(method, request.url.clone()).headers(headers);
+        let asked = client.request(method, request.url.clone()).headers(headers);
         let response = asked.body(request.body.clone()).send().await?;
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(text);
@@ -185,9 +196,13 @@ impl HttpSender {
         Ok((body, false))
     }
 
-    fn client(&self, lane: Lane) -> &Client {
-        let clients = if lane.own_port { &self.own_ports } else { &self.ordinary };
-        if lane.in_clear { &clients.clear } else { &clients.tls }
+    fn client(&self, lane: Lane) -> Result<&Client, reqwest::Error> {
+        let place = &self.clients[usize::from(lane.in_clear) * 2 + usize::from(lane.own_port)];
+        if let Some(client) = place.get() {
+            return Ok(client);
+        }
+        let client = client(&self.network, &self.fence, lane)?;
+        Ok(place.get_or_init(|| client))
     }
 }
 

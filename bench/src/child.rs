@@ -1,0 +1,94 @@
+//! A function binary as a child process, and what the operating system says it used.
+//!
+//! CPU is `utime + stime` of `/proc/<pid>/stat`, all threads together, in ticks of 10 ms; peak memory is `VmHWM`. Its
+//! output is read and thrown away, as Lambda reads it. Dropping it kills it.
+//! <https://docs.kernel.org/filesystems/proc.html>
+
+use std::io::{copy, sink};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use anyhow::Context as _;
+
+use crate::contenders::Contender;
+use crate::server::Server;
+
+/// A tick of the CPU times in `/proc`: `USER_HZ` is 100 on every system that Lambda or a developer has.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A function process.
+pub(crate) struct Function {
+    process: Child,
+    /// When it was started.
+    pub(crate) started: Instant,
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Function {
+    /// Starts a contender beside this server.
+    pub(crate) fn start(contender: &Contender, server: &Server) -> anyhow::Result<Self> {
+        let mut command = Command::new(&contender.program);
+        command.args(&contender.arguments).env_clear().envs(environment(server)).envs(contender.variables.clone());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let started = crate::clock::now();
+        let mut process = command.spawn().with_context(|| format!("{} cannot be started", contender.name))?;
+        let mut output = process.stdout.take().context("its output is piped")?;
+        thread::spawn(move || copy(&mut output, &mut sink()));
+        Ok(Self { process, started })
+    }
+
+    /// The CPU it has used so far, in user and system mode.
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        // The second field is the name in parentheses, which may hold blanks; utime and stime are the 14th and 15th.
+        let after_name = stat.rsplit_once(')').context("stat has a name")?.1;
+        let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u32>);
+        Ok(TICK * ticks.sum::<Result<u32, _>>()?)
+    }
+
+    /// The most memory it has had resident, in bytes.
+    pub(crate) fn peak_bytes(&self) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("status has VmHWM")?;
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib * 1_024)
+    }
+}
+
+/// What every function finds in its environment: Lambda's own variables and the endpoints.
+fn environment(server: &Server) -> Vec<(&'static str, String)> {
+    let url = format!("http://{}", server.aws);
+    let queue = |name: &str| format!("{url}/000000000000/{name}");
+    vec![
+        ("PATH", std::env::var("PATH").unwrap_or_default()),
+        ("AWS_LAMBDA_RUNTIME_API", server.aws.to_string()),
+        ("AWS_LAMBDA_FUNCTION_NAME", "bench".to_owned()),
+        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512".to_owned()),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", "/aws/lambda/bench".to_owned()),
+        ("AWS_LAMBDA_LOG_STREAM_NAME", "bench".to_owned()),
+        ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".to_owned()),
+        ("AWS_REGION", "us-east-1".to_owned()),
+        ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
+        ("AWS_ENDPOINT_URL", url.clone()),
+        ("RUST_LOG", "warn,adapters=info,dispatch=info,deadletter=info".to_owned()),
+        ("TARGET_URL", format!("http://{}/hook/204", server.subscriber)),
+        ("BUCKET", "dead-letters".to_owned()),
+        ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml".to_owned()),
+        ("EVENTS_QUEUE_URL", queue("events")),
+        ("RETRY_QUEUE_URL", queue("retry")),
+        ("DEAD_LETTER_QUEUE_URL", queue("dead-letter")),
+        ("LAST_RESORT_QUEUE_URL", queue("last-resort")),
+        ("DEAD_LETTER_CONTAINER", "dead-letters".to_owned()),
+        ("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1".to_owned()),
+        ("S3_FORCE_PATH_STYLE", "true".to_owned()),
+    ]
+}

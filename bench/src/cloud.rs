@@ -1,0 +1,94 @@
+//! SQS and S3 that accept everything, and count.
+//!
+//! Nothing is kept: a message is answered with an id, an object with an ETag. The one object that can be read is the
+//! subscriptions file. Requests to SQS and messages are counted, for both are what a queue costs.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use serde_json::Value;
+
+use crate::server::{Body, respond, swallow};
+
+const AWS_JSON: &str = "application/x-amz-json-1.0";
+
+/// The two services.
+pub(crate) struct Cloud {
+    subscriptions: Bytes,
+    requests: AtomicU64,
+    messages: AtomicU64,
+}
+
+/// What SQS was asked so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Asked {
+    /// Requests of any kind.
+    pub(crate) requests: u64,
+    /// Messages in them.
+    pub(crate) messages: u64,
+}
+
+impl Cloud {
+    /// Services that hand out this file of subscriptions.
+    pub(crate) fn new(subscriptions: String) -> Self {
+        Self { subscriptions: subscriptions.into(), requests: AtomicU64::new(0), messages: AtomicU64::new(0) }
+    }
+
+    /// What SQS was asked so far.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked { requests: self.requests.load(Ordering::Relaxed), messages: self.messages.load(Ordering::Relaxed) }
+    }
+
+    /// Answers one request.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> anyhow::Result<Response<Body>> {
+        let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
+        if let Some(operation) = target.and_then(|target| target.strip_prefix("AmazonSQS.")).map(ToOwned::to_owned) {
+            let body = request.into_body().collect().await?.to_bytes();
+            return self.sqs(&operation, &body);
+        }
+        let answer = match *request.method() {
+            Method::GET => respond(StatusCode::OK, "application/yaml", self.subscriptions.clone()),
+            _ => respond(StatusCode::OK, "application/xml", Bytes::new()),
+        };
+        swallow(request).await?;
+        Ok(tagged(answer))
+    }
+
+    fn sqs(&self, operation: &str, body: &[u8]) -> anyhow::Result<Response<Body>> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let answer = match operation {
+            "SendMessageBatch" => {
+                let request: Value = serde_json::from_slice(body)?;
+                let entries = request["Entries"].as_array().map_or(&[][..], Vec::as_slice);
+                self.messages.fetch_add(entries.len() as u64, Ordering::Relaxed);
+                taken(entries)
+            }
+            "SendMessage" => {
+                self.messages.fetch_add(1, Ordering::Relaxed);
+                format!(r#"{{"MessageId":"0","MD5OfMessageBody":"{:032x}"}}"#, 0)
+            }
+            _ => "{}".to_owned(),
+        };
+        Ok(respond(StatusCode::OK, AWS_JSON, answer.into()))
+    }
+}
+
+/// The answer that takes every entry of a batch.
+fn taken(entries: &[Value]) -> String {
+    let mut taken = String::from(r#"{"Failed":[],"Successful":["#);
+    for (index, entry) in entries.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let id = &entry["Id"];
+        let _ = write!(taken, r#"{comma}{{"Id":{id},"MessageId":"{index}","MD5OfMessageBody":"{:032x}"}}"#, 0);
+    }
+    taken + "]}"
+}
+
+fn tagged(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(header::ETAG, HeaderValue::from_static("\"0\""));
+    response
+}

@@ -1,0 +1,135 @@
+//! What functions are fed: records as SQS hands them to Lambda, and a file of a hundred subscriptions.
+//!
+//! The event is a CloudEvent of about 450 bytes, the size of an order. Ten of the subscriptions have the topic of the
+//! measured one, with filters that do not match, so that looking for the right one is part of the price.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::contenders::Job;
+
+/// Subscriptions in the file.
+pub(crate) const SUBSCRIPTIONS: usize = 100;
+/// Those of the measured topic.
+const OF_THE_TOPIC: usize = 10;
+
+/// What the destination of a topic answers, and how its subscription goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// 204, and done.
+    Taken,
+    /// 503, and again in 30 seconds.
+    Refused,
+    /// 503, six attempts within half a second, all in one invocation.
+    RefusedSixTimes,
+}
+
+impl Topic {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Taken => "orders",
+            Self::Refused => "refused",
+            Self::RefusedSixTimes => "insistent",
+        }
+    }
+}
+
+/// The file of subscriptions, for a subscriber at this address.
+pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
+    let taken = format!("http://{subscriber}/hook/204");
+    let refused = format!("http://{subscriber}/hook/503");
+    let waits = |wait: &str, attempts: u32| {
+        format!("{{maxAttempts: {attempts}, jitterPercent: 0, schedule: {{kind: constant, delay: {wait}}}}}")
+    };
+    let mut documents = vec![
+        document("orders", "measured", &taken, "{}", ""),
+        document("refused", "measured", &refused, &waits("PT30S", 10), ""),
+        document("insistent", "measured", &refused, &waits("PT0.1S", 6), ""),
+    ];
+    let filter = |index: usize| format!(", filter: {{exact: {{type: order.other{index}}}}}");
+    let beside = 1..OF_THE_TOPIC;
+    documents.extend(beside.map(|index| document("orders", &format!("s{index}"), &taken, "{}", &filter(index))));
+    let elsewhere = documents.len()..SUBSCRIPTIONS;
+    documents.extend(elsewhere.map(|index| document(&format!("topic{index}"), "s", &taken, "{}", &filter(index))));
+    documents.join("---\n")
+}
+
+fn document(topic: &str, name: &str, url: &str, retry: &str, filter: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: {name}}}\n\
+         spec: {{destination: {{url: \"{url}\"}}, retry: {retry}{filter}}}\n"
+    )
+}
+
+/// A batch of so many records for this job.
+pub(crate) fn batch(job: Job, topic: Topic, records: usize) -> Bytes {
+    let records: Vec<_> = (0..records).map(|index| record(job, topic, index)).collect();
+    Bytes::from(json!({ "Records": records }).to_string())
+}
+
+fn record(job: Job, topic: Topic, index: usize) -> serde_json::Value {
+    let now_ms = crate::clock::unix_ms();
+    let id = format!("059f36b4-87a3-44ab-83d2-{index:012}");
+    let text = |value: &str| json!({"stringValue": value, "stringListValues": [], "binaryListValues": [], "dataType": "String"});
+    let mut attributes = json!({"topic": text(&format!("shop/{}", topic.name()))});
+    if job == Job::Store {
+        attributes["deadletter"] = text(&letter(&id, now_ms));
+    }
+    json!({
+        "messageId": id,
+        "receiptHandle": format!("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a{index}"),
+        "body": event(index),
+        "attributes": {
+            "ApproximateReceiveCount": "1",
+            "SentTimestamp": now_ms.to_string(),
+            "SenderId": "AIDAIENQZJOLO23YVJ4VO",
+            "ApproximateFirstReceiveTimestamp": now_ms.to_string()
+        },
+        "messageAttributes": attributes,
+        "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:events",
+        "awsRegion": "us-east-1"
+    })
+}
+
+fn event(index: usize) -> String {
+    let lines: Vec<_> =
+        (1..=4).map(|line| json!({"sku": format!("A-{line}"), "quantity": line, "price": "19.90"})).collect();
+    json!({
+        "specversion": "1.0",
+        "id": format!("order-{index}"),
+        "source": "https://shop.example.com/checkout",
+        "type": "order.created",
+        "subject": format!("eu/orders/{index}"),
+        "time": "2026-11-20T07:03:00.1234567Z",
+        "datacontenttype": "application/json",
+        "data": {"orderId": index, "customer": "c-4711", "total": "199.00", "currency": "EUR", "lines": lines}
+    })
+    .to_string()
+}
+
+/// The state of a letter after one failed attempt, as dispatch writes it; see `crates/delivery/fixtures/wire`.
+fn letter(message: &str, now_ms: u128) -> String {
+    json!({
+        "v": 1,
+        "id": message,
+        "subscription": "shop/orders/measured",
+        "origin": {"message": message, "index": 0},
+        "published_ms": now_ms,
+        "attempts": 1,
+        "first_ms": now_ms,
+        "due_ms": now_ms,
+        "history": [{"at_ms": now_ms, "outcome": "Busy", "status": 503, "duration_ms": 60}],
+        "last": {"response": "{\"error\":\"busy\"}\n"},
+        "reason": "MaxDeliveryAttemptsExceeded",
+        "decided_ms": now_ms,
+        "format": "namespace",
+        "layout": "nested",
+        "period_ms": 172_800_000,
+        "destination": "https://billing.example.com/events"
+    })
+    .to_string()
+}

@@ -1,0 +1,87 @@
+//! The goals, each a ratio or a distance between numbers of one run.
+
+use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, NODE, PUT_LOOP, PYTHON};
+use crate::events::Topic;
+use crate::results::{Results, Scene};
+
+/// A goal and what was measured.
+pub(crate) struct Goal {
+    /// What is compared with what.
+    pub(crate) what: &'static str,
+    bound: Bound,
+    unit: &'static str,
+    /// `None` where a contender did not run.
+    measured: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Goal {
+    /// The bound in words.
+    pub(crate) fn bound(&self) -> String {
+        match self.bound {
+            Bound::AtMost(most) => format!("at most {most}{}", self.unit),
+            Bound::AtLeast(least) => format!("at least {least}{}", self.unit),
+        }
+    }
+
+    /// What was measured.
+    pub(crate) fn measured(&self) -> String {
+        self.measured.map_or_else(|| "not measured".to_owned(), |measured| format!("{measured:.2}{}", self.unit))
+    }
+
+    /// Met, or how far from it.
+    pub(crate) fn verdict(&self) -> String {
+        match (self.bound, self.measured) {
+            (_, None) => "–".to_owned(),
+            (Bound::AtMost(most), Some(measured)) if measured <= most => "met".to_owned(),
+            (Bound::AtLeast(least), Some(measured)) if measured >= least => "met".to_owned(),
+            (Bound::AtMost(of) | Bound::AtLeast(of), Some(measured)) => {
+                format!("**missed by {:.2}{}**", (measured - of).abs(), self.unit)
+            }
+        }
+    }
+}
+
+/// Every goal.
+pub(crate) fn goals(results: &Results) -> Vec<Goal> {
+    let cpu = |name: &str| results.median(name, Scene::Taken(10), crate::measure::Run::cpu_us_per_event);
+    let memory = |scene| results.median(DISPATCH, scene, crate::measure::Run::peak_mib);
+    let attempts = (memory(Scene::Many(Topic::RefusedSixTimes)), memory(Scene::Many(Topic::Refused)));
+    let requests = results.median(DISPATCH, Scene::Refused, crate::measure::Run::sqs_requests_per_message);
+    let goal = |what, bound, unit, measured| Goal { what, bound, unit, measured };
+    let (most, least) = (Bound::AtMost, Bound::AtLeast);
+    vec![
+        goal("CPU per event at batch 10, dispatch ÷ floor", most(1.5), "×", ratio(cpu(DISPATCH), cpu(FLOOR))),
+        goal("CPU per event at batch 10, Node ÷ dispatch", least(12.0), "×", ratio(cpu(NODE), cpu(DISPATCH))),
+        goal("CPU per event at batch 10, Python ÷ dispatch", least(25.0), "×", ratio(cpu(PYTHON), cpu(DISPATCH))),
+        goal(
+            "start to first `/next`, dispatch − floor",
+            most(8.0),
+            " ms",
+            results.start_ms(DISPATCH).zip(results.start_ms(FLOOR)).map(|(ours, floor)| ours - floor),
+        ),
+        goal("peak memory of dispatch at batch 100", most(20.0), " MiB", memory(Scene::Taken(100))),
+        goal("SQS requests per re-enqueued event, all ten of a batch refused", most(0.2), "", requests),
+        goal(
+            "CPU per event at batch 10, deadletter ÷ put_object loop",
+            most(2.0),
+            "×",
+            ratio(cpu(DEADLETTER), cpu(PUT_LOOP)),
+        ),
+        goal(
+            "peak memory of 1,000 records, six attempts each ÷ one attempt each",
+            most(1.1),
+            "×",
+            ratio(attempts.0, attempts.1),
+        ),
+    ]
+}
+
+fn ratio(of: Option<f64>, to: Option<f64>) -> Option<f64> {
+    of.zip(to).map(|(of, to)| of / to)
+}

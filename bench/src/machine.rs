@@ -1,0 +1,57 @@
+//! What the numbers were measured on, and of what.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// One line each: machine, kernel, versions, commit, command.
+pub(crate) fn lines() -> Vec<String> {
+    let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let dirty = if said("git", &["status", "--porcelain", "--untracked-files=no", ":!BENCH.md"]).is_empty() {
+        ""
+    } else {
+        ", with changes"
+    };
+    vec![
+        format!("Machine: {cpus} × {}, {}", after("/proc/cpuinfo", "model name"), memory()),
+        format!("System: Linux {}", kernel.trim()),
+        format!(
+            "Versions: {}; Node {}; {}",
+            said("rustc", &["--version"]),
+            said("node", &["--version"]),
+            said("python3", &["--version"])
+        ),
+        format!("Commit: {}{dirty}", said("git", &["rev-parse", "--short=12", "HEAD"])),
+        format!("Load before: {}", load()),
+        "Command: `bench/run`".to_owned(),
+    ]
+}
+
+/// The size of a file in MiB, for people.
+pub(crate) fn mib(path: &Path) -> String {
+    let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    format!("{}.{} MiB", bytes >> 20, ((bytes & 0xF_FFFF) * 10) >> 20)
+}
+
+fn memory() -> String {
+    let kib: u64 = after("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0);
+    format!("{} GiB of memory", kib >> 20)
+}
+
+/// The mean number of busy processes in the last five minutes: more than CPUs means that others were busy too.
+fn load() -> String {
+    let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    format!("{} busy processes on average in the last five minutes", loads.split(' ').nth(1).unwrap_or("?"))
+}
+
+fn after(path: &str, name: &str) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(name));
+    line.and_then(|line| line.split_once(':')).map_or_else(String::new, |(_, value)| value.trim().to_owned())
+}
+
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    output.map_or_else(|_| "?".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

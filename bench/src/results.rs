@@ -1,0 +1,104 @@
+//! All runs, and the numbers made of them: medians over the rounds.
+
+use std::time::Duration;
+
+use crate::events::Topic;
+use crate::measure::Run;
+
+/// What a contender was made to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scene {
+    /// Batches of so many records, all of which succeed.
+    Taken(usize),
+    /// Batches of ten, all of which are refused and sent on to the retry queue.
+    Refused,
+    /// One invocation of many records.
+    Many(Topic),
+}
+
+/// Every run of every contender.
+#[derive(Debug, Default)]
+pub(crate) struct Results(Vec<(&'static str, Scene, Run)>);
+
+impl Results {
+    /// Keeps a run.
+    pub(crate) fn keep(&mut self, contender: &'static str, scene: Scene, run: Run) {
+        self.0.push((contender, scene, run));
+    }
+
+    /// The median of a number over a contender's runs of a scene; `None` where there are none.
+    pub(crate) fn median(&self, contender: &str, scene: Scene, number: impl Fn(&Run) -> f64) -> Option<f64> {
+        self.numbers(contender, |of| of == scene, number).median()
+    }
+
+    /// The median start of a contender, over all of its runs.
+    pub(crate) fn start_ms(&self, contender: &str) -> Option<f64> {
+        self.numbers(contender, |_| true, |run| ms(run.start)).median()
+    }
+
+    /// The shortest start of a contender.
+    pub(crate) fn start_least_ms(&self, contender: &str) -> Option<f64> {
+        self.numbers(contender, |_| true, |run| ms(run.start)).0.first().copied()
+    }
+
+    fn numbers(&self, contender: &str, scene: impl Fn(Scene) -> bool, number: impl Fn(&Run) -> f64) -> Sorted {
+        let runs = self.0.iter().filter(|(name, of, _)| *name == contender && scene(*of));
+        let mut numbers: Vec<f64> = runs.map(|(_, _, run)| number(run)).collect();
+        numbers.sort_by(f64::total_cmp);
+        Sorted(numbers)
+    }
+}
+
+/// Numbers in order.
+struct Sorted(Vec<f64>);
+
+impl Sorted {
+    fn median(&self) -> Option<f64> {
+        let (low, high) = (self.0.len().checked_sub(1)? / 2, self.0.len() / 2);
+        Some(f64::midpoint(self.0[low], self.0[high]))
+    }
+}
+
+impl Run {
+    /// Microseconds of CPU for each event.
+    pub(crate) fn cpu_us_per_event(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / count(self.events)
+    }
+
+    /// Events in a second.
+    pub(crate) fn events_per_second(&self) -> f64 {
+        count(self.events) / self.elapsed.as_secs_f64()
+    }
+
+    /// The most memory, in MiB.
+    pub(crate) fn peak_mib(&self) -> f64 {
+        count(self.peak_bytes) / f64::from(1_024 * 1_024)
+    }
+
+    /// Requests to SQS for each message in them.
+    pub(crate) fn sqs_requests_per_message(&self) -> f64 {
+        count(self.sqs_requests) / count(self.sqs_messages)
+    }
+}
+
+/// Milliseconds.
+pub(crate) fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a run are far below 2^52")]
+fn count(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_or_between_the_two_in_the_middle() {
+        assert_eq!(Sorted(vec![1.0, 2.0, 9.0]).median(), Some(2.0));
+        assert_eq!(Sorted(vec![1.0, 2.0, 4.0, 9.0]).median(), Some(3.0));
+        assert_eq!(Sorted(Vec::new()).median(), None);
+    }
+}
