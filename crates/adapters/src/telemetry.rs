@@ -26,6 +26,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
+/// No more of a publisher's word stands in a line: what CloudWatch takes of one is limited.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
+const WORD_MAX_BYTES: usize = 512;
+
 /// A line about a delivery: whose it is and which event it carries, then what the line is about. The event is read for
 /// it only if the line is written.
 macro_rules! line {
@@ -35,9 +39,9 @@ macro_rules! line {
             let members = delivery.event.members();
             event!(
                 $level,
-                event_id = members.id().as_deref(),
-                source = members.source().as_deref(),
-                "type" = members.event_type().as_deref(),
+                event_id = members.id().as_deref().map(short),
+                source = members.source().as_deref().map(short),
+                "type" = members.event_type().as_deref().map(short),
                 subscription = %delivery.subscription,
                 delivery_id = %delivery.id,
                 trace_id = trace::id_of(delivery, &members).as_deref(),
@@ -54,6 +58,16 @@ pub fn log_json() {
     let levels = asked.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
     let lines = fmt::layer().json().flatten_event(true).with_target(false);
     tracing_subscriber::registry().with(levels).with(lines).init();
+    // The usual report quotes what broke us, which may be an event.
+    std::panic::set_hook(Box::new(|panic| {
+        let at = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
+        error!(at, "panic.raised");
+    }));
+}
+
+/// A publisher's word in a line: the beginning of a long one.
+fn short(word: &str) -> &str {
+    &word[..word.floor_char_boundary(WORD_MAX_BYTES)]
 }
 
 /// Writes lines of metrics to standard output, where CloudWatch finds them.
@@ -116,9 +130,9 @@ impl Telemetry {
         if enabled!(Level::INFO) {
             let members = event.members();
             info!(
-                event_id = members.id().as_deref(),
-                source = members.source().as_deref(),
-                "type" = members.event_type().as_deref(),
+                event_id = members.id().as_deref().map(short),
+                source = members.source().as_deref().map(short),
+                "type" = members.event_type().as_deref().map(short),
                 topic = %place.topic,
                 trace_id = trace::of_event(event).as_ref().and_then(trace::Trace::id),
                 message_id = message,
