@@ -49,7 +49,8 @@ fn shared(body: &SdkBody) -> SdkBody {
 }
 
 fn put_error<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> PutError {
-    let text = DisplayErrorContext(error).to_string();
+    let told = error.code().and_then(|code| Some(format!("{code}: {}", error.message()?)));
+    let text = told.unwrap_or_else(|| DisplayErrorContext(error).to_string());
     match error.code() {
         Some("NoSuchBucket" | "AccessDenied" | "AllAccessDisabled" | "PermanentRedirect" | "InvalidBucketName") => {
             PutError::NoSuchContainer(text)

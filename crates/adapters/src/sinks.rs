@@ -48,7 +48,7 @@ impl PutMessage for SqsSinks {
 
 /// A queue that is missing or denied will be so tomorrow, and a message it calls wrong will not get better.
 fn put_error(error: &SdkError<SendMessageError>) -> PutError {
-    let why = DisplayErrorContext(error).to_string();
+    let why = why(error);
     let is_for_good = match error.as_service_error() {
         Some(SendMessageError::QueueDoesNotExist(_) | SendMessageError::InvalidMessageContents(_)) => true,
         Some(SendMessageError::InvalidAddress(_) | SendMessageError::UnsupportedOperation(_)) => true,
@@ -58,6 +58,12 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
         None => false,
     };
     if is_for_good { PutError::NoSuchContainer(why) } else { PutError::Refused(why) }
+}
+
+/// What the service says in a few words, else what happened on the way to it.
+fn why(error: &SdkError<SendMessageError>) -> String {
+    let told = error.as_service_error().and_then(|error| Some(format!("{}: {}", error.code()?, error.message()?)));
+    told.unwrap_or_else(|| DisplayErrorContext(error).to_string())
 }
 
 /// Codes of errors that the service's own list does not name.

@@ -198,7 +198,7 @@ impl Letter {
     /// The same with a detail of its newest reason; a long one is cut.
     #[must_use]
     pub fn because(mut self, detail: impl fmt::Display) -> Self {
-        let detail = Some(detail.to_string().chars().take(DETAIL_MAX_CHARS).collect());
+        let detail = Some(cut(&detail.to_string()));
         match &mut self.returned {
             Some(returned) => returned.detail = detail,
             None => self.detail = detail,
@@ -215,8 +215,13 @@ impl Letter {
     /// The same for the deployment's container, because its sink cannot take it.
     #[must_use]
     pub fn kept_here(self, why: impl fmt::Display) -> Self {
-        Self { store: Store::DefaultContainer, sink_error: Some(why.to_string()), ..self }
+        Self { store: Store::DefaultContainer, sink_error: Some(cut(&why.to_string())), ..self }
     }
+}
+
+/// A text for people, no longer than they read.
+pub(crate) fn cut(text: &str) -> String {
+    text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
 /// The later of the decision and the delay after the last attempt; at once where there was none (Event Grid, "message

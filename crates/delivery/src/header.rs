@@ -49,10 +49,17 @@ impl std::fmt::Debug for Value {
     }
 }
 
+/// Headers that hold credentials, wherever their value comes from.
+const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
 impl Header {
-    /// The name and value that a dead letter may show: never a secret, and nothing where the event has no value.
+    /// The name and value that a dead letter may show: never a secret, nor what is one by its name, and nothing where the
+    /// event has no value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
+        if CREDENTIALS.iter().any(|name| self.name.eq_ignore_ascii_case(name)) {
+            return None;
+        }
         let value = match &self.value {
             Value::Static(value) => Some(value.clone()),
             Value::Path(path) => path.scalar(&event.members()),

@@ -5,7 +5,8 @@
 //! the subscription it came from, or of those it is published to.
 //!
 //! Promises: a letter is on its way, or in the deployment's container; none is lost because a sink cannot take it, and
-//! none goes round in circles: a topic that it came from does not get it again.
+//! none goes round through topics: one that it came from does not get it again. An address or a queue that publishes
+//! what it takes is not seen from here.
 
 use std::fmt;
 use std::str::FromStr;

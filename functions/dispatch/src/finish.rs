@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use adapters::{letters, telemetry};
 use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::Delivery;
+use delivery::delivery::{Delivery, Leg};
 use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
 use delivery::reply::Follow;
 use delivery::sink::deliver;
@@ -29,6 +29,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             End::ToSink(letter) => {
                 let now_ms = self.ports.now_ms();
                 let follows = deliver(*letter.clone(), &ticket.subscription, &of.catalogue, now_ms);
+                let follows = if follows.iter().all(fits_on_the_way) { follows } else { kept(&letter) };
                 let first = match follows.first() {
                     Some(Follow::Deliver(first)) => Some(first.leg.clone()),
                     Some(Follow::Bury(_) | Follow::Drop(_)) | None => None,
@@ -158,6 +159,19 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         stored.is_ok()
     }
+}
+
+/// Whether a delivery that follows from a letter can travel. One to an address may be too large: it gives the letter
+/// back by itself. A publication would be a letter about a letter.
+fn fits_on_the_way(follow: &Follow) -> bool {
+    match follow {
+        Follow::Deliver(next) => matches!(next.leg, Leg::Sink(_)) || can_travel(next),
+        Follow::Bury(_) | Follow::Drop(_) => true,
+    }
+}
+
+fn kept(letter: &Letter) -> Vec<Follow> {
+    vec![Follow::Bury(Box::new(letter.clone().kept_here("too large to travel to its sink")))]
 }
 
 /// Whether a delivery fits into a message of its own, state and all.

@@ -174,6 +174,21 @@ fn a_letter_too_large_to_travel_to_its_sink_is_stored_and_says_so() {
 }
 
 #[test]
+fn a_letter_too_large_to_be_published_to_its_topic_is_kept_as_the_letter_it_is() {
+    let desk = desk([sinking("shop/orders/s0", topic("shop/lost")), subscription("shop/lost/a")]);
+    assert_eq!(dispatch(&desk, &[record("m1", &super::large())], ENDS_MS), [""; 0]);
+    let (key, blob) = desk.blobs().remove(0);
+    assert!(key.starts_with("letters/shop/orders/s0/"), "{key}");
+    let told: Value = serde_json::from_str(&blob).expect("JSON");
+    assert_eq!(
+        (&told[0]["errorreason"], &told[0]["errorretry"]),
+        (&"UndeliverableDueToHttpBadRequest".into(), &1.into())
+    );
+    assert!(blob.contains("too large to travel to its sink"));
+    assert_eq!((desk.sent().len(), desk.blobs().len()), (0, 1));
+}
+
+#[test]
 fn a_letter_to_a_topic_is_published_to_each_of_its_subscriptions() {
     let all = [sinking("shop/orders/s0", topic("shop/lost")), subscription("shop/lost/a"), subscription("shop/lost/b")];
     let desk = desk(all);

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use super::flat::Hidden;
-use crate::deadletter::{Letter, Reason, Returned};
+use crate::deadletter::{Letter, Reason, Returned, cut};
 use crate::delivery::{Entry, History};
 use crate::event::Shape;
 use crate::json::Object;
@@ -103,7 +103,7 @@ impl About<'_> {
             object.text("deadletterdetail", detail);
         }
         if let Some(sink_error) = self.sink_error.or(self.letter.sink_error.as_deref()) {
-            object.text("sinkerror", sink_error);
+            object.text("sinkerror", &cut(sink_error));
         }
         if let Some(returned) = &self.letter.returned {
             object.raw(SINK, Some(&told(returned)));
