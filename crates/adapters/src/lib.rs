@@ -10,6 +10,7 @@ pub mod blobs;
 pub mod consents;
 pub mod http;
 pub mod letters;
+pub mod lines;
 pub mod machine;
 pub mod metrics;
 pub mod queues;

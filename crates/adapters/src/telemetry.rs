@@ -7,8 +7,6 @@
 //! What is also counted is a method of [`Telemetry`], so that it cannot be told in one place and forgotten in the
 //! other. Metrics do not depend on the log's level, and below its level a line costs nothing but a comparison.
 
-use std::io::Write as _;
-
 use delivery::consent::Answer;
 use delivery::deadletter::{Letter, Reason, Returned};
 use delivery::delivery::{Delivery, Leg};
@@ -20,10 +18,10 @@ use delivery::subscription::{Subscription, SubscriptionName};
 use delivery::trace;
 use tracing::{Level, enabled, error, event, info, warn};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::lines::{Lines, to_stdout};
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
 /// No more of a publisher's word stands in a line: what CloudWatch takes of one is limited.
@@ -56,8 +54,7 @@ macro_rules! line {
 pub fn log_json() {
     let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let levels = asked.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
-    let lines = fmt::layer().json().flatten_event(true).with_target(false);
-    tracing_subscriber::registry().with(levels).with(lines).init();
+    tracing_subscriber::registry().with(levels).with(Lines::to(to_stdout)).init();
     // The usual report quotes what broke us, which may be an event.
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
@@ -72,11 +69,7 @@ fn short(word: &str) -> &str {
 
 /// Writes lines of metrics to standard output, where CloudWatch finds them.
 pub fn write(lines: &[String]) {
-    let mut output = std::io::stdout().lock();
-    for line in lines {
-        // Whole, so that no line of the log comes between. Where there is no output, nobody can be told.
-        let _ = output.write_all(format!("{line}\n").as_bytes());
-    }
+    lines.iter().for_each(|line| to_stdout(&format!("{line}\n")));
 }
 
 /// Why a delivery is held without an attempt, and without counting one.

@@ -1,13 +1,15 @@
 //! What the log tells of a delivery: enough in every line to find it by its event, its id or its trace.
 
-use std::io::Write;
 use std::sync::{Arc, Mutex};
 
+use adapters::lines::Lines;
 use adapters::records::Record;
 use deadletter::DeadLetters;
 use delivery::ports::{Attribute, Message, QueueName};
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::reactions::{answers, times_out_after};
 use super::{EVENT, buried, letter, subscription};
@@ -17,31 +19,14 @@ use crate::desk::{Desk, NOW_MS, catalogue_of, container, record, subscriptions};
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// Where the lines go.
-#[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Paper {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("nobody panics with the paper").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The lines that a scene writes, as the functions write them, from this level on.
 fn lines(level: tracing::Level, scene: impl FnOnce()) -> Vec<Value> {
-    let paper = Paper::default();
-    let write = {
-        let paper = paper.clone();
-        move || paper.clone()
-    };
-    let format = tracing_subscriber::fmt().json().flatten_event(true).with_target(false);
-    tracing::subscriber::with_default(format.with_max_level(level).with_writer(write).finish(), scene);
-    let text = String::from_utf8(paper.0.lock().expect("the scene is over").clone()).expect("lines are text");
+    let paper: Arc<Mutex<String>> = Arc::default();
+    let keep = Arc::clone(&paper);
+    let lines = Lines::to(move |line: &str| keep.lock().expect("nobody panics with the paper").push_str(line));
+    let levels = LevelFilter::from_level(level);
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(levels).with(lines), scene);
+    let text = paper.lock().expect("the scene is over").clone();
     text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
 }
 

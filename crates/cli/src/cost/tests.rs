@@ -1,6 +1,5 @@
 //! The estimate against arithmetic by hand, against the machine of production, and against itself.
 
-use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use delivery::deadletter::Reason;
@@ -11,6 +10,7 @@ use delivery::outcome::{Ending, Exchange};
 use delivery::profile::Dialect;
 use delivery::schedule::{Kind, Schedule};
 use delivery::step::{Arrival, End, arrive, settle};
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::chain::hops;
@@ -310,27 +310,12 @@ fn the_defaults_are_those_of_the_template() {
     assert!(template.contains(&format!("MaximumConcurrency: {LETTERS_CONCURRENCY}\n")));
 }
 
-/// Keeps what is written.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
-    let kept = Kept::default();
-    let writer = kept.clone();
-    let log = tracing_subscriber::fmt().json().flatten_event(true).with_target(false);
-    let guard = log.with_writer(move || writer.clone()).set_default();
+    let kept: Arc<Mutex<String>> = Arc::default();
+    let keep = Arc::clone(&kept);
+    let lines = adapters::lines::Lines::to(move |line: &str| keep.lock().unwrap().push_str(line));
+    let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
     let subscription = Subscription::new(
@@ -349,7 +334,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let key = format!("shop/orders/billing/2026/11/20/7/{}.json", delivery.id);
     adapters::telemetry::stored(&delivery, Reason::TimeToLiveExceeded, "dead-letters-123456789012", &key);
     drop(guard);
-    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    let text = kept.lock().unwrap().clone();
     let lengths: Vec<usize> = text.lines().map(str::len).collect();
     let counted = [ATTEMPT_LINE_BYTES, END_LINE_BYTES, STORED_LINE_BYTES];
     assert_eq!(lengths.len(), counted.len(), "{text}");

@@ -1,0 +1,139 @@
+//! Log lines: one JSON object each, its fields beside the time, the level and the message.
+//!
+//! Separate, and our own, because two lines are written for every event that is delivered: a general formatter took as
+//! much of an event's time as its request did. A line is put together in one text and handed over whole. Spans are not
+//! told; nothing of ours opens one.
+
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+
+use delivery::moment;
+use delivery::ports::Clock as _;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+use crate::machine::Machine;
+
+/// Most lines are shorter.
+const LINE_BYTES: usize = 512;
+
+/// Hands every line, with its end, to whoever keeps them.
+#[derive(Debug)]
+pub struct Lines<W>(W);
+
+impl<W: Fn(&str)> Lines<W> {
+    /// Lines that go there.
+    #[must_use]
+    pub fn to(keep: W) -> Self {
+        Self(keep)
+    }
+}
+
+/// Writes a line to standard output, whole, so that no other comes between.
+pub fn to_stdout(line: &str) {
+    // Where there is no output, nobody can be told.
+    let _ = std::io::stdout().lock().write_all(line.as_bytes());
+}
+
+impl<S: Subscriber, W: Fn(&str) + 'static> Layer<S> for Lines<W> {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut line = Line(String::with_capacity(LINE_BYTES));
+        let (at, level) = (moment::rfc3339(Machine.now_ms()), event.metadata().level());
+        write!(line.0, r#"{{"timestamp":"{at}","level":"{level}""#).expect("a String takes everything");
+        event.record(&mut line);
+        line.0.push_str("}\n");
+        (self.0)(&line.0);
+    }
+}
+
+/// A line on its way.
+struct Line(String);
+
+impl Line {
+    fn name(&mut self, field: &Field) {
+        self.0.push(',');
+        self.text(field.name());
+        self.0.push(':');
+    }
+
+    /// A JSON string; nearly all need no escape.
+    fn text(&mut self, text: &str) {
+        if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+            self.0.push('"');
+            self.0.push_str(text);
+            self.0.push('"');
+        } else {
+            self.0.push_str(&serde_json::to_string(text).expect("a string is always JSON"));
+        }
+    }
+
+    fn plain(&mut self, field: &Field, value: impl fmt::Display) {
+        self.name(field);
+        write!(self.0, "{value}").expect("a String takes everything");
+    }
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.name(field);
+        self.text(value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.plain(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.plain(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.plain(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        // JSON knows no infinity.
+        if value.is_finite() { self.plain(field, value) } else { self.record_debug(field, &value) }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.name(field);
+        let from = self.0.len();
+        write!(self.0, "{value:?}").expect("a String takes everything");
+        let text = self.0.split_off(from);
+        self.text(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::{Value, json};
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_json_object_whatever_its_fields_hold() {
+        let kept = Arc::new(Mutex::new(String::new()));
+        let keep = Arc::clone(&kept);
+        let lines = Lines::to(move |line: &str| keep.lock().unwrap().push_str(line));
+        let hostile = "a\"b\\c\nd\u{1}\u{7f}ö 😀\u{2028}";
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            tracing::info!(text = hostile, shown = %hostile, none = None::<u64>, status = Some(503_u16), "a.b");
+            tracing::warn!(yes = true, below = -7, half = 0.5, endless = f64::INFINITY, "c.d");
+        });
+        let text = kept.lock().unwrap().clone();
+        let mut told: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for line in &mut told {
+            let at = line.as_object_mut().unwrap().remove("timestamp").unwrap();
+            assert!(moment::parse(at.as_str().unwrap()).is_some(), "{at}");
+        }
+        let first = json!({"level": "INFO", "message": "a.b", "text": hostile, "shown": hostile, "status": 503});
+        let second =
+            json!({"level": "WARN", "message": "c.d", "yes": true, "below": -7, "half": 0.5, "endless": "inf"});
+        assert_eq!(told, [first, second]);
+    }
+}
