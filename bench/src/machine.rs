@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// One line each: machine, kernel, versions, commit, command.
-pub(crate) fn lines() -> Vec<String> {
+/// One line each: machine, kernel, versions, commit, command. The load is what [`load`] said before the measurement.
+pub(crate) fn lines(load_before: &str) -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let dirty = if said("git", &["status", "--porcelain", "--untracked-files=no", ":!BENCH.md"]).is_empty() {
+    let dirty = if said("git", &["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"]).is_empty()
+    {
         ""
     } else {
         ", with changes"
@@ -23,7 +24,7 @@ pub(crate) fn lines() -> Vec<String> {
             said("python3", &["--version"])
         ),
         format!("Commit: {}{dirty}", said("git", &["rev-parse", "--short=12", "HEAD"])),
-        format!("Load before: {}", load()),
+        format!("Load before: {load_before}"),
         "Command: `bench/run`".to_owned(),
     ]
 }
@@ -40,7 +41,7 @@ fn memory() -> String {
 }
 
 /// The mean number of busy processes in the last five minutes: more than CPUs means that others were busy too.
-fn load() -> String {
+pub(crate) fn load() -> String {
     let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     format!("{} busy processes on average in the last five minutes", loads.split(' ').nth(1).unwrap_or("?"))
 }

@@ -49,8 +49,9 @@ async fn main() -> anyhow::Result<()> {
     let mut contenders = contenders::all(&arguments.binaries, &arguments.tools);
     contenders
         .retain(|contender| arguments.only.is_empty() || arguments.only.iter().any(|name| name == contender.name));
+    let load_before = machine::load();
     let results = measured(&contenders).await?;
-    let report = report::report(&results, &arguments.binaries);
+    let report = report::report(&results, &arguments.binaries, &load_before);
     println!("{report}");
     if let Some(out) = arguments.out {
         std::fs::write(&out, report).with_context(|| format!("{} cannot be written", out.display()))?;

@@ -13,11 +13,11 @@ use crate::{BATCHES, MANY_RECORDS, ROUNDS, goals, machine};
 const NOTES: &str = include_str!("../notes.md");
 
 /// The whole file.
-pub(crate) fn report(results: &Results, binaries: &Path) -> String {
+pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> String {
     let mut text = String::from(
         "# Bench\n\nWritten by `bench/run`; do not edit. [bench/README.md](bench/README.md) says what is measured, and how.\n\n",
     );
-    for line in machine::lines() {
+    for line in machine::lines(load_before) {
         let _ = writeln!(text, "- {line}");
     }
     let _ =

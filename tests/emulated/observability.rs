@@ -8,19 +8,24 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use adapters::metrics::emf::VALUES_MAX;
-use adapters::metrics::{Dimensions, Metric, NAMESPACE};
+use adapters::metrics::{Dimensions, Metric};
 use serde_json::Value;
 
 use crate::{SOON, Stage, event, now, on_the_stack};
 
+/// Where the metrics are of a stack named `lastmile` whose `MetricsNamespace` is empty.
+const NAMESPACE: &str = "lastmile/lastmile";
+
 /// Every alarm of infra/observability.yaml.
-const ALARMS: [&str; 9] = [
+const ALARMS: [&str; 11] = [
     "dead-letters",
+    "dead-letters-refused",
     "dead-letters-wait",
     "deadletter-errors",
     "deadletter-throttles",
     "dispatch-errors",
     "dispatch-throttles",
+    "errors-logged",
     "events-wait",
     "last-resort",
     "retries-wait",

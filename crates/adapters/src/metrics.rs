@@ -97,6 +97,13 @@ impl Metric {
         }
     }
 
+    /// Whether it has the set `[topic, subscription]` where a deployment asks for it: an event that no subscription wants
+    /// has none.
+    #[must_use]
+    pub const fn is_per_subscription(self) -> bool {
+        !matches!(self, Self::UnmatchedEventCount)
+    }
+
     /// The dimension sets it has in every deployment; `[topic, subscription]` is added where a deployment asks for it.
     #[must_use]
     pub const fn dimensions(self) -> &'static [Dimensions] {

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use adapters::metrics::NAMESPACE;
 use adapters::settings::{DeadLetterSettings, DispatchSettings};
 use delivery::manifest::{self, Source};
 use delivery::subscription::Subscription;
@@ -30,8 +31,9 @@ const NEEDED: [(&str, &str); 6] = [
 ];
 
 /// What a variable may stand for when it is not set: the value that changes nothing is its default.
-const DEFAULTS: [(&str, &str); 3] = [
+const DEFAULTS: [(&str, &str); 4] = [
     ("MAX_CONCURRENCY", "1"),
+    ("METRICS_NAMESPACE", NAMESPACE),
     ("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001"),
     ("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT", "2773"),
 ];

@@ -103,8 +103,7 @@ impl Tally {
             Label::Outcome(outcome) => self.outcomes.entry(outcome).or_default().note(metric, value),
             Label::Reason(reason) => self.reasons.entry(reason).or_default().note(metric, value),
         }
-        // An event that no subscription wants has none.
-        if self.per_subscription && metric != Metric::UnmatchedEventCount {
+        if self.per_subscription && metric.is_per_subscription() {
             of(&mut self.subscriptions, subscription).note(metric, value);
         }
     }

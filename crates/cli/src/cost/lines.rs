@@ -28,8 +28,9 @@ pub(crate) const END_LINE_BYTES: f64 = 310.0;
 pub(crate) const STORED_LINE_BYTES: f64 = 420.0;
 /// Lambda's own two lines of an invocation, `platform.start` and `platform.report`. Assumed.
 const PLATFORM_BYTES: f64 = 145.0 + 260.0 + 2.0 * BESIDE_LINE_BYTES;
-/// A line of metrics: a combination of dimensions with four metrics, as CloudWatch's embedded format writes them. An invocation has one without dimensions, one for
-/// its topic, and one for its subscription where that is asked for.
+/// A line of metrics: a combination of dimensions with four metrics, as CloudWatch's embedded format writes them. An
+/// invocation that counts anything has one without dimensions, one for its topic, and one for its subscription where
+/// that is asked for.
 const METRICS_LINE_BYTES: f64 = 480.0 + BESIDE_LINE_BYTES;
 /// What a dead letter says beside its event, about: see `tests/golden/blobs`.
 const BESIDE_EVENT_BYTES: f64 = 700.0;
@@ -198,11 +199,14 @@ fn cloudwatch(plan: &Plan, average: &Average, load: &Load) -> Vec<Line> {
         count(per_letter)
     );
     let metrics_bytes = METRICS_LINE_BYTES * if deployment.metrics_per_subscription { 3.0 } else { 2.0 };
-    let own = invocations * (PLATFORM_BYTES + metrics_bytes);
+    // A fresh record counts its match, a letter itself; a hop counts nothing.
+    let counting = load.events.invocations + load.retries.attempting + load.letters.invocations;
+    let own = invocations * PLATFORM_BYTES + counting * metrics_bytes;
     let own_how = format!(
-        "{} invocations × ({} B of Lambda + {} B of metrics)",
+        "{} invocations × {} B of Lambda + {} with metrics × {} B of them",
         count(invocations),
         count(PLATFORM_BYTES),
+        count(counting),
         count(metrics_bytes)
     );
     let kept = (told + own) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);

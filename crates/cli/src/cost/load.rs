@@ -5,6 +5,7 @@
 //! Counts on the high side: failed attempts send their messages one by one, since answers come at different times;
 //! hops of one invocation leave together.
 
+use adapters::metrics::{Dimensions, Metric};
 use delivery::explain::Always;
 use delivery::subscription::Subscription;
 use dispatch::DELIVERIES_IN_PLACE;
@@ -164,16 +165,24 @@ fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
 }
 
 impl Deployment {
-    /// Custom metrics that such traffic makes: ten names without dimensions and per topic, two of them per outcome and
-    /// three per reason, and ten per subscription where that is asked for.
+    /// Custom metrics that such traffic makes: each metric in each of its dimension sets, as often as these have values.
     pub(crate) fn metrics(&self) -> f64 {
-        let per_subscription = if self.metrics_per_subscription { METRIC_NAMES * self.subscriptions } else { 0.0 };
-        METRIC_NAMES + METRIC_NAMES * self.topics + 2.0 * OUTCOMES + 3.0 * REASONS + per_subscription
+        let values = |of: &Dimensions| match of {
+            Dimensions::None => 1.0,
+            Dimensions::Topic => self.topics,
+            Dimensions::Outcome => OUTCOMES,
+            Dimensions::Reason => REASONS,
+            Dimensions::Subscription => self.subscriptions,
+        };
+        let subscription = |of: Metric| self.metrics_per_subscription && of.is_per_subscription();
+        let sets = |of: Metric| {
+            let sets = of.dimensions().iter();
+            sets.chain(subscription(of).then_some(&Dimensions::Subscription)).map(values).sum::<f64>()
+        };
+        Metric::ALL.into_iter().map(sets).sum()
     }
 }
 
-/// Names of metrics.
-const METRIC_NAMES: f64 = 10.0;
 /// Outcomes that are seen in a month. Assumed.
 const OUTCOMES: f64 = 5.0;
 /// Reasons that are seen in a month. Assumed.

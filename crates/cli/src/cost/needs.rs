@@ -116,7 +116,8 @@ fn outage(plan: &Plan, life: &Life, load: &Load) -> Option<Need> {
     (lost_ms > 0).then(|| Need::free("delayed messages, outage's end", amount, how))
 }
 
-/// The limit that is nearest, with full batches.
+/// The limit that is nearest, with full batches; none where nothing is used.
 pub(crate) fn first(needs: &[Need]) -> Option<&Need> {
-    needs.iter().filter(|need| need.limit.is_some()).max_by(|one, other| one.share.total_cmp(&other.share))
+    let loaded = needs.iter().filter(|need| need.limit.is_some() && need.share > 0.0);
+    loaded.max_by(|one, other| one.share.total_cmp(&other.share))
 }

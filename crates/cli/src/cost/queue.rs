@@ -23,6 +23,9 @@ pub(crate) const POLL_S: f64 = 20.0;
 pub(crate) const OWN_MS: f64 = 2.0;
 /// A request to SQS or S3. Assumed.
 pub(crate) const REQUEST_MS: f64 = 10.0;
+/// Messages of one request.
+pub(super) const ENTRIES: f64 = BATCH_ENTRIES_MAX as f64;
+
 /// A queue and the invocations that empty it, in a day.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
@@ -32,6 +35,8 @@ pub(crate) struct Queue {
     pub(crate) fill: u32,
     /// Invocations.
     pub(crate) invocations: f64,
+    /// Of which attempt a delivery; the others only send their messages on.
+    pub(crate) attempting: f64,
     /// How long one takes.
     pub(crate) invocation_ms: f64,
     /// Invocations at once, on average.
@@ -72,8 +77,6 @@ pub(super) struct Mapping {
     pub(super) concurrency: u32,
 }
 
-/// Messages of one request.
-pub(super) const ENTRIES: f64 = BATCH_ENTRIES_MAX as f64;
 impl Queue {
     pub(super) fn of(work: &Work, mapping: &Mapping, bytes: f64) -> Self {
         let fill = work.fill(mapping);
@@ -89,6 +92,7 @@ impl Queue {
             records: work.records,
             fill,
             invocations,
+            attempting: invocations * work.any_attempt(fill),
             invocation_ms,
             concurrency: invocations / DAY_S * invocation_ms / 1_000.0,
             concurrency_full: work.concurrency(mapping.batch_size),
@@ -121,15 +125,19 @@ impl Work {
         self.records / DAY_S / f64::from(records) * self.invocation_ms(records) / 1_000.0
     }
 
+    /// The probability that an invocation of so many records has an attempt.
+    fn any_attempt(&self, records: u32) -> f64 {
+        any(self.attempts_per_record.min(1.0), records)
+    }
+
     /// An invocation lasts as long as its slowest attempt, and sends after that.
     fn invocation_ms(&self, records: u32) -> f64 {
         let attempts = (f64::from(records) * self.attempts_per_record).ceil();
         let attempts = u32::try_from(whole(attempts)).unwrap_or(u32::MAX);
         let rounds = f64::from(records.div_ceil(self.lanes.max(1)));
-        let any_attempt = any(self.attempts_per_record.min(1.0), records);
         let slower_ms = (self.failure_ms - self.answer_ms).max(0.0) * any(self.fails, attempts);
         let send_ms = as_f64(LINGER.as_millis().try_into().unwrap_or(SECOND_MS)) + REQUEST_MS;
-        let attempts_ms = rounds * any_attempt * (self.answer_ms + slower_ms);
+        let attempts_ms = rounds * self.any_attempt(records) * (self.answer_ms + slower_ms);
         // Billed by the whole millisecond.
         (OWN_MS + attempts_ms + self.in_place_ms + send_ms * any(self.sends, records)).ceil()
     }

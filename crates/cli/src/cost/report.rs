@@ -159,8 +159,7 @@ fn percent(share: f64) -> String {
 
 /// What gives way first, and when.
 fn gives_way(plan: &Plan, needs: &[Need]) -> String {
-    let nearest = first(needs).filter(|need| need.share > 0.0);
-    let Some((need, (limit, who))) = nearest.and_then(|need| Some((need, need.limit?))) else {
+    let Some((need, (limit, who))) = first(needs).and_then(|need| Some((need, need.limit?))) else {
         return String::new();
     };
     let (what, share, limit) = (need.what, percent(need.share), count(limit));

@@ -287,6 +287,31 @@ fn the_limit_that_gives_way_first_is_the_nearest_and_is_told_when_it_is_passed()
     assert!(first.share > 1.0, "{first:?}");
 }
 
+#[test]
+fn nothing_gives_way_on_an_idle_day() {
+    assert!(needs::first(&estimate(&traffic(|of| of.events = 0.0), &native()).needs).is_none());
+}
+
+#[test]
+fn an_invocation_that_only_sends_a_hop_on_writes_no_metrics() {
+    // Two attempts an hour apart: four messages, of which the last alone brings an attempt.
+    let mut subscription = native();
+    subscription.retry.max_attempts = 2;
+    subscription.retry.jitter_percent = 0;
+    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: HOUR_MS }, max_ms: None };
+    let retries = estimate(&traffic(|of| of.success = 0.0), &subscription).load.retries;
+    assert!(close(retries.invocations, 4e6) && close(retries.attempting, 1e6), "{retries:?}");
+}
+
+#[test]
+fn a_subscription_of_its_own_has_every_metric_but_that_of_unmatched_events() {
+    let mut deployment = plan().deployment;
+    // Ten in all, ten per topic, two of them per outcome and three per reason.
+    assert!(close(deployment.metrics(), 10.0 + 10.0 + 2.0 * 5.0 + 3.0 * 2.0));
+    (deployment.subscriptions, deployment.metrics_per_subscription) = (100.0, true);
+    assert!(close(deployment.metrics(), 36.0 + 900.0));
+}
+
 /// What is set in the template counts here.
 #[test]
 fn the_defaults_are_those_of_the_template() {
