@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::blobs::Blob;
 use super::driver::LIFETIME_MS;
 use super::queues::READ;
+use super::replies::HOPS_MAX;
 use super::rules::Expected;
 use super::sinks::{Way, errand_of};
 use super::world::Inner;
@@ -104,6 +105,10 @@ fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     let rules = &world.rules[number];
     if rules.subscription.dead_letter.sink != Sink::None {
         return false;
+    }
+    // A chain of replies came to its end.
+    if known.hops > HOPS_MAX {
+        return true;
     }
     let published = &world.ledger.published[known.record].1;
     let seen = world.ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::ports::QueueName;
+use delivery::sink::Sink;
 use uuid::Uuid;
 
 use super::blobs::{Blob, guid_path, read_blobs, untrue};
@@ -72,8 +73,13 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
         let problem = match known.subscription {
             None => (blobs.len() != 1).then(|| format!("{} blobs instead of one", blobs.len())),
             // A chain of replies came to its end.
-            Some(_) if known.hops > HOPS_MAX => {
-                let right = matches!(blobs, [blob] if blob.reason() == "ReplyLoop");
+            Some(number) if known.hops > HOPS_MAX => {
+                let dropped = world.rules[number].subscription.dead_letter.sink == Sink::None;
+                let right = match blobs {
+                    [] => dropped,
+                    [blob] => !dropped && blob.reason() == "ReplyLoop",
+                    _ => false,
+                };
                 (!right || ledger.seen.contains_key(id)).then(|| "not ended as the end of a chain".to_owned())
             }
             Some(number) => {
