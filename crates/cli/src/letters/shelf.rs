@@ -91,7 +91,8 @@ impl Letters {
 impl Shelf {
     /// A shelf that holds one sample so many times.
     pub(crate) fn of_samples(count: usize) -> Self {
-        let letters = vec![Arc::new(sketch(super::samples::letter(1))); count];
+        let one = Arc::new(sketch(super::samples::letter(1)));
+        let letters = std::iter::repeat_n(one, count).collect();
         let (replayed, blobs) = (HashMap::new(), HashMap::new());
         Self { letters, replayed, is_cut: false, read_ms: 0, blobs, span_ms: (None, None) }
     }
