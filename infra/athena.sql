@@ -114,6 +114,8 @@ SELECT
   ) AS last_response,
   json_extract_scalar(about, '$.deadletterdetail') AS detail,
   json_extract_scalar(about, '$.sinkerror') AS sink_error,
+  json_extract_scalar(about, '$.sink.reason') AS sink_reason,
+  json_extract_scalar(about, '$.sink.destination') AS sink_destination,
   json_extract_scalar(event_json, '$.id') AS event_id,
   COALESCE(json_extract_scalar(event_json, '$.type'), json_extract_scalar(event_json, '$.eventType')) AS event_type,
   COALESCE(json_extract_scalar(event_json, '$.source'), json_extract_scalar(event_json, '$.topic')) AS event_source,

@@ -88,6 +88,7 @@ fn seen(row: &Value) -> Value {
         "status": row["status"], "attempts": row["attempts"], "published": moment_ms(&row["published_at"]),
         "attempted": moment_ms(&row["last_attempt_at"]), "destination": row["destination"],
         "response": row["last_response"], "detail": row["detail"], "sink_error": row["sink_error"],
+        "sink": row["sink_reason"], "sink_destination": row["sink_destination"],
     })
 }
 
@@ -97,6 +98,8 @@ fn meant(letter: &StoredLetter) -> Value {
         "status": letter.status, "attempts": letter.attempts, "published": letter.published_ms,
         "attempted": letter.last_attempt_ms, "destination": letter.destination,
         "response": letter.last_response, "detail": letter.detail, "sink_error": letter.sink_error,
+        "sink": letter.sink.as_ref().map(|sink| sink.reason.as_str()),
+        "sink_destination": letter.sink.as_ref().and_then(|sink| sink.destination.as_deref()),
     })
 }
 

@@ -7,6 +7,8 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::letters::text;
+
 /// Starts to watch what the functions log in this process.
 pub(crate) fn watch() -> UnboundedReceiver<Line> {
     let (sender, lines) = unbounded_channel();
@@ -14,36 +16,90 @@ pub(crate) fn watch() -> UnboundedReceiver<Line> {
     lines
 }
 
-/// One line for people; `None` for lines that say nothing new to them.
+/// One line for people; `None` for lines that say nothing new to them. What others wrote moves no cursor.
 pub(crate) fn describe(line: &Line) -> Option<String> {
-    let field = |name| line.field(name);
-    let wait = || field("wait_ms").parse().map_or(String::new(), format_ms);
+    let field = |name| text::line(line.field(name));
+    let subscription = field("subscription");
+    let of_event = || format!("{subscription}  event {}", field("event_id"));
     Some(match line.name.as_str() {
-        "delivery.attempted" => {
-            let status = field("status");
-            let answer =
-                if status.is_empty() { field("outcome").to_owned() } else { format!("{status} {}", field("outcome")) };
-            let next = match field("verdict") {
-                "retry" if field("wait_ms").is_empty() => "that was the last attempt".to_owned(),
-                "retry" => format!("again in {}", wait()),
-                verdict => verdict.to_owned(),
-            };
-            let (id, subscription, attempt) = (field("event_id"), field("subscription"), field("attempt"));
-            format!("{subscription}  event {id}  attempt {attempt}  {answer} in {} ms  {next}", field("duration_ms"))
+        "delivery.attempted" => attempted(line, &of_event()),
+        "delivery.ended" if line.field("end") == "DeadLettered" => {
+            format!("{}  dead-lettered after {} attempts: {}", of_event(), field("attempts"), field("reason"))
         }
-        "delivery.ended" if field("end") == "DeadLettered" => {
-            let (id, subscription, attempts) = (field("event_id"), field("subscription"), field("attempts"));
-            format!("{subscription}  event {id}  dead-lettered after {attempts} attempts: {}", field("reason"))
+        "deadletter.stored" => format!("{subscription}  stored {}/{}", field("container"), field("key")),
+        "deadletter.handed_over" => {
+            format!("{}  dead letter taken by its sink, {}: {}", of_event(), field("sink"), field("reason"))
         }
-        "deadletter.stored" => format!("{}  stored {}/{}", field("subscription"), field("container"), field("key")),
+        "deadletter.returned" => {
+            let (attempts, reason) = (field("attempts"), field("reason"));
+            format!("{}  dead letter not taken by its sink after {attempts} attempts: {reason}", of_event())
+        }
         "destination.retired" => {
-            format!("{}  says that it is gone for good: {}", field("subscription"), field("destination"))
+            format!("{subscription}  says that it is gone for good: {}", field("destination"))
         }
         "subscriptions.loaded" => format!("{} subscriptions from {}", field("subscriptions"), field("source")),
         "delivery.ended" => return None,
         name => {
-            let fields: Vec<String> = line.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let fields: Vec<String> =
+                line.fields.iter().map(|(name, value)| format!("{name}={}", text::line(value))).collect();
             format!("{} {name}  {}", line.level, fields.join("  "))
         }
     })
+}
+
+fn attempted(line: &Line, of_event: &str) -> String {
+    let field = |name| text::line(line.field(name));
+    let (status, outcome) = (field("status"), field("outcome"));
+    let answer = if status.is_empty() { outcome } else { format!("{status} {outcome}") };
+    let next = match line.field("verdict") {
+        "retry" if line.field("wait_ms").is_empty() => "that was the last attempt".to_owned(),
+        "retry" => format!("again in {}", line.field("wait_ms").parse().map_or(String::new(), format_ms)),
+        verdict => text::line(verdict),
+    };
+    let leg = match line.field("leg") {
+        "sink" => "to its sink  ",
+        "reply" => "reply  ",
+        _ => "",
+    };
+    format!("{of_event}  {leg}attempt {}  {answer} in {} ms  {next}", field("attempt"), field("duration_ms"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::filter::LevelFilter;
+
+    use super::*;
+
+    fn described(name: &str, fields: &[(&'static str, &str)]) -> Option<String> {
+        let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let level = LevelFilter::INFO.into_level().unwrap();
+        describe(&Line { name: name.to_owned(), level, fields })
+    }
+
+    #[test]
+    fn what_goes_to_a_sink_or_a_reply_address_is_told_as_such() {
+        let of =
+            [("subscription", "n/t/s"), ("event_id", "7"), ("attempt", "2"), ("outcome", "Busy"), ("status", "503")];
+        for (leg, told) in [("event", ""), ("reply", "reply  "), ("sink", "to its sink  ")] {
+            let more = [("leg", leg), ("verdict", "retry"), ("wait_ms", "10000"), ("duration_ms", "5")];
+            let expected = format!("n/t/s  event 7  {told}attempt 2  503 Busy in 5 ms  again in PT10S");
+            assert_eq!(described("delivery.attempted", &[&of[..], &more].concat()), Some(expected));
+        }
+        for (name, more, told) in [
+            ("deadletter.handed_over", ("sink", "address"), "taken by its sink, address: TimeToLiveExceeded"),
+            ("deadletter.returned", ("attempts", "3"), "not taken by its sink after 3 attempts: TimeToLiveExceeded"),
+        ] {
+            let told = format!("n/t/s  event 7  dead letter {told}");
+            let fields = [&of[..], &[("reason", "TimeToLiveExceeded"), more]].concat();
+            assert_eq!(described(name, &fields), Some(told));
+        }
+    }
+
+    #[test]
+    fn what_a_publisher_wrote_moves_no_cursor() {
+        for name in ["delivery.attempted", "event.unmatched", "deadletter.handed_over", "deadletter.returned"] {
+            let told = described(name, &[("event_id", "a\u{1b}[2J\nb\u{202e}"), ("source", "\u{1b}c")]).unwrap();
+            assert!(!told.contains(['\u{1b}', '\n', '\u{202e}']), "{told:?}");
+        }
+    }
 }

@@ -28,6 +28,8 @@ const API_VERSION: &str = "2010-05-15";
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_CLOUDFORMATION";
 /// How long CloudFormation may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The outputs that name its queues.
+const OWN_QUEUES: [&str; 4] = ["EventsQueueUrl", "RetryQueueUrl", "DeadLetterQueueUrl", "LastResortQueueUrl"];
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
 /// A deployed stack.
@@ -90,6 +92,16 @@ impl Stack {
     /// The bucket of its own dead letters.
     pub(crate) fn dead_letter_bucket(&self) -> Option<&str> {
         self.outputs.get("DeadLetterBucketName").map(String::as_str)
+    }
+
+    /// The URLs of the queues that it reads, or keeps what went wrong in.
+    pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
+        OWN_QUEUES.iter().filter_map(|name| self.outputs.get(*name)).map(String::as_str)
+    }
+
+    /// The region that it is in: that of its own ARN.
+    pub(crate) fn region(&self) -> Option<&str> {
+        self.id.split(':').nth(3).filter(|region| !region.is_empty())
     }
 
     /// The part of AWS that it is in, as ARNs name it: that of its own ARN.

@@ -1,7 +1,8 @@
 //! Whether a deployed stack may write where subscriptions send their dead letters.
 //!
 //! Separate from the other remarks because it holds two things against each other that nobody else does: a sink, and
-//! the ARNs that the stack's `ExtraSinkArns` lets its functions write to.
+//! what the stack's functions can write to: the ARNs in its `ExtraSinkArns`, queues of its own region, and none of the
+//! queues that it reads itself.
 //!
 //! Does not ask the place itself: what a bucket's or queue's own policy allows or denies is not looked at.
 
@@ -50,13 +51,31 @@ fn refused_container(name: &SubscriptionName, container: &Container, stack: &Sta
 }
 
 fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> Option<Problem> {
-    let Some(arn) = queue.arn() else {
-        let message =
-            format!("sqs://{queue} is none of AWS's own hosts: nothing tells whether the stack may send there");
+    let (sink, arn) = (format!("sqs://{queue}"), queue.arn());
+    let elsewhere = |region: &&str| arn.as_deref().is_some_and(|arn| arn.split(':').nth(3) != Some(region));
+    if let Some(region) = stack.region().filter(elsewhere) {
+        let stack = &stack.name;
+        let message = format!("{name} sends its dead letters to {sink}, outside of {region}, the region of {stack}");
+        let help = format!("functions reach queues of their own region alone: name one in {region}");
+        return Some(Problem::Refused { message, help });
+    }
+    if stack.own_queues().any(|own| is_queue(own, &queue.url())) {
+        let message = format!("{name} sends its dead letters to {sink}, a queue of the stack {} itself", stack.name);
+        let help = "what lies there is read as an event or a delivery, and comes back: name another queue".to_owned();
+        return Some(Problem::Refused { message, help });
+    }
+    let Some(arn) = arn else {
+        let message = format!("{sink} is none of AWS's own hosts: nothing tells whether the stack may send there");
         return Some(Problem::Untold(message));
     };
     let may_send = stack.extra_sinks().any(|extra| covers(extra, &[&arn]));
-    (!may_send).then(|| refused(name, &format!("sqs://{queue}"), &arn, stack))
+    (!may_send).then(|| refused(name, &sink, &arn, stack))
+}
+
+/// Whether two URLs are of one queue, by account and name: a host has several spellings.
+fn is_queue(own: &str, url: &str) -> bool {
+    let path = |url: &str| url.rsplit('/').take(2).map(str::to_owned).collect::<Vec<String>>();
+    path(own) == path(url)
 }
 
 fn refused(name: &SubscriptionName, sink: &str, arn: &str, stack: &Stack) -> Problem {

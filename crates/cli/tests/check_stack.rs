@@ -7,17 +7,26 @@ use std::process::{Command, Output};
 const QUEUE: &str = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
 const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
 
+const OWN_QUEUES: [&str; 4] = ["Events", "Retry", "DeadLetter", "LastResort"];
+
 /// CloudFormation's answer about the stack `live`.
 fn described(parameters: &[(&str, &str)]) -> String {
     let parameter = |(key, value): &(&str, &str)| {
         format!("<member><ParameterKey>{key}</ParameterKey><ParameterValue>{value}</ParameterValue></member>")
     };
     let parameters: String = parameters.iter().chain(&[("DispatchTimeout", "120")]).map(parameter).collect();
+    let queues = OWN_QUEUES.map(|queue| {
+        format!(
+            "<member><OutputKey>{queue}QueueUrl</OutputKey>\
+             <OutputValue>https://sqs.eu-west-1.amazonaws.com/123456789012/live-{queue}</OutputValue></member>"
+        )
+    });
+    let queues = queues.concat();
     format!(
         "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
          <StackId>arn:aws:cloudformation:eu-west-1:123456789012:stack/live/1</StackId>\
          <Parameters>{parameters}</Parameters><Outputs><member><OutputKey>DeadLetterBucketName</OutputKey>\
-         <OutputValue>own-letters</OutputValue></member></Outputs></member></Stacks></DescribeStacksResult>\
+         <OutputValue>own-letters</OutputValue></member>{queues}</Outputs></member></Stacks></DescribeStacksResult>\
          </DescribeStacksResponse>"
     )
 }
@@ -117,6 +126,26 @@ fn a_sink_that_the_stack_may_write_to_is_no_finding() {
     }
     // An older stack has no such parameter.
     assert_eq!(check("destination: {url: 'https://a.example.com/'}", &[]), (String::new(), Some(0)));
+}
+
+#[test]
+fn a_queue_of_the_stack_itself_or_of_another_region_is_an_error_whatever_may_be_written() {
+    let everything = [("ExtraSinkArns", "arn:aws:sqs:*")];
+    let own = ["a queue of the stack live itself; what lies there is read as an event or a delivery, and comes back"];
+    let elsewhere = ["outside of eu-west-1, the region of live; functions reach queues of their own region alone"];
+    let of = |host: &str, name: &str| format!("sqs://{host}/123456789012/{name}");
+    let host = "sqs.eu-west-1.amazonaws.com";
+    let mut cases = OWN_QUEUES.map(|queue| (of(host, &format!("live-{queue}")), own)).to_vec();
+    cases.push((of("eu-west-1.queue.amazonaws.com", "live-Events"), own));
+    cases.push((of("sqs.us-east-1.amazonaws.com", "live-Events"), elsewhere));
+    cases.push((of("sqs.us-east-1.amazonaws.com", "lost"), elsewhere));
+    for (sink, [why]) in cases {
+        let (said, code) = check(&with_sink(&sink), &everything);
+        let expected =
+            format!("s.yaml:4:73: error: deadLetter.sink: shop/orders/billing sends its dead letters to {sink}, {why}");
+        assert!(code == Some(1) && said.starts_with(&expected), "{sink}: {said}");
+    }
+    assert_eq!(check(&with_sink(&of(host, "live-Lost")), &everything), (String::new(), Some(0)));
 }
 
 #[test]

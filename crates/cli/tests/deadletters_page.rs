@@ -114,6 +114,34 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
     assert!(!place.path().join("_replays").exists());
 }
 
+/// The storage requests that a page tells of.
+fn requests(page: &str) -> u64 {
+    let told = page.split(" storage requests so far").next().and_then(|before| before.rsplit('>').next());
+    told.and_then(|told| told.replace(',', "").parse().ok()).expect("a number")
+}
+
+#[tokio::test]
+async fn another_site_makes_nothing_be_read_and_an_unknown_letter_costs_no_reading_of_the_container() {
+    let served = Served::start(&samples(), &[]);
+    for (site, status) in
+        [("cross-site", 403), ("same-site", 403), ("elsewhere", 403), ("none", 200), ("same-origin", 200)]
+    {
+        let asked = served.asking("/jobs").header("sec-fetch-site", site).send().await.expect("an answer");
+        assert_eq!(asked.status(), status, "{site}");
+    }
+    let refused = served.asking("/letters/nothing").header("sec-fetch-site", "cross-site").send().await;
+    let (status, page) = told(refused.expect("an answer")).await;
+    let jobs = requests(&page);
+    assert!(status == 403 && page.contains("Another site asked for this"), "{page}");
+    let again = served.asking("/").header("sec-fetch-site", "cross-site").send().await.expect("an answer");
+    assert_eq!(requests(&told(again).await.1), jobs);
+    let first = requests(&served.page("/").await);
+    for unknown in ["nothing", "order-1", "00000000-0000-0000-0000-00000000abcd", "ffffffff", "..%2fx.json"] {
+        let (status, page) = served.told(&format!("/letters/{unknown}")).await;
+        assert_eq!((status, requests(&page)), (404, first), "{unknown}");
+    }
+}
+
 #[tokio::test]
 async fn nothing_of_an_event_is_markup_and_what_cannot_be_seen_is_shown() {
     let place = Place::folder();
@@ -157,6 +185,8 @@ async fn a_value_that_cannot_be_used_names_its_field_and_nothing_found_says_so()
         ("/?subscription=nobody", 200, "No letter is meant"),
         ("/letters/00000000-0000-0000-0000-00000000abcd", 404, "No such letter"),
         ("/letters/00000000", 409, "several letters are meant"),
+        ("/letters/..%2f..%2fx.json", 404, "No such letter"),
+        ("/letters/..%2f..%2fx.json/raw", 404, "No such letter"),
         ("/jobs/none", 404, "there is no job none"),
         ("/jobs/a%20b", 404, "is no name of a job"),
         ("/elsewhere", 404, "No such page"),
@@ -165,6 +195,10 @@ async fn a_value_that_cannot_be_used_names_its_field_and_nothing_found_says_so()
         assert_eq!(code, status, "{path}");
         assert!(page.contains(said), "{path}: {page}");
     }
+    let (token, wrong) = (served.token().await, "/jobs/..%2f..%2fx/resume");
+    let resume = served.posting(wrong, &[("token", token.as_str()), ("rate", "fast")]);
+    let (code, page) = told(resume.send().await.expect("an answer")).await;
+    assert!(code == 404 && page.contains("is no name of a job"), "{page}");
     let form = served.told("/?status=abc&type=order.*").await.1;
     assert!(form.contains("value=\"abc\"") && form.contains("value=\"order.*\"") && form.contains("aria-invalid"));
     let empty = Place::folder();

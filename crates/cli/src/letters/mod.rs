@@ -328,6 +328,6 @@ impl Letters {
 }
 
 /// Whether this is the id, or a beginning of it that is long enough.
-fn is_of(wanted: &str, id: &str) -> bool {
+pub(crate) fn is_of(wanted: &str, id: &str) -> bool {
     wanted == id || (wanted.len() >= ID_PREFIX_MIN && id.starts_with(&wanted.to_ascii_lowercase()))
 }

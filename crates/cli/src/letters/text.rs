@@ -1,18 +1,25 @@
 //! Letters for people: moments, counts, and what others wrote, made harmless.
 //!
-//! Events and responses come from anywhere; on a terminal their control characters could do anything.
+//! Events and responses come from anywhere; on a terminal their control characters could do anything, and those that
+//! turn text around could make it say something else.
 
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::moment;
 
-/// What others wrote, without control characters but line ends and tabs.
+/// What others wrote, with a sign in the place of control characters but line ends and tabs.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
 /// The same on one line.
 pub(crate) fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
+}
+
+/// Controls, and what turns the text after it around (Unicode TR9, 2).
+fn visible(c: char) -> char {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if c.is_control() || turns { '\u{fffd}' } else { c }
 }
 
 /// A moment to the second.
@@ -66,7 +73,11 @@ mod tests {
     #[test]
     fn what_others_wrote_cannot_move_the_cursor() {
         assert_eq!(plain("a\x1b[2Jb\r\nc\t\u{9b}"), "a\u{fffd}[2Jb\u{fffd}\nc\t\u{fffd}");
-        assert_eq!(line("a\nb"), "a b");
+        assert_eq!(line("a\nb\tc\x1bd"), "a b c\u{fffd}d");
+        for turning in ['\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}'] {
+            let text = format!("a{turning}b");
+            assert_eq!((plain(&text).as_str(), line(&text).as_str()), ("a\u{fffd}b", "a\u{fffd}b"));
+        }
     }
 
     #[test]

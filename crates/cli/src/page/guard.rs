@@ -5,7 +5,7 @@
 //!
 //! Promises: an answer goes only to who asks for this address by its own name (no rebinding of foreign names); a
 //! request that changes something has come from a form of this page (its token, new with every start, and what the
-//! browser says about the origin); no browser runs, embeds, keeps or guesses the type of anything that an event brought
+//! browser says about the origin); no other site makes this machine read the container; no browser runs, embeds, keeps or guesses the type of anything that an event brought
 //! here.
 
 use axum::body::{Body, to_bytes};
@@ -77,16 +77,24 @@ impl Guard {
 
     /// Whether nothing says that a request comes from elsewhere.
     fn is_own(&self, headers: &HeaderMap) -> bool {
-        let says = |name: &HeaderName, right: &dyn Fn(&str) -> bool| {
-            headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(right))
-        };
         let own = |origin: &str| self.hosts.iter().any(|host| origin == format!("http://{host}"));
-        says(&ORIGIN, &own) && says(&FETCH_SITE, &|site| site == "same-origin")
+        says(headers, &ORIGIN, own) && says(headers, &FETCH_SITE, |site| site == "same-origin")
     }
 
     fn takes(&self, token: &str) -> bool {
         bool::from(token.as_bytes().ct_eq(self.token.as_bytes()))
     }
+}
+
+/// Whether a browser would show what a GET brings to the person who asked for it: by the page itself or by hand. An
+/// image on another site asks too, and what is read for it is read for nothing.
+fn is_asked_for(headers: &HeaderMap) -> bool {
+    says(headers, &FETCH_SITE, |site| matches!(site, "same-origin" | "none"))
+}
+
+/// Whether a header says what is right, wherever it stands.
+fn says(headers: &HeaderMap, name: &HeaderName, right: impl Fn(&str) -> bool) -> bool {
+    headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(&right))
 }
 
 /// Stands before every route.
@@ -110,10 +118,11 @@ async fn admit(page: &Page, request: Request) -> Result<Request, Problem> {
         let why = "This page answers only to the address that it was started with.";
         return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "Another host", why));
     }
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Ok(request);
-    }
     let refused = |why: &str| Problem::new(StatusCode::FORBIDDEN, "Not from this page", why);
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        let why = "Another site asked for this, and nothing was read. From here it can be asked for.";
+        return if is_asked_for(request.headers()) { Ok(request) } else { Err(refused(why)) };
+    }
     if !guard.is_own(request.headers()) {
         return Err(refused("The request came from another site. Nothing was done."));
     }
@@ -174,6 +183,19 @@ mod tests {
             (&[("sec-fetch-site", "cross-site")], false),
         ] {
             assert_eq!(guard.is_own(&headers(lines)), own, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_another_site_asks_for_is_not_asked_for_by_a_person() {
+        for (lines, asked_for) in [
+            (&[][..], true),
+            (&[("sec-fetch-site", "none")], true),
+            (&[("sec-fetch-site", "same-origin")], true),
+            (&[("sec-fetch-site", "same-site")], false),
+            (&[("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")], false),
+        ] {
+            assert_eq!(is_asked_for(&headers(lines)), asked_for, "{lines:?}");
         }
     }
 

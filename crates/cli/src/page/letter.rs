@@ -15,13 +15,16 @@ use super::list::name;
 use super::overview::quoted;
 use super::query::href;
 use super::reason::meaning;
+use super::shelves::{COUNTED_MS, Patience, Seen};
 use super::timeline::{self, timeline};
 use crate::letters::filter::decided_ms;
 use crate::letters::ledger::{Replayed, State};
-use crate::letters::text;
+use crate::letters::{is_of, text};
 
 /// A larger event is shown by its raw blob alone.
 const SHOWN_MAX_BYTES: usize = 256 * 1_024;
+/// The characters of an id.
+const ID_MAX_CHARS: usize = 36;
 
 pub(super) async fn answer(
     extract::State(page): extract::State<Page>,
@@ -44,6 +47,8 @@ pub(super) async fn raw(
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
+/// The letter of this id, or of an id that begins like this. What no letter bears is not looked for in every blob, or any
+/// address would cost a reading of the whole container.
 async fn find(page: &Page, id: &str) -> Result<StoredLetter, Problem> {
     if let Some((id, key)) = id.parse().ok().and_then(|id: Uuid| Some((id, page.shelves.key_of(id)?))) {
         // It may have been removed since it was read.
@@ -52,13 +57,29 @@ async fn find(page: &Page, id: &str) -> Result<StoredLetter, Problem> {
             return Ok(letter);
         }
     }
+    let none = || {
+        let why = format!("{} holds no letter {id}. It may have been removed.", page.letters.place().name);
+        Problem::new(StatusCode::NOT_FOUND, "No such letter", why)
+    };
+    let is_id = id.len() <= ID_MAX_CHARS && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if !is_id || !may_be_there(page, id).await? {
+        return Err(none());
+    }
     let found = page.letters.one(id).await.map_err(|error| {
         let is_ambiguous = error.to_string().starts_with("several letters");
         let several = || Problem::new(StatusCode::CONFLICT, "Not one letter", format!("{error:#}"));
         if is_ambiguous { several() } else { Problem::storage(&error) }
     })?;
-    let none = || format!("{} holds no letter {id}. It may have been removed.", page.letters.place().name);
-    found.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "No such letter", none()))
+    found.ok_or_else(none)
+}
+
+/// Whether a letter that begins like this was read a moment ago, or not all letters are read.
+async fn may_be_there(page: &Page, id: &str) -> Result<bool, Problem> {
+    let seen = page.shelves.whole(COUNTED_MS, Patience::Endless).await;
+    Ok(match seen.map_err(|error| Problem::storage(&error))? {
+        Seen::There(shelf) => shelf.is_cut || shelf.letters.iter().any(|letter| is_of(id, &letter.id.to_string())),
+        Seen::Reading(_) => true,
+    })
 }
 
 fn content(page: &Page, letter: &StoredLetter, replayed: Option<&Replayed>) -> Markup {

@@ -2,7 +2,7 @@
 //!
 //! A reading runs by itself: whoever asks waits a moment for it, and is then shown what was read before, or told how
 //! far it is. Requests for the same letters share one reading. Kept are the whole container and, where that is more
-//! than a shelf holds, the last few filters.
+//! than a shelf holds, the last few filters: together no more letters than one shelf beside the whole.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::query::{Query, href};
 use crate::letters::Letters;
 use crate::letters::filter::Filter;
-use crate::letters::shelf::Shelf;
+use crate::letters::shelf::{LETTERS_MAX, Shelf};
 
 /// What was read is shown for so long without a look at the container.
 pub(super) const SHOWN_MS: u64 = 30 * SECOND_MS;
@@ -27,6 +27,8 @@ pub(super) const COUNTED_MS: u64 = 5 * SECOND_MS;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// So many shelves are kept.
 const SHELVES_MAX: usize = 4;
+/// The scope of the shelf of the whole container.
+const WHOLE: &str = "";
 
 /// What reading came to; errors are shared by all who wait.
 type Read = Result<Arc<Shelf>, Arc<anyhow::Error>>;
@@ -77,13 +79,21 @@ impl Shelves {
         age_ms: u64,
         patience: Patience,
     ) -> Result<Seen, Arc<anyhow::Error>> {
-        let whole = self.of(String::new(), &Filter::default(), age_ms, patience).await?;
+        let whole = self.whole(age_ms, patience).await?;
         match whole {
             Seen::There(shelf) if shelf.is_cut && !query.is_all() => {
                 self.of(href("", query.filters()), filter, age_ms, patience).await
             }
             Seen::There(_) | Seen::Reading(_) => Ok(whole),
         }
+    }
+
+    /// The shelf of the whole container; read no longer ago than this.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub(super) async fn whole(&self, age_ms: u64, patience: Patience) -> Result<Seen, Arc<anyhow::Error>> {
+        self.of(WHOLE.to_owned(), &Filter::default(), age_ms, patience).await
     }
 
     /// The key of the blob that a letter stood in.
@@ -146,7 +156,7 @@ impl Shelves {
             None => Err(kept.reading.get_or_insert_with(|| self.read(filter, kept.shelf.clone())).clone()),
         };
         all.push_front(kept);
-        all.truncate(SHELVES_MAX);
+        make_room(&mut all);
         found
     }
 
@@ -165,5 +175,42 @@ impl Shelves {
 
     fn kept(&self) -> std::sync::MutexGuard<'_, VecDeque<Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets go of the filters that were asked for longest ago, where they are many or hold many letters. What was asked for
+/// last stays.
+fn make_room(all: &mut VecDeque<Kept>) {
+    all.truncate(SHELVES_MAX);
+    let (mut held, mut is_first) = (0, true);
+    all.retain(|kept| {
+        let is_kept_anyway = std::mem::take(&mut is_first) || kept.scope == WHOLE;
+        held += kept.shelf.as_ref().filter(|_| kept.scope != WHOLE).map_or(0, |shelf| shelf.letters.len());
+        is_kept_anyway || held <= LETTERS_MAX
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(scope: &str, letters: usize) -> Kept {
+        let shelf = Arc::new(Shelf::of_samples(letters));
+        Kept { scope: scope.to_owned(), shelf: Some(shelf), is_stale: false, reading: None }
+    }
+
+    #[test]
+    fn filters_hold_together_no_more_than_a_shelf_and_the_whole_stays() {
+        let (most, half) = (LETTERS_MAX, LETTERS_MAX / 2);
+        for (there, stay) in [
+            (&[("a", 1), ("", most), ("b", 1), ("c", 1), ("d", 1)][..], &["a", "", "b", "c"][..]),
+            (&[("a", half), ("", most), ("b", half), ("c", 1)], &["a", "", "b"]),
+            (&[("a", most), ("b", 1), ("", most)], &["a", ""]),
+            (&[("", most), ("a", most), ("b", 1)], &["", "a"]),
+        ] {
+            let mut all: VecDeque<Kept> = there.iter().map(|(scope, letters)| kept(scope, *letters)).collect();
+            make_room(&mut all);
+            assert_eq!(all.iter().map(|kept| kept.scope.as_str()).collect::<Vec<_>>(), stay, "{there:?}");
+        }
     }
 }

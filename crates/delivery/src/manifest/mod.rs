@@ -210,7 +210,7 @@ impl<'a> Draft<'a> {
     fn routes(&self) -> Routes {
         let topics = self.described_topics.keys().chain(self.object_topics.keys());
         let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);
-        Routes::new(topics, self.named_subscriptions.keys(), subscriptions)
+        Routes::new(topics, &self.topics, self.named_subscriptions.keys(), subscriptions)
     }
 }
 

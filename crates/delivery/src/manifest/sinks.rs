@@ -1,7 +1,7 @@
 //! Whether dead letters get where a subscription sends them, and whether all that it says of them is followed.
 //!
-//! Separate because it takes all documents to see: a topic may be named in any of them, its sinks may lead on to others,
-//! and what a Topic says may be meant for one of its subscriptions alone.
+//! Separate because it takes all documents to see: a topic may be named in any of them, may not read letters of every
+//! format, its sinks may lead on to others, and what a Topic says may be meant for one of its subscriptions alone.
 //!
 //! Does not follow a letter: what becomes of one that cannot go on is the machine's to decide. It ends in the default
 //! container.
@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
+use crate::event::{Input, Shape};
 use crate::sink::Sink;
-use crate::subscription::{DeadLetterPolicy, Subscription, SubscriptionName, TopicName};
+use crate::subscription::{DeadLetterPolicy, Subscription, SubscriptionName, Topic, TopicName};
 
 use super::findings::Message;
 use super::hint::hint;
@@ -52,16 +53,23 @@ pub(super) struct Routes {
     heard: BTreeMap<TopicName, bool>,
     /// Topic → the topics that are sinks of its subscriptions.
     onward: BTreeMap<TopicName, BTreeSet<TopicName>>,
+    /// How topics read what is published to them, where a document says so.
+    inputs: BTreeMap<TopicName, Input>,
 }
 
 impl Routes {
     /// The routes between these topics, by what these subscriptions say; all that have a name count as subscribers.
     pub(super) fn new<'s>(
         topics: impl Iterator<Item = &'s TopicName>,
+        described: &[Topic],
         names: impl Iterator<Item = &'s SubscriptionName>,
         subscriptions: impl Iterator<Item = &'s Subscription>,
     ) -> Self {
-        let mut routes = Self { heard: topics.map(|topic| (topic.clone(), false)).collect(), onward: BTreeMap::new() };
+        let mut routes = Self {
+            heard: topics.map(|topic| (topic.clone(), false)).collect(),
+            onward: BTreeMap::new(),
+            inputs: described.iter().map(|topic| (topic.name.clone(), topic.input)).collect(),
+        };
         routes.heard.extend(names.map(|name| (name.topic.clone(), true)));
         for subscription in subscriptions {
             if let Sink::Topic(sink) = &subscription.dead_letter.sink {
@@ -89,6 +97,7 @@ impl Routes {
     pub(super) fn astray(&self, subscription: &Subscription) -> Option<Message> {
         let topic = topic_of(&subscription.dead_letter.sink)?;
         let own = &subscription.name.topic;
+        let input = self.inputs.get(topic).copied().unwrap_or_default();
         let what = if topic == own {
             format!("{topic} is the subscription's own topic: its dead letters go to the default container")
         } else if self.heard.get(topic) == Some(&false) {
@@ -96,7 +105,7 @@ impl Routes {
         } else if self.leads(topic, own) {
             format!("the sinks of {topic} lead back to {own}: what comes round goes to the default container")
         } else {
-            return None;
+            return unreadable(subscription, topic, input);
         };
         Some(Message::new(what))
     }
@@ -111,6 +120,39 @@ impl Routes {
         }
         seen.contains(to)
     }
+}
+
+/// The formats of which a topic with this input reads a letter, and which of them to ask for; `None` when it reads any.
+fn read_by(input: Input) -> Option<(&'static [Format], Format)> {
+    match input {
+        Input::Auto | Input::Custom | Input::Opaque => None,
+        // What these notifications become is a CloudEvent, and a letter is read as one.
+        Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3 => {
+            Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
+        }
+        Input::EventGrid => Some((&[Format::EventGrid, Format::Custom], Format::EventGrid)),
+    }
+}
+
+/// Why a topic with this input reads no letter of a subscription.
+fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> Option<Message> {
+    let (formats, right) = read_by(input)?;
+    let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
+    let format = match (policy.format, schema) {
+        (LetterFormat::Fixed(format), _) => format,
+        (of_schema @ LetterFormat::ByDeliverySchema, Some(_)) => of_schema.of(Shape::Opaque, schema),
+        // As the events themselves are, which may be anything.
+        (LetterFormat::ByDeliverySchema, None) => return None,
+    };
+    // The members of an Event Grid event are still there.
+    let is_whole = input == Input::EventGrid && format == Format::Namespace && policy.layout == Layout::Flat;
+    let what = format!(
+        "{topic} has input {} and reads no letter of the format {}: dead letters go to the default container",
+        input.as_str(),
+        format.as_str()
+    );
+    let message = || Message::new(what).help(format!("format: {}", right.as_str()));
+    (!formats.contains(&format) && !is_whole).then(message)
 }
 
 fn topic_of(sink: &Sink) -> Option<&TopicName> {

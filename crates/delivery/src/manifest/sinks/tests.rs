@@ -55,6 +55,38 @@ fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
 }
 
 #[test]
+fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
+    for (input, said, unread) in [
+        ("auto", "format: namespace", None),
+        ("custom", "format: namespace", None),
+        ("opaque", "format: eventgrid", None),
+        ("cloudevents", "", Some(("namespace", "cloudevents"))),
+        ("cloudevents", "format: cloudevents", None),
+        ("cloudevents", "format: knative", None),
+        ("cloudevents", "format: namespace, layout: flat", Some(("namespace", "cloudevents"))),
+        ("cloudevents", "format: eventgrid", Some(("eventgrid", "cloudevents"))),
+        ("cloudevents", "format: custom", Some(("custom", "cloudevents"))),
+        ("s3", "format: namespace", Some(("namespace", "cloudevents"))),
+        ("eventgrid", "format: namespace", Some(("namespace", "eventgrid"))),
+        ("eventgrid", "format: namespace, layout: flat", None),
+        ("eventgrid", "format: knative", Some(("knative", "eventgrid"))),
+        ("eventgrid", "format: eventgrid", None),
+        ("eventgrid", "format: custom", None),
+    ] {
+        let spec = format!(", deadLetter: {{sink: {{topic: n/b}}, {said}}}");
+        let topic = [("b", &*format!("input: {input}"))];
+        let expected = unread.map(|(format, right)| {
+            format!(
+                "f:9:68: warning: spec.deadLetter.sink.topic: n/b has input {input} and reads no letter of the format \
+                 {format}: dead letters go to the default container; format: {right}"
+            )
+        });
+        let expected: Vec<String> = expected.into_iter().collect();
+        assert_eq!(found(&topic, &[("a", "x", &spec), ("b", "y", "")]), expected, "{input}, {said}");
+    }
+}
+
+#[test]
 fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
     let of_topic = "delivery: {deadLetter: {sink: {topic: n/lots}}}";
     let error =
