@@ -1,8 +1,8 @@
 //! A function binary as a child process, and what the operating system says it used.
 //!
-//! CPU is `utime + stime` of `/proc/<pid>/stat`, all threads together, in ticks of 10 ms; peak memory is `VmHWM`. Its
-//! output is read and thrown away, as Lambda reads it. Dropping it kills it.
-//! <https://docs.kernel.org/filesystems/proc.html>
+//! CPU is the time on a processor of `/proc/<pid>/task/*/schedstat`, all living threads together, in nanoseconds; peak
+//! memory is `VmHWM`. Its output is read and thrown away, as Lambda reads it. Dropping it kills it.
+//! <https://docs.kernel.org/scheduler/sched-stats.html>
 
 use std::io::{copy, sink};
 use std::process::{Child, Command, Stdio};
@@ -13,9 +13,6 @@ use anyhow::Context as _;
 
 use crate::contenders::Contender;
 use crate::server::Server;
-
-/// A tick of the CPU times in `/proc`: `USER_HZ` is 100 on every system that Lambda or a developer has.
-const TICK: Duration = Duration::from_millis(10);
 
 /// A function process.
 pub(crate) struct Function {
@@ -44,13 +41,16 @@ impl Function {
         Ok(Self { process, started })
     }
 
-    /// The CPU it has used so far, in user and system mode.
+    /// The CPU it has used so far, in user and system mode, by the threads it has.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        // The second field is the name in parentheses, which may hold blanks; utime and stime are the 14th and 15th.
-        let after_name = stat.rsplit_once(')').context("stat has a name")?.1;
-        let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u32>);
-        Ok(TICK * ticks.sum::<Result<u32, _>>()?)
+        let mut cpu = Duration::ZERO;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            // A thread may end while it is looked at.
+            let Ok(stat) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+            let on_cpu = stat.split_whitespace().next().context("schedstat tells the time on a processor")?;
+            cpu += Duration::from_nanos(on_cpu.parse()?);
+        }
+        Ok(cpu)
     }
 
     /// The most memory it has had resident, in bytes.

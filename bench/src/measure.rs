@@ -17,7 +17,7 @@ use crate::server::Server;
 
 /// Long enough for a virtual machine of another language to compile what is hot.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// CPU comes in ticks of 10 ms, so a busy process is read to one percent.
+/// Thousands of events of every contender but the slowest.
 const MEASURED: Duration = Duration::from_millis(1_200);
 /// No start and no invocation takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);

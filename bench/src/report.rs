@@ -20,8 +20,10 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
     for line in machine::lines(load_before) {
         let _ = writeln!(text, "- {line}");
     }
-    let _ =
-        writeln!(text, "- Medians of {ROUNDS} rounds in which all take turns. CPU is `utime + stime` of the process");
+    let _ = writeln!(
+        text,
+        "- Medians of {ROUNDS} rounds in which all take turns. CPU is the time of its threads on a processor"
+    );
     goals_table(&mut text, results);
     let _ = writeln!(
         text,

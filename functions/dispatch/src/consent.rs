@@ -21,6 +21,7 @@ use delivery::request::{Occasion, Request, Unsendable};
 use delivery::secret::SecretName;
 use delivery::step::End;
 use delivery::subscription::{Consent, Subscription};
+use futures::FutureExt as _;
 
 use crate::book::Ticket;
 use crate::late::Unfinished;
@@ -77,7 +78,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Vec<Ticket> {
         let to_destination = due.iter().any(|ticket| ticket.delivery.leg == Leg::Event);
         let Some(consent) = subscription.destination.consent.as_ref().filter(|_| to_destination) else { return due };
-        let welcome = self.is_welcome(subscription, consent, of).await;
+        let welcome = self.is_welcome(subscription, consent, of).boxed().await;
         if matches!(welcome, Welcome::Now) {
             return due;
         }

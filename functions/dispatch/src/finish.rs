@@ -130,8 +130,12 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn buried(&self, letter: &Letter) -> bool {
         let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
         let message = message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
-        let gone =
-            if message.fits() { self.sent(QueueName::DeadLetter, message).await } else { self.stored(letter).await };
+        // Boxed: what is rare, and large for the clients in it, would make room for itself in the future of every event.
+        let gone = if message.fits() {
+            self.sent(QueueName::DeadLetter, message).await
+        } else {
+            self.stored(letter).boxed().await
+        };
         match &letter.returned {
             Some(returned) if gone => telemetry::returned(letter, returned),
             None if gone => telemetry::buried(letter),

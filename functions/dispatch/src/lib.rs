@@ -226,7 +226,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 match late {
                     Some(late) => {
                         drop(lane);
-                        return self.finish_late(unfinished, &subscription, late, of).await;
+                        return self.finish_late(unfinished, &subscription, late, of).boxed().await;
                     }
                     None => self.finish_all(of, unfinished).await,
                 }
