@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use crate::contenders::Contender;
 use crate::server::Server;
@@ -39,6 +39,14 @@ impl Function {
         let mut output = process.stdout.take().context("its output is piped")?;
         thread::spawn(move || copy(&mut output, &mut sink()));
         Ok(Self { process, started })
+    }
+
+    /// Ends it as its surroundings would, so that a profiler around it can write down what it saw.
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+        let ended = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status()?;
+        ensure!(ended.success(), "the process cannot be ended");
+        self.process.wait()?;
+        Ok(())
     }
 
     /// The CPU it has used so far, in user and system mode, by the threads it has.

@@ -10,6 +10,7 @@ mod cloud;
 mod contenders;
 mod events;
 mod goals;
+mod instructions;
 mod machine;
 mod measure;
 mod report;
@@ -17,11 +18,11 @@ mod results;
 mod runtime_api;
 mod server;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::contenders::{Contender, DISPATCH};
+use crate::contenders::{Contender, DEADLETTER, DISPATCH, FLOOR, PUT_LOOP};
 use crate::events::Topic;
 use crate::measure::{Load, run};
 use crate::results::{Results, Scene};
@@ -32,6 +33,9 @@ const BATCHES: [usize; 3] = [1, 10, 100];
 const ROUNDS: usize = 3;
 /// Records of the invocations whose memory is compared.
 const MANY_RECORDS: usize = 1_000;
+
+/// The contenders whose instructions are counted.
+const COUNTED: [&str; 4] = [DISPATCH, FLOOR, DEADLETTER, PUT_LOOP];
 
 /// What `bench/run` says.
 struct Arguments {
@@ -50,11 +54,24 @@ async fn main() -> anyhow::Result<()> {
     contenders
         .retain(|contender| arguments.only.is_empty() || arguments.only.iter().any(|name| name == contender.name));
     let load_before = machine::load();
-    let results = measured(&contenders).await?;
+    let mut results = measured(&contenders).await?;
+    count(&contenders, &arguments.binaries, &mut results).await?;
     let report = report::report(&results, &arguments.binaries, &load_before);
     println!("{report}");
     if let Some(out) = arguments.out {
         std::fs::write(&out, report).with_context(|| format!("{} cannot be written", out.display()))?;
+    }
+    Ok(())
+}
+
+/// Counts the instructions of the contenders that are programs of their own; a virtual machine's say little.
+async fn count(contenders: &[Contender], binaries: &Path, results: &mut Results) -> anyhow::Result<()> {
+    if !instructions::can_count() {
+        return Ok(());
+    }
+    for contender in contenders.iter().filter(|contender| COUNTED.contains(&contender.name)) {
+        eprintln!("instructions: {}", contender.name);
+        results.keep_instructions(contender.name, instructions::per_event(contender, binaries).await?);
     }
     Ok(())
 }

@@ -59,8 +59,7 @@ pub(crate) async fn run(contender: &Contender, load: Load) -> anyhow::Result<Run
     let (runtime_api, mut invoker) = runtime_api();
     let server = Server::start(runtime_api, events::subscriptions).await?;
     let function = Function::start(contender, &server)?;
-    let ready = tokio::time::timeout(PATIENCE, invoker.ready()).await;
-    let start = ready.with_context(|| format!("{} does not ask for work", contender.name))?? - function.started;
+    let start = is_ready(&mut invoker, contender).await? - function.started;
     let event = events::batch(contender.job, load.topic, load.batch);
     let began = clock::now();
     invoke(&mut invoker, &event, contender).await?;
@@ -101,7 +100,14 @@ async fn invoke_for(
     Ok((invocations, clock::now() - began))
 }
 
-async fn invoke(invoker: &mut Invoker, event: &Bytes, contender: &Contender) -> anyhow::Result<()> {
+/// Waits until a function asks for work for the first time; says when it did.
+pub(crate) async fn is_ready(invoker: &mut Invoker, contender: &Contender) -> anyhow::Result<Instant> {
+    let ready = tokio::time::timeout(PATIENCE, invoker.ready()).await;
+    ready.with_context(|| format!("{} does not ask for work", contender.name))?
+}
+
+/// One invocation that gives nothing back.
+pub(crate) async fn invoke(invoker: &mut Invoker, event: &Bytes, contender: &Contender) -> anyhow::Result<()> {
     let answer = tokio::time::timeout(PATIENCE, invoker.invoke(event.clone())).await;
     let answer = answer.with_context(|| format!("{} does not answer", contender.name))??;
     let answer: serde_json::Value = serde_json::from_slice(&answer)?;

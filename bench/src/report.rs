@@ -34,6 +34,7 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
     contenders_table(&mut text, results, &[DEADLETTER, PUT_LOOP]);
     starts_table(&mut text, results, binaries);
     trouble_table(&mut text, results);
+    instructions_table(&mut text, results);
     text.push('\n');
     text.push_str(NOTES);
     text
@@ -91,5 +92,19 @@ fn trouble_table(text: &mut String, results: &Results) {
         ("all refused six times, five waits in place, and buried", Topic::RefusedSixTimes),
     ] {
         let _ = writeln!(text, "| {what} | {:.1} MiB |", number(Scene::Many(topic), Run::peak_mib));
+    }
+}
+
+fn instructions_table(text: &mut String, results: &Results) {
+    text.push_str("\n## Instructions\n\n");
+    if results.instructions().is_empty() {
+        text.push_str("Not counted: there is no valgrind on this machine.\n");
+        return;
+    }
+    text.push_str(
+        "Per event at batch 10, by callgrind, without the kernel's.\n\n| | instructions per event |\n|---|---|\n",
+    );
+    for (name, per_event) in results.instructions() {
+        let _ = writeln!(text, "| {name} | {per_event} |");
     }
 }

@@ -18,12 +18,25 @@ pub(crate) enum Scene {
 
 /// Every run of every contender.
 #[derive(Debug, Default)]
-pub(crate) struct Results(Vec<(&'static str, Scene, Run)>);
+pub(crate) struct Results {
+    runs: Vec<(&'static str, Scene, Run)>,
+    instructions: Vec<(&'static str, u64)>,
+}
 
 impl Results {
     /// Keeps a run.
     pub(crate) fn keep(&mut self, contender: &'static str, scene: Scene, run: Run) {
-        self.0.push((contender, scene, run));
+        self.runs.push((contender, scene, run));
+    }
+
+    /// Keeps how many instructions a contender needs for an event.
+    pub(crate) fn keep_instructions(&mut self, contender: &'static str, per_event: u64) {
+        self.instructions.push((contender, per_event));
+    }
+
+    /// Contenders whose instructions were counted, and how many they need for an event.
+    pub(crate) fn instructions(&self) -> &[(&'static str, u64)] {
+        &self.instructions
     }
 
     /// The median of a number over a contender's runs of a scene; `None` where there are none.
@@ -42,7 +55,7 @@ impl Results {
     }
 
     fn numbers(&self, contender: &str, scene: impl Fn(Scene) -> bool, number: impl Fn(&Run) -> f64) -> Sorted {
-        let runs = self.0.iter().filter(|(name, of, _)| *name == contender && scene(*of));
+        let runs = self.runs.iter().filter(|(name, of, _)| *name == contender && scene(*of));
         let mut numbers: Vec<f64> = runs.map(|(_, _, run)| number(run)).collect();
         numbers.sort_by(f64::total_cmp);
         Sorted(numbers)

@@ -2,9 +2,10 @@
 //!
 //! Nothing here decides. [`records`] reads what Lambda hands over and writes the answer; [`queues`] sends messages;
 //! [`http`] makes one exchange; [`blobs`] writes and reads objects; [`letters`] stores a dead letter; [`subscriptions`]
-//! keeps the catalogue fresh; [`secrets`] looks secrets up; [`consents`] remembers which destinations want events; [`machine`] tells the time and rolls the dice, and is the
-//! only file that asks for either; [`settings`] reads the environment; [`telemetry`] writes the log and counts what
-//! it tells; [`metrics`] adds that up. [`shell::Shell`] puts them together as the ports of one function.
+//! keeps the catalogue fresh; [`secrets`] looks secrets up; [`consents`] remembers which destinations want events;
+//! [`machine`] tells the time and rolls the dice, and is the only file that asks for either; [`settings`] reads the
+//! environment; [`telemetry`] writes the log and counts what it tells; [`metrics`] adds that up; [`runtime`] is what a
+//! function runs on. [`shell::Shell`] puts them together as the ports of one function.
 
 pub mod blobs;
 pub mod consents;
@@ -15,6 +16,7 @@ pub mod machine;
 pub mod metrics;
 pub mod queues;
 pub mod records;
+pub mod runtime;
 pub mod secrets;
 pub mod settings;
 pub mod shell;

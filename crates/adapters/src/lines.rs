@@ -1,11 +1,12 @@
 //! Log lines: one JSON object each, its fields beside the time, the level and the message.
 //!
 //! Separate, and our own, because two lines are written for every event that is delivered: a general formatter took as
-//! much of an event's time as its request did. A line is put together in one text and handed over whole. Spans are not
-//! told; nothing of ours opens one.
+//! much of an event's time as its request did. A line is put together in one text and handed over whole; several leave
+//! in one call of the system ([`hold`], [`flush`]). Spans are not told; nothing of ours opens one.
 
 use std::fmt::{self, Write as _};
-use std::io::Write as _;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use delivery::moment;
 use delivery::ports::Clock as _;
@@ -17,6 +18,11 @@ use crate::machine::Machine;
 
 /// Most lines are shorter.
 const LINE_BYTES: usize = 512;
+/// Lines that are held leave before they are more than this.
+const HELD_MAX_BYTES: usize = 16 * 1_024;
+
+/// Lines of this process that nobody has seen yet.
+static HELD: Mutex<Held> = Mutex::new(Held(String::new()));
 
 /// Hands every line, with its end, to whoever keeps them.
 #[derive(Debug)]
@@ -30,10 +36,39 @@ impl<W: Fn(&str)> Lines<W> {
     }
 }
 
-/// Writes a line to standard output, whole, so that no other comes between.
-pub fn to_stdout(line: &str) {
-    // Where there is no output, nobody can be told.
-    let _ = std::io::stdout().lock().write_all(line.as_bytes());
+/// Holds a line, whole, until the next [`flush`].
+pub fn hold(line: &str) {
+    held().hold(line, &mut io::stdout());
+}
+
+/// Writes the lines that are held to standard output.
+pub fn flush() {
+    held().flush(&mut io::stdout());
+}
+
+fn held() -> MutexGuard<'static, Held> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lines on their way out.
+#[derive(Debug)]
+struct Held(String);
+
+impl Held {
+    fn hold(&mut self, line: &str, out: &mut impl io::Write) {
+        if self.0.len() + line.len() > HELD_MAX_BYTES {
+            self.flush(out);
+        }
+        self.0.push_str(line);
+    }
+
+    fn flush(&mut self, out: &mut impl io::Write) {
+        if !self.0.is_empty() {
+            // Where there is no output, nobody can be told.
+            let _ = out.write_all(self.0.as_bytes());
+            self.0.clear();
+        }
+    }
 }
 
 impl<S: Subscriber, W: Fn(&str) + 'static> Layer<S> for Lines<W> {
@@ -45,6 +80,11 @@ impl<S: Subscriber, W: Fn(&str) + 'static> Layer<S> for Lines<W> {
         line.0.push_str("}\n");
         (self.0)(&line.0);
     }
+}
+
+/// Whether a text stands in JSON as it is.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
 /// A line on its way.
@@ -59,7 +99,7 @@ impl Line {
 
     /// A JSON string; nearly all need no escape.
     fn text(&mut self, text: &str) {
-        if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        if is_plain(text) {
             self.0.push('"');
             self.0.push_str(text);
             self.0.push('"');
@@ -100,9 +140,13 @@ impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.name(field);
         let from = self.0.len();
-        write!(self.0, "{value:?}").expect("a String takes everything");
-        let text = self.0.split_off(from);
-        self.text(&text);
+        write!(self.0, "\"{value:?}").expect("a String takes everything");
+        if is_plain(&self.0[from + 1..]) {
+            self.0.push('"');
+        } else {
+            let text = self.0.split_off(from);
+            self.text(&text[1..]);
+        }
     }
 }
 
@@ -114,6 +158,19 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
+
+    #[test]
+    fn lines_leave_whole_and_in_order_before_they_are_too_many() {
+        let (mut held, mut out) = (Held(String::new()), Vec::new());
+        let line = |number: usize| format!("{number:0>100}\n");
+        (0..1_000).for_each(|number| {
+            held.hold(&line(number), &mut out);
+            assert!(held.0.len() <= HELD_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n")));
+        });
+        assert!((80_000..101_000).contains(&out.len()), "most have left, the last ones have not");
+        held.flush(&mut out);
+        assert_eq!(out, (0..1_000).map(line).collect::<String>().into_bytes());
+    }
 
     #[test]
     fn a_line_is_one_json_object_whatever_its_fields_hold() {

@@ -3,6 +3,9 @@
 //! A CloudEvent in binary form, its attributes beside the body as those of the message, becomes one document right
 //! here: from then on there is one form of events, and the body holds all of it.
 //!
+//! [`Batch`] reads of Lambda's event only what is used here: every event pays for its reading, and a type of all that
+//! AWS ever says took as long as the event's delivery. What people write by hand is told apart no further than there.
+//!
 //! The answer is exact because Lambda is strict: an empty list means all done, an unknown or empty identifier means
 //! the *whole batch* failed. A record without a message id could only be answered wrongly, so the invocation fails.
 
@@ -10,12 +13,51 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::machine::Machine;
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage, SqsMessageAttribute};
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse};
 use delivery::binary;
 use delivery::ports::Clock as _;
-use delivery::trace::{TRACE_ATTRIBUTE, parent_of_xray};
+use delivery::trace::parent_of_xray;
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
+use serde::Deserialize;
 use thiserror::Error;
+
+/// The event that Lambda invokes a function with.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
+#[derive(Debug, Deserialize)]
+pub struct Batch {
+    #[serde(rename = "Records")]
+    records: Vec<Message>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message {
+    message_id: Option<String>,
+    receipt_handle: Option<String>,
+    body: Option<String>,
+    attributes: Option<System>,
+    message_attributes: Option<HashMap<String, Attribute>>,
+    #[serde(rename = "eventSourceARN")]
+    event_source_arn: Option<String>,
+}
+
+/// What SQS says of a message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct System {
+    sent_timestamp: Option<String>,
+    approximate_receive_count: Option<String>,
+    approximate_first_receive_timestamp: Option<String>,
+    #[serde(rename = "AWSTraceHeader")]
+    trace: Option<String>,
+}
+
+/// What its sender says beside its body; bytes say nothing.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attribute {
+    string_value: Option<String>,
+}
 
 /// One received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,8 +101,8 @@ pub enum RecordError {
 ///
 /// # Errors
 /// [`RecordError`] when a record has no message id: the invocation has to fail.
-pub fn read(event: SqsEvent) -> Result<Vec<Record>, RecordError> {
-    event.records.into_iter().enumerate().map(|(index, message)| record(index, message)).collect()
+pub fn read(batch: Batch) -> Result<Vec<Record>, RecordError> {
+    batch.records.into_iter().enumerate().map(|(index, message)| record(index, message)).collect()
 }
 
 /// The answer that gives back these records, by message id, and acknowledges all others.
@@ -78,24 +120,27 @@ pub fn answer(given_back: impl IntoIterator<Item = String>) -> SqsBatchResponse 
     response
 }
 
-fn record(index: usize, message: SqsMessage) -> Result<Record, RecordError> {
+fn record(index: usize, message: Message) -> Result<Record, RecordError> {
     let id = message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
-    let system = |name: &str| message.attributes.get(name).and_then(|text| text.parse::<u64>().ok());
-    let ours = |name: &str| message.message_attributes.get(name).and_then(|attribute| attribute.string_value.clone());
+    let mut said = message.message_attributes.unwrap_or_default();
+    let mut ours = |name: &str| said.remove(name).and_then(|attribute| attribute.string_value);
+    let (topic, delivery, deadletter) = (ours(TOPIC_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
     // Beside our own attribute the body is ours: it is whole.
-    let publishers = ours(DELIVERY_ATTRIBUTE).is_none() && ours(DEADLETTER_ATTRIBUTE).is_none();
+    let publishers = delivery.is_none() && deadletter.is_none();
     let body = message.body.unwrap_or_default();
-    let binary = publishers.then(|| of_binary_form(&message.message_attributes, &body)).flatten();
+    let binary = publishers.then(|| of_binary_form(said, &body)).flatten();
+    let system = message.attributes.unwrap_or_default();
+    let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
     // SQS always says when; should it not, now is the safe guess, for an old event might count as expired.
-    let sent_ms = system("SentTimestamp").unwrap_or_else(|| Machine.now_ms());
+    let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
-        topic: ours(TOPIC_ATTRIBUTE),
-        delivery: ours(DELIVERY_ATTRIBUTE),
-        deadletter: ours(DEADLETTER_ATTRIBUTE),
-        traceparent: message.attributes.get(TRACE_ATTRIBUTE).and_then(|header| parent_of_xray(header)),
+        topic,
+        delivery,
+        deadletter,
+        traceparent: system.trace.and_then(|header| parent_of_xray(&header)),
         sent_ms,
-        first_received_ms: system("ApproximateFirstReceiveTimestamp").unwrap_or(sent_ms),
-        receives: system("ApproximateReceiveCount").and_then(|count| count.try_into().ok()).unwrap_or(1),
+        first_received_ms: number(system.approximate_first_receive_timestamp).unwrap_or(sent_ms),
+        receives: number(system.approximate_receive_count).and_then(|count| count.try_into().ok()).unwrap_or(1),
         queue: message.event_source_arn.as_deref().and_then(|arn| arn.rsplit(':').next()).unwrap_or("").to_owned(),
         receipt: message.receipt_handle.unwrap_or_default(),
         body: binary.unwrap_or(body).into(),
@@ -105,11 +150,10 @@ fn record(index: usize, message: SqsMessage) -> Result<Record, RecordError> {
 
 /// The structured form of a body whose attributes are those of a CloudEvent: `ce-specversion` and its like, `ce_` for
 /// publishers that cannot write a hyphen, with the content type of the body as `content-type` or `contentType`.
-fn of_binary_form(attributes: &HashMap<String, SqsMessageAttribute>, body: &str) -> Option<String> {
-    let mut said: Vec<(String, String)> = attributes
-        .iter()
-        .filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value.clone()?)))
-        .collect();
+fn of_binary_form(attributes: HashMap<String, Attribute>, body: &str) -> Option<String> {
+    let said = attributes.into_iter();
+    let said = said.filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value?)));
+    let mut said: Vec<(String, String)> = said.collect();
     // Sorted, so that a message is the same event each time it comes.
     said.sort();
     let of_event = |name: &str| name.strip_prefix("ce-").or_else(|| name.strip_prefix("ce_")).map(ToOwned::to_owned);
@@ -130,7 +174,7 @@ fn is_content_type(attribute: Option<String>) -> bool {
 mod tests {
     use super::*;
 
-    fn event(json: &str) -> SqsEvent {
+    fn event(json: &str) -> Batch {
         serde_json::from_str(json).expect("the event is in Lambda's form")
     }
 

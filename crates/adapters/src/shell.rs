@@ -9,6 +9,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use delivery::address::Fence;
+use delivery::catalogue::Catalogue;
 use delivery::consent::{ConsentKey, Granted};
 use delivery::outcome::Exchange;
 use delivery::ports::{
@@ -19,7 +20,6 @@ use delivery::request::Request;
 use delivery::schedule::Jitter;
 use delivery::secret::{Keyring, SecretName};
 use delivery::sink::SinkQueue;
-use delivery::subscription::Catalogue;
 use uuid::Uuid;
 
 use crate::blobs::S3Blobs;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
+use delivery::catalogue::Catalogue;
 use delivery::manifest::{self, Source};
 use delivery::ports::{Clock, SubscriptionSource};
-use delivery::subscription::Catalogue;
 use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard};
 

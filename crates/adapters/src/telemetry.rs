@@ -21,7 +21,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::lines::{Lines, to_stdout};
+use crate::lines::{Lines, flush, hold};
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
 /// No more of a publisher's word stands in a line: what CloudWatch takes of one is limited.
@@ -49,16 +49,18 @@ macro_rules! line {
     };
 }
 
-/// Writes the log to standard output as JSON lines; `RUST_LOG` chooses the level, `info` without it: a level for all,
+/// Writes the log to standard output as JSON lines, as [`crate::runtime`] says when; `RUST_LOG` chooses the level, `info` without it: a level for all,
 /// or `target=level` in a list. Filters by span or field are not understood; they would bring regular expressions.
 pub fn log_json() {
     let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let levels = asked.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
-    tracing_subscriber::registry().with(levels).with(Lines::to(to_stdout)).init();
+    tracing_subscriber::registry().with(levels).with(Lines::to(hold)).init();
     // The usual report quotes what broke us, which may be an event.
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
         error!(at, "panic.raised");
+        // Perhaps this is the end.
+        flush();
     }));
 }
 
@@ -67,9 +69,10 @@ fn short(word: &str) -> &str {
     &word[..word.floor_char_boundary(WORD_MAX_BYTES)]
 }
 
-/// Writes lines of metrics to standard output, where CloudWatch finds them.
+/// Writes lines of metrics to standard output, where CloudWatch finds them, and every line of the log before them.
 pub fn write(lines: &[String]) {
-    lines.iter().for_each(|line| to_stdout(&format!("{line}\n")));
+    lines.iter().for_each(|line| hold(&format!("{line}\n")));
+    flush();
 }
 
 /// Why a delivery is held without an attempt, and without counting one.

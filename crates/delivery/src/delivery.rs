@@ -238,7 +238,9 @@ impl Delivery {
 
 /// The id of a delivery: UUIDv5 of subscription, published record and place, parted by line feeds (which no name has).
 fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
-    let name = format!("{subscription}\n{}\n{}", origin.message, origin.index);
+    let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
+    let index = origin.index.to_string();
+    let name = [namespace, "/", topic, "/", name, "\n", &origin.message, "\n", &index].concat();
     Uuid::new_v5(&DELIVERY_NAMESPACE, name.as_bytes())
 }
 

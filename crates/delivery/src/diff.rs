@@ -12,10 +12,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::catalogue::{Catalogue, Publisher, Topic};
 use crate::mapping::{Field, Mapping};
 use crate::moment::rfc3339;
 use crate::policy::{headers, reply, settings, sink, sink_text};
-use crate::subscription::{Catalogue, Publisher, Subscription, SubscriptionName, Topic, TopicName};
+use crate::subscription::{Subscription, SubscriptionName, TopicName};
 
 /// What changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,11 +2,13 @@
 //!
 //! The bytes of an event are never rebuilt: the same text is queued, posted and stored. What the engine needs to know
 //! (is it well formed, what is its id, does a filter take it) comes from [`Members`], a view that borrows the text and
-//! keeps every value in the publisher's own spelling. A record may hold one event or a JSON array of them; a bad
+//! keeps every value in the publisher's own spelling. A text is read once: an event remembers where its members stand.
+//! A record may hold one event or a JSON array of them; a bad
 //! element of an array spoils only itself.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserializer as _;
@@ -85,6 +87,7 @@ pub enum Shape {
 pub struct Event {
     text: Arc<str>,
     shape: Shape,
+    members: Arc<[Span]>,
 }
 
 /// Why a text is no event. The text itself is kept by the caller.
@@ -112,6 +115,9 @@ pub enum Malformed {
 
 /// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB of them has more.
 pub const ELEMENTS_MAX: usize = 20_000;
+
+/// Most events have no more members.
+const MEMBERS: usize = 10;
 
 /// One element of a record: an event, or the text of what is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,11 +163,11 @@ fn at_most(elements: Vec<Element>, body: &Arc<str>) -> Vec<Element> {
 /// Reads one event.
 pub(crate) fn decode_one(text: &Arc<str>, input: Input) -> Element {
     if input == Input::Opaque {
-        return Element::Event(Event { text: Arc::clone(text), shape: Shape::Opaque });
+        return Element::Event(Event::unread(text, Shape::Opaque));
     }
-    let shape = Members::parse(text).and_then(|members| shape_of(&members, input));
-    match shape {
-        Ok(shape) => Element::Event(Event { text: Arc::clone(text), shape }),
+    let read = Members::parse(text).and_then(|members| Ok((shape_of(&members, input)?, members.spans.into())));
+    match read {
+        Ok((shape, members)) => Element::Event(Event { text: Arc::clone(text), shape, members }),
         Err(why) => Element::Malformed { text: Arc::clone(text), why },
     }
 }
@@ -229,9 +235,17 @@ impl Event {
         match decode_one(text, input) {
             Element::Event(event) => event,
             // The topic may be read differently today; the bytes are still the event that was taken.
-            Element::Malformed { text, why: Malformed::NotJson(_) } => Self { text, shape: Shape::Opaque },
-            Element::Malformed { text, .. } => Self { text, shape: Shape::Custom },
+            Element::Malformed { text, why: Malformed::NotJson(_) } => Self::unread(&text, Shape::Opaque),
+            Element::Malformed { text, why: Malformed::DuplicateMember(_) } => Self::unread(&text, Shape::Custom),
+            Element::Malformed { text, .. } => match decode_one(&text, Input::Custom) {
+                Element::Event(event) => event,
+                Element::Malformed { text, .. } => Self::unread(&text, Shape::Custom),
+            },
         }
+    }
+
+    fn unread(text: &Arc<str>, shape: Shape) -> Self {
+        Self { text: Arc::clone(text), shape, members: Arc::default() }
     }
 
     /// The same bytes in the shape they are known to have.
@@ -256,7 +270,9 @@ impl Event {
     #[must_use]
     pub fn members(&self) -> Members<'_> {
         match self.shape {
-            Shape::CloudEvent | Shape::EventGrid | Shape::Custom => Members::parse(&self.text).unwrap_or_default(),
+            Shape::CloudEvent | Shape::EventGrid | Shape::Custom => {
+                Members { text: &self.text, spans: Cow::Borrowed(&self.members) }
+            }
             Shape::Opaque => Members::default(),
         }
     }
@@ -264,7 +280,35 @@ impl Event {
 
 /// The top-level members of a JSON object, in order, borrowed, every value in its own spelling.
 #[derive(Debug, Default)]
-pub struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub struct Members<'a> {
+    text: &'a str,
+    spans: Cow<'a, [Span]>,
+}
+
+/// Where a member stands in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    name: Name,
+    value: Range<usize>,
+}
+
+/// A member's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Name {
+    /// It stands in the text as it is.
+    Plain(Range<usize>),
+    /// It is written with escapes.
+    Escaped(Box<str>),
+}
+
+impl Name {
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(place) => place.len(),
+            Self::Escaped(name) => name.len(),
+        }
+    }
+}
 
 impl<'a> Members<'a> {
     /// Reads the members of an object; other JSON values have none.
@@ -277,8 +321,9 @@ impl<'a> Members<'a> {
             return serde_json::from_str::<&RawValue>(text).map(|_| Self::default()).map_err(not_json);
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let members = deserializer.deserialize_map(MembersVisitor).map_err(not_json)?;
+        let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
         deserializer.end().map_err(not_json)?;
+        let members = Self { text, spans: Cow::Owned(spans) };
         let mut names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -289,13 +334,21 @@ impl<'a> Members<'a> {
 
     /// Name and value of each member, in the publisher's order and spelling.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.0.iter().map(|(name, value)| (name.as_ref(), value.get()))
+        self.spans.iter().map(|span| (self.name(span), &self.text[span.value.clone()]))
     }
 
     /// The value of a member, as written.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.iter().find(|(of, _)| *of == name).map(|(_, value)| value)
+        let span = self.spans.iter().find(|span| span.name.len() == name.len() && self.name(span) == name)?;
+        Some(&self.text[span.value.clone()])
+    }
+
+    fn name<'s>(&'s self, span: &'s Span) -> &'s str {
+        match &span.name {
+            Name::Plain(place) => &self.text[place.clone()],
+            Name::Escaped(name) => name,
+        }
     }
 
     /// The value of a member that is a string.
@@ -323,32 +376,48 @@ impl<'a> Members<'a> {
     }
 }
 
-fn json_text(raw: &str) -> Option<Cow<'_, str>> {
+/// The content of a JSON string; nothing for other JSON.
+pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') { serde_json::from_str(raw).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
 }
 
-struct MembersVisitor;
+/// Reads where the members of this text stand.
+struct Spans<'a> {
+    text: &'a str,
+}
 
-impl<'a> Visitor<'a> for MembersVisitor {
-    type Value = Members<'a>;
+impl<'a> Visitor<'a> for Spans<'a> {
+    type Value = Vec<Span>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Members<'a>, A::Error> {
-        let mut members = Vec::new();
-        while let Some(Name(name)) = map.next_key()? {
-            members.push((name, map.next_value()?));
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Vec<Span>, A::Error> {
+        let mut spans = Vec::with_capacity(MEMBERS);
+        while let Some((key, value)) = map.next_entry::<Key<'a>, &RawValue>()? {
+            let name = match key.0 {
+                Cow::Borrowed(name) => Name::Plain(self.place(name)),
+                Cow::Owned(name) => Name::Escaped(name.into()),
+            };
+            spans.push(Span { name, value: self.place(value.get()) });
         }
-        Ok(Members(members))
+        Ok(spans)
+    }
+}
+
+impl Spans<'_> {
+    /// Where a part of the text begins and ends in it.
+    fn place(&self, part: &str) -> Range<usize> {
+        let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
+        begin..begin + part.len()
     }
 }
 
 /// A member's name, borrowed unless it holds escapes.
 #[derive(serde::Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ pub mod number;
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::event::Members;
+use crate::event::{Members, json_text};
 use advanced::Condition;
 
 /// A condition over an event's members.
@@ -93,7 +93,7 @@ impl Filter {
 fn scalar<'a>(members: &Members<'a>, name: &str) -> Option<Cow<'a, str>> {
     let raw = members.get(name)?;
     match raw.as_bytes().first()? {
-        b'"' => members.text(name),
+        b'"' => json_text(raw),
         b'{' | b'[' | b'n' => None,
         _ => Some(Cow::Borrowed(raw)),
     }

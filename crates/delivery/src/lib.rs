@@ -6,11 +6,11 @@
 //! destination is an argument. So the same functions run in production, in the simulation and in explanations.
 //!
 //! Reading order: [`event`] (what was published, with [`foreign`] and [`binary`]) · [`subscription`] (where it goes and
-//! how hard to try) · [`manifest`] (files → subscriptions) · [`filter`] · [`schedule`] · [`outcome`] (what happened →
-//! verdict) · [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`consent`] (whether a
-//! destination wants events) · [`request`] (one attempt as data, with [`header`], [`secret`], [`mapping`], [`path`] and
-//! [`trace`]) · [`deadletter`] · [`blob`] (key and bytes) · [`stored`] (both read back) · [`wire`] (what travels beside the event) · [`ports`] (what
-//! the shell promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery lives by it) ·
+//! how hard to try) · [`catalogue`] (all of them) · [`manifest`] (files → catalogue) · [`filter`] · [`schedule`] ·
+//! [`outcome`] (what happened → verdict) · [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) ·
+//! [`consent`] (whether a destination wants events) · [`request`] (one attempt as data, with [`header`], [`secret`],
+//! [`mapping`], [`path`] and [`trace`]) · [`deadletter`] · [`blob`] (key and bytes) · [`stored`] (both read back) ·
+//! [`wire`] (what travels beside the event) · [`ports`] (what the shell promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery lives by it) ·
 //! [`diff`] (what another file would change).
 //!
 //! All arithmetic is in whole milliseconds and saturates.
@@ -18,6 +18,7 @@
 pub mod address;
 pub mod binary;
 pub mod blob;
+pub mod catalogue;
 pub mod consent;
 pub mod deadletter;
 pub mod delivery;

@@ -4,23 +4,14 @@
 //! Event Grid writes its times, and the hour of a dead letter's folder.
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
 use jiff::tz::TimeZone;
 
 /// RFC 3339 in UTC with seven fractional digits: `2026-11-20T07:03:00.1230000Z`.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {
-    let at = utc(ms);
-    let (date, time) = (at.date(), at.time());
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}0000Z",
-        date.year(),
-        date.month(),
-        date.day(),
-        time.hour(),
-        time.minute(),
-        time.second(),
-        time.millisecond()
-    )
+    const SEVEN_DIGITS: DateTimePrinter = DateTimePrinter::new().precision(Some(7));
+    SEVEN_DIGITS.timestamp_to_string(&timestamp(ms))
 }
 
 /// A moment in RFC 3339, cut to milliseconds; `None` for other text and for what was before 1970.
@@ -38,8 +29,12 @@ pub fn hour_folder(ms: u64) -> String {
 }
 
 fn utc(ms: u64) -> jiff::civil::DateTime {
-    let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    TimeZone::UTC.to_datetime(timestamp.unwrap_or(Timestamp::MAX))
+    TimeZone::UTC.to_datetime(timestamp(ms))
+}
+
+/// The moment, or the last one that can be written.
+fn timestamp(ms: u64) -> Timestamp {
+    i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::catalogue::Catalogue;
 use crate::consent::{ConsentKey, Granted};
 use crate::deadletter::Container;
 use crate::outcome::Exchange;
@@ -18,7 +19,7 @@ use crate::request::Request;
 use crate::schedule::Jitter;
 use crate::secret::{Keyring, SecretName};
 use crate::sink::SinkQueue;
-use crate::subscription::{Catalogue, SubscriptionName, TopicName};
+use crate::subscription::{SubscriptionName, TopicName};
 
 /// A whole message, with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>

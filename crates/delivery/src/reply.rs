@@ -13,12 +13,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::binary;
+use crate::catalogue::Catalogue;
 use crate::deadletter::{Letter, Reason};
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, RESPONSE_KEPT_BYTES};
 use crate::event::{Element, Event, Input, decode_one};
 use crate::outcome::{Content, Ending, Exchange};
 use crate::sink::Sink;
-use crate::subscription::{Catalogue, ReplyTo, Subscription, SubscriptionName};
+use crate::subscription::{ReplyTo, Subscription, SubscriptionName};
 use crate::trace;
 
 /// A reply is at most this long.

@@ -15,11 +15,12 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::blob::enriched;
+use crate::catalogue::Catalogue;
 use crate::deadletter::{Container, Letter};
 use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
 use crate::event::{Element, Event, Input, decode_one};
 use crate::reply::Follow;
-use crate::subscription::{Catalogue, Subscription, SubscriptionName, TopicName};
+use crate::subscription::{Subscription, SubscriptionName, TopicName};
 
 /// Where dead letters of a subscription go.
 #[derive(Debug, Clone, PartialEq, Eq)]

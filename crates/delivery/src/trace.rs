@@ -8,8 +8,6 @@ use std::borrow::Cow;
 use crate::delivery::Delivery;
 use crate::event::{Event, Members};
 
-/// What SQS calls the trace of a message.
-pub const TRACE_ATTRIBUTE: &str = "AWSTraceHeader";
 /// W3C Trace Context: senders should carry at least this much of a `tracestate`; longer ones are left out.
 /// <https://www.w3.org/TR/trace-context/#tracestate-limits>
 const STATE_MAX_BYTES: usize = 512;

@@ -13,7 +13,7 @@ use adapters::shell::{Shell, StorageShell, with_limits};
 use adapters::subscriptions::{LiveSubscriptions, Location};
 use anyhow::Context as _;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_lambda_events::event::sqs::SqsEvent;
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use deadletter::DeadLetters;
 use delivery::ports::Clock as _;
@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 
 use crate::aws::{LocalAws, LocalAwsConfig, REGION};
 use crate::mapping::EventSourceMapping;
+use crate::mapping::event::received;
 
 /// The functions' timeout here, as in the template.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
@@ -143,16 +144,16 @@ impl Stack {
     }
 }
 
-type Answer = Result<aws_lambda_events::event::sqs::SqsBatchResponse, records::RecordError>;
+type Answer = anyhow::Result<SqsBatchResponse>;
 
 async fn invoke_dispatch(dispatch: Arc<Dispatch<Shell>>, event: SqsEvent, deadline_ms: u64) -> Answer {
-    let records = records::read(event)?;
+    let records = records::read(received(&event)?)?;
     let deadline = Deadline::new(Machine.now_ms(), deadline_ms);
     Ok(records::answer(dispatch.handle(&records, &deadline).await))
 }
 
 async fn invoke_deadletter(letters: Arc<DeadLetters<StorageShell>>, event: SqsEvent) -> Answer {
-    let records = records::read(event)?;
+    let records = records::read(received(&event)?)?;
     Ok(records::answer(letters.handle(&records).await))
 }
 

@@ -54,6 +54,9 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out the ends of several. A panic in one is its own and nobody else's: what it left undone stands in the
     /// book.
     pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
+        if unfinished.is_empty() {
+            return;
+        }
         // At once, so that their messages share requests to the queue.
         let finish = async |Unfinished { ticket, end }| {
             if AssertUnwindSafe(self.finish(of, &ticket, end)).catch_unwind().await.is_err() {

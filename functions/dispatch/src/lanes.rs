@@ -48,7 +48,10 @@ impl Lanes {
     fn lane(&self, subscription: &Subscription) -> Arc<Semaphore> {
         let wide = || Arc::new(Semaphore::new(subscription.destination.max_concurrency.max(1) as usize));
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(lanes.entry(subscription.name.clone()).or_insert_with(wide))
+        match lanes.get(&subscription.name) {
+            Some(lane) => Arc::clone(lane),
+            None => Arc::clone(lanes.entry(subscription.name.clone()).or_insert_with(wide)),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use adapters::records::Record;
 use adapters::telemetry::{self, Held, Telemetry};
+use delivery::catalogue::Catalogue;
 use delivery::deadletter::{Container, Letter};
 use delivery::delivery::{Company, Delivery};
 use delivery::outcome::Exchange;
@@ -31,7 +32,7 @@ use delivery::reply::follow;
 use delivery::request::{Occasion, Unsendable, compose, secrets};
 use delivery::secret::SecretName;
 use delivery::step::{Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company};
-use delivery::subscription::{Catalogue, Subscription, TopicName};
+use delivery::subscription::{Subscription, TopicName};
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 

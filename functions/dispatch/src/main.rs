@@ -2,23 +2,24 @@
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
-use adapters::records;
+use adapters::records::{self, Batch};
+use adapters::runtime;
 use adapters::settings::DispatchSettings;
 use adapters::shell::{Shell, aws_config};
 use adapters::telemetry::{self, Telemetry};
 use anyhow::Context as _;
-use aws_lambda_events::event::sqs::SqsEvent;
 use delivery::ports::Clock as _;
 use dispatch::{Deadline, Dispatch};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
-// One thread: a function below 1,769 MB has less than one CPU, and its work is waiting.
-// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+fn main() -> Result<(), Error> {
     telemetry::log_json();
+    runtime::run(serve())?
+}
+
+async fn serve() -> Result<(), Error> {
     let dispatch = &start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;
-    lambda_runtime::run(service_fn(|invocation: LambdaEvent<SqsEvent>| async move {
+    lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
         let records = records::read(invocation.payload)?;
         let deadline = Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
         let again = dispatch.handle(&records, &deadline).await;

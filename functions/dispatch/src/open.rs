@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use adapters::records::Record;
 use delivery::blob::{MALFORMED, NAMELESS, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::catalogue::{Catalogue, Publisher, Topic};
 use delivery::deadletter::{Letter, Reason};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Element, Event, Input, decode};
 use delivery::foreign;
-use delivery::subscription::{Catalogue, Publisher, Subscription, SubscriptionName, Topic, TopicName, is_name};
+use delivery::subscription::{Subscription, SubscriptionName, TopicName, is_name};
 use delivery::wire::{WireError, read_delivery};
 
 /// What one record stands for, piece by piece.

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adapters::records::Record;
+use delivery::catalogue::Catalogue;
 use delivery::consent::{ConsentKey, Granted};
 use delivery::deadletter::Container;
 use delivery::manifest::{self, Source};
@@ -17,7 +18,7 @@ use delivery::request::{Method, Request};
 use delivery::schedule::Jitter;
 use delivery::secret::{Keyring, Secret, SecretName};
 use delivery::sink::SinkQueue;
-use delivery::subscription::{Catalogue, Subscription};
+use delivery::subscription::Subscription;
 use uuid::Uuid;
 
 use crate::hours::Hours;

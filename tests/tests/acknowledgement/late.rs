@@ -1,10 +1,11 @@
 //! Answers that come after their response timeout: a late success ends a delivery, and nothing waits too long for one.
 
 use adapters::records::Record;
+use delivery::catalogue::Catalogue;
 use delivery::delivery::Delivery;
 use delivery::ports::QueueName;
 use delivery::schedule::Kind;
-use delivery::subscription::{Catalogue, ReplyTo, Subscription};
+use delivery::subscription::{ReplyTo, Subscription};
 
 use super::reactions::{answers, replies, times_out_after};
 use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retried, subscription};

@@ -6,11 +6,11 @@ use adapters::metrics::MetricsSettings;
 use adapters::records::Record;
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
+use delivery::catalogue::Catalogue;
 use delivery::deadletter::{Letter, Reason};
 use delivery::manifest::{self, Source};
 use delivery::outcome::Ending;
 use delivery::ports::{PutError, QueueName};
-use delivery::subscription::Catalogue;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 

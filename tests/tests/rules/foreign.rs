@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cloudevents::AttributesReader as _;
+use delivery::catalogue::Publisher;
 use delivery::event::{Element, Event, Input, Shape, decode};
 use delivery::foreign::{input_of, publisher};
-use delivery::subscription::Publisher;
 use proptest::prelude::*;
 
 use crate::events::decode_one;

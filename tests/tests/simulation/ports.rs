@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use delivery::catalogue::Catalogue;
 use delivery::consent::{ConsentKey, Granted, Rate};
 use delivery::outcome::{Ending, Exchange};
 use delivery::ports::{
@@ -18,7 +19,6 @@ use delivery::request::Request;
 use delivery::schedule::Jitter;
 use delivery::secret::{Keyring, Secret, SecretName};
 use delivery::sink::SinkQueue;
-use delivery::subscription::Catalogue;
 use uuid::Uuid;
 
 use super::faults::Fault;

@@ -252,11 +252,9 @@ fn kubernetes() -> (Profile, Waits) {
 }
 
 /// A catalogue's worth of subscriptions.
-pub(crate) fn catalogue(
-    subscriptions: impl IntoIterator<Item = Subscription>,
-) -> Arc<delivery::subscription::Catalogue> {
-    let mut catalogue = delivery::subscription::Catalogue::default();
-    catalogue.add_topic(delivery::subscription::Topic::new(TOPIC.parse().expect("a topic")));
+pub(crate) fn catalogue(subscriptions: impl IntoIterator<Item = Subscription>) -> Arc<delivery::catalogue::Catalogue> {
+    let mut catalogue = delivery::catalogue::Catalogue::default();
+    catalogue.add_topic(delivery::catalogue::Topic::new(TOPIC.parse().expect("a topic")));
     subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
     Arc::new(catalogue)
 }

@@ -16,6 +16,7 @@ use delivery::address::{Fence, Lane};
 use delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
+use delivery::subscription::MAX_CONCURRENCY;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, redirect, tls};
 use tokio::sync::Semaphore;
@@ -30,8 +31,9 @@ pub use reqwest::Certificate;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection that rested longer is not used again: the other side may have closed it while we were frozen.
 const POOL_IDLE: Duration = Duration::from_secs(20);
-/// How many connections to one host may rest.
-const POOL_PER_HOST_MAX: usize = 32;
+/// How many connections to one host may rest: as many as a subscription uses at once unless it says otherwise. With
+/// fewer, a full lane would connect anew for each request that does not find one.
+const POOL_PER_HOST_MAX: usize = MAX_CONCURRENCY as usize;
 /// An HTTP/1 answer with more headers is broken. The length of its head is bounded by hyper: 408 KiB.
 const HEADERS_MAX: usize = 100;
 /// An HTTP/2 answer with a longer head is broken.

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
+use delivery::catalogue::Catalogue;
 use delivery::diff::{Change, Subject, diff};
 use delivery::manifest::{self, Source};
 use delivery::ports::Clock as _;
-use delivery::subscription::Catalogue;
 
 use crate::files::{Files, have_errors, tell, usage};
 use crate::remarks::remarks;

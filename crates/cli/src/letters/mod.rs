@@ -307,7 +307,7 @@ impl Letters {
     /// # Errors
     /// When the ledgers cannot be read.
     pub(crate) async fn replayed(&self, ids: &[Uuid]) -> anyhow::Result<HashMap<Uuid, Replayed>> {
-        replay::replayed(&self.place, Some(ids)).await
+        replay::jobs::replayed(&self.place, Some(ids)).await
     }
 
     /// Every letter that was sent again, by the newest job that did.
@@ -315,7 +315,7 @@ impl Letters {
     /// # Errors
     /// When the ledgers cannot be read.
     pub(crate) async fn all_replayed(&self) -> anyhow::Result<HashMap<Uuid, Replayed>> {
-        replay::replayed(&self.place, None).await
+        replay::jobs::replayed(&self.place, None).await
     }
 
     /// Every job of replays, oldest first.
@@ -323,7 +323,7 @@ impl Letters {
     /// # Errors
     /// When the ledgers cannot be read.
     pub(crate) async fn jobs(&self) -> anyhow::Result<Vec<Job>> {
-        replay::jobs(&self.place).await
+        replay::jobs::jobs(&self.place).await
     }
 }
 

@@ -9,8 +9,8 @@
 use serde_json::value::RawValue;
 
 use super::{Made, cloud_event, needed, quoted, said};
+use crate::catalogue::Publisher;
 use crate::event::Members;
-use crate::subscription::Publisher;
 use crate::uri::reference;
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {

@@ -15,9 +15,9 @@ mod sns;
 
 use std::sync::Arc;
 
+use crate::catalogue::Publisher;
 use crate::event::{Element, Input, Malformed, Members, decode_one};
 use crate::reply::escaped;
-use crate::subscription::Publisher;
 
 /// Which of the three wrote a record, by the shape that only it writes.
 #[must_use]

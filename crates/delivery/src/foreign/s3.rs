@@ -9,8 +9,8 @@
 use serde_json::value::RawValue;
 
 use super::{Made, cloud_event, joined, needed, said};
+use crate::catalogue::Publisher;
 use crate::event::Members;
-use crate::subscription::Publisher;
 
 /// `Event` of the message that S3 sends when a notification is set up.
 const TEST_EVENT: &str = "s3:TestEvent";

@@ -9,8 +9,8 @@
 use percent_encoding::percent_decode_str;
 
 use super::{Made, cloud_event, needed, quoted, said};
+use crate::catalogue::Publisher;
 use crate::event::{Members, is_cloud_event};
-use crate::subscription::Publisher;
 
 /// What SNS sends, by its `Type`.
 const TYPES: [&str; 3] = ["Notification", "SubscriptionConfirmation", "UnsubscribeConfirmation"];

@@ -4,10 +4,11 @@
 //! certain from the files is told: events of a topic with automatic input have the shape they have, and one that cannot
 //! be converted ends its own delivery (`request::shape` is what converts).
 
+use crate::catalogue::Topic;
 use crate::event::Input;
 use crate::mapping::{Field, Mapping};
 use crate::request::Schema;
-use crate::subscription::{Subscription, Topic};
+use crate::subscription::Subscription;
 
 use super::findings::Message;
 

@@ -34,7 +34,8 @@ mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::subscription::{Catalogue, Publisher, Subscription, SubscriptionName, Topic, TopicName};
+use crate::catalogue::{Catalogue, Publisher, Topic};
+use crate::subscription::{Subscription, SubscriptionName, TopicName};
 
 pub use findings::{Finding, Severity};
 pub use origins::{FIELDS, Origins};

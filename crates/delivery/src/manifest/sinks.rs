@@ -8,10 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::catalogue::Topic;
 use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
 use crate::event::{Input, Shape};
 use crate::sink::Sink;
-use crate::subscription::{DeadLetterPolicy, Subscription, SubscriptionName, Topic, TopicName};
+use crate::subscription::{DeadLetterPolicy, Subscription, SubscriptionName, TopicName};
 
 use super::findings::Message;
 use super::hint::hint;

@@ -21,10 +21,14 @@ use crate::uri::reference;
 /// [`Unsendable`] when the event says too little for one.
 pub(crate) fn cloud_event(delivery: &Delivery, mapped: Option<&Mapped>) -> Result<Arc<str>, Unsendable> {
     const SCHEMA: &str = "a CloudEvent";
-    let mut event = Object::default();
-    event.text("specversion", "1.0");
-    match (delivery.event.shape(), mapped) {
+    let begun = || {
+        let mut event = Object::default();
+        event.text("specversion", "1.0");
+        event
+    };
+    let event = match (delivery.event.shape(), mapped) {
         (_, Some(mapped)) => {
+            let mut event = begun();
             event.text("type", required("eventType", mapped.event_type.as_deref(), SCHEMA)?);
             event.text("source", &reference(&mapped.topic));
             event.text("id", &mapped.id);
@@ -33,12 +37,13 @@ pub(crate) fn cloud_event(delivery: &Delivery, mapped: Option<&Mapped>) -> Resul
                 event.text("subject", subject);
             }
             event.raw("data", Some(delivery.event.text()));
+            event
         }
         (Shape::CloudEvent, None) => return Ok(Arc::clone(delivery.event.text())),
         (Shape::Opaque, None) => return Err(impossible("text of an opaque topic", SCHEMA, "it has no attributes")),
         (Shape::Custom, None) => return Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean")),
         (Shape::EventGrid, None) => {
-            let members = delivery.event.members();
+            let (members, mut event) = (delivery.event.members(), begun());
             moment("eventTime", &members.text("eventTime").unwrap_or_default(), SCHEMA)?;
             for (name, from) in [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")] {
                 event.raw(name, members.get(from));
@@ -48,8 +53,9 @@ pub(crate) fn cloud_event(delivery: &Delivery, mapped: Option<&Mapped>) -> Resul
                 false => event.text("source", &delivery.subscription.topic.to_string()),
             }
             event.raw("data", members.get("data"));
+            event
         }
-    }
+    };
     Ok(event.finish().into())
 }
 

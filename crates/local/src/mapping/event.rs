@@ -6,11 +6,20 @@
 
 use std::collections::HashMap;
 
+use adapters::records::Batch;
 use aws_lambda_events::encodings::Base64Data;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 
 use crate::aws::{ACCOUNT, REGION};
+
+/// The event as a function receives it: through JSON.
+///
+/// # Errors
+/// Never for events of [`of`].
+pub fn received(event: &SqsEvent) -> serde_json::Result<Batch> {
+    serde_json::from_value(serde_json::to_value(event)?)
+}
 
 /// The event of some messages of a queue.
 #[must_use]

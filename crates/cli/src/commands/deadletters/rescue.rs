@@ -12,6 +12,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use delivery::blob;
+use local::mapping::event;
 use url::Url;
 
 use super::meant::Container;
@@ -76,7 +77,8 @@ async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
 
 async fn rescue(client: &Client, url: &Url, place: &Place, message: &Message) -> anyhow::Result<()> {
     let name = url.path().rsplit('/').next().unwrap_or_default();
-    let records = records::read(local::mapping::event::of(std::slice::from_ref(message), name))?;
+    let event = event::of(std::slice::from_ref(message), name);
+    let records = records::read(event::received(&event)?)?;
     let record = records.first().context("a message is a record")?;
     let letter = deadletter::letter_of(record)?;
     let why = "rescued from a last-resort queue: its own storage refused";

@@ -7,10 +7,11 @@
 //! Promises: every letter of the plan is sent at least once or has a line that says why not. Repeats lie within the
 //! chunks that a resume names. Does not promise order.
 
+pub(super) mod jobs;
+mod pace;
 pub(crate) mod sender;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::str::FromStr;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail, ensure};
 use delivery::blob::{MALFORMED, NAMELESS, UNKNOWN_TOPIC, UNPROCESSED};
-use delivery::duration::{MINUTE_MS, SECOND_MS};
 use delivery::moment;
 use delivery::ports::Clock as _;
 use delivery::stored::StoredLetter;
@@ -26,15 +26,12 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use url::Url;
 use uuid::Uuid;
 
+use self::jobs::{chunk_key, done_key, folders, plan_key, plan_of, read_chunks};
+pub(crate) use self::pace::{Pace, Rate};
 use self::sender::{Fate, Parcel, Sender, To};
+use super::Letters;
 use super::filter::decided_ms;
-use super::ledger::{
-    self, CHUNK, Counts, Header, Job, Line, Planned, Replayed, State, begin, read_lines, read_plan, write_lines,
-    write_plan,
-};
-use super::place::LEDGERS;
-use super::storage::{Ask, Place};
-use super::{Letters, READS_AT_ONCE};
+use super::ledger::{self, CHUNK, Counts, Header, Line, Planned, State, begin, write_lines, write_plan};
 use crate::queue::DEV_EVENTS_QUEUE;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
@@ -78,50 +75,6 @@ impl Plan {
         self.letters.sort_by(|(a_ms, a), (b_ms, b)| (a_ms, a.letter).cmp(&(b_ms, b.letter)));
         self.letters.into_iter().map(|(_, planned)| planned).collect()
     }
-}
-
-/// How many letters may be sent in which time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rate {
-    letters: u64,
-    period_ms: u64,
-}
-
-impl Rate {
-    /// How long after the beginning the letter of this place may leave.
-    fn wait_ms(self, letters_before: u64) -> u64 {
-        letters_before.saturating_mul(self.period_ms) / self.letters
-    }
-
-    /// How many letters may leave together: those of a second, of a chunk at most.
-    fn burst(self) -> usize {
-        let of_a_second = self.letters.saturating_mul(SECOND_MS) / self.period_ms;
-        usize::try_from(of_a_second).unwrap_or(CHUNK).clamp(1, CHUNK)
-    }
-}
-
-impl FromStr for Rate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (letters, period) = text.split_once('/').unwrap_or((text, "s"));
-        let period_ms = match period {
-            "s" => Some(SECOND_MS),
-            "m" => Some(MINUTE_MS),
-            _ => None,
-        };
-        let letters = letters.parse().ok().filter(|letters: &u64| *letters > 0);
-        let rate = letters.zip(period_ms).map(|(letters, period_ms)| Self { letters, period_ms });
-        rate.ok_or_else(|| format!("\"{text}\" is no rate: 50/s, or 600/m, is expected"))
-    }
-}
-
-/// How a job goes on.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pace {
-    pub(crate) rate: Option<Rate>,
-    /// Letters about which nobody knows whether they were sent are not sent again.
-    pub(crate) skip_uncertain: bool,
 }
 
 /// A job is called after the moment it begins.
@@ -371,106 +324,6 @@ fn nothing_taken(fates: &[Fate]) -> Option<String> {
     problem
 }
 
-fn folder(place: &Place, job: &str) -> String {
-    format!("{}{LEDGERS}/{job}/", place.root())
-}
-
-fn plan_key(place: &Place, job: &str) -> String {
-    format!("{}plan.ndjson", folder(place, job))
-}
-
-fn done_key(place: &Place, job: &str) -> String {
-    format!("{}done.ndjson", folder(place, job))
-}
-
-fn chunk_key(place: &Place, job: &str, number: u32) -> String {
-    format!("{}{number}.ndjson", folder(place, job))
-}
-
-/// The names of all jobs.
-async fn folders(place: &Place) -> anyhow::Result<Vec<String>> {
-    let prefix = format!("{}{LEDGERS}/", place.root());
-    let page = place.pages(Ask { prefix: prefix.clone(), by_folder: true, ..Ask::default() }).await?;
-    let names = page.folders.iter().filter_map(|folder| folder.strip_prefix(&prefix)?.strip_suffix('/'));
-    Ok(names.map(ToOwned::to_owned).collect())
-}
-
-async fn plan_of(place: &Place, job: &str) -> anyhow::Result<Option<(Header, Vec<Planned>)>> {
-    let Some(bytes) = place.get(&plan_key(place, job)).await? else { return Ok(None) };
-    read_plan(&bytes).map(Some).map_err(|why| anyhow::anyhow!("the plan of the job {job} cannot be read: {why}"))
-}
-
-/// The chunks of a ledger: those of these numbers, or all.
-async fn read_chunks(
-    place: &Place,
-    job: &str,
-    numbers: Option<HashSet<u32>>,
-) -> anyhow::Result<BTreeMap<u32, Vec<Line>>> {
-    let numbers: Vec<u32> = match numbers {
-        Some(numbers) => numbers.into_iter().collect(),
-        None => {
-            let prefix = folder(place, job);
-            let page = place.pages(Ask { prefix: prefix.clone(), ..Ask::default() }).await?;
-            let number = |key: &str| key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok();
-            page.blobs.iter().filter_map(|blob| number(&blob.key)).collect()
-        }
-    };
-    let reads = numbers.into_iter().map(|number| async move {
-        let Some(bytes) = place.get(&chunk_key(place, job, number)).await? else { return Ok(None) };
-        let lines = read_lines(&bytes);
-        let lines = lines.map_err(|why| anyhow::anyhow!("chunk {number} of the job {job} cannot be read: {why}"))?;
-        anyhow::Ok(Some((number, lines)))
-    });
-    let chunks: Vec<_> = stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
-    Ok(chunks.into_iter().flatten().collect())
-}
-
-/// Every job, oldest first.
-pub(super) async fn jobs(place: &Place) -> anyhow::Result<Vec<Job>> {
-    let mut jobs = Vec::new();
-    for name in folders(place).await? {
-        let Some((header, _)) = plan_of(place, &name).await? else { continue };
-        let lines = match done(place, &name).await? {
-            Some(lines) => lines,
-            None => read_chunks(place, &name, None).await?.into_values().flatten().collect(),
-        };
-        jobs.push(Job { header, counts: Counts::of(&lines) });
-    }
-    jobs.sort_by(|a, b| a.header.at.cmp(&b.header.at));
-    Ok(jobs)
-}
-
-async fn done(place: &Place, job: &str) -> anyhow::Result<Option<Vec<Line>>> {
-    let Some(bytes) = place.get(&done_key(place, job)).await? else { return Ok(None) };
-    let lines = read_lines(&bytes);
-    lines.map(Some).map_err(|why| anyhow::anyhow!("the end of the job {job} cannot be read: {why}"))
-}
-
-/// Which of these letters were sent again, or which of all. Of a job under way only the chunks that hold them are read.
-pub(super) async fn replayed(place: &Place, ids: Option<&[Uuid]>) -> anyhow::Result<HashMap<Uuid, Replayed>> {
-    let wanted: Option<HashSet<Uuid>> = ids.map(|ids| ids.iter().copied().collect());
-    let is_wanted = |letter: &Uuid| wanted.as_ref().is_none_or(|wanted| wanted.contains(letter));
-    let mut known = HashMap::new();
-    if ids.is_some_and(<[Uuid]>::is_empty) {
-        return Ok(known);
-    }
-    for job in folders(place).await? {
-        let lines = match done(place, &job).await? {
-            Some(lines) => lines,
-            None => {
-                let Some((_, plan)) = plan_of(place, &job).await? else { continue };
-                let chunks = (1..).zip(plan.chunks(CHUNK));
-                let holding = chunks.filter(|(_, chunk)| chunk.iter().any(|planned| is_wanted(&planned.letter)));
-                let numbers = holding.map(|(number, _)| number).collect();
-                read_chunks(place, &job, Some(numbers)).await?.into_values().flatten().collect()
-            }
-        };
-        let meant = lines.into_iter().filter(|line| is_wanted(&line.letter));
-        meant.for_each(|line| ledger::remember(&mut known, &job, line));
-    }
-    Ok(known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::samples::letter;
@@ -488,18 +341,5 @@ mod tests {
         plan.add(&homeless, &To::Topic("a/b".parse().unwrap()));
         let order: Vec<u128> = plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
         assert_eq!(order, [1, 2, 3, 4]);
-    }
-
-    #[test]
-    fn a_rate_says_when_a_letter_may_leave() {
-        let rate: Rate = "50/s".parse().unwrap();
-        assert_eq!((rate.wait_ms(0), rate.wait_ms(10), rate.wait_ms(100)), (0, 200, 2_000));
-        assert_eq!("600/m".parse::<Rate>().unwrap().wait_ms(10), 1_000);
-        for (text, burst) in [("50/s", 10), ("4/s", 4), ("600/m", 10), ("30/m", 1)] {
-            assert_eq!(text.parse::<Rate>().unwrap().burst(), burst, "{text}");
-        }
-        for text in ["", "0", "0/s", "5/h", "-1/s", "a/s"] {
-            assert!(text.parse::<Rate>().unwrap_err().contains("50/s"), "{text}");
-        }
     }
 }

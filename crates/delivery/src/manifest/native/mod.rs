@@ -22,10 +22,11 @@ mod settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::catalogue::Topic;
 use crate::event::Input;
 use crate::filter::Filter;
 use crate::mapping::Mapping;
-use crate::subscription::{SubscriptionName, Topic, TopicName};
+use crate::subscription::{SubscriptionName, TopicName};
 
 use super::batches;
 use super::destinations::Destinations;

@@ -3,9 +3,9 @@
 //! Separate because each kind is named in a way of its own. Whether two topics claim one publisher is seen where all
 //! topics are known.
 
+use crate::catalogue::Publisher;
 use crate::event::Input;
 use crate::foreign::input_of;
-use crate::subscription::Publisher;
 
 use super::super::destinations::{BUCKET_RULE, is_bucket};
 use super::super::findings::{Message, quoted};

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::catalogue::Topic;
 use crate::deadletter::{Container, ErrorData, Format, Layout, LetterFormat};
 use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::event::Input;
@@ -10,7 +11,7 @@ use crate::profile::{Dialect, Profile};
 use crate::request::Schema;
 use crate::schedule::{Kind, Schedule};
 use crate::sink::Sink;
-use crate::subscription::{Batch, Consent, Destination, OnRefused, Subscription, Topic};
+use crate::subscription::{Batch, Consent, Destination, OnRefused, Subscription};
 
 use super::super::{Reading, Source, read};
 
