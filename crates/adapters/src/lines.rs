@@ -91,10 +91,11 @@ fn is_plain(text: &str) -> bool {
 struct Line(String);
 
 impl Line {
+    /// A field's name; names of fields are ours and need no escape.
     fn name(&mut self, field: &Field) {
-        self.0.push(',');
-        self.text(field.name());
-        self.0.push(':');
+        self.0.push_str(",\"");
+        self.0.push_str(field.name());
+        self.0.push_str("\":");
     }
 
     /// A JSON string; nearly all need no escape.

@@ -199,6 +199,30 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_a_message_does_not_say_is_missing_and_no_error() {
+        for silent in [
+            r#"{"messageId":"m1"}"#,
+            r#"{"messageId":"m1","receiptHandle":null,"body":null,"attributes":null,"messageAttributes":null,"eventSourceARN":null}"#,
+            r#"{"messageId":"m1","attributes":{"SentTimestamp":"soon","AWSTraceHeader":"?","Other":"x"},"messageAttributes":{"topic":{"binaryValue":"AA==","dataType":"Binary"}},"x":[1]}"#,
+        ] {
+            let before_ms = Machine.now_ms();
+            let record = &read(event(&format!(r#"{{"Records":[{silent}]}}"#))).unwrap()[0];
+            let [topic, delivery, deadletter] = [&record.topic, &record.delivery, &record.deadletter];
+            assert_eq!((topic, delivery, deadletter, &record.traceparent), (&None, &None, &None, &None), "{silent}");
+            assert_eq!((&*record.body, &*record.receipt, &*record.queue, record.receives), ("", "", "", 1), "{silent}");
+            assert!((before_ms..=Machine.now_ms()).contains(&record.sent_ms), "now is the safe guess: {silent}");
+            assert_eq!(record.first_received_ms, record.sent_ms);
+        }
+    }
+
+    #[test]
+    fn events_of_others_are_no_batch() {
+        for other in ["{}", r#"{"Records":null}"#, r#"{"Records":{}}"#, r#"{"detail-type":"x","source":"y"}"#, "[]"] {
+            assert!(serde_json::from_str::<Batch>(other).is_err(), "{other}");
+        }
+    }
+
     /// The body of the record of a message with these attributes.
     fn body_of(attributes: &[(&str, &str)], body: &str) -> String {
         let attributes: serde_json::Map<String, serde_json::Value> = attributes

@@ -8,6 +8,8 @@ use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
 use delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{Clock as _, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
+use delivery::subscription::MAX_CONCURRENCY;
+use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use tokio::net::TcpListener;
 
@@ -159,7 +161,7 @@ async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let whole = answer("200 OK", &[], long.as_bytes());
     let server = Scripted::start(move |_| vec![whole.clone()]).await.expect("a free port");
-    for answer_max_bytes in [1, 1_000, 100_000, 512 * 1_024, long.len() + 1] {
+    for answer_max_bytes in [1, 1_000, 100_000, 512 * 1_024, long.len(), long.len() + 1] {
         let asked = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
         let made = exchange_with(sender, &asked).await;
         assert_eq!(made.ending, answered(200, None, &long.as_bytes()[..answer_max_bytes.min(long.len())]));
@@ -324,6 +326,19 @@ async fn the_sender_does_not_decompress() {
 #[tokio::test]
 async fn the_sender_survives_a_connection_that_was_closed_while_idle() {
     survives_a_connection_that_was_closed_while_idle(&sender()).await;
+}
+
+#[tokio::test]
+async fn a_full_lane_connects_once_and_not_for_each_batch() {
+    let slow = vec![Step::Pause(LATE), answer("204 No Content", &[], b"")];
+    let server = Scripted::start(move |_| slow.clone()).await.expect("a free port");
+    let (sender, request) = (sender(), request(&server.endpoint(), LONG_MS));
+    for _ in 0..3 {
+        let lane = (0..MAX_CONCURRENCY).map(|_| sender.exchange(&request));
+        let made = join_all(lane).await;
+        assert!(made.iter().all(|made| made.ending == answered(204, None, b"")), "{made:?}");
+        assert_eq!(server.connections(), MAX_CONCURRENCY as usize);
+    }
 }
 
 #[tokio::test]
