@@ -35,11 +35,14 @@ pub(crate) fn can_count() -> bool {
 pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow::Result<u64> {
     let file = binaries.join(format!("callgrind.{}", contender.name.replace(' ', "-")));
     let (fewer, more) = (total(contender, FEWER, &file).await?, total(contender, MORE, &file).await?);
-    Ok(more.saturating_sub(fewer) / ((MORE - FEWER) * BATCH as u64))
+    let events = more.checked_sub(fewer).context("more invocations took fewer instructions")?;
+    Ok(events / ((MORE - FEWER) * BATCH as u64))
 }
 
 /// The instructions of a whole process with so many invocations.
 async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::Result<u64> {
+    // What an earlier process left there is not ours.
+    let _ = std::fs::remove_file(file);
     let mut arguments =
         vec!["--quiet".to_owned(), "--tool=callgrind".to_owned(), format!("--callgrind-out-file={}", file.display())];
     arguments.push(contender.program.clone());

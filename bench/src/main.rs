@@ -55,7 +55,7 @@ async fn main() -> anyhow::Result<()> {
         .retain(|contender| arguments.only.is_empty() || arguments.only.iter().any(|name| name == contender.name));
     let load_before = machine::load();
     let mut results = measured(&contenders).await?;
-    count(&contenders, &arguments.binaries, &mut results).await?;
+    count(&contenders, &arguments.binaries, &mut results).await;
     let report = report::report(&results, &arguments.binaries, &load_before);
     println!("{report}");
     if let Some(out) = arguments.out {
@@ -65,15 +65,18 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Counts the instructions of the contenders that are programs of their own; a virtual machine's say little.
-async fn count(contenders: &[Contender], binaries: &Path, results: &mut Results) -> anyhow::Result<()> {
+async fn count(contenders: &[Contender], binaries: &Path, results: &mut Results) {
     if !instructions::can_count() {
-        return Ok(());
+        return;
     }
     for contender in contenders.iter().filter(|contender| COUNTED.contains(&contender.name)) {
         eprintln!("instructions: {}", contender.name);
-        results.keep_instructions(contender.name, instructions::per_event(contender, binaries).await?);
+        match instructions::per_event(contender, binaries).await {
+            Ok(per_event) => results.keep_instructions(contender.name, per_event),
+            // What was measured is not lost for it.
+            Err(error) => eprintln!("not counted: {error:#}"),
+        }
     }
-    Ok(())
 }
 
 fn arguments() -> anyhow::Result<Arguments> {

@@ -98,7 +98,7 @@ fn trouble_table(text: &mut String, results: &Results) {
 fn instructions_table(text: &mut String, results: &Results) {
     text.push_str("\n## Instructions\n\n");
     if results.instructions().is_empty() {
-        text.push_str("Not counted: there is no valgrind on this machine.\n");
+        text.push_str("Not counted: no valgrind, or nobody whose instructions say much.\n");
         return;
     }
     text.push_str(

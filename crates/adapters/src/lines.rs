@@ -2,7 +2,7 @@
 //!
 //! Separate, and our own, because two lines are written for every event that is delivered: a general formatter took as
 //! much of an event's time as its request did. A line is put together in one text and handed over whole; several leave
-//! in one call of the system ([`hold`], [`flush`]). Spans are not told; nothing of ours opens one.
+//! in one call of the system, as [`crate::runtime`] says when. Spans are not told; nothing of ours opens one.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -11,24 +11,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use delivery::moment;
 use delivery::ports::Clock as _;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
 use crate::machine::Machine;
 
 /// Most lines are shorter.
 const LINE_BYTES: usize = 512;
-/// Lines that are held leave before they are more than this.
+/// Lines that are held leave before they are more than this, unless one alone is longer.
 const HELD_MAX_BYTES: usize = 16 * 1_024;
 
 /// Lines of this process that nobody has seen yet.
-static HELD: Mutex<Held> = Mutex::new(Held(String::new()));
+static UNWRITTEN: Mutex<Unwritten> = Mutex::new(Unwritten(String::new()));
 
 /// Hands every line, with its end, to whoever keeps them.
 #[derive(Debug)]
 pub struct Lines<W>(W);
 
-impl<W: Fn(&str)> Lines<W> {
+impl<W: Fn(Level, &str)> Lines<W> {
     /// Lines that go there.
     #[must_use]
     pub fn to(keep: W) -> Self {
@@ -36,33 +36,37 @@ impl<W: Fn(&str)> Lines<W> {
     }
 }
 
-/// Holds a line, whole, until the next [`flush`].
-pub fn hold(line: &str) {
-    held().hold(line, &mut io::stdout());
+/// Holds a line, whole, until the next [`flush`]; one that warns is rare, and leaves at once.
+pub(crate) fn hold(level: Level, line: &str) {
+    let mut unwritten = unwritten();
+    unwritten.add(line, &mut io::stdout());
+    if level <= Level::WARN {
+        unwritten.write(&mut io::stdout());
+    }
 }
 
 /// Writes the lines that are held to standard output.
-pub fn flush() {
-    held().flush(&mut io::stdout());
+pub(crate) fn flush() {
+    unwritten().write(&mut io::stdout());
 }
 
-fn held() -> MutexGuard<'static, Held> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+fn unwritten() -> MutexGuard<'static, Unwritten> {
+    UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lines on their way out.
 #[derive(Debug)]
-struct Held(String);
+struct Unwritten(String);
 
-impl Held {
-    fn hold(&mut self, line: &str, out: &mut impl io::Write) {
+impl Unwritten {
+    fn add(&mut self, line: &str, out: &mut impl io::Write) {
         if self.0.len() + line.len() > HELD_MAX_BYTES {
-            self.flush(out);
+            self.write(out);
         }
         self.0.push_str(line);
     }
 
-    fn flush(&mut self, out: &mut impl io::Write) {
+    fn write(&mut self, out: &mut impl io::Write) {
         if !self.0.is_empty() {
             // Where there is no output, nobody can be told.
             let _ = out.write_all(self.0.as_bytes());
@@ -71,14 +75,14 @@ impl Held {
     }
 }
 
-impl<S: Subscriber, W: Fn(&str) + 'static> Layer<S> for Lines<W> {
+impl<S: Subscriber, W: Fn(Level, &str) + 'static> Layer<S> for Lines<W> {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line(String::with_capacity(LINE_BYTES));
-        let (at, level) = (moment::rfc3339(Machine.now_ms()), event.metadata().level());
+        let (at, level) = (moment::rfc3339(Machine.now_ms()), *event.metadata().level());
         write!(line.0, r#"{{"timestamp":"{at}","level":"{level}""#).expect("a String takes everything");
         event.record(&mut line);
         line.0.push_str("}\n");
-        (self.0)(&line.0);
+        (self.0)(level, &line.0);
     }
 }
 
@@ -91,7 +95,7 @@ fn is_plain(text: &str) -> bool {
 struct Line(String);
 
 impl Line {
-    /// A field's name; names of fields are ours and need no escape.
+    /// A field's name: a name of Rust's, or a word of ours, which needs no escape.
     fn name(&mut self, field: &Field) {
         self.0.push_str(",\"");
         self.0.push_str(field.name());
@@ -162,14 +166,14 @@ mod tests {
 
     #[test]
     fn lines_leave_whole_and_in_order_before_they_are_too_many() {
-        let (mut held, mut out) = (Held(String::new()), Vec::new());
+        let (mut unwritten, mut out) = (Unwritten(String::new()), Vec::new());
         let line = |number: usize| format!("{number:0>100}\n");
         (0..1_000).for_each(|number| {
-            held.hold(&line(number), &mut out);
-            assert!(held.0.len() <= HELD_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n")));
+            unwritten.add(&line(number), &mut out);
+            assert!(unwritten.0.len() <= HELD_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n")));
         });
         assert!((80_000..101_000).contains(&out.len()), "most have left, the last ones have not");
-        held.flush(&mut out);
+        unwritten.write(&mut out);
         assert_eq!(out, (0..1_000).map(line).collect::<String>().into_bytes());
     }
 
@@ -177,7 +181,7 @@ mod tests {
     fn a_line_is_one_json_object_whatever_its_fields_hold() {
         let kept = Arc::new(Mutex::new(String::new()));
         let keep = Arc::clone(&kept);
-        let lines = Lines::to(move |line: &str| keep.lock().unwrap().push_str(line));
+        let lines = Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
         let hostile = "a\"b\\c\nd\u{1}\u{7f}ö 😀\u{2028}";
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
             tracing::info!(text = hostile, shown = %hostile, none = None::<u64>, status = Some(503_u16), "a.b");

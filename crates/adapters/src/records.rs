@@ -3,8 +3,7 @@
 //! A CloudEvent in binary form, its attributes beside the body as those of the message, becomes one document right
 //! here: from then on there is one form of events, and the body holds all of it.
 //!
-//! [`Batch`] reads of Lambda's event only what is used here: every event pays for its reading, and a type of all that
-//! AWS ever says took as long as the event's delivery. What people write by hand is told apart no further than there.
+//! [`Batch`] reads of Lambda's event only what is used here, because every event pays for its reading.
 //!
 //! The answer is exact because Lambda is strict: an empty list means all done, an unknown or empty identifier means
 //! the *whole batch* failed. A record without a message id could only be answered wrongly, so the invocation fails.
@@ -182,7 +181,8 @@ mod tests {
     fn a_record_is_read_with_its_attributes_and_times() {
         let records = read(event(
             r#"{"Records":[{"messageId":"m1","receiptHandle":"r1","body":"{}","md5OfBody":"",
-              "attributes":{"SentTimestamp":"1700000000123","ApproximateReceiveCount":"3","ApproximateFirstReceiveTimestamp":"1700000000200"},
+              "attributes":{"SentTimestamp":"1700000000123","ApproximateReceiveCount":"3","ApproximateFirstReceiveTimestamp":"1700000000200",
+               "AWSTraceHeader":"Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"},
               "messageAttributes":{"topic":{"stringValue":"shop/orders","dataType":"String"},"delivery":{"stringValue":"{}","dataType":"String"}},
               "eventSource":"aws:sqs","eventSourceARN":"arn:aws:sqs:us-east-1:000000000000:events","awsRegion":"us-east-1"}]}"#,
         ))
@@ -193,6 +193,7 @@ mod tests {
             (record.topic.as_deref(), record.delivery.as_deref(), record.deadletter.as_deref()),
             (Some("shop/orders"), Some("{}"), None)
         );
+        assert_eq!(record.traceparent.as_deref(), Some("00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"));
         assert_eq!(
             (record.sent_ms, record.first_received_ms, record.receives),
             (1_700_000_000_123, 1_700_000_000_200, 3)

@@ -49,8 +49,9 @@ macro_rules! line {
     };
 }
 
-/// Writes the log to standard output as JSON lines, as [`crate::runtime`] says when; `RUST_LOG` chooses the level, `info` without it: a level for all,
-/// or `target=level` in a list. Filters by span or field are not understood; they would bring regular expressions.
+/// Writes the log to standard output as JSON lines; [`crate::runtime`] says when. `RUST_LOG` chooses the level, `info`
+/// without it: a level for all, or `target=level` in a list. Filters by span or field are not understood; they would
+/// bring regular expressions.
 pub fn log_json() {
     let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let levels = asked.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
@@ -71,7 +72,7 @@ fn short(word: &str) -> &str {
 
 /// Writes lines of metrics to standard output, where CloudWatch finds them, and every line of the log before them.
 pub fn write(lines: &[String]) {
-    lines.iter().for_each(|line| hold(&format!("{line}\n")));
+    lines.iter().for_each(|line| hold(Level::INFO, &format!("{line}\n")));
     flush();
 }
 

@@ -238,6 +238,7 @@ impl Delivery {
 
 /// The id of a delivery: UUIDv5 of subscription, published record and place, parted by line feeds (which no name has).
 fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
+    // The name as it is shown and its place, put together by hand: every event pays for it.
     let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
     let index = origin.index.to_string();
     let name = [namespace, "/", topic, "/", name, "\n", &origin.message, "\n", &index].concat();

@@ -2,8 +2,8 @@
 //!
 //! The bytes of an event are never rebuilt: the same text is queued, posted and stored. What the engine needs to know
 //! (is it well formed, what is its id, does a filter take it) comes from [`Members`], a view that borrows the text and
-//! keeps every value in the publisher's own spelling. A text is read once: an event remembers where its members stand.
-//! A record may hold one event or a JSON array of them; a bad
+//! keeps every value in the publisher's own spelling. An event
+//! remembers where its members stand, so that nobody reads it again. A record may hold one event or a JSON array of them; a bad
 //! element of an array spoils only itself.
 
 use std::borrow::Cow;
@@ -117,7 +117,7 @@ pub enum Malformed {
 pub const ELEMENTS_MAX: usize = 20_000;
 
 /// Most events have no more members.
-const MEMBERS: usize = 10;
+const USUAL_MEMBERS: usize = 10;
 
 /// One element of a record: an event, or the text of what is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -236,11 +236,10 @@ impl Event {
             Element::Event(event) => event,
             // The topic may be read differently today; the bytes are still the event that was taken.
             Element::Malformed { text, why: Malformed::NotJson(_) } => Self::unread(&text, Shape::Opaque),
-            Element::Malformed { text, why: Malformed::DuplicateMember(_) } => Self::unread(&text, Shape::Custom),
-            Element::Malformed { text, .. } => match decode_one(&text, Input::Custom) {
-                Element::Event(event) => event,
-                Element::Malformed { text, .. } => Self::unread(&text, Shape::Custom),
-            },
+            Element::Malformed { text, .. } => {
+                let members = Members::parse(&text).map(|members| members.spans.into()).unwrap_or_default();
+                Self { shape: Shape::Custom, members, text }
+            }
         }
     }
 
@@ -248,10 +247,14 @@ impl Event {
         Self { text: Arc::clone(text), shape, members: Arc::default() }
     }
 
-    /// The same bytes in the shape they are known to have.
+    /// The same bytes in the shape they are known to have. They are not read again: what was recalled as opaque text
+    /// keeps no members, and what becomes such loses them.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
-        Self { shape, ..self }
+        match shape {
+            Shape::Opaque => Self::unread(&self.text, Shape::Opaque),
+            Shape::CloudEvent | Shape::EventGrid | Shape::Custom => Self { shape, ..self },
+        }
     }
 
     /// The bytes, as published.
@@ -269,12 +272,7 @@ impl Event {
     /// A view of its top-level members; empty for what is no JSON object.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
-        match self.shape {
-            Shape::CloudEvent | Shape::EventGrid | Shape::Custom => {
-                Members { text: &self.text, spans: Cow::Borrowed(&self.members) }
-            }
-            Shape::Opaque => Members::default(),
-        }
+        Members { text: &self.text, spans: Cow::Borrowed(&self.members) }
     }
 }
 
@@ -285,7 +283,8 @@ pub struct Members<'a> {
     spans: Cow<'a, [Span]>,
 }
 
-/// Where a member stands in its text.
+/// Where a member stands in its text. Kept as long as its event; the places of Lambda's largest payload, were it made of
+/// nothing but the shortest members, would be some 30 MB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     name: Name,
@@ -302,6 +301,7 @@ enum Name {
 }
 
 impl Name {
+    /// Asked before names are compared: most differ in it.
     fn len(&self) -> usize {
         match self {
             Self::Plain(place) => place.len(),
@@ -395,7 +395,7 @@ impl<'a> Visitor<'a> for Spans<'a> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Vec<Span>, A::Error> {
-        let mut spans = Vec::with_capacity(MEMBERS);
+        let mut spans = Vec::with_capacity(USUAL_MEMBERS);
         while let Some((key, value)) = map.next_entry::<Key<'a>, &RawValue>()? {
             let name = match key.0 {
                 Cow::Borrowed(name) => Name::Plain(self.place(name)),
@@ -408,9 +408,10 @@ impl<'a> Visitor<'a> for Spans<'a> {
 }
 
 impl Spans<'_> {
-    /// Where a part of the text begins and ends in it.
+    /// Where a part of the text begins and ends in it. What `serde_json` borrows is such a part.
     fn place(&self, part: &str) -> Range<usize> {
         let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
+        debug_assert!(self.text.get(begin..begin + part.len()) == Some(part), "it is a part of the text");
         begin..begin + part.len()
     }
 }
@@ -514,6 +515,21 @@ mod tests {
         ] {
             assert_eq!(Event::recall(&body.into(), input).shape(), shape, "{body}");
         }
+    }
+
+    #[test]
+    fn what_comes_back_from_a_queue_has_the_members_that_its_shape_has() {
+        let member = |body: &str, input, shape| {
+            let event = Event::recall(&body.into(), input).in_shape(shape);
+            event.members().get("a").map(ToOwned::to_owned)
+        };
+        let one = Some("1".to_owned());
+        assert_eq!(member(r#"{"a":1}"#, Input::CloudEvents, Shape::Custom), one, "read differently today");
+        assert_eq!(member(r#"{"a":1}"#, Input::Auto, Shape::EventGrid), one);
+        assert_eq!(member(r#"{"a":1}"#, Input::Auto, Shape::Opaque), None);
+        assert_eq!(member(r#"{"a":1,"b":2,"b":3}"#, Input::Auto, Shape::Custom), None, "which b would be meant");
+        let opaque = Event::recall(&r#"{"a":1}"#.into(), Input::Opaque);
+        assert_eq!(Event::recall(opaque.text(), Input::Auto).in_shape(Shape::Opaque), opaque);
     }
 
     #[test]

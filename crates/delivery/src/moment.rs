@@ -53,6 +53,6 @@ mod tests {
 
     #[test]
     fn no_moment_is_too_far_to_be_written() {
-        assert!(rfc3339(u64::MAX).starts_with("9999-12-"));
+        assert_eq!(rfc3339(u64::MAX), "9999-12-30T22:00:00.9999999Z");
     }
 }

@@ -54,6 +54,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out the ends of several. A panic in one is its own and nobody else's: what it left undone stands in the
     /// book.
     pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
+        // Of most groups nothing is: then nothing is made to wait for.
         if unfinished.is_empty() {
             return;
         }

@@ -12,7 +12,8 @@ use delivery::subscription::{Subscription, SubscriptionName};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Requests of one invocation that are under way at once, to all destinations together: each is an open socket, and a
-/// function has 1,024 file descriptors.
+/// function has 1,024 file descriptors. Connections that rest have some as well, for a while (`adapters::http`): with ten
+/// full lanes just before there may be none left, and what cannot connect then is tried again as its policy says.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
 

@@ -23,7 +23,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 fn lines(level: tracing::Level, scene: impl FnOnce()) -> Vec<Value> {
     let paper: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&paper);
-    let lines = Lines::to(move |line: &str| keep.lock().expect("nobody panics with the paper").push_str(line));
+    let lines = Lines::to(move |_, line: &str| keep.lock().expect("nobody panics with the paper").push_str(line));
     let levels = LevelFilter::from_level(level);
     tracing::subscriber::with_default(tracing_subscriber::registry().with(levels).with(lines), scene);
     let text = paper.lock().expect("the scene is over").clone();

@@ -241,7 +241,7 @@ impl Inner {
 pub(crate) fn carried(message: &Message) -> Carried {
     match &message.attribute {
         Attribute::Delivery(value) => {
-            let event = Event::recall(&message.body, Input::Opaque);
+            let event = Event::recall(&message.body, Input::Auto);
             Carried::Delivery(Arc::new(read_delivery(value, event).expect("what is written can be read")))
         }
         Attribute::DeadLetter(value) => {

@@ -15,47 +15,49 @@ use crate::json::Object;
 use crate::mapping::Mapped;
 use crate::uri::reference;
 
+/// What it could not become, for people.
+const CLOUD_EVENT: &str = "a CloudEvent";
+
 /// The event as a structured CloudEvent; a custom one by what its topic's mapping says of it.
 ///
 /// # Errors
 /// [`Unsendable`] when the event says too little for one.
 pub(crate) fn cloud_event(delivery: &Delivery, mapped: Option<&Mapped>) -> Result<Arc<str>, Unsendable> {
-    const SCHEMA: &str = "a CloudEvent";
-    let begun = || {
-        let mut event = Object::default();
-        event.text("specversion", "1.0");
-        event
-    };
-    let event = match (delivery.event.shape(), mapped) {
-        (_, Some(mapped)) => {
-            let mut event = begun();
-            event.text("type", required("eventType", mapped.event_type.as_deref(), SCHEMA)?);
-            event.text("source", &reference(&mapped.topic));
-            event.text("id", &mapped.id);
-            event.text("time", moment("eventTime", &mapped.event_time, SCHEMA)?);
-            if let Some(subject) = &mapped.subject {
-                event.text("subject", subject);
-            }
-            event.raw("data", Some(delivery.event.text()));
-            event
-        }
-        (Shape::CloudEvent, None) => return Ok(Arc::clone(delivery.event.text())),
-        (Shape::Opaque, None) => return Err(impossible("text of an opaque topic", SCHEMA, "it has no attributes")),
-        (Shape::Custom, None) => return Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean")),
-        (Shape::EventGrid, None) => {
-            let (members, mut event) = (delivery.event.members(), begun());
-            moment("eventTime", &members.text("eventTime").unwrap_or_default(), SCHEMA)?;
-            for (name, from) in [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")] {
-                event.raw(name, members.get(from));
-            }
-            match members.text("topic").is_some_and(|topic| !topic.is_empty()) {
-                true => event.raw("source", members.get("topic")),
-                false => event.text("source", &delivery.subscription.topic.to_string()),
-            }
-            event.raw("data", members.get("data"));
-            event
-        }
-    };
+    match (delivery.event.shape(), mapped) {
+        (_, Some(mapped)) => of_custom(delivery, mapped),
+        (Shape::CloudEvent, None) => Ok(Arc::clone(delivery.event.text())),
+        (Shape::EventGrid, None) => of_event_grid(delivery),
+        (Shape::Opaque, None) => Err(impossible("text of an opaque topic", CLOUD_EVENT, "it has no attributes")),
+        (Shape::Custom, None) => Err(impossible("a custom event", CLOUD_EVENT, "nothing says what its fields mean")),
+    }
+}
+
+fn of_custom(delivery: &Delivery, mapped: &Mapped) -> Result<Arc<str>, Unsendable> {
+    let mut event = Object::default();
+    event.text("specversion", "1.0");
+    event.text("type", required("eventType", mapped.event_type.as_deref(), CLOUD_EVENT)?);
+    event.text("source", &reference(&mapped.topic));
+    event.text("id", &mapped.id);
+    event.text("time", moment("eventTime", &mapped.event_time, CLOUD_EVENT)?);
+    if let Some(subject) = &mapped.subject {
+        event.text("subject", subject);
+    }
+    event.raw("data", Some(delivery.event.text()));
+    Ok(event.finish().into())
+}
+
+fn of_event_grid(delivery: &Delivery) -> Result<Arc<str>, Unsendable> {
+    let (members, mut event) = (delivery.event.members(), Object::default());
+    event.text("specversion", "1.0");
+    moment("eventTime", &members.text("eventTime").unwrap_or_default(), CLOUD_EVENT)?;
+    for (name, from) in [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")] {
+        event.raw(name, members.get(from));
+    }
+    match members.text("topic").is_some_and(|topic| !topic.is_empty()) {
+        true => event.raw("source", members.get("topic")),
+        false => event.text("source", &delivery.subscription.topic.to_string()),
+    }
+    event.raw("data", members.get("data"));
     Ok(event.finish().into())
 }
 
