@@ -58,11 +58,15 @@ impl<P: DispatchPorts> Dispatch<P> {
         let stages = of.book.stages_of(index);
         if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::Untouched) {
             let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
-            self.give_back(record, "nothing of it was begun", seconds).await;
+            // Boxed, and what follows too: it is rare, and would make room for itself in the future of every record.
+            self.give_back(record, "nothing of it was begun", seconds).boxed().await;
             return false;
         }
-        let leaving: Vec<_> = of.book.unfinished_of(index).into_iter().map(|entry| self.let_go(entry, of)).collect();
-        stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        let unfinished = of.book.unfinished_of(index);
+        if !unfinished.is_empty() {
+            let leaving: Vec<_> = unfinished.into_iter().map(|entry| self.let_go(entry, of)).collect();
+            stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
+        }
         let done = of.book.stages_of(index).iter().all(|stage| *stage == Stage::Gone);
         // Counted when it is done, so that a record which comes again counts once; a delivery that came back, never.
         if done && record.delivery.is_none() {

@@ -24,22 +24,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out an end.
     pub(crate) async fn finish(&self, of: &Invocation<'_>, ticket: &Ticket, end: End) {
         match end {
-            End::Retry { wait_ms } => self.pass_on(&of.book, ticket, QueueName::Retry, wait_ms).await,
-            End::DeadLetter(letter) => self.finish_letter(&of.book, ticket.place, &letter).await,
-            End::ToSink(letter) => {
-                let now_ms = self.ports.now_ms();
-                let follows = deliver(*letter.clone(), &ticket.subscription, &of.catalogue, now_ms);
-                let follows = if follows.iter().all(fits_on_the_way) { follows } else { kept(&letter) };
-                let first = match follows.first() {
-                    Some(Follow::Deliver(first)) => Some(first.leg.clone()),
-                    Some(Follow::Bury(_) | Follow::Drop(_)) | None => None,
-                };
-                if self.followed(&of.book, ticket.place, follows).await
-                    && let Some(leg) = first
-                {
-                    self.telemetry.left_for_sink(&letter, &leg);
-                }
-            }
+            // Boxed, as all that sends: it is large for the clients in it, and most events need none.
+            End::Retry { wait_ms } => self.pass_on(&of.book, ticket, QueueName::Retry, wait_ms).boxed().await,
+            End::DeadLetter(letter) => self.finish_letter(&of.book, ticket.place, &letter).boxed().await,
+            End::ToSink(letter) => self.hand_over(of, ticket, &letter).boxed().await,
             End::Done => {
                 self.telemetry.delivered(&ticket.delivery, self.ports.now_ms());
                 of.book.note(ticket.place, Stage::Gone);
@@ -48,6 +36,21 @@ impl<P: DispatchPorts> Dispatch<P> {
                 self.telemetry.dropped(&ticket.delivery, reason);
                 of.book.note(ticket.place, Stage::Gone);
             }
+        }
+    }
+
+    /// Lets a dead letter leave for its sink.
+    async fn hand_over(&self, of: &Invocation<'_>, ticket: &Ticket, letter: &Letter) {
+        let follows = deliver(letter.clone(), &ticket.subscription, &of.catalogue, self.ports.now_ms());
+        let follows = if follows.iter().all(fits_on_the_way) { follows } else { kept(letter) };
+        let first = match follows.first() {
+            Some(Follow::Deliver(first)) => Some(first.leg.clone()),
+            Some(Follow::Bury(_) | Follow::Drop(_)) | None => None,
+        };
+        if self.followed(&of.book, ticket.place, follows).await
+            && let Some(leg) = first
+        {
+            self.telemetry.left_for_sink(letter, &leg);
         }
     }
 
@@ -69,7 +72,7 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Ends a delivery that was taken, after everything that follows from its answer has left.
     pub(crate) async fn finish_with(&self, of: &Invocation<'_>, ticket: &Ticket, follows: Vec<Follow>) {
-        if self.followed(&of.book, ticket.place, follows).await {
+        if follows.is_empty() || self.followed(&of.book, ticket.place, follows).boxed().await {
             self.finish(of, ticket, End::Done).await;
         }
     }
@@ -134,7 +137,6 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn buried(&self, letter: &Letter) -> bool {
         let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
         let message = message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
-        // Boxed: what is rare, and large for the clients in it, would make room for itself in the future of every event.
         let gone = if message.fits() {
             self.sent(QueueName::DeadLetter, message).await
         } else {
