@@ -140,7 +140,7 @@ fn bill(lines: &[Line]) -> String {
 }
 
 fn needed(needs: &[Need]) -> String {
-    let mut table = table(&["needed", "amount", "limit", "of it", "the amount is"], &[1, 2, 3]);
+    let mut table = table(&["needed", "amount", "limit", "of it, at full batches", "the amount is"], &[1, 2, 3]);
     for need in needs {
         let limit = need.limit.map_or(String::new(), |(limit, who)| format!("{} ({who})", count(limit)));
         let share = need.limit.map_or(String::new(), |_| percent(need.share));
