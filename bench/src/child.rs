@@ -1,7 +1,8 @@
 //! A function binary as a child process, and what the operating system says it used.
 //!
-//! CPU is the time on a processor of `/proc/<pid>/task/*/schedstat`, all living threads together, in nanoseconds; peak
-//! memory is `VmHWM`. Its output is read and thrown away, as Lambda reads it. Dropping it kills it.
+//! CPU is the time on a processor of `/proc/<pid>/task/*/schedstat`, all living threads together,
+//! in nanoseconds; peak memory is `VmHWM`. Its output is read and thrown away, as Lambda reads it.
+//! Dropping it kills it.
 //! <https://docs.kernel.org/scheduler/sched-stats.html>
 
 use std::io::{copy, sink};
@@ -32,10 +33,15 @@ impl Function {
     /// Starts a contender beside this server.
     pub(crate) fn start(contender: &Contender, server: &Server) -> anyhow::Result<Self> {
         let mut command = Command::new(&contender.program);
-        command.args(&contender.arguments).env_clear().envs(environment(server)).envs(contender.variables.clone());
+        command
+            .args(&contender.arguments)
+            .env_clear()
+            .envs(environment(server))
+            .envs(contender.variables.clone());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let started = crate::clock::now();
-        let mut process = command.spawn().with_context(|| format!("{} cannot be started", contender.name))?;
+        let mut process =
+            command.spawn().with_context(|| format!("{} cannot be started", contender.name))?;
         let mut output = process.stdout.take().context("its output is piped")?;
         thread::spawn(move || copy(&mut output, &mut sink()));
         Ok(Self { process, started })
@@ -43,7 +49,8 @@ impl Function {
 
     /// Ends it as its surroundings would, so that a profiler around it can write down what it saw.
     pub(crate) fn end(mut self) -> anyhow::Result<()> {
-        let ended = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status()?;
+        let ended =
+            Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status()?;
         ensure!(ended.success(), "the process cannot be ended");
         self.process.wait()?;
         Ok(())
@@ -55,7 +62,10 @@ impl Function {
         for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
             // A thread may end while it is looked at.
             let Ok(stat) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
-            let on_cpu = stat.split_whitespace().next().context("schedstat tells the time on a processor")?;
+            let on_cpu = stat
+                .split_whitespace()
+                .next()
+                .context("schedstat tells the time on a processor")?;
             cpu += Duration::from_nanos(on_cpu.parse()?);
         }
         Ok(cpu)
@@ -64,7 +74,10 @@ impl Function {
     /// The most memory it has had resident, in bytes.
     pub(crate) fn peak_bytes(&self) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("status has VmHWM")?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .context("status has VmHWM")?;
         let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kib * 1_024)
     }

@@ -1,7 +1,8 @@
 //! SQS and S3 that accept everything, and count.
 //!
-//! Nothing is kept: a message is answered with an id, an object with an ETag. The one object that can be read is the
-//! subscriptions file. Requests to SQS and messages are counted, for both are what a queue costs.
+//! Nothing is kept: a message is answered with an id, an object with an ETag. The one object that
+//! can be read is the subscriptions file. Requests to SQS and messages are counted, for both are
+//! what a queue costs.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,18 +36,30 @@ pub(crate) struct Asked {
 impl Cloud {
     /// Services that hand out this file of subscriptions.
     pub(crate) fn new(subscriptions: String) -> Self {
-        Self { subscriptions: subscriptions.into(), requests: AtomicU64::new(0), messages: AtomicU64::new(0) }
+        Self {
+            subscriptions: subscriptions.into(),
+            requests: AtomicU64::new(0),
+            messages: AtomicU64::new(0),
+        }
     }
 
     /// What SQS was asked so far.
     pub(crate) fn asked(&self) -> Asked {
-        Asked { requests: self.requests.load(Ordering::Relaxed), messages: self.messages.load(Ordering::Relaxed) }
+        Asked {
+            requests: self.requests.load(Ordering::Relaxed),
+            messages: self.messages.load(Ordering::Relaxed),
+        }
     }
 
     /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> anyhow::Result<Response<Body>> {
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> anyhow::Result<Response<Body>> {
         let target = request.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
-        if let Some(operation) = target.and_then(|target| target.strip_prefix("AmazonSQS.")).map(ToOwned::to_owned) {
+        if let Some(operation) =
+            target.and_then(|target| target.strip_prefix("AmazonSQS.")).map(ToOwned::to_owned)
+        {
             let body = request.into_body().collect().await?.to_bytes();
             return self.sqs(&operation, &body);
         }
@@ -83,7 +96,11 @@ fn taken(entries: &[Value]) -> String {
     for (index, entry) in entries.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
         let id = &entry["Id"];
-        let _ = write!(taken, r#"{comma}{{"Id":{id},"MessageId":"{index}","MD5OfMessageBody":"{:032x}"}}"#, 0);
+        let _ = write!(
+            taken,
+            r#"{comma}{{"Id":{id},"MessageId":"{index}","MD5OfMessageBody":"{:032x}"}}"#,
+            0
+        );
     }
     taken + "]}"
 }

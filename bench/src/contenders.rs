@@ -1,4 +1,5 @@
-//! Who is measured: the two functions, the least that could stand in their place, and what a team would write instead.
+//! Who is measured: the two functions, the least that could stand in their place, and what a team
+//! would write instead.
 
 use std::path::Path;
 

@@ -1,7 +1,9 @@
-//! What functions are fed: records as SQS hands them to Lambda, and a file of a hundred subscriptions.
+//! What functions are fed: records as SQS hands them to Lambda, and a file of a hundred
+//! subscriptions.
 //!
-//! The event is a CloudEvent of about 450 bytes, the size of an order. Ten of the subscriptions have the topic of the
-//! measured one, with filters that do not match, so that looking for the right one is part of the price.
+//! The event is a CloudEvent of about 450 bytes, the size of an order. Ten of the subscriptions
+//! have the topic of the measured one, with filters that do not match, so that looking for the
+//! right one is part of the price.
 
 use std::net::SocketAddr;
 
@@ -41,7 +43,9 @@ pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
     let taken = format!("http://{subscriber}/hook/204");
     let refused = format!("http://{subscriber}/hook/503");
     let waits = |wait: &str, attempts: u32| {
-        format!("{{maxAttempts: {attempts}, jitterPercent: 0, schedule: {{kind: constant, delay: {wait}}}}}")
+        format!(
+            "{{maxAttempts: {attempts}, jitterPercent: 0, schedule: {{kind: constant, delay: {wait}}}}}"
+        )
     };
     let mut documents = vec![
         document("orders", "measured", &taken, "{}", ""),
@@ -50,9 +54,14 @@ pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
     ];
     let filter = |index: usize| format!(", filter: {{exact: {{type: order.other{index}}}}}");
     let beside = 1..OF_THE_TOPIC;
-    documents.extend(beside.map(|index| document("orders", &format!("s{index}"), &taken, "{}", &filter(index))));
+    documents.extend(
+        beside.map(|index| document("orders", &format!("s{index}"), &taken, "{}", &filter(index))),
+    );
     let elsewhere = documents.len()..SUBSCRIPTIONS;
-    documents.extend(elsewhere.map(|index| document(&format!("topic{index}"), "s", &taken, "{}", &filter(index))));
+    documents.extend(
+        elsewhere
+            .map(|index| document(&format!("topic{index}"), "s", &taken, "{}", &filter(index))),
+    );
     documents.join("---\n")
 }
 
@@ -96,8 +105,9 @@ fn record(job: Job, topic: Topic, index: usize) -> serde_json::Value {
 }
 
 fn event(index: usize) -> String {
-    let lines: Vec<_> =
-        (1..=4).map(|line| json!({"sku": format!("A-{line}"), "quantity": line, "price": "19.90"})).collect();
+    let lines: Vec<_> = (1..=4)
+        .map(|line| json!({"sku": format!("A-{line}"), "quantity": line, "price": "19.90"}))
+        .collect();
     json!({
         "specversion": "1.0",
         "id": format!("order-{index}"),
@@ -111,7 +121,8 @@ fn event(index: usize) -> String {
     .to_string()
 }
 
-/// The state of a letter after one failed attempt, as dispatch writes it; see `crates/delivery/fixtures/wire`.
+/// The state of a letter after one failed attempt, as dispatch writes it; see
+/// `crates/delivery/fixtures/wire`.
 fn letter(message: &str, now_ms: u128) -> String {
     json!({
         "v": 1,

@@ -31,7 +31,10 @@ impl Goal {
 
     /// What was measured.
     pub(crate) fn measured(&self) -> String {
-        self.measured.map_or_else(|| "not measured".to_owned(), |measured| format!("{measured:.2}{}", self.unit))
+        self.measured.map_or_else(
+            || "not measured".to_owned(),
+            |measured| format!("{measured:.2}{}", self.unit),
+        )
     }
 
     /// Met, or how far from it.
@@ -49,24 +52,50 @@ impl Goal {
 
 /// Every goal.
 pub(crate) fn goals(results: &Results) -> Vec<Goal> {
-    let cpu = |name: &str| results.median(name, Scene::Taken(10), crate::measure::Run::cpu_us_per_event);
+    let cpu =
+        |name: &str| results.median(name, Scene::Taken(10), crate::measure::Run::cpu_us_per_event);
     let memory = |scene| results.median(DISPATCH, scene, crate::measure::Run::peak_mib);
-    let attempts = (memory(Scene::Many(Topic::RefusedSixTimes)), memory(Scene::Many(Topic::Refused)));
-    let requests = results.median(DISPATCH, Scene::Refused, crate::measure::Run::sqs_requests_per_message);
+    let attempts =
+        (memory(Scene::Many(Topic::RefusedSixTimes)), memory(Scene::Many(Topic::Refused)));
+    let requests =
+        results.median(DISPATCH, Scene::Refused, crate::measure::Run::sqs_requests_per_message);
     let goal = |what, bound, unit, measured| Goal { what, bound, unit, measured };
     let (most, least) = (Bound::AtMost, Bound::AtLeast);
     vec![
-        goal("CPU per event at batch 10, dispatch ÷ floor", most(1.5), "×", ratio(cpu(DISPATCH), cpu(FLOOR))),
-        goal("CPU per event at batch 10, Node ÷ dispatch", least(12.0), "×", ratio(cpu(NODE), cpu(DISPATCH))),
-        goal("CPU per event at batch 10, Python ÷ dispatch", least(25.0), "×", ratio(cpu(PYTHON), cpu(DISPATCH))),
+        goal(
+            "CPU per event at batch 10, dispatch ÷ floor",
+            most(1.5),
+            "×",
+            ratio(cpu(DISPATCH), cpu(FLOOR)),
+        ),
+        goal(
+            "CPU per event at batch 10, Node ÷ dispatch",
+            least(12.0),
+            "×",
+            ratio(cpu(NODE), cpu(DISPATCH)),
+        ),
+        goal(
+            "CPU per event at batch 10, Python ÷ dispatch",
+            least(25.0),
+            "×",
+            ratio(cpu(PYTHON), cpu(DISPATCH)),
+        ),
         goal(
             "start to first `/next`, dispatch − floor",
             most(8.0),
             " ms",
-            results.start_ms(DISPATCH).zip(results.start_ms(FLOOR)).map(|(ours, floor)| ours - floor),
+            results
+                .start_ms(DISPATCH)
+                .zip(results.start_ms(FLOOR))
+                .map(|(ours, floor)| ours - floor),
         ),
         goal("peak memory of dispatch at batch 100", most(20.0), " MiB", memory(Scene::Taken(100))),
-        goal("SQS requests per re-enqueued event, all ten of a batch refused", most(0.2), "", requests),
+        goal(
+            "SQS requests per re-enqueued event, all ten of a batch refused",
+            most(0.2),
+            "",
+            requests,
+        ),
         goal(
             "CPU per event at batch 10, deadletter ÷ put_object loop",
             most(2.0),

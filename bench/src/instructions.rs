@@ -1,12 +1,13 @@
 //! Instructions per event, counted by valgrind's callgrind.
 //!
-//! Separate from the measured times because it answers another question: not how long, but whether a change made it more
-//! or less. Counts hardly depend on the machine or on what else it does; what varies is how many answers a function
-//! finds at once when it looks. Two processes, one with more invocations than the other: what they differ by is the
-//! price of the events, without the start. What the kernel does for them is not counted.
+//! Separate from the measured times because it answers another question: not how long, but whether
+//! a change made it more or less. Counts hardly depend on the machine or on what else it does; what
+//! varies is how many answers a function finds at once when it looks. Two processes, one with more
+//! invocations than the other: what they differ by is the price of the events, without the start.
+//! What the kernel does for them is not counted.
 //!
-//! The profile stays beside the binaries as `callgrind.<contender>`, for `callgrind_annotate`; it has names of functions
-//! where the binary has them (`CARGO_PROFILE_RELEASE_STRIP=none`).
+//! The profile stays beside the binaries as `callgrind.<contender>`, for `callgrind_annotate`; it
+//! has names of functions where the binary has them (`CARGO_PROFILE_RELEASE_STRIP=none`).
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +35,8 @@ pub(crate) fn can_count() -> bool {
 /// The instructions that a contender needs for an event.
 pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow::Result<u64> {
     let file = binaries.join(format!("callgrind.{}", contender.name.replace(' ', "-")));
-    let (fewer, more) = (total(contender, FEWER, &file).await?, total(contender, MORE, &file).await?);
+    let (fewer, more) =
+        (total(contender, FEWER, &file).await?, total(contender, MORE, &file).await?);
     let events = more.checked_sub(fewer).context("more invocations took fewer instructions")?;
     Ok(events / ((MORE - FEWER) * BATCH as u64))
 }
@@ -43,8 +45,11 @@ pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow:
 async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::Result<u64> {
     // What an earlier process left there is not ours.
     let _ = std::fs::remove_file(file);
-    let mut arguments =
-        vec!["--quiet".to_owned(), "--tool=callgrind".to_owned(), format!("--callgrind-out-file={}", file.display())];
+    let mut arguments = vec![
+        "--quiet".to_owned(),
+        "--tool=callgrind".to_owned(),
+        format!("--callgrind-out-file={}", file.display()),
+    ];
     arguments.push(contender.program.clone());
     arguments.extend(contender.arguments.iter().cloned());
     let counted = Contender { program: "valgrind".to_owned(), arguments, ..contender.clone() };
@@ -57,7 +62,11 @@ async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::
         invoke(&mut invoker, &event, &counted).await?;
     }
     function.end()?;
-    let profile = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-    let total = profile.lines().find_map(|line| line.strip_prefix("totals: ")).context("callgrind says a total")?;
+    let profile = std::fs::read_to_string(file)
+        .with_context(|| format!("{} cannot be read", file.display()))?;
+    let total = profile
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .context("callgrind says a total")?;
     Ok(total.trim().parse()?)
 }

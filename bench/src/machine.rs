@@ -4,11 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// One line each: machine, kernel, versions, commit, command. The load is what [`load`] said before the measurement.
+/// One line each: machine, kernel, versions, commit, command. The load is what [`load`] said before
+/// the measurement.
 pub(crate) fn lines(load_before: &str) -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let dirty = if said("git", &["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"]).is_empty()
+    let dirty = if said(
+        "git",
+        &["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"],
+    )
+    .is_empty()
     {
         ""
     } else {
@@ -40,19 +45,28 @@ fn memory() -> String {
     format!("{} GiB of memory", kib >> 20)
 }
 
-/// The mean number of busy processes in the last five minutes: more than CPUs means that others were busy too.
+/// The mean number of busy processes in the last five minutes: more than CPUs means that others
+/// were busy too.
 pub(crate) fn load() -> String {
     let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    format!("{} busy processes on average in the last five minutes", loads.split(' ').nth(1).unwrap_or("?"))
+    format!(
+        "{} busy processes on average in the last five minutes",
+        loads.split(' ').nth(1).unwrap_or("?")
+    )
 }
 
 fn after(path: &str, name: &str) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(name));
-    line.and_then(|line| line.split_once(':')).map_or_else(String::new, |(_, value)| value.trim().to_owned())
+    line.and_then(|line| line.split_once(':'))
+        .map_or_else(String::new, |(_, value)| value.trim().to_owned())
 }
 
 fn said(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
-    output.map_or_else(|_| "?".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let output =
+        Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    output.map_or_else(
+        |_| "?".to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
 }

@@ -1,8 +1,9 @@
 //! Measures the two functions beside what people would write instead, and writes `BENCH.md`.
 //!
-//! `bench/run` builds everything and starts this. Contenders take turns within each round, so that a machine that is
-//! busy for a while is busy for all of them, and what counts is the median over the rounds. No number here is an
-//! assertion: goals are ratios of one run, and each is shown as met or missed.
+//! `bench/run` builds everything and starts this. Contenders take turns within each round, so that
+//! a machine that is busy for a while is busy for all of them, and what counts is the median over
+//! the rounds. No number here is an assertion: goals are ratios of one run, and each is shown as
+//! met or missed.
 
 mod child;
 mod clock;
@@ -51,20 +52,23 @@ struct Arguments {
 async fn main() -> anyhow::Result<()> {
     let arguments = arguments()?;
     let mut contenders = contenders::all(&arguments.binaries, &arguments.tools);
-    contenders
-        .retain(|contender| arguments.only.is_empty() || arguments.only.iter().any(|name| name == contender.name));
+    contenders.retain(|contender| {
+        arguments.only.is_empty() || arguments.only.iter().any(|name| name == contender.name)
+    });
     let load_before = machine::load();
     let mut results = measured(&contenders).await?;
     count(&contenders, &arguments.binaries, &mut results).await;
     let report = report::report(&results, &arguments.binaries, &load_before);
     println!("{report}");
     if let Some(out) = arguments.out {
-        std::fs::write(&out, report).with_context(|| format!("{} cannot be written", out.display()))?;
+        std::fs::write(&out, report)
+            .with_context(|| format!("{} cannot be written", out.display()))?;
     }
     Ok(())
 }
 
-/// Counts the instructions of the contenders that are programs of their own; a virtual machine's say little.
+/// Counts the instructions of the contenders that are programs of their own; a virtual machine's
+/// say little.
 async fn count(contenders: &[Contender], binaries: &Path, results: &mut Results) {
     if !instructions::can_count() {
         return;
@@ -81,10 +85,18 @@ async fn count(contenders: &[Contender], binaries: &Path, results: &mut Results)
 
 fn arguments() -> anyhow::Result<Arguments> {
     let mut words = std::env::args().skip(1);
-    let mut next = |what| words.next().map(PathBuf::from).with_context(|| format!("{what} is missing: see bench/run"));
-    let (binaries, tools) = (next("the folder of the binaries")?, next("the folder of Python's tools")?);
+    let mut next = |what| {
+        words.next().map(PathBuf::from).with_context(|| format!("{what} is missing: see bench/run"))
+    };
+    let (binaries, tools) =
+        (next("the folder of the binaries")?, next("the folder of Python's tools")?);
     let out = next("the file to write, or -")?;
-    Ok(Arguments { binaries, tools, out: (out.as_os_str() != "-").then_some(out), only: words.collect() })
+    Ok(Arguments {
+        binaries,
+        tools,
+        out: (out.as_os_str() != "-").then_some(out),
+        only: words.collect(),
+    })
 }
 
 async fn measured(contenders: &[Contender]) -> anyhow::Result<Results> {
@@ -99,7 +111,8 @@ async fn measured(contenders: &[Contender]) -> anyhow::Result<Results> {
         }
         for dispatch in contenders.iter().filter(|contender| contender.name == DISPATCH) {
             eprintln!("round {round} of {ROUNDS}: {DISPATCH}, refused; {MANY_RECORDS} records");
-            let refused = run(dispatch, Load { topic: Topic::Refused, batch: 10, once: false }).await?;
+            let refused =
+                run(dispatch, Load { topic: Topic::Refused, batch: 10, once: false }).await?;
             results.keep(DISPATCH, Scene::Refused, refused);
             for topic in [Topic::Taken, Topic::Refused, Topic::RefusedSixTimes] {
                 let run = run(dispatch, Load { topic, batch: MANY_RECORDS, once: true }).await?;

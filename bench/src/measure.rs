@@ -1,4 +1,5 @@
-//! One run: a fresh process, its start, its first invocation, a warm-up, and then as many invocations as fit.
+//! One run: a fresh process, its start, its first invocation, a warm-up, and then as many
+//! invocations as fit.
 //!
 //! CPU and requests are those of the measured time alone; memory is the most of the whole run.
 
@@ -101,13 +102,20 @@ async fn invoke_for(
 }
 
 /// Waits until a function asks for work for the first time; says when it did.
-pub(crate) async fn is_ready(invoker: &mut Invoker, contender: &Contender) -> anyhow::Result<Instant> {
+pub(crate) async fn is_ready(
+    invoker: &mut Invoker,
+    contender: &Contender,
+) -> anyhow::Result<Instant> {
     let ready = tokio::time::timeout(PATIENCE, invoker.ready()).await;
     ready.with_context(|| format!("{} does not ask for work", contender.name))?
 }
 
 /// One invocation that gives nothing back.
-pub(crate) async fn invoke(invoker: &mut Invoker, event: &Bytes, contender: &Contender) -> anyhow::Result<()> {
+pub(crate) async fn invoke(
+    invoker: &mut Invoker,
+    event: &Bytes,
+    contender: &Contender,
+) -> anyhow::Result<()> {
     let answer = tokio::time::timeout(PATIENCE, invoker.invoke(event.clone())).await;
     let answer = answer.with_context(|| format!("{} does not answer", contender.name))??;
     let answer: serde_json::Value = serde_json::from_slice(&answer)?;

@@ -9,7 +9,8 @@ use crate::measure::Run;
 use crate::results::{Results, Scene, ms};
 use crate::{BATCHES, MANY_RECORDS, ROUNDS, goals, machine};
 
-/// What numbers cannot say, kept by hand: what was left out, why a goal is missed, what a binary is made of.
+/// What numbers cannot say, kept by hand: what was left out, why a goal is missed, what a binary is
+/// made of.
 const NOTES: &str = include_str!("../notes.md");
 
 /// The whole file.
@@ -43,12 +44,21 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
 fn goals_table(text: &mut String, results: &Results) {
     text.push_str("\n## Goals\n\n| goal | bound | measured | |\n|---|---|---|---|\n");
     for goal in goals::goals(results) {
-        let _ = writeln!(text, "| {} | {} | {} | {} |", goal.what, goal.bound(), goal.measured(), goal.verdict());
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            goal.what,
+            goal.bound(),
+            goal.measured(),
+            goal.verdict()
+        );
     }
 }
 
 fn contenders_table(text: &mut String, results: &Results, names: &[&str]) {
-    text.push_str("| | records | CPU per event | events per second | peak memory |\n|---|---|---|---|---|\n");
+    text.push_str(
+        "| | records | CPU per event | events per second | peak memory |\n|---|---|---|---|---|\n",
+    );
     for batch in BATCHES {
         for name in names {
             let scene = Scene::Taken(batch);
@@ -56,7 +66,8 @@ fn contenders_table(text: &mut String, results: &Results, names: &[&str]) {
             let Some(cpu) = number(Run::cpu_us_per_event) else { continue };
             let speed = number(Run::events_per_second).unwrap_or_default();
             let memory = number(Run::peak_mib).unwrap_or_default();
-            let _ = writeln!(text, "| {name} | {batch} | {cpu:.1} µs | {speed:.0} | {memory:.1} MiB |");
+            let _ =
+                writeln!(text, "| {name} | {batch} | {cpu:.1} µs | {speed:.0} | {memory:.1} MiB |");
         }
     }
 }
@@ -70,15 +81,23 @@ fn starts_table(text: &mut String, results: &Results, binaries: &Path) {
         _ => "–".to_owned(),
     };
     for name in [DISPATCH, FLOOR, "floor, many threads", NODE, PYTHON, DEADLETTER, PUT_LOOP] {
-        let Some((start, least)) = results.start_ms(name).zip(results.start_least_ms(name)) else { continue };
+        let Some((start, least)) = results.start_ms(name).zip(results.start_least_ms(name)) else {
+            continue;
+        };
         let first = results.median(name, Scene::Taken(1), |run| ms(run.first)).unwrap_or_default();
-        let _ = writeln!(text, "| {name} | {start:.1} ms | {least:.1} ms | {first:.1} ms | {} |", binary(name));
+        let _ = writeln!(
+            text,
+            "| {name} | {start:.1} ms | {least:.1} ms | {first:.1} ms | {} |",
+            binary(name)
+        );
     }
 }
 
 fn trouble_table(text: &mut String, results: &Results) {
     text.push_str("\n## When destinations refuse\n\n");
-    let number = |scene, number: fn(&Run) -> f64| results.median(DISPATCH, scene, number).unwrap_or_default();
+    let number = |scene, number: fn(&Run) -> f64| {
+        results.median(DISPATCH, scene, number).unwrap_or_default()
+    };
     let requests = number(Scene::Refused, Run::sqs_requests_per_message);
     let cpu = number(Scene::Refused, Run::cpu_us_per_event);
     let _ = writeln!(

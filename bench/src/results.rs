@@ -40,7 +40,12 @@ impl Results {
     }
 
     /// The median of a number over a contender's runs of a scene; `None` where there are none.
-    pub(crate) fn median(&self, contender: &str, scene: Scene, number: impl Fn(&Run) -> f64) -> Option<f64> {
+    pub(crate) fn median(
+        &self,
+        contender: &str,
+        scene: Scene,
+        number: impl Fn(&Run) -> f64,
+    ) -> Option<f64> {
         self.numbers(contender, |of| of == scene, number).median()
     }
 
@@ -54,7 +59,12 @@ impl Results {
         self.numbers(contender, |_| true, |run| ms(run.start)).0.first().copied()
     }
 
-    fn numbers(&self, contender: &str, scene: impl Fn(Scene) -> bool, number: impl Fn(&Run) -> f64) -> Sorted {
+    fn numbers(
+        &self,
+        contender: &str,
+        scene: impl Fn(Scene) -> bool,
+        number: impl Fn(&Run) -> f64,
+    ) -> Sorted {
         let runs = self.runs.iter().filter(|(name, of, _)| *name == contender && scene(*of));
         let mut numbers: Vec<f64> = runs.map(|(_, _, run)| number(run)).collect();
         numbers.sort_by(f64::total_cmp);

@@ -1,7 +1,8 @@
 //! The Lambda Runtime API, for one function process at a time.
 //!
-//! Separate because it is the one road on which work goes in and answers come back: `next` waits until there is an
-//! invocation, `response` and `error` end it. The moment of each `next` is told, for the first one ends the start.
+//! Separate because it is the one road on which work goes in and answers come back: `next` waits
+//! until there is an invocation, `response` and `error` end it. The moment of each `next` is told,
+//! for the first one ends the start.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 //!
 //! Does not time out an invocation; who waits for the answer does.
@@ -51,7 +52,10 @@ pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
 
 impl RuntimeApi {
     /// Answers one request of the function.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> anyhow::Result<Response<Body>> {
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> anyhow::Result<Response<Body>> {
         let path = request.uri().path()[PREFIX.len()..].to_owned();
         if request.method() == Method::GET && path == "invocation/next" {
             return self.next().await;
@@ -68,10 +72,14 @@ impl RuntimeApi {
         let mut response = respond(StatusCode::OK, "application/json", body);
         let deadline_ms = crate::clock::unix_ms() + INVOCATION_MAX_MS;
         let headers = response.headers_mut();
-        headers.insert("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd".parse()?);
+        headers.insert(
+            "lambda-runtime-aws-request-id",
+            "8476a536-e9f4-11e8-9739-2dfe598c3fcd".parse()?,
+        );
         headers.insert("lambda-runtime-deadline-ms", deadline_ms.to_string().parse()?);
         headers.insert("lambda-runtime-invoked-function-arn", FUNCTION_ARN.parse()?);
-        headers.insert("lambda-runtime-trace-id", "Root=1-5759e988-bd862e3fe1be46a994272793".parse()?);
+        headers
+            .insert("lambda-runtime-trace-id", "Root=1-5759e988-bd862e3fe1be46a994272793".parse()?);
         Ok(response)
     }
 }
@@ -81,11 +89,14 @@ impl Invoker {
     pub(crate) async fn ready(&mut self) -> anyhow::Result<Instant> {
         match self.said.recv().await.context("the server has ended")? {
             Said::Next(at) => Ok(at),
-            Said::Answer(body) | Said::Error(body) => bail!("instead of asking: {}", String::from_utf8_lossy(&body)),
+            Said::Answer(body) | Said::Error(body) => {
+                bail!("instead of asking: {}", String::from_utf8_lossy(&body))
+            }
         }
     }
 
-    /// One invocation of a function that has asked for it; returns its answer once it asks for the next one.
+    /// One invocation of a function that has asked for it; returns its answer once it asks for the
+    /// next one.
     pub(crate) async fn invoke(&mut self, event: Bytes) -> anyhow::Result<Bytes> {
         self.invocations.send(event).await?;
         let answer = match self.said.recv().await.context("the server has ended")? {

@@ -1,8 +1,9 @@
-//! The listeners for everything a function talks to: the Runtime API, SQS and S3, and the subscriber.
+//! The listeners for everything a function talks to: the Runtime API, SQS and S3, and the
+//! subscriber.
 //!
-//! One process, told apart by path and header, so that nothing else runs beside the function and its counters stand in
-//! one place. The subscriber has a port of its own, because dispatch delivers nothing to the port of the Runtime API.
-//! Answers are the shortest that each client takes.
+//! One process, told apart by path and header, so that nothing else runs beside the function and
+//! its counters stand in one place. The subscriber has a port of its own, because dispatch delivers
+//! nothing to the port of the Runtime API. Answers are the shortest that each client takes.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -44,7 +45,8 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Listens on free ports of the loopback address; the subscriptions are made for the address of the subscriber.
+    /// Listens on free ports of the loopback address; the subscriptions are made for the address of
+    /// the subscriber.
     pub(crate) async fn start(
         runtime_api: RuntimeApi,
         subscriptions: impl FnOnce(SocketAddr) -> String,
@@ -55,7 +57,8 @@ impl Server {
         let cloud = Arc::new(Cloud::new(subscriptions(addresses.1)));
         let runtime_api = Arc::new(runtime_api);
         let serving = [aws, subscriber].map(|listener| {
-            tokio::spawn(accept(listener, Arc::clone(&runtime_api), Arc::clone(&cloud))).abort_handle()
+            tokio::spawn(accept(listener, Arc::clone(&runtime_api), Arc::clone(&cloud)))
+                .abort_handle()
         });
         Ok(Self { aws: addresses.0, subscriber: addresses.1, cloud, serving })
     }
@@ -67,7 +70,8 @@ async fn accept(listener: TcpListener, runtime_api: Arc<RuntimeApi>, cloud: Arc<
         let (runtime_api, cloud) = (Arc::clone(&runtime_api), Arc::clone(&cloud));
         tokio::spawn(async move {
             let answer = service_fn(|request| answer(&runtime_api, &cloud, request));
-            let served = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+            let served = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), answer);
             // A function that is killed breaks its connections.
             let _ = served.await;
         });
@@ -103,7 +107,11 @@ pub(crate) async fn swallow(request: Request<Incoming>) -> anyhow::Result<()> {
 }
 
 /// An answer.
-pub(crate) fn respond(status: StatusCode, content_type: &'static str, body: Bytes) -> Response<Body> {
+pub(crate) fn respond(
+    status: StatusCode,
+    content_type: &'static str,
+    body: Bytes,
+) -> Response<Body> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -10,13 +10,16 @@ use super::{SOON, Stage, now, on_the_stack};
 
 const PAGE: &str = "dead-letters.md";
 
-/// Runs the page's commands for the bucket of this stage and a queue; `false` where this machine lacks their tool.
+/// Runs the page's commands for the bucket of this stage and a queue; `false` where this machine
+/// lacks their tool.
 async fn subscribe_by_the_page(stage: &Stage, queue_arn: String) -> bool {
     let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../infra/notify.yaml");
     let mut snippet = snippets::under(PAGE, "A message for each");
     assert!(snippet.text.contains(" infra/notify.yaml "));
-    snippet.text = snippet.text.replace("infra/notify.yaml", template.to_str().expect("a plain path"));
-    let (endpoint, bucket) = (stage.stack.endpoint.clone(), stage.stack.dead_letter_bucket().to_owned());
+    snippet.text =
+        snippet.text.replace("infra/notify.yaml", template.to_str().expect("a plain path"));
+    let (endpoint, bucket) =
+        (stage.stack.endpoint.clone(), stage.stack.dead_letter_bucket().to_owned());
     let run = tokio::task::spawn_blocking(move || {
         let environment = [
             ("AWS_ENDPOINT_URL", endpoint.as_str()),
@@ -34,8 +37,11 @@ async fn told_until(stage: &Stage, queue: &str, last: &str) -> BTreeSet<String> 
     let mut keys = BTreeSet::new();
     while !keys.contains(last) && now() < deadline {
         for body in stage.stack.received(queue).await {
-            let told: Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
-            keys.insert(told["key"].as_str().unwrap_or_else(|| panic!("no key in {body}")).to_owned());
+            let told: Value =
+                serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
+            keys.insert(
+                told["key"].as_str().unwrap_or_else(|| panic!("no key in {body}")).to_owned(),
+            );
         }
     }
     keys
@@ -53,9 +59,14 @@ fn the_documented_stack_tells_of_every_dead_letter_and_of_no_ledger() {
         // Of a topic that no file names, so that this is nobody else's dead letter.
         stage.stack.publish("shop/told", &super::event("told-1")).await;
         let letters = stage.dead_letters("shop/told/", 1).await;
-        let [(key, _)] = letters.as_slice() else { panic!("one dead letter is expected: {letters:#?}") };
+        let [(key, _)] = letters.as_slice() else {
+            panic!("one dead letter is expected: {letters:#?}")
+        };
         let told = told_until(stage, &queue, key).await;
         assert!(told.contains(key), "{key}: {told:?}");
-        assert!(told.iter().all(|key| key.starts_with("shop/") && key.ends_with(".json")), "{told:?}");
+        assert!(
+            told.iter().all(|key| key.starts_with("shop/") && key.ends_with(".json")),
+            "{told:?}"
+        );
     });
 }

@@ -1,8 +1,8 @@
-//! What operators see of the deployed application: the metric lines in its logs, the lines about deliveries, and the
-//! nested stack with alarms and a dashboard.
+//! What operators see of the deployed application: the metric lines in its logs, the lines about
+//! deliveries, and the nested stack with alarms and a dashboard.
 //!
-//! Apart from the scenes over doubles because those cannot show that the lines come out of the real binaries whole, and
-//! that CloudFormation takes the templates.
+//! Apart from the scenes over doubles because those cannot show that the lines come out of the real
+//! binaries whole, and that CloudFormation takes the templates.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,31 +42,48 @@ struct Counted {
 fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_dimension_set() {
     on_the_stack(|stage| async move {
         stage.stack.publish("shop/counted", &event("counted-1")).await;
-        let read_all = |lines: &[String]| lines.iter().filter_map(|line| read(line)).collect::<Vec<Counted>>();
+        let read_all =
+            |lines: &[String]| lines.iter().filter_map(|line| read(line)).collect::<Vec<Counted>>();
         let ended = |lines: &[String]| {
             let of_topic = |metric| total(&read_all(lines), "topic", "shop/counted", metric);
             let matched = of_topic(Metric::MatchedEventCount);
-            matched > 0 && of_topic(Metric::DeliverySuccessCount) + of_topic(Metric::DeadLetteredCount) == matched
+            matched > 0
+                && of_topic(Metric::DeliverySuccessCount) + of_topic(Metric::DeadLetteredCount)
+                    == matched
         };
         let lines = told(stage, ended).await;
         let counted = read_all(&lines);
         let mut once = BTreeSet::new();
-        for line in counted.iter().filter(|line| line.dimensions == [("topic".to_owned(), "shop/counted".to_owned())]) {
+        for line in counted
+            .iter()
+            .filter(|line| line.dimensions == [("topic".to_owned(), "shop/counted".to_owned())])
+        {
             for (metric, _) in &line.metrics {
-                assert!(once.insert((line.at_ms, *metric)), "{} stands twice: {lines:#?}", metric.name());
+                assert!(
+                    once.insert((line.at_ms, *metric)),
+                    "{} stands twice: {lines:#?}",
+                    metric.name()
+                );
             }
         }
         let sum = |metric| total(&counted, "topic", "shop/counted", metric);
-        // A busy emulator may take a publication more than once: its client asks again when an answer is lost.
+        // A busy emulator may take a publication more than once: its client asks again when an
+        // answer is lost.
         let published = sum(Metric::MatchedEventCount) / 3;
         assert_eq!(sum(Metric::MatchedEventCount), 3 * published);
         assert_eq!(sum(Metric::DeliverySuccessCount), 2 * published);
         assert_eq!(sum(Metric::DeadLetteredCount), published);
         // The busy destination refuses the first attempt alone.
-        let (failed, retried) = (sum(Metric::DeliveryAttemptFailCount), sum(Metric::RetryScheduledCount));
+        let (failed, retried) =
+            (sum(Metric::DeliveryAttemptFailCount), sum(Metric::RetryScheduledCount));
         assert_eq!((failed - published, retried >= 1), (retried, true));
         assert_eq!(sum(Metric::UnmatchedEventCount), 0);
-        let reason = total(&counted, "reason", "UndeliverableDueToHttpBadRequest", Metric::DeadLetteredCount);
+        let reason = total(
+            &counted,
+            "reason",
+            "UndeliverableDueToHttpBadRequest",
+            Metric::DeadLetteredCount,
+        );
         assert!(reason >= 1, "the reason is a dimension");
         assert!(
             total(&counted, "outcome", "Busy", Metric::DeliveryAttemptFailCount) >= 1,
@@ -86,7 +103,8 @@ fn the_log_tells_where_an_event_is_by_its_id() {
         let ends = |lines: &[String]| {
             let of_event = of_event(lines);
             let stored = of_event.iter().any(|line| line["message"] == "deadletter.stored");
-            stored && of_event.iter().filter(|line| line["message"] == "delivery.ended").count() >= 2
+            stored
+                && of_event.iter().filter(|line| line["message"] == "delivery.ended").count() >= 2
         };
         let lines = of_event(&told(stage, ends).await);
         let attempts = lines.iter().filter(|line| line["message"] == "delivery.attempted").count();
@@ -104,14 +122,23 @@ fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
     on_the_stack(|stage| async move {
         let observed = stage.stack.observed();
         let alarms = observed["alarms"].as_object().expect("alarms by name");
-        let names: Vec<&str> = alarms.keys().map(|name| name.strip_prefix("lastmile-").expect("ours")).collect();
+        let names: Vec<&str> =
+            alarms.keys().map(|name| name.strip_prefix("lastmile-").expect("ours")).collect();
         assert_eq!(names, ALARMS);
         for (name, alarm) in alarms {
-            assert_eq!(alarm["AlarmActions"][0], "arn:aws:sns:us-east-1:000000000000:alarms", "{name}");
+            assert_eq!(
+                alarm["AlarmActions"][0], "arn:aws:sns:us-east-1:000000000000:alarms",
+                "{name}"
+            );
             assert_eq!(alarm["TreatMissingData"], "notBreaching", "{name}");
         }
-        let widgets = observed["dashboards"]["lastmile"]["widgets"].as_array().expect("the dashboard has widgets");
-        assert!(!widgets.is_empty() && widgets.iter().all(|widget| widget["properties"]["region"] == "us-east-1"));
+        let widgets = observed["dashboards"]["lastmile"]["widgets"]
+            .as_array()
+            .expect("the dashboard has widgets");
+        assert!(
+            !widgets.is_empty()
+                && widgets.iter().all(|widget| widget["properties"]["region"] == "us-east-1")
+        );
     });
 }
 
@@ -119,10 +146,18 @@ fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
 async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<String> {
     let deadline = now() + SOON;
     loop {
-        let observed = tokio::task::spawn_blocking(|| stage.stack.observed()).await.expect("observe.sh runs");
+        let observed =
+            tokio::task::spawn_blocking(|| stage.stack.observed()).await.expect("observe.sh runs");
         let groups = observed["logs"].as_object().expect("log lines by group").values();
         let lines: Vec<String> = groups
-            .flat_map(|lines| lines.as_array().expect("lines").iter().filter_map(Value::as_str).map(ToOwned::to_owned))
+            .flat_map(|lines| {
+                lines
+                    .as_array()
+                    .expect("lines")
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(ToOwned::to_owned)
+            })
             .collect();
         if shown(&lines) {
             return lines;
@@ -146,24 +181,32 @@ fn read(line: &str) -> Option<Counted> {
     let metadata = document.get("_aws")?;
     let at_ms = metadata["Timestamp"].as_u64().expect("a line has a time");
     assert!(at_ms > 1_700_000_000_000, "milliseconds: {line}");
-    let [directive] = metadata["CloudWatchMetrics"].as_array().expect("directives").as_slice() else {
+    let [directive] = metadata["CloudWatchMetrics"].as_array().expect("directives").as_slice()
+    else {
         panic!("one directive is expected: {line}")
     };
     assert_eq!(directive["Namespace"], NAMESPACE);
     let [set] = directive["Dimensions"].as_array().expect("dimension sets").as_slice() else {
         panic!("one dimension set is expected: {line}")
     };
-    let names: Vec<&str> = set.as_array().expect("names").iter().map(|name| name.as_str().expect("a name")).collect();
-    let dimensions = names.iter().map(|name| ((*name).to_owned(), document[name].as_str().expect("text").to_owned()));
+    let names: Vec<&str> =
+        set.as_array().expect("names").iter().map(|name| name.as_str().expect("a name")).collect();
+    let dimensions = names
+        .iter()
+        .map(|name| ((*name).to_owned(), document[name].as_str().expect("text").to_owned()));
     let metrics: Vec<(Metric, Value)> = directive["Metrics"]
         .as_array()
         .expect("metrics")
         .iter()
         .map(|definition| {
             let name = definition["Name"].as_str().expect("a metric has a name");
-            let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name).expect("a metric of ours");
+            let metric = Metric::ALL
+                .into_iter()
+                .find(|metric| metric.name() == name)
+                .expect("a metric of ours");
             assert_eq!(definition["Unit"], metric.unit(), "{line}");
-            let allowed = metric.dimensions().iter().map(|of: &Dimensions| of.names()).collect::<Vec<_>>();
+            let allowed =
+                metric.dimensions().iter().map(|of: &Dimensions| of.names()).collect::<Vec<_>>();
             assert!(allowed.contains(&names.as_slice()), "{name} has no such dimensions: {line}");
             (metric, document[name].clone())
         })

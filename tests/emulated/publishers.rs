@@ -1,7 +1,8 @@
 //! Publishers that speak no CloudEvents and cannot name a topic: SNS, EventBridge, S3.
 //!
-//! Twice: their documented samples as messages on the events queue, and the services themselves, as far as they are
-//! emulated, told by the examples of `docs/publishing.md` to send there. Either way the subscriber gets CloudEvents.
+//! Twice: their documented samples as messages on the events queue, and the services themselves, as
+//! far as they are emulated, told by the examples of `docs/publishing.md` to send there. Either way
+//! the subscriber gets CloudEvents.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -41,8 +42,12 @@ pub(super) fn page_subscription(subscriber: SocketAddr) -> String {
 fn read(arrivals: &[Arrival]) -> BTreeMap<String, (String, Option<String>)> {
     let read = arrivals.iter().map(|arrival| {
         assert_eq!(arrival.content_type, "application/cloudevents+json; charset=utf-8");
-        let event: cloudevents::Event = serde_json::from_slice(&arrival.body).expect("a CloudEvent");
-        assert!(!event.id().is_empty() && event.time().is_some() && event.data().is_some(), "{event}");
+        let event: cloudevents::Event =
+            serde_json::from_slice(&arrival.body).expect("a CloudEvent");
+        assert!(
+            !event.id().is_empty() && event.time().is_some() && event.data().is_some(),
+            "{event}"
+        );
         (event.ty().to_owned(), (event.source().clone(), event.subject().map(ToOwned::to_owned)))
     });
     read.collect()
@@ -63,7 +68,8 @@ fn what_sns_eventbridge_and_s3_write_reaches_a_subscriber_as_cloud_events_also_a
             stage.stack.publish_without_a_topic(sample).await;
         }
         // The first request is refused, whichever it is.
-        let arrivals = stage.subscriber.arrived("/samples", SOON, |arrivals| answered(arrivals) == 3).await;
+        let arrivals =
+            stage.subscriber.arrived("/samples", SOON, |arrivals| answered(arrivals) == 3).await;
         assert_eq!(arrivals.len(), 4);
         let some = |text: &str| Some(text.to_owned());
         let expected = [
@@ -77,9 +83,14 @@ fn what_sns_eventbridge_and_s3_write_reaches_a_subscriber_as_cloud_events_also_a
                 "aws.ec2",
                 some("arn:aws:ec2:us-west-1:123456789012:instance/i-1234567890abcdef0"),
             ),
-            ("com.amazonaws.s3.ObjectCreated:Put", "aws:s3.us-west-2.amzn-s3-demo-bucket", some("HappyFace.jpg")),
+            (
+                "com.amazonaws.s3.ObjectCreated:Put",
+                "aws:s3.us-west-2.amzn-s3-demo-bucket",
+                some("HappyFace.jpg"),
+            ),
         ];
-        let expected = expected.map(|(kind, source, subject)| (kind.to_owned(), (source.to_owned(), subject)));
+        let expected =
+            expected.map(|(kind, source, subject)| (kind.to_owned(), (source.to_owned(), subject)));
         assert_eq!(read(&arrivals), BTreeMap::from(expected));
         assert!(stage.stack.dead_letters("shop/samples/").await.is_empty());
     });
@@ -91,16 +102,23 @@ fn the_documented_examples_let_sns_eventbridge_and_s3_publish() {
         let Some(run) = publish_by_the_page(stage).await else { return };
         let hoped = |arrivals: &[Arrival]| {
             let kinds = read(arrivals);
-            ["com.amazonaws.sns.Notification", "Order Created", "com.amazonaws.s3.ObjectCreated:Put"]
-                .iter()
-                .all(|kind| kinds.contains_key(*kind))
+            [
+                "com.amazonaws.sns.Notification",
+                "Order Created",
+                "com.amazonaws.s3.ObjectCreated:Put",
+            ]
+            .iter()
+            .all(|kind| kinds.contains_key(*kind))
         };
         let arrivals = stage.subscriber.arrived("/foreign", SOON, hoped).await;
         let kinds = read(&arrivals);
         let source = &kinds["com.amazonaws.sns.Notification"].0;
         assert!(source.starts_with(&run.topic_arn), "{source}");
         assert_eq!(kinds["com.amazonaws.sns.Notification"].1.as_deref(), Some("An order"));
-        assert_eq!(kinds["Order Created"], ("com.example.shop".to_owned(), Some("arn:aws:shop:::order/7".to_owned())));
+        assert_eq!(
+            kinds["Order Created"],
+            ("com.example.shop".to_owned(), Some("arn:aws:shop:::order/7".to_owned()))
+        );
         let (source, key) = &kinds["com.amazonaws.s3.ObjectCreated:Put"];
         assert_eq!(source, "aws:s3.us-east-1.shop-uploads");
         assert!(key.as_deref().is_some_and(|key| key.starts_with("order")), "{key:?}");
@@ -116,11 +134,17 @@ struct Published {
 async fn publish_by_the_page(stage: &Stage) -> Option<Published> {
     let (queue_url, queue_arn) = stage.stack.events_queue().await;
     let topic_arn = format!("arn:aws:sns:us-east-1:{ACCOUNT}:shop-orders");
-    let prepare = "aws sns create-topic --name shop-orders\naws s3api create-bucket --bucket shop-uploads\n";
-    let prepare = Snippet { heading: "SNS and S3".to_owned(), language: "sh".to_owned(), text: prepare.to_owned() };
+    let prepare =
+        "aws sns create-topic --name shop-orders\naws s3api create-bucket --bucket shop-uploads\n";
+    let prepare = Snippet {
+        heading: "SNS and S3".to_owned(),
+        language: "sh".to_owned(),
+        text: prepare.to_owned(),
+    };
     let examples = ["SNS", "EventBridge", "S3"].map(|heading| snippets::under(PAGE, heading));
     let endpoint = stage.stack.endpoint.clone();
-    let (topic, all) = (topic_arn.clone(), [prepare].into_iter().chain(examples).collect::<Vec<_>>());
+    let (topic, all) =
+        (topic_arn.clone(), [prepare].into_iter().chain(examples).collect::<Vec<_>>());
     let run = tokio::task::spawn_blocking(move || {
         let environment = [
             ("AWS_ENDPOINT_URL", endpoint.as_str()),

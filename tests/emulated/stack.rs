@@ -1,9 +1,10 @@
 //! The application, deployed from `template.yaml` onto an emulated AWS on this machine.
 //!
-//! It is separate because the tests should speak of events and dead letters, not of installing, building and
-//! deploying. What is done is done by the scripts beside this file, which a person can run one by one. It promises
-//! one stack for the whole test binary, with the real function binaries running, and that nothing is left running
-//! however the tests end. It deliberately knows nothing of what the functions do.
+//! It is separate because the tests should speak of events and dead letters, not of installing,
+//! building and deploying. What is done is done by the scripts beside this file, which a person can
+//! run one by one. It promises one stack for the whole test binary, with the real function binaries
+//! running, and that nothing is left running however the tests end. It deliberately knows nothing
+//! of what the functions do.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,8 +23,8 @@ use serde_json::Value;
 /// How long the emulated AWS may take to answer its first request.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// What the stack is deployed with: short timeouts, so that a message of a killed function comes back within a test.
-/// The emulated AWS has no saved queries.
+/// What the stack is deployed with: short timeouts, so that a message of a killed function comes
+/// back within a test. The emulated AWS has no saved queries.
 const PARAMETERS: [&str; 8] = [
     "DispatchTimeout=20",
     "VisibilityTimeout=30",
@@ -53,10 +54,12 @@ impl Stack {
         script("build.sh", &[]);
         let port = free_port();
         let server = serve(port).await;
-        let printed = script("deploy.sh", &[&[port.to_string().as_str()], PARAMETERS.as_slice()].concat());
+        let printed =
+            script("deploy.sh", &[&[port.to_string().as_str()], PARAMETERS.as_slice()].concat());
         let stack = Self {
             endpoint: format!("http://127.0.0.1:{port}"),
-            outputs: serde_json::from_str(&printed).expect("deploy.sh prints the outputs of the stack as JSON"),
+            outputs: serde_json::from_str(&printed)
+                .expect("deploy.sh prints the outputs of the stack as JSON"),
             queues: aws_sdk_sqs::Client::from_conf(
                 aws_sdk_sqs::Config::builder()
                     .behavior_version(BehaviorVersion::latest())
@@ -99,7 +102,8 @@ impl Stack {
 
     /// Sends a message that says nothing but its body, as services of AWS do.
     pub(crate) async fn publish_without_a_topic(&self, body: &str) {
-        let send = self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
+        let send =
+            self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
         send.send().await.expect("the events queue takes a message");
     }
 
@@ -111,9 +115,19 @@ impl Stack {
 
     async fn arn(&self, url: &str) -> String {
         let name = QueueAttributeName::QueueArn;
-        let answer = self.queues.get_queue_attributes().queue_url(url).attribute_names(name.clone()).send().await;
+        let answer = self
+            .queues
+            .get_queue_attributes()
+            .queue_url(url)
+            .attribute_names(name.clone())
+            .send()
+            .await;
         let answer = answer.expect("a queue tells its attributes");
-        answer.attributes().and_then(|attributes| attributes.get(&name)).expect("the attribute asked for").clone()
+        answer
+            .attributes()
+            .and_then(|attributes| attributes.get(&name))
+            .expect("the attribute asked for")
+            .clone()
     }
 
     /// How many messages wait in the retry queue for their time.
@@ -134,14 +148,21 @@ impl Stack {
     /// Every dead letter under this prefix: its key and what it says.
     pub(crate) async fn dead_letters(&self, prefix: &str) -> Vec<(String, Value)> {
         let bucket = self.output("DeadLetterBucketName");
-        let mut pages = self.blobs.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
+        let mut pages =
+            self.blobs.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
         let mut letters = Vec::new();
         while let Some(page) = pages.next().await {
             for object in page.expect("the dead-letter bucket can be listed").contents() {
                 let key = object.key().expect("a listed object has a key");
                 let blob = self.blobs.get_object().bucket(bucket).key(key).send().await;
-                let body = blob.expect("a listed blob can be read").body.collect().await.expect("a whole blob");
-                let letter = serde_json::from_slice(&body.into_bytes()).expect("a dead letter is JSON");
+                let body = blob
+                    .expect("a listed blob can be read")
+                    .body
+                    .collect()
+                    .await
+                    .expect("a whole blob");
+                let letter =
+                    serde_json::from_slice(&body.into_bytes()).expect("a dead letter is JSON");
                 letters.push((key.to_owned(), letter));
             }
         }
@@ -156,12 +177,16 @@ impl Stack {
     /// Puts something under a key where dead letters are.
     pub(crate) async fn put_dead_letter(&self, key: &str) {
         let put = self.blobs.put_object().bucket(self.dead_letter_bucket()).key(key);
-        put.body(ByteStream::from_static(b"{}")).send().await.expect("the dead-letter bucket takes an object");
+        put.body(ByteStream::from_static(b"{}"))
+            .send()
+            .await
+            .expect("the dead-letter bucket takes an object");
     }
 
     /// A new queue, beside those of the application: its URL and ARN.
     pub(crate) async fn new_queue(&self, name: &str) -> (String, String) {
-        let answer = self.queues.create_queue().queue_name(name).send().await.expect("a queue can be made");
+        let answer =
+            self.queues.create_queue().queue_name(name).send().await.expect("a queue can be made");
         let url = answer.queue_url().expect("a queue has a URL").to_owned();
         let arn = self.arn(&url).await;
         (url, arn)
@@ -169,8 +194,14 @@ impl Stack {
 
     /// The bodies of some messages of a queue, which are then gone; none after a second of waiting.
     pub(crate) async fn received(&self, url: &str) -> Vec<String> {
-        let receive = self.queues.receive_message().queue_url(url).max_number_of_messages(10).wait_time_seconds(1);
-        let messages = receive.send().await.expect("a queue gives messages").messages.unwrap_or_default();
+        let receive = self
+            .queues
+            .receive_message()
+            .queue_url(url)
+            .max_number_of_messages(10)
+            .wait_time_seconds(1);
+        let messages =
+            receive.send().await.expect("a queue gives messages").messages.unwrap_or_default();
         let mut bodies = Vec::new();
         for message in messages {
             let receipt = message.receipt_handle().expect("a received message has one");
@@ -216,20 +247,32 @@ pub(crate) fn tools() {
 /// # Panics
 /// When the script fails, with everything it said.
 pub(crate) fn script(name: &str, arguments: &[&str]) -> String {
-    let done = command(name, arguments).output().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+    let done = command(name, arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(done.status.success(), "{name}: {}\n{}\n{}", done.status, said(&done.stdout), said(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{name}: {}\n{}\n{}",
+        done.status,
+        said(&done.stdout),
+        said(&done.stderr)
+    );
     said(&done.stdout)
 }
 
 /// Where everything the scripts make is kept from run to run: beside the rest of cargo's output.
 fn build_folder() -> PathBuf {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    temporary.parent().expect("the folder for temporary files is in the target folder").join("emulated")
+    temporary
+        .parent()
+        .expect("the folder for temporary files is in the target folder")
+        .join("emulated")
 }
 
 fn command(script: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("emulated").join(script));
+    let mut command =
+        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("emulated").join(script));
     command.arg(build_folder()).args(arguments).stdin(Stdio::null());
     command
 }
@@ -237,8 +280,10 @@ fn command(script: &str, arguments: &[&str]) -> Command {
 async fn serve(port: u16) -> Child {
     let port_text = port.to_string();
     let mut command = command("serve.sh", &[&port_text]);
-    // In a process group of its own: what kills the tests and their whole group must leave the one that cleans up.
-    let mut server = command.stdin(Stdio::piped()).process_group(0).spawn().expect("serve.sh starts");
+    // In a process group of its own: what kills the tests and their whole group must leave the one
+    // that cleans up.
+    let mut server =
+        command.stdin(Stdio::piped()).process_group(0).spawn().expect("serve.sh starts");
     let health = format!("http://127.0.0.1:{port}/_ministack/health");
     let answering = async {
         while !reqwest::get(&health).await.is_ok_and(|answer| answer.status().is_success()) {
@@ -256,12 +301,17 @@ fn server_log() -> String {
     fs::read_to_string(build_folder().join("ministack.log")).unwrap_or_default()
 }
 
-/// A port nobody listens on. Somebody else may take it before we do; then the start fails and says so.
+/// A port nobody listens on. Somebody else may take it before we do; then the start fails and says
+/// so.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("this machine has a free port");
     listener.local_addr().expect("a bound listener has an address").port()
 }
 
 fn credentials() -> Credentials {
-    Credentials::builder().access_key_id("test").secret_access_key("test").provider_name("emulated").build()
+    Credentials::builder()
+        .access_key_id("test")
+        .secret_access_key("test")
+        .provider_name("emulated")
+        .build()
 }

@@ -1,8 +1,8 @@
 //! A subscriber that answers by script and remembers what it was sent.
 //!
-//! It is separate because it is the other side of every test. Its paths are its scripts, so one server plays all
-//! subscribers at once. It promises to remember every request it has read whole, also one it never answers because
-//! the caller is gone.
+//! It is separate because it is the other side of every test. Its paths are its scripts, so one
+//! server plays all subscribers at once. It promises to remember every request it has read whole,
+//! also one it never answers because the caller is gone.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -28,7 +28,8 @@ pub(crate) struct Arrival {
     pub(crate) body: Bytes,
     pub(crate) at: Instant,
     pub(crate) from: SocketAddr,
-    /// The status it was answered with; none while it is held, and for ever when the caller went away meanwhile.
+    /// The status it was answered with; none while it is held, and for ever when the caller went
+    /// away meanwhile.
     pub(crate) answered: Option<u16>,
 }
 
@@ -48,7 +49,8 @@ struct Shared {
 impl Subscriber {
     /// Starts on a free port of this machine.
     pub(crate) async fn start(scripts: Scripts) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
+        let listener =
+            TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
         let arrivals = watch::Sender::new(Vec::new());
         let shared = Arc::new(Shared { scripts, arrivals, held: watch::Sender::new(None) });
@@ -96,8 +98,8 @@ fn at_path(arrivals: &[Arrival], path: &str) -> Vec<Arrival> {
     arrivals.iter().filter(|arrival| arrival.path.starts_with(path)).cloned().collect()
 }
 
-/// Remembers the request, waits while its path is held, and answers. The server drops this when the caller hangs up,
-/// so only an answer that had somebody to go to is remembered as given.
+/// Remembers the request, waits while its path is held, and answers. The server drops this when the
+/// caller hangs up, so only an answer that had somebody to go to is remembered as given.
 async fn answer(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -106,9 +108,16 @@ async fn answer(
     body: Bytes,
 ) -> StatusCode {
     let path = uri.path().to_owned();
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let arrival =
-        Arrival { path: path.clone(), content_type: content_type.to_owned(), body, at: now(), from, answered: None };
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let arrival = Arrival {
+        path: path.clone(),
+        content_type: content_type.to_owned(),
+        body,
+        at: now(),
+        from,
+        answered: None,
+    };
     let (place, turn) = shared.remember(arrival);
     let mut held = shared.held.subscribe();
     let released = held.wait_for(|held| !held.is_some_and(|held| path.starts_with(held))).await;
@@ -132,7 +141,10 @@ impl Shared {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a subscriber is a machine of its own, with its own clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a subscriber is a machine of its own, with its own clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -53,11 +53,17 @@ impl Authority {
         self.certificate.der()
     }
 
-    /// A server with a certificate of this authority, for this name or address, that offers these protocols.
+    /// A server with a certificate of this authority, for this name or address, that offers these
+    /// protocols.
     ///
     /// # Errors
     /// When the machine makes no key.
-    pub fn server(&self, name: &str, validity: Validity, protocols: &[&str]) -> Result<Arc<ServerConfig>, Error> {
+    pub fn server(
+        &self,
+        name: &str,
+        validity: Validity,
+        protocols: &[&str],
+    ) -> Result<Arc<ServerConfig>, Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new([name.to_owned()])?;
         let (from, to) = match validity {
@@ -65,13 +71,20 @@ impl Authority {
             Validity::Expired => (2000, 2001),
             Validity::Future => (3999, 4000),
         };
-        (params.not_before, params.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
+        (params.not_before, params.not_after) =
+            (date_time_ymd(from, 1, 1), date_time_ymd(to, 1, 1));
         let certificate = params.signed_by(&key, &self.issuer)?;
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
-        let config = config.with_safe_default_protocol_versions().expect("TLS 1.2 and 1.3").with_no_client_auth();
-        let mut config = config.with_single_cert(vec![certificate.der().clone()], key).expect("the key is its own");
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        let config = config
+            .with_safe_default_protocol_versions()
+            .expect("TLS 1.2 and 1.3")
+            .with_no_client_auth();
+        let mut config = config
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .expect("the key is its own");
+        config.alpn_protocols =
+            protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         Ok(Arc::new(config))
     }
 }

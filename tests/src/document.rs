@@ -1,7 +1,7 @@
 //! Tables of the documentation that a test holds: what `docs` say is what the tests saw.
 //!
-//! A table stands between `<!-- NAME -->` and `<!-- /NAME -->`. With `UPDATE_GOLDEN` set, it is written instead of
-//! compared, as all files are that tests hold.
+//! A table stands between `<!-- NAME -->` and `<!-- /NAME -->`. With `UPDATE_GOLDEN` set, it is
+//! written instead of compared, as all files are that tests hold.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,9 +17,11 @@ pub fn assert_table(file: &str, name: &str, head: &str, rows: &[String]) {
     static WRITING: Mutex<()> = Mutex::new(());
     let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs").join(file);
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n"));
-    let found = text.split_once(&open).and_then(|(before, rest)| Some((before, rest.split_once(&close)?)));
+    let found =
+        text.split_once(&open).and_then(|(before, rest)| Some((before, rest.split_once(&close)?)));
     let Some((before, (table, after))) = found else { panic!("{file} has no table {name}") };
     let rule = "|---".repeat(head.matches('|').count() - 1);
     let wanted = format!("{head}\n{rule}|\n{}\n", rows.join("\n"));

@@ -1,4 +1,5 @@
-//! What hostile destinations do, as a catalogue: the contracts of the sender and the measure of its memory share it.
+//! What hostile destinations do, as a catalogue: the contracts of the sender and the measure of its
+//! memory share it.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -52,11 +53,18 @@ impl Hostility {
     /// When the machine has no port or no key left.
     pub async fn serve(&self, authority: &Authority) -> io::Result<Scripted> {
         let steps = self.steps.clone();
-        let script =
-            if self.greets { Script::Greets(steps) } else { Script::Answers(Arc::new(move |_| steps.clone())) };
+        let script = if self.greets {
+            Script::Greets(steps)
+        } else {
+            Script::Answers(Arc::new(move |_| steps.clone()))
+        };
         let tls = match self.over {
             Over::Clear | Over::NoTls => None,
-            Over::Http2 => Some(authority.server("127.0.0.1", Validity::Always, &["h2"]).map_err(io::Error::other)?),
+            Over::Http2 => Some(
+                authority
+                    .server("127.0.0.1", Validity::Always, &["h2"])
+                    .map_err(io::Error::other)?,
+            ),
         };
         Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), tls, script).await
     }
@@ -110,21 +118,45 @@ fn heads() -> Vec<Hostility> {
     let many = |count: usize, length: usize| -> String {
         (0..count).map(|number| format!("x-{number}: {}\r\n", "a".repeat(length))).collect()
     };
-    let whole = |headers: &str| vec![write(format!("HTTP/1.1 200 OK\r\n{headers}content-length: 0\r\n\r\n"))];
+    let whole = |headers: &str| {
+        vec![write(format!("HTTP/1.1 200 OK\r\n{headers}content-length: 0\r\n\r\n"))]
+    };
     let status_line = || write("HTTP/1.1 200 OK\r\n");
     vec![
-        answers("endless header lines", Ends::Broken, vec![status_line(), flood("x-more: and more\r\n")]),
-        answers("an endless header", Ends::Broken, vec![write("HTTP/1.1 200 OK\r\nx-long: "), flood([b'a'; 4_096])]),
+        answers(
+            "endless header lines",
+            Ends::Broken,
+            vec![status_line(), flood("x-more: and more\r\n")],
+        ),
+        answers(
+            "an endless header",
+            Ends::Broken,
+            vec![write("HTTP/1.1 200 OK\r\nx-long: "), flood([b'a'; 4_096])],
+        ),
         answers("an endless header name", Ends::Broken, vec![status_line(), flood([b'a'; 4_096])]),
-        answers("an endless status line", Ends::Broken, vec![write("HTTP/1.1 200 "), flood([b'a'; 4_096])]),
+        answers(
+            "an endless status line",
+            Ends::Broken,
+            vec![write("HTTP/1.1 200 "), flood([b'a'; 4_096])],
+        ),
         answers("endless empty lines", Ends::Somehow, vec![flood("\r\n")]),
-        answers("an endless number of 1xx", Ends::TimedOut, vec![flood("HTTP/1.1 100 Continue\r\n\r\n")]),
-        answers("endless early hints", Ends::TimedOut, vec![flood("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")]),
+        answers(
+            "an endless number of 1xx",
+            Ends::TimedOut,
+            vec![flood("HTTP/1.1 100 Continue\r\n\r\n")],
+        ),
+        answers(
+            "endless early hints",
+            Ends::TimedOut,
+            vec![flood("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")],
+        ),
         answers(
             "a switch of protocols",
             Ends::Somehow,
             vec![
-                write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
+                write(
+                    "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+                ),
                 flood([0; 4_096]),
             ],
         ),
@@ -132,12 +164,20 @@ fn heads() -> Vec<Hostility> {
         answers("64 KiB in 64 headers", Ends::Answered(200), whole(&many(64, 1_024))),
         answers("64 KiB in 1,024 headers", Ends::Broken, whole(&many(1_024, 56))),
         answers("half a MiB in one header", Ends::Broken, whole(&many(1, 524_288))),
-        answers("slow bytes in the head", Ends::TimedOut, vec![write("HTTP/1.1 200 OK\r\nx-drip: "), Step::Drip(b'x')]),
+        answers(
+            "slow bytes in the head",
+            Ends::TimedOut,
+            vec![write("HTTP/1.1 200 OK\r\nx-drip: "), Step::Drip(b'x')],
+        ),
         answers("another protocol", Ends::Broken, vec![flood("SSH-2.0-OpenSSH_9.9\r\n")]),
         answers(
             "a redirect to the metadata address",
             Ends::Answered(302),
-            vec![answer("302 Found", &[("location", "http://169.254.169.254/latest/meta-data/")], b"")],
+            vec![answer(
+                "302 Found",
+                &[("location", "http://169.254.169.254/latest/meta-data/")],
+                b"",
+            )],
         ),
     ]
 }
@@ -149,34 +189,63 @@ fn bodies() -> Vec<Hostility> {
     let chunks = |steps: &[Step]| chunked(steps);
     vec![
         answers("an endless chunked body", Ends::Answered(200), chunks(&[Step::Flood(chunk)])),
-        answers("an endless body of tiny chunks", Ends::Answered(200), chunks(&[flood("1\r\nx\r\n")])),
+        answers(
+            "an endless body of tiny chunks",
+            Ends::Answered(200),
+            chunks(&[flood("1\r\nx\r\n")]),
+        ),
         answers("an endless body", Ends::Answered(200), head("x-none: 0", &[flood([b'x'; 4_096])])),
         answers(
             "the longest body there can be",
             Ends::Answered(200),
             head("content-length: 18446744073709551613", &[flood([b'x'; 4_096])]),
         ),
-        answers("a longer body than there can be", Ends::Broken, head("content-length: 99999999999999999999", &[])),
+        answers(
+            "a longer body than there can be",
+            Ends::Broken,
+            head("content-length: 99999999999999999999", &[]),
+        ),
         answers("two lengths", Ends::Broken, head("content-length: 1\r\ncontent-length: 2", &[])),
         answers(
             "the longest chunk there can be",
             Ends::Answered(200),
             chunks(&[write("fffffffffffffff0\r\n"), flood([b'x'; 4_096])]),
         ),
-        answers("a longer chunk than there can be", Ends::Broken, chunks(&[write("fffffffffffffffff\r\n")])),
+        answers(
+            "a longer chunk than there can be",
+            Ends::Broken,
+            chunks(&[write("fffffffffffffffff\r\n")]),
+        ),
         answers("a negative chunk", Ends::Broken, chunks(&[write("-1\r\n")])),
         answers("an endless chunk size", Ends::TimedOut, chunks(&[flood("0")])),
-        answers("an endless chunk extension", Ends::Broken, chunks(&[write("1;"), flood([b'a'; 4_096])])),
-        answers("endless trailers", Ends::Broken, chunks(&[write("0\r\n"), flood("x-more: and more\r\n")])),
-        answers("slow bytes in the body", Ends::TimedOut, head("content-length: 60000", &[Step::Drip(b'x')])),
+        answers(
+            "an endless chunk extension",
+            Ends::Broken,
+            chunks(&[write("1;"), flood([b'a'; 4_096])]),
+        ),
+        answers(
+            "endless trailers",
+            Ends::Broken,
+            chunks(&[write("0\r\n"), flood("x-more: and more\r\n")]),
+        ),
+        answers(
+            "slow bytes in the body",
+            Ends::TimedOut,
+            head("content-length: 60000", &[Step::Drip(b'x')]),
+        ),
         answers("slow chunks", Ends::TimedOut, chunks(&[write("ffff\r\n"), Step::Drip(b'x')])),
-        answers("a gzip bomb", Ends::Answered(200), vec![answer("200 OK", &[("content-encoding", "gzip")], BOMB)]),
+        answers(
+            "a gzip bomb",
+            Ends::Answered(200),
+            vec![answer("200 OK", &[("content-encoding", "gzip")], BOMB)],
+        ),
         answers("gzip bombs without end", Ends::Answered(200), head(gzip, &[Step::Flood(bomb)])),
     ]
 }
 
 fn resets() -> Vec<Hostility> {
-    let broken = |name, steps: Vec<Step>| answers(name, Ends::Broken, [steps, vec![Step::Reset]].concat());
+    let broken =
+        |name, steps: Vec<Step>| answers(name, Ends::Broken, [steps, vec![Step::Reset]].concat());
     vec![
         greets("a reset before anything is read", Ends::Broken, vec![Step::Reset]),
         greets("a reset within the request", Ends::Broken, vec![Step::Read(10), Step::Reset]),
@@ -191,7 +260,13 @@ fn resets() -> Vec<Hostility> {
         broken("a reset within a chunk", chunked(&[write("4\r\nha")])),
         broken("a reset before the last chunk", chunked(&[write("4\r\nhalf\r\n")])),
         on(Over::NoTls, true, "a reset before the handshake", Ends::Broken, vec![Step::Reset]),
-        on(Over::NoTls, true, "a reset within the handshake", Ends::Broken, vec![Step::Read(10), Step::Reset]),
+        on(
+            Over::NoTls,
+            true,
+            "a reset within the handshake",
+            Ends::Broken,
+            vec![Step::Read(10), Step::Reset],
+        ),
     ]
 }
 
@@ -200,20 +275,44 @@ fn silences() -> Vec<Hostility> {
     let tls = |name, ends, steps: Vec<Step>| on(Over::NoTls, true, name, ends, steps);
     vec![
         greets("a connection that is never read", Ends::TimedOut, vec![Step::Silence]),
-        greets("a connection of which little is read", Ends::TimedOut, vec![Step::Read(100), Step::Silence]),
-        greets("an answer before the question", Ends::Somehow, vec![answer("200 OK", &[], b""), Step::Silence]),
+        greets(
+            "a connection of which little is read",
+            Ends::TimedOut,
+            vec![Step::Read(100), Step::Silence],
+        ),
+        greets(
+            "an answer before the question",
+            Ends::Somehow,
+            vec![answer("200 OK", &[], b""), Step::Silence],
+        ),
         answers("silence", Ends::TimedOut, vec![Step::Silence]),
         answers("silence in the head", Ends::TimedOut, vec![write("HTTP/1.1 200"), Step::Silence]),
-        answers("silence in the body", Ends::TimedOut, head("content-length: 9", &[write("half"), Step::Silence])),
+        answers(
+            "silence in the body",
+            Ends::TimedOut,
+            head("content-length: 9", &[write("half"), Step::Silence]),
+        ),
         tls("a handshake that stalls before it began", Ends::TimedOut, vec![Step::Silence]),
-        tls("a handshake that stalls", Ends::TimedOut, vec![Step::Read(10), write(hello), Step::Silence]),
-        tls("a handshake of slow bytes", Ends::TimedOut, vec![Step::Read(10), write(hello), Step::Drip(0)]),
+        tls(
+            "a handshake that stalls",
+            Ends::TimedOut,
+            vec![Step::Read(10), write(hello), Step::Silence],
+        ),
+        tls(
+            "a handshake of slow bytes",
+            Ends::TimedOut,
+            vec![Step::Read(10), write(hello), Step::Drip(0)],
+        ),
         tls(
             "a handshake that never ends",
             Ends::Broken,
             vec![Step::Read(10), flood([&hello[..], &[2; 16_384]].concat())],
         ),
-        tls("plain text where TLS is expected", Ends::Broken, vec![flood("HTTP/1.1 400 Bad Request\r\n\r\n")]),
+        tls(
+            "plain text where TLS is expected",
+            Ends::Broken,
+            vec![flood("HTTP/1.1 400 Bad Request\r\n\r\n")],
+        ),
     ]
 }
 
@@ -243,7 +342,8 @@ fn http2() -> Vec<Hostility> {
     // A header without indexing: its name `x`, and 15 KiB of value.
     let long = [&[0, 1, b'x', 0x7f, 0x81, 0x77][..], &[b'a'; 15_360]].concat();
     // An indexed header of 4,000 bytes, and then 12,000 times its index.
-    let expanding = [&[0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e][..], &[b'a'; 4_000], &[0xbe; 12_000]].concat();
+    let expanding =
+        [&[0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e][..], &[b'a'; 4_000], &[0xbe; 12_000]].concat();
     let does = |name, ends, steps: &[Step]| {
         let first = [Step::Read(PREFACE_BYTES), write(frame(Frame::Settings, 0, 0, &[]))];
         on(Over::Http2, true, name, ends, [&first, steps].concat())
@@ -265,9 +365,16 @@ fn http2() -> Vec<Hostility> {
         does(
             "an endless head over HTTP/2",
             Ends::Broken,
-            &[write(frame(Frame::Headers, 0, 1, &[0x88])), Step::Flood(frame(Frame::Continuation, 0, 1, &long))],
+            &[
+                write(frame(Frame::Headers, 0, 1, &[0x88])),
+                Step::Flood(frame(Frame::Continuation, 0, 1, &long)),
+            ],
         ),
-        does("a head that expands", Ends::Broken, &[write(frame(Frame::Headers, END_HEADERS, 1, &expanding))]),
+        does(
+            "a head that expands",
+            Ends::Broken,
+            &[write(frame(Frame::Headers, END_HEADERS, 1, &expanding))],
+        ),
         does("endless early hints over HTTP/2", Ends::Somehow, &[Step::Flood(informational)]),
         does("endless pings", Ends::TimedOut, &[Step::Flood(frame(Frame::Ping, 0, 0, &[0; 8]))]),
         does("endless settings", Ends::Somehow, &[Step::Flood(frame(Frame::Settings, 0, 0, &[]))]),

@@ -1,4 +1,5 @@
-//! What the tests of the whole share. The tests themselves stand in `tests`; nothing here is part of the product.
+//! What the tests of the whole share. The tests themselves stand in `tests`; nothing here is part
+//! of the product.
 
 pub mod certificates;
 pub mod document;

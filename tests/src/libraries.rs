@@ -1,4 +1,5 @@
-//! Libraries of other languages that tests need: installed once, in pinned versions, beside the rest of cargo's output.
+//! Libraries of other languages that tests need: installed once, in pinned versions, beside the
+//! rest of cargo's output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,8 +7,8 @@ use std::process::{Command, Stdio};
 /// The exit status by which `setup.sh` says that this machine lacks the language.
 const MISSING: i32 = 3;
 
-/// Installs what the folder `pins` asks for in a language (`python` or `node`), and returns where it is: with `venv` for
-/// Python, with `node_modules` for Node.
+/// Installs what the folder `pins` asks for in a language (`python` or `node`), and returns where
+/// it is: with `venv` for Python, with `node_modules` for Node.
 ///
 /// # Errors
 /// What this machine lacks.
@@ -16,7 +17,8 @@ const MISSING: i32 = 3;
 /// When the installation fails.
 pub fn install(name: &str, language: &str, pins: &Path) -> Result<PathBuf, String> {
     let folder = kept().join(name);
-    let mut setup = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/receivers/setup.sh"));
+    let mut setup =
+        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/receivers/setup.sh"));
     setup.arg(&folder).arg(language).arg(pins).stdin(Stdio::null());
     let done = setup.output().expect("setup.sh starts");
     let said = String::from_utf8_lossy(&done.stderr);

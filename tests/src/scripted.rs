@@ -1,8 +1,10 @@
-//! A server that does exactly what a test tells it, down to the byte: answers, halves of answers, silence, resets.
+//! A server that does exactly what a test tells it, down to the byte: answers, halves of answers,
+//! silence, resets.
 //!
-//! It is raw TCP on purpose: what an HTTP library would never send is what destinations do send. For every request it
-//! asks the script for the steps that follow, and it keeps what it was asked. It may also speak before it was asked, and
-//! do all of that inside TLS. Dropping it closes every connection.
+//! It is raw TCP on purpose: what an HTTP library would never send is what destinations do send.
+//! For every request it asks the script for the steps that follow, and it keeps what it was asked.
+//! It may also speak before it was asked, and do all of that inside TLS. Dropping it closes every
+//! connection.
 
 use std::fmt;
 use std::io;
@@ -65,7 +67,8 @@ pub enum Step {
 /// A whole answer with this status line, these headers and this body.
 #[must_use]
 pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let headers: String =
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n", body.len());
     Step::Write([head.as_bytes(), body].concat())
 }
@@ -78,7 +81,8 @@ pub type Answers = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
 pub enum Script {
     /// After each request, as the request asks for.
     Answers(Answers),
-    /// Once, as soon as there is a connection; what the client says meanwhile is not read but by a step.
+    /// Once, as soon as there is a connection; what the client says meanwhile is not read but by a
+    /// step.
     Greets(Vec<Step>),
 }
 
@@ -113,7 +117,9 @@ impl Scripted {
     ///
     /// # Errors
     /// When the machine has no port left.
-    pub async fn start(script: impl Fn(&Asked) -> Vec<Step> + Send + Sync + 'static) -> io::Result<Self> {
+    pub async fn start(
+        script: impl Fn(&Asked) -> Vec<Step> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Answers(Arc::new(script))).await
     }
 
@@ -129,7 +135,11 @@ impl Scripted {
     ///
     /// # Errors
     /// When the address is not free.
-    pub async fn serve(address: SocketAddr, tls: Option<Arc<ServerConfig>>, script: Script) -> io::Result<Self> {
+    pub async fn serve(
+        address: SocketAddr,
+        tls: Option<Arc<ServerConfig>>,
+        script: Script,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -264,7 +274,10 @@ async fn skip(stream: &mut impl Connection, bytes: usize) -> io::Result<()> {
 }
 
 /// The next request of a connection; `None` when the client has left.
-async fn next_request(stream: &mut impl Connection, received: &mut Vec<u8>) -> io::Result<Option<Asked>> {
+async fn next_request(
+    stream: &mut impl Connection,
+    received: &mut Vec<u8>,
+) -> io::Result<Option<Asked>> {
     loop {
         if let Some((request, length)) = first_request(received) {
             received.drain(..length);
@@ -282,7 +295,8 @@ fn first_request(received: &[u8]) -> Option<(Asked, usize)> {
     let head_length = received.windows(END.len()).position(|window| window == END)?;
     let head = String::from_utf8_lossy(&received[..head_length]).into_owned();
     let mut request = Asked { head, body: Vec::new() };
-    let body_length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let body_length =
+        request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let body_at = head_length + END.len();
     request.body = received.get(body_at..body_at + body_length)?.to_vec();
     Some((request, body_at + body_length))

@@ -1,7 +1,9 @@
-//! The examples of a page of `docs`, and how they are run: as a reader would, with the reader's tools.
+//! The examples of a page of `docs`, and how they are run: as a reader would, with the reader's
+//! tools.
 //!
-//! Separate because two stages run them: what needs only SQS runs on the local AWS, the rest on the emulated one. An
-//! example whose tool this machine lacks is said to be skipped, past the test harness that would swallow it.
+//! Separate because two stages run them: what needs only SQS runs on the local AWS, the rest on the
+//! emulated one. An example whose tool this machine lacks is said to be skipped, past the test
+//! harness that would swallow it.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +12,8 @@ use std::process::{Command, Stdio};
 
 use crate::libraries;
 
-/// Version 1 of the AWS CLI goes to the real SQS whatever `AWS_ENDPOINT_URL` says; only its option is stronger.
+/// Version 1 of the AWS CLI goes to the real SQS whatever `AWS_ENDPOINT_URL` says; only its option
+/// is stronger.
 const AWS: &str = "aws() { command aws --endpoint-url \"$AWS_ENDPOINT_URL\" \"$@\"; }\n";
 
 /// One example: a fenced block.
@@ -31,7 +34,8 @@ pub struct Snippet {
 #[must_use]
 pub fn of(page: &str) -> Vec<Snippet> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (mut heading, mut found, mut open) = (String::new(), Vec::new(), None::<Snippet>);
     for line in text.lines() {
         match (&mut open, line.strip_prefix("```")) {
@@ -41,7 +45,9 @@ pub fn of(page: &str) -> Vec<Snippet> {
                 let (heading, language) = (heading.clone(), language.to_owned());
                 open = Some(Snippet { heading, language, text: String::new() });
             }
-            (None, None) if line.starts_with('#') => line.trim_start_matches(['#', ' ']).clone_into(&mut heading),
+            (None, None) if line.starts_with('#') => {
+                line.trim_start_matches(['#', ' ']).clone_into(&mut heading)
+            }
             (None, None) => {}
         }
     }
@@ -55,7 +61,8 @@ pub fn of(page: &str) -> Vec<Snippet> {
 #[must_use]
 pub fn under(page: &str, heading: &str) -> Snippet {
     let mut all = of(page).into_iter();
-    all.find(|snippet| snippet.heading == heading).unwrap_or_else(|| panic!("{page} has no example under {heading}"))
+    all.find(|snippet| snippet.heading == heading)
+        .unwrap_or_else(|| panic!("{page} has no example under {heading}"))
 }
 
 impl Snippet {
@@ -83,13 +90,20 @@ impl Snippet {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut running = command.spawn().expect("an installed language starts");
         let mut input = running.stdin.take().expect("its standard input is ours");
-        let program = if self.language == "sh" { format!("{AWS}{}", self.text) } else { self.text.clone() };
+        let program =
+            if self.language == "sh" { format!("{AWS}{}", self.text) } else { self.text.clone() };
         input.write_all(program.as_bytes()).expect("it reads its program");
         drop(input);
         let done = running.wait_with_output().expect("it ends");
         let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let heading = &self.heading;
-        assert!(done.status.success(), "{heading}: {}\n{}\n{}", done.status, said(&done.stdout), said(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{heading}: {}\n{}\n{}",
+            done.status,
+            said(&done.stdout),
+            said(&done.stderr)
+        );
         true
     }
 
@@ -128,12 +142,17 @@ impl Snippet {
     fn libraries(&self) -> Option<PathBuf> {
         let language = if self.language == "js" { "node" } else { "python" };
         let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flows/publishers");
-        libraries::install("publishers", language, &pins).map_err(|missing| self.skipped(&missing)).ok()
+        libraries::install("publishers", language, &pins)
+            .map_err(|missing| self.skipped(&missing))
+            .ok()
     }
 
     fn skipped(&self, missing: &str) {
-        let said =
-            writeln!(std::io::stderr(), "SKIPPED: the example \"{}\": {missing} is not on this machine", self.heading);
+        let said = writeln!(
+            std::io::stderr(),
+            "SKIPPED: the example \"{}\": {missing} is not on this machine",
+            self.heading
+        );
         said.expect("standard error takes a line");
     }
 }

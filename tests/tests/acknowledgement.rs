@@ -1,6 +1,8 @@
-//! What the functions tell their queue: which records come again, when, and what left as its own message before.
+//! What the functions tell their queue: which records come again, when, and what left as its own
+//! message before.
 //!
-//! One scene per rule of giving back, splitting and finishing, over a desk of ports that keep what they were asked.
+//! One scene per rule of giving back, splitting and finishing, over a desk of ports that keep what
+//! they were asked.
 
 #[path = "acknowledgement/batches.rs"]
 mod batches;
@@ -56,7 +58,12 @@ fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
 
 fn delivery(name: &str) -> Delivery {
     let origin = Origin { message: "published".to_owned(), index: 0 };
-    Delivery::new(Event::recall(&EVENT.into(), Input::Auto), name.parse().expect("a name"), origin, NOW_MS - 10_000)
+    Delivery::new(
+        Event::recall(&EVENT.into(), Input::Auto),
+        name.parse().expect("a name"),
+        origin,
+        NOW_MS - 10_000,
+    )
 }
 
 /// A subscription to `https://<its name>.example.com/` with native defaults and no jitter.
@@ -82,17 +89,28 @@ fn letter(message: &Message) -> Letter {
 
 /// An event so large that no state fits beside it in a message.
 fn large() -> String {
-    format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#, "x".repeat(1_048_400))
+    format!(
+        r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#,
+        "x".repeat(1_048_400)
+    )
 }
 
 /// A record of the retry queue that carries this delivery.
 fn retried(delivery: &Delivery) -> Record {
-    Record { delivery: Some(write_delivery(delivery)), queue: "retry".to_owned(), ..record("m1", EVENT) }
+    Record {
+        delivery: Some(write_delivery(delivery)),
+        queue: "retry".to_owned(),
+        ..record("m1", EVENT)
+    }
 }
 
 /// A record of the dead-letter queue that carries this letter.
 fn buried(letter: &Letter) -> Record {
-    Record { deadletter: Some(write_letter(letter)), queue: "dead-letter".to_owned(), ..record("m1", EVENT) }
+    Record {
+        deadletter: Some(write_letter(letter)),
+        queue: "dead-letter".to_owned(),
+        ..record("m1", EVENT)
+    }
 }
 
 #[test]
@@ -110,13 +128,19 @@ fn a_failure_leaves_as_a_message_with_its_state_before_the_record_is_acknowledge
     assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::Retry, EVENT, 2_000));
     let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
     let sent = read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours");
-    assert_eq!((sent.attempts, sent.due_ms, sent.origin.message.as_str()), (1, NOW_MS + 2_000, "m1"));
+    assert_eq!(
+        (sent.attempts, sent.due_ms, sent.origin.message.as_str()),
+        (1, NOW_MS + 2_000, "m1")
+    );
 }
 
 #[test]
 fn a_record_whose_message_the_queue_does_not_take_comes_again_after_its_own_visibility() {
     let desk = Desk::new(subscriptions(1)).answering(503).refusing_messages();
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT), record("m2", "not JSON")], ENDS_MS), ["m1", "m2"]);
+    assert_eq!(
+        dispatch(&desk, &[record("m1", EVENT), record("m2", "not JSON")], ENDS_MS),
+        ["m1", "m2"]
+    );
     assert_eq!(desk.hidden(), []);
 }
 
@@ -137,7 +161,10 @@ fn an_unknown_wire_version_is_given_back_and_never_dead_lettered() {
     let newer = Record { delivery: Some(r#"{"v":2}"#.to_owned()), ..record("m1", EVENT) };
     assert_eq!(dispatch(&desk, std::slice::from_ref(&newer), ENDS_MS), ["m1"]);
     let newer_letter = Record { deadletter: Some(r#"{"v":2}"#.to_owned()), ..newer.clone() };
-    assert_eq!(deadletter(&desk, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]), ["m1", "m2"]);
+    assert_eq!(
+        deadletter(&desk, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]),
+        ["m1", "m2"]
+    );
     assert_eq!((desk.sent().len(), desk.blobs().len(), desk.hidden().len()), (0, 0, 0));
 }
 
@@ -153,7 +180,8 @@ fn a_record_with_eleven_deliveries_is_split_onto_the_events_queue_without_a_requ
 }
 
 #[test]
-fn out_of_time_an_untouched_record_is_given_back_for_a_second_less_than_its_receives_at_most_thirty() {
+fn out_of_time_an_untouched_record_is_given_back_for_a_second_less_than_its_receives_at_most_thirty()
+ {
     for (receives, seconds) in [(1, 0), (2, 1), (31, 30), (99, 30)] {
         let desk = Desk::new(subscriptions(1)).taking_ms(60_000);
         let late = Record { receives, ..record("m2", EVENT) };
@@ -233,7 +261,10 @@ fn an_attribute_that_is_not_ours_ends_as_a_dead_letter_at_once() {
     let foreign = Record { delivery: Some("express".to_owned()), ..record("m1", EVENT) };
     assert_eq!(dispatch(&desk, std::slice::from_ref(&foreign), ENDS_MS), [""; 0]);
     assert_eq!(desk.sent()[0].0, QueueName::DeadLetter);
-    assert_eq!(deadletter(&desk, &[Record { queue: "dead-letter".to_owned(), ..foreign }]), [""; 0]);
+    assert_eq!(
+        deadletter(&desk, &[Record { queue: "dead-letter".to_owned(), ..foreign }]),
+        [""; 0]
+    );
     assert!(desk.blobs()[0].0.starts_with("letters/shop/orders/_unprocessed/"));
 }
 
@@ -243,7 +274,10 @@ fn what_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
     assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
     let blobs = desk.blobs();
     assert_eq!((desk.sent().len(), blobs.len()), (0, 1));
-    assert!(blobs[0].0.starts_with("letters/shop/orders/s0/") && blobs[0].1.contains("EventTooLargeToResend"));
+    assert!(
+        blobs[0].0.starts_with("letters/shop/orders/s0/")
+            && blobs[0].1.contains("EventTooLargeToResend")
+    );
 }
 
 #[test]
@@ -256,18 +290,34 @@ fn a_large_event_for_many_subscriptions_is_attempted_in_place_instead_of_split()
 #[test]
 fn a_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
     let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
-    let desk = Desk::new(subscriptions_with_sink("s3://elsewhere")).answering(400).refusing_blobs("elsewhere", missing);
+    let desk = Desk::new(subscriptions_with_sink("s3://elsewhere"))
+        .answering(400)
+        .refusing_blobs("elsewhere", missing);
     assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
-    assert!(desk.blobs()[0].0.starts_with("letters/shop/orders/s0/") && desk.blobs()[0].1.contains("sinkerror"));
+    assert!(
+        desk.blobs()[0].0.starts_with("letters/shop/orders/s0/")
+            && desk.blobs()[0].1.contains("sinkerror")
+    );
 }
 
 #[test]
 fn a_letter_that_storage_refuses_waits_by_visibility_from_the_time_since_the_decision() {
-    for (since_ms, seconds) in [(0, 10), (9_000, 1), (10_000, 50), (60_000, 240), (300_000, 300), (86_400_000, 300)] {
-        let desk = Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
-        let letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS - since_ms);
+    for (since_ms, seconds) in
+        [(0, 10), (9_000, 1), (10_000, 50), (60_000, 240), (300_000, 300), (86_400_000, 300)]
+    {
+        let desk = Desk::new(subscriptions(0))
+            .refusing_blobs("letters", PutError::Refused("503".to_owned()));
+        let letter = Letter::without_subscription(
+            delivery("a/b/c"),
+            Reason::TimeToLiveExceeded,
+            NOW_MS - since_ms,
+        );
         assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
-        assert_eq!(desk.hidden(), [("dead-letter".to_owned(), "m1".to_owned(), seconds)], "{since_ms}");
+        assert_eq!(
+            desk.hidden(),
+            [("dead-letter".to_owned(), "m1".to_owned(), seconds)],
+            "{since_ms}"
+        );
         assert_eq!(desk.sent().len(), 0);
     }
 }
@@ -275,14 +325,20 @@ fn a_letter_that_storage_refuses_waits_by_visibility_from_the_time_since_the_dec
 #[test]
 fn a_letter_that_storage_refuses_for_too_long_goes_to_the_last_resort_queue() {
     let two_days_ms = 2 * 86_400_000;
-    let desk = Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
-    let letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS - two_days_ms);
+    let desk =
+        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
+    let letter = Letter::without_subscription(
+        delivery("a/b/c"),
+        Reason::TimeToLiveExceeded,
+        NOW_MS - two_days_ms,
+    );
     assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
     assert_eq!((queue, message.body.as_ref()), (QueueName::LastResort, EVENT));
     assert_eq!(message.attribute, Attribute::DeadLetter(write_letter(&letter)));
-    let desk =
-        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned())).refusing_messages();
+    let desk = Desk::new(subscriptions(0))
+        .refusing_blobs("letters", PutError::Refused("503".to_owned()))
+        .refusing_messages();
     assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
 }
 
@@ -290,12 +346,14 @@ fn a_letter_that_storage_refuses_for_too_long_goes_to_the_last_resort_queue() {
 fn a_container_that_refuses_for_good_is_replaced_by_the_default_and_the_letter_says_so() {
     let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
     let desk = Desk::new(subscriptions(0)).refusing_blobs("elsewhere", missing);
-    let mut letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+    let mut letter =
+        Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     letter.store = Store::Container("elsewhere/deep".parse().expect("a container"));
     assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
     let blobs = desk.blobs();
     assert!(
-        blobs[0].0.starts_with("letters/a/b/c/") && blobs[0].1.contains(r#""sinkerror":"elsewhere/deep"#),
+        blobs[0].0.starts_with("letters/a/b/c/")
+            && blobs[0].1.contains(r#""sinkerror":"elsewhere/deep"#),
         "{blobs:?}"
     );
     let desk = Desk::new(subscriptions(0));
@@ -306,10 +364,14 @@ fn a_container_that_refuses_for_good_is_replaced_by_the_default_and_the_letter_s
 #[test]
 fn a_letter_is_not_written_before_its_time() {
     let desk = Desk::new(subscriptions(0));
-    let mut letter = Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+    let mut letter =
+        Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     letter.not_before_ms = NOW_MS + 300_000;
     assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
-    assert_eq!((desk.blobs().len(), desk.hidden()), (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 300)]));
+    assert_eq!(
+        (desk.blobs().len(), desk.hidden()),
+        (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 300)])
+    );
 }
 
 #[test]

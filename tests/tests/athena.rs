@@ -1,8 +1,9 @@
 //! `infra/athena.sql` against the blobs that are written.
 //!
-//! There is no Athena to ask. The tables' properties are held against the keys of blobs, and views and questions run,
-//! translated, over the golden blobs of all five formats (`athena/ask.py` says how). What the view tells of each letter has
-//! to be what [`delivery::stored`] reads there. A machine without Python skips it and says so.
+//! There is no Athena to ask. The tables' properties are held against the keys of blobs, and views
+//! and questions run, translated, over the golden blobs of all five formats (`athena/ask.py` says
+//! how). What the view tells of each letter has to be what [`delivery::stored`] reads there. A
+//! machine without Python skips it and says so.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,10 +26,13 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Every golden blob, one blob that is none, and the ledger of a replay; and the letters by blob and id.
+/// Every golden blob, one blob that is none, and the ledger of a replay; and the letters by blob
+/// and id.
 fn container(root: &Path) -> BTreeMap<(String, String), StoredLetter> {
     let (blobs, ledger) = (root.join(FOLDER), root.join("_replays/job"));
-    fs::create_dir_all(&blobs).and_then(|()| fs::create_dir_all(&ledger)).expect("folders can be made");
+    fs::create_dir_all(&blobs)
+        .and_then(|()| fs::create_dir_all(&ledger))
+        .expect("folders can be made");
     let mut letters = BTreeMap::new();
     for entry in fs::read_dir(here("golden/blobs")).expect("there are golden blobs") {
         let path = entry.expect("a folder can be read").path();
@@ -44,13 +48,15 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredLetter> {
     let refused = "82bad657-6b5b-5e8e-bf31-5bb1bafb611c";
     let lines = format!("{}\n{}\n", line(REPLAYED, "sent"), line(refused, "refused"));
     fs::write(ledger.join("1.ndjson"), lines).expect("a file can be written");
-    fs::write(ledger.join("plan.ndjson"), format!("{}\n", json!({"v": 1, "job": "job"}))).expect("likewise");
+    fs::write(ledger.join("plan.ndjson"), format!("{}\n", json!({"v": 1, "job": "job"})))
+        .expect("likewise");
     letters
 }
 
 /// The statements of `infra/athena.sql`, and the question of the page.
 fn script() -> String {
-    let page: Vec<Snippet> = snippets::of("dead-letters.md").into_iter().filter(|of| of.language == "sql").collect();
+    let page: Vec<Snippet> =
+        snippets::of("dead-letters.md").into_iter().filter(|of| of.language == "sql").collect();
     let [question] = &page[..] else { panic!("the page has one question: {page:#?}") };
     let statements = fs::read_to_string(here("../infra/athena.sql")).expect("there are statements");
     format!("{statements}\n-- Question: of the page?\n{}", question.text)
@@ -62,15 +68,19 @@ fn ask(root: &Path) -> Option<Value> {
     let folder = match libraries::install("athena", "python", &sources) {
         Ok(folder) => folder,
         Err(missing) => {
-            writeln!(std::io::stderr(), "SKIPPED: the questions to Athena: {missing} is not on this machine")
-                .expect("standard error takes a line");
+            writeln!(
+                std::io::stderr(),
+                "SKIPPED: the questions to Athena: {missing} is not on this machine"
+            )
+            .expect("standard error takes a line");
             return None;
         }
     };
     let statements = root.join("statements.sql");
     fs::write(&statements, script()).expect("a file can be written");
     let mut python = Command::new(folder.join("venv/bin/python"));
-    let done = python.arg(sources.join("ask.py")).arg(statements).arg(root).output().expect("it starts");
+    let done =
+        python.arg(sources.join("ask.py")).arg(statements).arg(root).output().expect("it starts");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
 }
@@ -114,7 +124,10 @@ fn the_partitions_are_those_of_the_key(tables: &Value) {
     let properties = &lines["properties"];
     assert_eq!(properties["projection.enabled"], "true");
     let template = names.map(|name| format!("${{{name}}}")).join("/");
-    assert_eq!(properties["storage.location.template"], format!("s3://DEAD_LETTER_BUCKET/{template}/"));
+    assert_eq!(
+        properties["storage.location.template"],
+        format!("s3://DEAD_LETTER_BUCKET/{template}/")
+    );
     for name in &names[..3] {
         assert_eq!(properties[format!("projection.{name}.type")], "injected");
     }
@@ -135,21 +148,35 @@ fn the_view_tells_of_each_letter_what_the_reader_reads(
             assert!(path.ends_with("/cut.json"), "{row:#}");
             continue;
         };
-        let letter = letters.remove(&(path, id.to_owned())).unwrap_or_else(|| panic!("no such letter: {row:#}"));
+        let letter = letters
+            .remove(&(path, id.to_owned()))
+            .unwrap_or_else(|| panic!("no such letter: {row:#}"));
         assert_eq!(seen(row), meant(&letter), "{row:#}");
-        for (name, meant) in
-            [("event_id", &letter.event_id), ("event_type", &letter.event_type), ("event_source", &letter.source)]
-        {
-            assert!(meant.is_none() || row[name].as_str() == meant.as_deref(), "{name} of {row:#}: {meant:?}");
+        for (name, meant) in [
+            ("event_id", &letter.event_id),
+            ("event_type", &letter.event_type),
+            ("event_source", &letter.source),
+        ] {
+            assert!(
+                meant.is_none() || row[name].as_str() == meant.as_deref(),
+                "{name} of {row:#}: {meant:?}"
+            );
         }
     }
     assert_eq!(letters.into_keys().collect::<Vec<_>>(), [], "the view leaves letters out");
 }
 
-fn the_questions_have_answers(questions: &Value, letters: &BTreeMap<(String, String), StoredLetter>) {
-    let answered = ["why?", "what became of one event?", "which endpoints are slow?", "of the page?"];
+fn the_questions_have_answers(
+    questions: &Value,
+    letters: &BTreeMap<(String, String), StoredLetter>,
+) {
+    let answered =
+        ["why?", "what became of one event?", "which endpoints are slow?", "of the page?"];
     for question in answered {
-        assert!(questions[question].as_array().is_some_and(|rows| rows.len() > 1), "{question}: {questions:#}");
+        assert!(
+            questions[question].as_array().is_some_and(|rows| rows.len() > 1),
+            "{question}: {questions:#}"
+        );
     }
     // How many depends on the day; that it is a question at all does not.
     assert!(questions["how many of the last day, by reason?"].is_array());

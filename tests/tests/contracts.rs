@@ -1,7 +1,8 @@
 //! What each port promises, held against every implementation.
 //!
-//! A contract is a function over the trait, written once, with the doc comment of the port as its text. Beside the
-//! contracts stand the few promises that only one implementation makes: how many requests it needs, say.
+//! A contract is a function over the trait, written once, with the doc comment of the port as its
+//! text. Beside the contracts stand the few promises that only one implementation makes: how many
+//! requests it needs, say.
 
 #[path = "contracts/blobs.rs"]
 mod blobs;

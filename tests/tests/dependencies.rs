@@ -1,15 +1,24 @@
 //! Who may depend on whom: one way only, and nothing but rules in `delivery`.
 //!
-//! What the architecture promises about absence is held here, by the graph that cargo itself resolves.
+//! What the architecture promises about absence is held here, by the graph that cargo itself
+//! resolves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
-/// Our packages, from the rules up; each may depend on those above its own line, and on no other of ours.
-const LAYERS: [&[&str]; 7] =
-    [&["delivery"], &["adapters"], &["dispatch", "deadletter"], &["local"], &["lastmile"], &["lastmile-tests"], BENCH];
+/// Our packages, from the rules up; each may depend on those above its own line, and on no other of
+/// ours.
+const LAYERS: [&[&str]; 7] = [
+    &["delivery"],
+    &["adapters"],
+    &["dispatch", "deadletter"],
+    &["local"],
+    &["lastmile"],
+    &["lastmile-tests"],
+    BENCH,
+];
 
 /// What measures the functions from outside, and depends on none of us.
 const BENCH: &[&str] = &["bench", "bench-floor", "bench-put-loop"];
@@ -33,18 +42,22 @@ fn package<'a>(metadata: &'a Metadata, name: &str) -> &'a Package {
     found.unwrap_or_else(|| panic!("{name} is no package of ours"))
 }
 
-/// Everything that is compiled into these packages, themselves included: normal dependencies, all the way down.
-fn compiled_into<'a>(metadata: &'a Metadata, roots: impl IntoIterator<Item = &'a PackageId>) -> Vec<&'a Package> {
+/// Everything that is compiled into these packages, themselves included: normal dependencies, all
+/// the way down.
+fn compiled_into<'a>(
+    metadata: &'a Metadata,
+    roots: impl IntoIterator<Item = &'a PackageId>,
+) -> Vec<&'a Package> {
     let resolve = metadata.resolve.as_ref().expect("cargo resolves dependencies");
-    let nodes: BTreeMap<&PackageId, _> = resolve.nodes.iter().map(|node| (&node.id, node)).collect();
+    let nodes: BTreeMap<&PackageId, _> =
+        resolve.nodes.iter().map(|node| (&node.id, node)).collect();
     let mut reached = BTreeSet::new();
     let mut next: Vec<&PackageId> = roots.into_iter().collect();
     while let Some(id) = next.pop() {
         if reached.insert(id) {
-            let normal = nodes[id]
-                .deps
-                .iter()
-                .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal));
+            let normal = nodes[id].deps.iter().filter(|dependency| {
+                dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal)
+            });
             next.extend(normal.map(|dependency| &dependency.pkg));
         }
     }
@@ -56,7 +69,8 @@ fn every_package_has_its_layer() {
     let metadata = metadata();
     let names: BTreeSet<String> =
         metadata.workspace_packages().into_iter().map(|package| package.name.to_string()).collect();
-    let layered: BTreeSet<String> = LAYERS.iter().copied().flatten().map(|name| (*name).to_owned()).collect();
+    let layered: BTreeSet<String> =
+        LAYERS.iter().copied().flatten().map(|name| (*name).to_owned()).collect();
     assert_eq!(names, layered);
 }
 
@@ -66,19 +80,41 @@ fn dependencies_point_one_way_even_in_tests() {
     for package in metadata.workspace_packages() {
         for dependency in &package.dependencies {
             if let Some(below) = layer(&dependency.name) {
-                let own = layer(&package.name).unwrap_or_else(|| panic!("{} has no layer", package.name));
-                assert!(below < own, "{} may not depend on {} ({})", package.name, dependency.name, dependency.kind);
+                let own =
+                    layer(&package.name).unwrap_or_else(|| panic!("{} has no layer", package.name));
+                assert!(
+                    below < own,
+                    "{} may not depend on {} ({})",
+                    package.name,
+                    dependency.name,
+                    dependency.kind
+                );
             }
         }
     }
 }
 
-/// What is compiled into one package when nothing else asks its dependencies for more: names and versions, one a line.
+/// What is compiled into one package when nothing else asks its dependencies for more: names and
+/// versions, one a line.
 ///
-/// The resolution of the metadata is that of the whole workspace, where others switch on what this package does not.
+/// The resolution of the metadata is that of the whole workspace, where others switch on what this
+/// package does not.
 fn compiled_alone(package: &str) -> String {
-    let arguments = ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--target", DEPLOYED_ON];
-    let tree = Command::new(env!("CARGO")).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let arguments = [
+        "tree",
+        "--package",
+        package,
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--target",
+        DEPLOYED_ON,
+    ];
+    let tree = Command::new(env!("CARGO"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
     let tree = tree.expect("cargo runs");
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
     String::from_utf8(tree.stdout).expect("names are text")
@@ -113,12 +149,18 @@ fn the_rules_know_no_runtime_no_cloud_no_network_and_no_chance() {
 #[test]
 fn there_is_one_version_of_http_and_one_of_tls() {
     let metadata = metadata();
-    let roots = metadata.workspace_packages().into_iter().filter(|package| package.name != "lastmile-tests");
+    let roots = metadata
+        .workspace_packages()
+        .into_iter()
+        .filter(|package| package.name != "lastmile-tests");
     let roots: Vec<&PackageId> = roots.map(|package| &package.id).collect();
     let compiled = compiled_into(&metadata, roots);
     for name in ["hyper", "rustls", "http", "tokio", "reqwest"] {
-        let versions: BTreeSet<String> =
-            compiled.iter().filter(|package| package.name == name).map(|package| package.version.to_string()).collect();
+        let versions: BTreeSet<String> = compiled
+            .iter()
+            .filter(|package| package.name == name)
+            .map(|package| package.version.to_string())
+            .collect();
         assert_eq!(versions.len(), 1, "{name}: {versions:?}");
     }
     for name in ["openssl", "native-tls", "openssl-sys"] {
@@ -132,7 +174,10 @@ fn the_functions_are_built_without_the_local_aws() {
     for function in ["dispatch", "deadletter"] {
         let compiled = compiled_into(&metadata, [&package(&metadata, function).id]);
         for name in ["local", "s3s", "axum", "clap", "rustack-sqs-core", "cloudevents-sdk"] {
-            assert!(compiled.iter().all(|package| package.name != name), "{function} carries {name}");
+            assert!(
+                compiled.iter().all(|package| package.name != name),
+                "{function} carries {name}"
+            );
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The whole application on an emulated AWS: the template as it is deployed, the binaries as they are built, real
-//! queues, event source mappings and buckets, and processes that are killed.
+//! The whole application on an emulated AWS: the template as it is deployed, the binaries as they
+//! are built, real queues, event source mappings and buckets, and processes that are killed.
 //!
-//! It is apart from the simulation, which knows every rule and has no processes: here it is shown that what was
-//! simulated is what runs. The first run installs about 900 MB of tools and compiles the functions; later runs take
-//! about a minute before the first test. It needs Linux and Python, and no Docker.
+//! It is apart from the simulation, which knows every rule and has no processes: here it is shown
+//! that what was simulated is what runs. The first run installs about 900 MB of tools and compiles
+//! the functions; later runs take about a minute before the first test. It needs Linux and Python,
+//! and no Docker.
 #![cfg(target_os = "linux")]
 
 #[path = "../emulated/notify.rs"]
@@ -36,7 +37,8 @@ use subscriber::{Arrival, Scripts, Subscriber};
 /// Long enough for a cold start and a message or two on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// The waits before the second and the third attempt. Above a second, so that they are spent in the retry queue.
+/// The waits before the second and the third attempt. Above a second, so that they are spent in the
+/// retry queue.
 const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(3)];
 
 /// How many events the kill test publishes, and to which subscriptions.
@@ -56,12 +58,14 @@ fn the_template_has_no_fault_that_sam_or_cloudformation_would_find() {
 #[test]
 fn an_event_reaches_its_subscriber_byte_for_byte() {
     on_the_stack(|stage| async move {
-        // Everything a careless pair of hands would change: order, spaces, escapes, big and precise numbers.
+        // Everything a careless pair of hands would change: order, spaces, escapes, big and precise
+        // numbers.
         let event = "{ \"type\":\"order.created\",\"specversion\":\"1.0\",\n  \"source\": \"/shop\", \"id\":\"exact-1\",\
                      \"time\":\"2026-11-20T07:00:00.1234567+01:00\",\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\
                      \"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}\t}";
         stage.stack.publish("shop/orders", event).await;
-        let arrivals = stage.subscriber.arrived("/good", SOON, |arrivals| !arrivals.is_empty()).await;
+        let arrivals =
+            stage.subscriber.arrived("/good", SOON, |arrivals| !arrivals.is_empty()).await;
         assert_eq!(std::str::from_utf8(&arrivals[0].body), Ok(event));
         assert_eq!(arrivals[0].content_type, "application/cloudevents+json; charset=utf-8");
     });
@@ -72,11 +76,23 @@ fn an_event_refused_with_400_becomes_one_dead_letter_that_says_why() {
     on_the_stack(|stage| async move {
         stage.stack.publish("shop/refused", &event("refused-1")).await;
         let letters = stage.dead_letters("shop/refused/", 1).await;
-        let [(key, letter)] = letters.as_slice() else { panic!("one dead letter is expected: {letters:#?}") };
+        let [(key, letter)] = letters.as_slice() else {
+            panic!("one dead letter is expected: {letters:#?}")
+        };
         assert_key(key, "shop/refused/refuser/");
-        assert_eq!(letter["deadletterProperties"]["deadletterreasoncode"], "UndeliverableDueToHttpBadRequest");
-        assert_eq!(letter["event"], serde_json::from_str::<Value>(&event("refused-1")).expect("an event is JSON"));
-        assert_eq!(stage.subscriber.arrivals("/refuses").len(), 1, "a refused event is not tried again");
+        assert_eq!(
+            letter["deadletterProperties"]["deadletterreasoncode"],
+            "UndeliverableDueToHttpBadRequest"
+        );
+        assert_eq!(
+            letter["event"],
+            serde_json::from_str::<Value>(&event("refused-1")).expect("an event is JSON")
+        );
+        assert_eq!(
+            stage.subscriber.arrivals("/refuses").len(),
+            1,
+            "a refused event is not tried again"
+        );
     });
 }
 
@@ -86,7 +102,10 @@ fn an_event_refused_with_503_is_tried_again_through_the_retry_queue_and_never_ea
         stage.stack.publish("shop/retried", &event("retried-1")).await;
         stage.subscriber.arrived("/busy-twice", SOON, |arrivals| !arrivals.is_empty()).await;
         stage.seen_in_the_retry_queue().await;
-        let arrivals = stage.subscriber.arrived("/busy-twice", SOON, |arrivals| answers(arrivals).len() == 3).await;
+        let arrivals = stage
+            .subscriber
+            .arrived("/busy-twice", SOON, |arrivals| answers(arrivals).len() == 3)
+            .await;
         assert_eq!(answers(&arrivals), [503, 503, 200]);
         for (pair, wait) in arrivals.windows(2).zip(WAITS) {
             let waited = pair[1].at.duration_since(pair[0].at);
@@ -99,7 +118,8 @@ fn an_event_refused_with_503_is_tried_again_through_the_retry_queue_and_never_ea
 #[test]
 fn no_event_is_lost_when_functions_are_killed_while_a_subscriber_thinks() {
     on_the_stack(|stage| async move {
-        let ids: Vec<String> = (0..KILLED_EVENTS).map(|number| format!("killed-{number}")).collect();
+        let ids: Vec<String> =
+            (0..KILLED_EVENTS).map(|number| format!("killed-{number}")).collect();
         for wave in ids.chunks(KILLED_EVENTS.div_ceil(KILLS)) {
             stage.publish_and_kill(wave).await;
         }
@@ -109,11 +129,16 @@ fn no_event_is_lost_when_functions_are_killed_while_a_subscriber_thinks() {
             tokio::time::sleep(Duration::from_secs(1)).await;
             missing = stage.missing(&ids).await;
         }
-        assert!(missing.is_empty(), "neither delivered nor dead-lettered after {KILLED_LIMIT:?}: {missing:?}");
+        assert!(
+            missing.is_empty(),
+            "neither delivered nor dead-lettered after {KILLED_LIMIT:?}: {missing:?}"
+        );
         let arrivals = stage.subscriber.arrivals("/killed/").len();
         let duplicates = arrivals.saturating_sub(KILLED_EVENTS * KILLED_SUBSCRIPTIONS.len());
         // Past the test harness, which shows no output of tests that pass.
-        let figures = format!("{KILLED_EVENTS} events, {KILLS} kills, {arrivals} requests, {duplicates} duplicates");
+        let figures = format!(
+            "{KILLED_EVENTS} events, {KILLS} kills, {arrivals} requests, {duplicates} duplicates"
+        );
         writeln!(std::io::stderr(), "{figures}").expect("standard error can be written to");
     });
 }
@@ -124,8 +149,8 @@ struct Stage {
     subscriber: Subscriber,
 }
 
-/// Runs a test on the one stage of this binary. All run on one runtime, because the subscriber and the connections
-/// of the clients must outlive the test that happened to be first.
+/// Runs a test on the one stage of this binary. All run on one runtime, because the subscriber and
+/// the connections of the clients must outlive the test that happened to be first.
 fn on_the_stack<Test: Future<Output = ()>>(test: impl FnOnce(&'static Stage) -> Test) {
     static STAGE: OnceLock<(Runtime, Stage)> = OnceLock::new();
     let (runtime, stage) = STAGE.get_or_init(|| {
@@ -179,14 +204,17 @@ impl Stage {
         tokio::time::timeout(SOON, seen).await.expect("a retry waits in the retry queue");
     }
 
-    /// Publishes while the subscriber gives no answers, and kills the function that waits for one of these events.
+    /// Publishes while the subscriber gives no answers, and kills the function that waits for one
+    /// of these events.
     async fn publish_and_kill(&self, ids: &[String]) {
         self.subscriber.hold("/killed/");
         for id in ids {
             self.stack.publish("shop/killed", &event(id)).await;
         }
-        let waits = |arrival: &Arrival| arrival.answered.is_none() && ids.contains(&event_id(arrival));
-        let arrivals = self.subscriber.arrived("/killed/", SOON, |arrivals| arrivals.iter().any(waits)).await;
+        let waits =
+            |arrival: &Arrival| arrival.answered.is_none() && ids.contains(&event_id(arrival));
+        let arrivals =
+            self.subscriber.arrived("/killed/", SOON, |arrivals| arrivals.iter().any(waits)).await;
         let held = arrivals.iter().rfind(|arrival| waits(arrival)).expect("one of them is held");
         kill_the_function_at(held.from, self.subscriber.address);
         self.subscriber.release();
@@ -203,7 +231,9 @@ impl Stage {
             let id = letter["event"]["id"].as_str().expect("a dead letter holds its event");
             ended.insert(format!("/killed/{subscription} {id}"));
         }
-        let expected = ids.iter().flat_map(|id| KILLED_SUBSCRIPTIONS.map(|name| format!("/killed/{name} {id}")));
+        let expected = ids
+            .iter()
+            .flat_map(|id| KILLED_SUBSCRIPTIONS.map(|name| format!("/killed/{name} {id}")));
         expected.filter(|delivery| !ended.contains(delivery)).collect()
     }
 }
@@ -217,7 +247,9 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         )
     };
     let [first, second] = WAITS.map(|wait| wait.as_secs());
-    let retry = format!("  retry: {{schedule: {{kind: waits, waits: [PT{first}S, PT{second}S]}}, jitterPercent: 0}}\n");
+    let retry = format!(
+        "  retry: {{schedule: {{kind: waits, waits: [PT{first}S, PT{second}S]}}, jitterPercent: 0}}\n"
+    );
     [
         subscription("orders", "billing", "/good", ""),
         subscription("refused", "refuser", "/refuses", ""),
@@ -253,9 +285,12 @@ fn answers(arrivals: &[Arrival]) -> Vec<u16> {
 
 /// `<prefix><yyyy>/<M>/<d>/<H>/<guid>.json`, numbers without leading zeros.
 fn assert_key(key: &str, prefix: &str) {
-    let rest = key.strip_prefix(prefix).unwrap_or_else(|| panic!("{key} does not start with {prefix}"));
+    let rest =
+        key.strip_prefix(prefix).unwrap_or_else(|| panic!("{key} does not start with {prefix}"));
     let segments: Vec<&str> = rest.split('/').collect();
-    let [year, month, day, hour, file] = segments.as_slice() else { panic!("{key} has other segments") };
+    let [year, month, day, hour, file] = segments.as_slice() else {
+        panic!("{key} has other segments")
+    };
     for (text, range) in [(year, 2026..=9999), (month, 1..=12), (day, 1..=31), (hour, 0..=23)] {
         let number: u16 = text.parse().unwrap_or_else(|_| panic!("{text} in {key} is no number"));
         assert!(range.contains(&number) && **text == number.to_string(), "{text} in {key}");
@@ -268,20 +303,22 @@ fn assert_key(key: &str, prefix: &str) {
 fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
     let socket = socket_of(from, to).expect("the connection of a held request is open");
     let process = owner_of(&socket).expect("somebody holds the open connection");
-    let name = fs::read_to_string(Path::new("/proc").join(&process).join("comm")).expect("a process has a name");
+    let name = fs::read_to_string(Path::new("/proc").join(&process).join("comm"))
+        .expect("a process has a name");
     assert_eq!(name.trim(), "bootstrap", "only functions are killed");
     let killed = Command::new("kill").args(["-9", &process]).status().expect("kill starts");
     assert!(killed.success(), "the function could not be killed");
 }
 
-/// What the links in `/proc/<process>/fd` call this side of a connection (proc_pid_net(5): addresses in hexadecimal,
-/// the inode in the tenth column).
+/// What the links in `/proc/<process>/fd` call this side of a connection (proc_pid_net(5):
+/// addresses in hexadecimal, the inode in the tenth column).
 fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<String> {
     let table = fs::read_to_string("/proc/net/tcp").expect("Linux lists its connections");
     table.lines().find_map(|line| {
         let columns: Vec<&str> = line.split_whitespace().collect();
-        let ends_with =
-            |column: usize, port: u16| columns.get(column)?.ends_with(&format!(":{port:04X}")).then_some(());
+        let ends_with = |column: usize, port: u16| {
+            columns.get(column)?.ends_with(&format!(":{port:04X}")).then_some(())
+        };
         ends_with(1, from.port())?;
         ends_with(2, to.port())?;
         Some(format!("socket:[{}]", columns.get(9)?))
@@ -293,9 +330,11 @@ fn owner_of(socket: &str) -> Option<String> {
     let processes = fs::read_dir("/proc").expect("Linux lists its processes").flatten();
     let owns = |process: &fs::DirEntry| {
         let open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
-        open.map(|file| fs::read_link(file.path())).any(|link| link.is_ok_and(|link| link == Path::new(socket)))
+        open.map(|file| fs::read_link(file.path()))
+            .any(|link| link.is_ok_and(|link| link == Path::new(socket)))
     };
-    let mut numbered = processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
+    let mut numbered =
+        processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
     numbered.find(owns).map(|process| process.file_name().to_string_lossy().into_owned())
 }
 

@@ -1,6 +1,8 @@
-//! The whole application on this machine: real functions, real HTTP, queues and storage of the local AWS.
+//! The whole application on this machine: real functions, real HTTP, queues and storage of the
+//! local AWS.
 //!
-//! What is shown here is what a user sees from outside: requests that arrive, and dead letters as files.
+//! What is shown here is what a user sees from outside: requests that arrive, and dead letters as
+//! files.
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
@@ -36,7 +38,8 @@ fn subscription(name: &str, path: &str, more: &str) -> String {
     )
 }
 
-const THREE_QUICK: &str = "  retry: {maxAttempts: 3, schedule: {kind: waits, waits: [PT1S, PT0.3S]}, jitterPercent: 0}";
+const THREE_QUICK: &str =
+    "  retry: {maxAttempts: 3, schedule: {kind: waits, waits: [PT1S, PT0.3S]}, jitterPercent: 0}";
 
 #[tokio::test]
 async fn a_busy_endpoint_is_tried_again_after_its_waits_never_early_and_gets_the_published_bytes() {
@@ -71,7 +74,10 @@ async fn a_refusal_that_retries_cannot_mend_is_one_request_and_one_letter() {
     let town = Town::start(&[subscription("billing", "/in", "")], &[400]).await;
     town.publish("shop/orders", CLOUD_EVENT).await;
     let letters = town.letters(1).await;
-    assert_eq!(letters[0].1["deadletterProperties"]["deadletterreasoncode"], "UndeliverableDueToHttpBadRequest");
+    assert_eq!(
+        letters[0].1["deadletterProperties"]["deadletterreasoncode"],
+        "UndeliverableDueToHttpBadRequest"
+    );
     assert_eq!((town.letters_at_rest().await.len(), town.received(1).await.len()), (1, 1));
 }
 
@@ -91,25 +97,32 @@ async fn what_cannot_be_read_or_placed_is_stored_with_its_text_and_the_rest_is_d
             (place, &letter["deadletterProperties"]["deadletterreasoncode"], &letter["event"])
         })
         .collect();
-    assert_eq!((what[0].0.as_str(), what[0].1), ("shop/nowhere/_unknown", &Value::from("TopicNotFound")));
+    assert_eq!(
+        (what[0].0.as_str(), what[0].1),
+        ("shop/nowhere/_unknown", &Value::from("TopicNotFound"))
+    );
     assert_eq!(what[0].2["id"], "1");
     let malformed: Vec<&Value> = what[1..].iter().map(|(_, _, event)| *event).collect();
     assert!(
-        malformed.contains(&&Value::from("no JSON at all")) && malformed.contains(&&Value::from(r#"{"x":1,"x":2}"#))
+        malformed.contains(&&Value::from("no JSON at all"))
+            && malformed.contains(&&Value::from(r#"{"x":1,"x":2}"#))
     );
-    assert!(
-        what[1..].iter().all(|(place, reason, _)| place == "shop/orders/_malformed" && **reason == "MalformedEvent")
-    );
+    assert!(what[1..].iter().all(
+        |(place, reason, _)| place == "shop/orders/_malformed" && **reason == "MalformedEvent"
+    ));
 }
 
 #[tokio::test]
 async fn a_record_with_many_deliveries_is_split_and_each_arrives_once() {
-    let subscriptions: Vec<String> = (0..7).map(|n| subscription(&format!("s{n}"), &format!("/{n}"), "")).collect();
+    let subscriptions: Vec<String> =
+        (0..7).map(|n| subscription(&format!("s{n}"), &format!("/{n}"), "")).collect();
     let town = Town::start(&subscriptions, &[200]).await;
     town.publish("shop/orders", &format!("[{0},{0},{0}]", CLOUD_EVENT.trim())).await;
-    let mut paths: Vec<String> = town.received(21).await.iter().map(|request| request.path.clone()).collect();
+    let mut paths: Vec<String> =
+        town.received(21).await.iter().map(|request| request.path.clone()).collect();
     paths.sort();
-    let each_three_times: Vec<String> = (0..7).flat_map(|n| std::iter::repeat_n(format!("/{n}"), 3)).collect();
+    let each_three_times: Vec<String> =
+        (0..7).flat_map(|n| std::iter::repeat_n(format!("/{n}"), 3)).collect();
     assert_eq!(paths, each_three_times);
     assert_eq!(town.letters_at_rest().await.len(), 0);
     assert_eq!(town.received(21).await.len(), 21);
@@ -117,14 +130,19 @@ async fn a_record_with_many_deliveries_is_split_and_each_arrives_once() {
 
 #[tokio::test]
 async fn each_shape_is_sent_with_its_content_type() {
-    let topic =
-        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: notes}\nspec: {input: opaque}\n";
+    let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: notes}\nspec: {input: opaque}\n";
     let notes = subscription("notes", "/notes", "").replace("topic: orders", "topic: notes");
-    let town = Town::start(&[subscription("all", "/in", ""), topic.to_owned(), notes], &[200]).await;
+    let town =
+        Town::start(&[subscription("all", "/in", ""), topic.to_owned(), notes], &[200]).await;
     let grid = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","data":{}}"#;
     for (topic, body, sent, content_type) in [
         ("shop/orders", grid, format!("[{grid}]"), "application/json; charset=utf-8"),
-        ("shop/orders", r#"{"orderId": 7}"#, r#"[{"orderId": 7}]"#.to_owned(), "application/json; charset=utf-8"),
+        (
+            "shop/orders",
+            r#"{"orderId": 7}"#,
+            r#"[{"orderId": 7}]"#.to_owned(),
+            "application/json; charset=utf-8",
+        ),
         ("shop/notes", "plain <text>", "plain <text>".to_owned(), "text/plain; charset=utf-8"),
     ] {
         let before = town.received(0).await.len();
@@ -153,13 +171,13 @@ async fn the_example_of_each_dialect_delivers_to_a_real_subscriber() {
             .replace("127.0.0.1:9180", "127.0.0.1:PORT")
             .replace("https://audit.example.com/", "http://127.0.0.1:PORT/");
         let somewhere = text.replace("PORT", "1");
-        let catalogue = read(&[Source { name: file, text: &somewhere }]).into_result().expect("the example is right");
+        let catalogue = read(&[Source { name: file, text: &somewhere }])
+            .into_result()
+            .expect("the example is right");
         let town = Town::start(&[text], &[200]).await;
-        let cloud_event =
-            r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created","subject":"eu/orders/1"}"#;
+        let cloud_event = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created","subject":"eu/orders/1"}"#;
         // A resource that asks for the Event Grid schema gets events of that schema, in an array.
-        let grid =
-            r#"{"id":"1","eventType":"order.created","subject":"eu/orders/1","eventTime":"2026-11-20T07:03:00Z"}"#;
+        let grid = r#"{"id":"1","eventType":"order.created","subject":"eu/orders/1","eventTime":"2026-11-20T07:03:00Z"}"#;
         let (event, body) = match file {
             "eventgrid.json" => (grid, format!("[{grid}]")),
             _ => (cloud_event, cloud_event.to_owned()),
@@ -180,7 +198,8 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
     let town = Town::start(&[subscription("billing", "/in", "")], &[200]).await;
     let (address, client) = (town.ingress().await, reqwest::Client::new());
     let post = async |path: &str, content_type: &str, headers: &[(&str, &str)], body: String| {
-        let mut post = client.post(format!("{address}{path}")).header("content-type", content_type).body(body);
+        let mut post =
+            client.post(format!("{address}{path}")).header("content-type", content_type).body(body);
         for (name, value) in headers {
             post = post.header(*name, *value);
         }
@@ -190,7 +209,8 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
         (status, serde_json::from_slice::<Value>(&body).expect("it answers in JSON"))
     };
     let (orders, event) = ("/topics/shop/orders", CLOUD_EVENT.trim());
-    let binary = [("ce-specversion", "1.0"), ("ce-id", "b"), ("ce-source", "s"), ("ce-type", "t%20t")];
+    let binary =
+        [("ce-specversion", "1.0"), ("ce-id", "b"), ("ce-source", "s"), ("ce-type", "t%20t")];
     for (content_type, headers, body) in [
         ("application/cloudevents+json", &[][..], event.to_owned()),
         ("application/cloudevents-batch+json; charset=utf-8", &[][..], format!("[{event}]")),
@@ -210,10 +230,28 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
 
     for (path, content_type, body, status, says) in [
         (orders, "application/cloudevents+json", "{", 400, "not JSON"),
-        (orders, "application/cloudevents+json", r#"{"specversion":"1.0","id":"","source":"s","type":"t"}"#, 400, "id"),
-        (orders, "application/cloudevents+json", r#"{"id":"1","source":"s","type":"t"}"#, 400, "specversion"),
+        (
+            orders,
+            "application/cloudevents+json",
+            r#"{"specversion":"1.0","id":"","source":"s","type":"t"}"#,
+            400,
+            "id",
+        ),
+        (
+            orders,
+            "application/cloudevents+json",
+            r#"{"id":"1","source":"s","type":"t"}"#,
+            400,
+            "specversion",
+        ),
         (orders, "application/cloudevents-batch+json", "[1,2]", 400, "event 0"),
-        (orders, "application/json", r#"[{"id":"","subject":"s","eventType":"t","eventTime":"x"}]"#, 400, "id"),
+        (
+            orders,
+            "application/json",
+            r#"[{"id":"","subject":"s","eventType":"t","eventTime":"x"}]"#,
+            400,
+            "id",
+        ),
         ("/topics/%ff/orders", "application/json", "{}", 400, "UTF-8"),
         (orders, "application/cloudevents+json", "[]", 400, "application/cloudevents-batch+json"),
         (orders, "application/cloudevents-batch+json", "[]", 400, "no event"),
@@ -225,9 +263,14 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
         assert_eq!(answered.as_u16(), status, "{path} {content_type} {body}");
         assert!(error["error"].as_str().is_some_and(|text| text.contains(says)), "{error}");
     }
-    let large = post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_577))).await;
-    let large_with_topic = post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_570))).await;
-    assert_eq!((large.0, large_with_topic.0), (StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNPROCESSABLE_ENTITY));
+    let large =
+        post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_577))).await;
+    let large_with_topic =
+        post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_570))).await;
+    assert_eq!(
+        (large.0, large_with_topic.0),
+        (StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNPROCESSABLE_ENTITY)
+    );
     let got = client.get(format!("{address}{orders}")).send().await.expect("it answers");
     assert_eq!(got.status(), StatusCode::METHOD_NOT_ALLOWED);
     assert!(got.text().await.expect("it answers").contains("POST /topics"));
@@ -244,7 +287,8 @@ async fn stopping_says_what_the_queues_still_held() {
 
 /// `<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, no number with leading zeros.
 fn is_key_of(subscription: &str, key: &str) -> bool {
-    let segments: Vec<&str> = key.strip_prefix(subscription).unwrap_or_default().split('/').skip(1).collect();
+    let segments: Vec<&str> =
+        key.strip_prefix(subscription).unwrap_or_default().split('/').skip(1).collect();
     let [hour @ .., name] = &segments[..] else { return false };
     let plain = |text: &&str| text.parse::<u32>().is_ok_and(|number| number.to_string() == **text);
     let guid = name.strip_suffix(".json").is_some_and(|guid| uuid::Uuid::parse_str(guid).is_ok());
@@ -252,10 +296,12 @@ fn is_key_of(subscription: &str, key: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_destination_is_asked_for_its_consent_once_before_the_first_delivery_and_told_who_sends_in_each() {
+async fn a_destination_is_asked_for_its_consent_once_before_the_first_delivery_and_told_who_sends_in_each()
+ {
     const ORIGIN: &str = "events.example.com";
     let consents = |name: &str, consent: &str| {
-        subscription(name, "", "").replace("PORT\"}", &format!("PORT/{name}\", consent: {{{consent}}}}}"))
+        subscription(name, "", "")
+            .replace("PORT\"}", &format!("PORT/{name}\", consent: {{{consent}}}}}"))
     };
     let subscriptions = [
         consents("cloud", &format!("handshake: cloudevents, origin: {ORIGIN}, rate: 6000")),
@@ -266,12 +312,18 @@ async fn a_destination_is_asked_for_its_consent_once_before_the_first_delivery_a
     town.received(4).await;
     town.publish("shop/orders", CLOUD_EVENT).await;
     let received = town.received(6).await;
-    let of = |path: &str| received.iter().filter(|request| request.path == path).collect::<Vec<_>>();
+    let of =
+        |path: &str| received.iter().filter(|request| request.path == path).collect::<Vec<_>>();
     let cloud = of("/cloud");
-    assert_eq!(cloud.iter().map(|request| request.method.as_str()).collect::<Vec<_>>(), ["OPTIONS", "POST", "POST"]);
+    assert_eq!(
+        cloud.iter().map(|request| request.method.as_str()).collect::<Vec<_>>(),
+        ["OPTIONS", "POST", "POST"]
+    );
     assert!(cloud.iter().all(|request| request.headers["webhook-request-origin"] == ORIGIN));
-    let validations =
-        of("/grid").iter().map(|request| request.headers.contains_key("aeg-event-type")).collect::<Vec<_>>();
+    let validations = of("/grid")
+        .iter()
+        .map(|request| request.headers.contains_key("aeg-event-type"))
+        .collect::<Vec<_>>();
     assert_eq!(validations, [true, false, false]);
     assert_eq!(town.letters_at_rest().await, Vec::<(String, Value)>::new());
 }

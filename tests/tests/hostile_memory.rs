@@ -1,7 +1,8 @@
 //! What sixteen hostile exchanges at once cost in memory, and how long they last.
 //!
-//! The measure is taken in a process of its own, where there is nothing but the sender: this file's binary, started once
-//! more for its other test. The servers stay here. Linux only, since `/proc` tells the peak.
+//! The measure is taken in a process of its own, where there is nothing but the sender: this file's
+//! binary, started once more for its other test. The servers stay here. Linux only, since `/proc`
+//! tells the peak.
 
 use std::env;
 use std::fs;
@@ -40,14 +41,18 @@ const AUTHORITY: &str = "authority.der";
 #[tokio::test]
 async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() {
     if !Path::new("/proc/self/clear_refs").exists() {
-        println!("not measured: this machine has no /proc that tells and forgets the peak of a process");
+        println!(
+            "not measured: this machine has no /proc that tells and forgets the peak of a process"
+        );
         return;
     }
     let authority = Authority::new().expect("a key");
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a file");
+    let write =
+        |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a file");
     let friends = friendly_servers(&authority).await;
-    let urls: Vec<String> = friends.iter().map(|server| format!("{}/", server.endpoint())).collect();
+    let urls: Vec<String> =
+        friends.iter().map(|server| format!("{}/", server.endpoint())).collect();
     write(FRIENDLY, urls.join("\n").as_bytes());
     let (mut servers, mut urls) = (Vec::new(), Vec::new());
     for hostility in catalogue() {
@@ -58,7 +63,8 @@ async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() 
     write(HOSTILE, urls.join("\n").as_bytes());
     write(AUTHORITY, authority.der());
     let client = client(folder.path().to_path_buf());
-    let Output { status, stdout, stderr } = tokio::task::spawn_blocking(client).await.expect("no panic");
+    let Output { status, stdout, stderr } =
+        tokio::task::spawn_blocking(client).await.expect("no panic");
     println!("{}", String::from_utf8_lossy(&stdout));
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     let idle = servers.iter().zip(catalogue()).filter(|(server, _)| server.connections() == 0);
@@ -70,8 +76,8 @@ fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output 
     move || {
         let mut command = Command::new(env::current_exe().expect("this binary"));
         command.args(["--exact", "the_client_of_the_other_test", "--ignored", "--nocapture"]);
-        // Freed buffers go back to the system, as they do at first; otherwise the allocator keeps ever larger ones, and
-        // the measure is of what was needed at different times.
+        // Freed buffers go back to the system, as they do at first; otherwise the allocator keeps
+        // ever larger ones, and the measure is of what was needed at different times.
         command.env("MALLOC_MMAP_THRESHOLD_", "131072");
         command.env(FOLDER, folder.as_ref()).output().expect("a process")
     }
@@ -79,9 +85,11 @@ fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output 
 
 /// Servers that answer as they should, in clear and in TLS.
 async fn friendly_servers(authority: &Authority) -> Vec<Scripted> {
-    let tls = authority.server("127.0.0.1", Validity::Always, &["http/1.1"]).expect("a certificate");
+    let tls =
+        authority.server("127.0.0.1", Validity::Always, &["http/1.1"]).expect("a certificate");
     let script = Script::Answers(Arc::new(|_| vec![answer("200 OK", &[], b"")]));
-    let servers = [None, Some(tls)].map(|tls| Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), tls, script.clone()));
+    let servers = [None, Some(tls)]
+        .map(|tls| Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), tls, script.clone()));
     join_all(servers).await.into_iter().map(|server| server.expect("a free port")).collect()
 }
 
@@ -94,7 +102,8 @@ async fn the_client_of_the_other_test() {
     };
     let read = |name: &str| fs::read(Path::new(&folder).join(name)).expect("a file");
     let sender = sender(&read(AUTHORITY));
-    let (friends, hostile) = [FRIENDLY, HOSTILE].map(|name| String::from_utf8(read(name)).expect("text")).into();
+    let (friends, hostile) =
+        [FRIENDLY, HOSTILE].map(|name| String::from_utf8(read(name)).expect("text")).into();
     for url in friends.lines() {
         let made = sender.exchange(&request(url, ANSWER_MAX_BYTES)).await;
         assert!(matches!(made.ending, Ending::Answered { status: 200, .. }), "{made:?}");
@@ -114,7 +123,10 @@ async fn the_client_of_the_other_test() {
 
 fn sender(authority: &[u8]) -> HttpSender {
     let authorities = vec![Certificate::from_der(authority).expect("a certificate")];
-    let fence = Fence::new(PrivateDestinations::parse("127.0.0.1").expect("destinations"), OwnAddresses::default());
+    let fence = Fence::new(
+        PrivateDestinations::parse("127.0.0.1").expect("destinations"),
+        OwnAddresses::default(),
+    );
     HttpSender::on(&Network { authorities, ..Network::default() }, fence).expect("TLS works")
 }
 
@@ -130,12 +142,14 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
     }
 }
 
-/// Exchanges at once, each of which ends in time. A machine that is busy with other things may make one late: only
-/// what is late every time is the sender's fault.
+/// Exchanges at once, each of which ends in time. A machine that is busy with other things may make
+/// one late: only what is late every time is the sender's fault.
 async fn assert_in_time(sender: &HttpSender, together: &[(&str, &str)], answer_max_bytes: usize) {
     let mut late = Vec::new();
     for _ in 0..TRIES {
-        let exchanges = together.iter().map(|(url, name)| lateness(sender, name, request(url, answer_max_bytes)));
+        let exchanges = together
+            .iter()
+            .map(|(url, name)| lateness(sender, name, request(url, answer_max_bytes)));
         late = join_all(exchanges).await.into_iter().flatten().collect();
         if late.is_empty() {
             return;
@@ -163,5 +177,6 @@ fn memory_bytes(figure: &str) -> u64 {
 
 /// From now on, the peak is that of what follows.
 fn forget_peak() {
-    fs::write("/proc/self/clear_refs", "5").expect("Linux resets the peak of a process of one's own");
+    fs::write("/proc/self/clear_refs", "5")
+        .expect("Linux resets the peak of a process of one's own");
 }

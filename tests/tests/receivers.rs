@@ -1,10 +1,13 @@
-//! Real subscribers: the CloudEvents SDKs for Python and JavaScript, and the reference libraries of Standard Webhooks.
+//! Real subscribers: the CloudEvents SDKs for Python and JavaScript, and the reference libraries of
+//! Standard Webhooks.
 //!
-//! Our own tests read the specification as we do. Here others read what we send: each event of a table goes out in both
-//! modes, over a real connection, and the receiver tells the bytes that came and what its SDK made of them. SDKs err
-//! too, so the bytes are compared as well, and each of their known errors is listed (`deviations`).
+//! Our own tests read the specification as we do. Here others read what we send: each event of a
+//! table goes out in both modes, over a real connection, and the receiver tells the bytes that came
+//! and what its SDK made of them. SDKs err too, so the bytes are compared as well, and each of
+//! their known errors is listed (`deviations`).
 //!
-//! The first run installs both libraries from PyPI and npm. A machine without Node, say, skips its half and says so.
+//! The first run installs both libraries from PyPI and npm. A machine without Node, say, skips its
+//! half and says so.
 
 #[path = "receivers/consent.rs"]
 mod consent;
@@ -72,10 +75,12 @@ fn mapping() -> Mapping {
 /// The subscription of a receiver.
 fn subscribed(endpoint: &str, mode: Mode, secrets: &[&str]) -> Subscription {
     let url = format!("{endpoint}/in").parse().expect("a URL");
-    let mut subscription = Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
+    let mut subscription =
+        Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
     subscription.destination.schema = Some(mode.schema());
     subscription.mapping = Arc::new(mapping());
-    subscription.destination.signing = secrets.iter().map(|name| name.parse().expect("a name")).collect();
+    subscription.destination.signing =
+        secrets.iter().map(|name| name.parse().expect("a name")).collect();
     subscription
 }
 
@@ -86,13 +91,16 @@ fn composed(endpoint: &str, published: &str, mode: Mode, secrets: &[&str]) -> Re
 
 fn composed_for(subscription: &Subscription, published: &str) -> Request {
     let known = [("env:SIGNING", SECRET), ("env:OTHER", OTHER_SECRET)];
-    let keyring: Keyring =
-        known.map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned()))).into_iter().collect();
+    let keyring: Keyring = known
+        .map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned())))
+        .into_iter()
+        .collect();
     let origin = Origin { message: "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned(), index: 0 };
     let event = Event::recall(&published.into(), Input::Auto);
     let delivery = Delivery::new(event, subscription.name.clone(), origin, PUBLISHED_MS);
     let occasion = Occasion { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms: TIMEOUT_MS };
-    compose(subscription, &[&delivery], occasion).unwrap_or_else(|problem| panic!("{published}: {problem}"))
+    compose(subscription, &[&delivery], occasion)
+        .unwrap_or_else(|problem| panic!("{published}: {problem}"))
 }
 
 /// What the functions send with, and may reach the receivers.
@@ -106,7 +114,8 @@ async fn send(sender: &HttpSender, request: &Request) -> Told {
     let made = sender.exchange(request).await;
     let Ending::Answered { status: 200, body, .. } = made.ending else { panic!("{made:?}") };
     let text = String::from_utf8(body).expect("an answer is text");
-    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let answer: Value =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let text_of = |value: &Value| value.as_str().expect("a text").to_owned();
     let headers = answer["headers"].as_array().expect("a list").iter();
     Told {
@@ -148,7 +157,8 @@ fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, told: &Told) -> Vec<Di
     let meaning = sent.meaning(mode);
     let fields: BTreeSet<&String> = meaning.keys().chain(told.event.keys()).collect();
     for field in fields {
-        let (sent_value, seen) = (meaning.get(field), told.event.get(field).filter(|value| !value.is_null()));
+        let (sent_value, seen) =
+            (meaning.get(field), told.event.get(field).filter(|value| !value.is_null()));
         let moments = (sent_value.and_then(instant_ns), seen.and_then(instant_ns));
         let same_moment = field == "time" && moments.0.is_some() && moments.0 == moments.1;
         if sent_value != seen && !same_moment {
@@ -158,16 +168,22 @@ fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, told: &Told) -> Vec<Di
     found
 }
 
-/// Sends every event in every mode to one SDK: the bytes have to be right, and each difference has to be known.
+/// Sends every event in every mode to one SDK: the bytes have to be right, and each difference has
+/// to be known.
 async fn understands_every_event(sdk: Sdk) {
     let Some(endpoint) = sdk.endpoint() else { return };
     let sender = sender();
     let (mut unknown, mut needed) = (Vec::new(), BTreeSet::new());
     for sent in events::all() {
         for mode in Mode::ALL {
-            let told = send(&sender, &composed(endpoint, sent.published, mode, &["env:SIGNING"])).await;
+            let told =
+                send(&sender, &composed(endpoint, sent.published, mode, &["env:SIGNING"])).await;
             let name = format!("{} {}", sent.name, mode.as_str());
-            assert_eq!(String::from_utf8_lossy(&told.body), String::from_utf8_lossy(sent.body(mode)), "{name}");
+            assert_eq!(
+                String::from_utf8_lossy(&told.body),
+                String::from_utf8_lossy(sent.body(mode)),
+                "{name}"
+            );
             assert_eq!(told.body, sent.body(mode), "{name}");
             assert_eq!(told.header("content-type"), Some(sent.content_type(mode)), "{name}");
             for difference in differences(sdk, mode, sent, &told) {
@@ -179,10 +195,12 @@ async fn understands_every_event(sdk: Sdk) {
         }
     }
     assert!(unknown.is_empty(), "{unknown:#?}");
-    let listed = deviations::all().enumerate().filter(|(_, known)| known.sdk == sdk).flat_map(|(at, known)| {
-        let modes = known.modes.iter();
-        modes.flat_map(move |mode| known.events.iter().map(move |event| (at, *mode, *event)))
-    });
+    let listed = deviations::all().enumerate().filter(|(_, known)| known.sdk == sdk).flat_map(
+        |(at, known)| {
+            let modes = known.modes.iter();
+            modes.flat_map(move |mode| known.events.iter().map(move |event| (at, *mode, *event)))
+        },
+    );
     let idle: Vec<_> = listed.filter(|listed| !needed.contains(listed)).collect();
     assert!(idle.is_empty(), "the SDK does not do this any more: {idle:?}");
 }
@@ -205,7 +223,8 @@ async fn a_subject_travels_percent_encoded_and_the_python_sdk_decodes_it() {
         let Some(endpoint) = sdk.endpoint() else { continue };
         let told = send(&sender, &composed(endpoint, events::EXACT, Mode::Binary, &[])).await;
         assert_eq!(told.header("ce-subject"), Some(ENCODED), "{sdk:?}");
-        // The SDK for JavaScript does not decode: its users have to (CloudEvents, HTTP binding, 3.1.3.2).
+        // The SDK for JavaScript does not decode: its users have to (CloudEvents, HTTP binding,
+        // 3.1.3.2).
         let understood = match sdk {
             Sdk::Python => "Euro € 😀",
             Sdk::Node => ENCODED,
@@ -228,12 +247,20 @@ async fn a_signature_counts_only_with_the_receivers_secret_and_beside_that_of_an
                 (&["env:OTHER"], "No matching signature found"),
             ] {
                 let told = send(&sender, &composed(endpoint, events::EXACT, mode, secrets)).await;
-                assert!(told.signature.contains(says), "{sdk:?} {mode:?} {secrets:?}: {}", told.signature);
+                assert!(
+                    told.signature.contains(says),
+                    "{sdk:?} {mode:?} {secrets:?}: {}",
+                    told.signature
+                );
             }
             let mut tampered = composed(endpoint, events::EXACT, mode, &["env:SIGNING"]);
             tampered.body = [&tampered.body[..], b" "].concat().into();
             let told = send(&sender, &tampered).await;
-            assert!(told.signature.contains("No matching signature found"), "{sdk:?} {mode:?}: {}", told.signature);
+            assert!(
+                told.signature.contains("No matching signature found"),
+                "{sdk:?} {mode:?}: {}",
+                told.signature
+            );
         }
     }
 }
@@ -241,7 +268,9 @@ async fn a_signature_counts_only_with_the_receivers_secret_and_beside_that_of_an
 #[tokio::test]
 async fn a_number_of_23_digits_arrives_and_what_becomes_of_it_is_the_subscribers_affair() {
     const NUMBER: &str = "12345678901234567890123";
-    let event = format!(r#"{{"specversion":"1.0","type":"t","source":"/s","id":"1","data":{{"n":{NUMBER}}}}}"#);
+    let event = format!(
+        r#"{{"specversion":"1.0","type":"t","source":"/s","id":"1","data":{{"n":{NUMBER}}}}}"#
+    );
     let sender = sender();
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else { continue };
@@ -260,10 +289,21 @@ async fn a_number_of_23_digits_arrives_and_what_becomes_of_it_is_the_subscribers
 #[test]
 fn the_docs_list_what_the_sdks_do_otherwise() {
     let rows: Vec<String> = deviations::all().map(row).collect();
-    assert_table("conformance.md", "deviations", "| SDK | mode | what it does | seen with |", &rows);
+    assert_table(
+        "conformance.md",
+        "deviations",
+        "| SDK | mode | what it does | seen with |",
+        &rows,
+    );
 }
 
 fn row(known: &Deviation) -> String {
     let modes: Vec<&str> = known.modes.iter().map(|mode| mode.as_str()).collect();
-    format!("| {} | {} | {} | {} |", known.sdk.as_str(), modes.join(", "), known.what, known.events.join(", "))
+    format!(
+        "| {} | {} | {} | {} |",
+        known.sdk.as_str(),
+        modes.join(", "),
+        known.what,
+        known.events.join(", ")
+    )
 }

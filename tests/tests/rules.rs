@@ -1,7 +1,9 @@
-//! Every rule of `delivery`, seen from outside: as tables, snapshots, properties and files that are kept for ever.
+//! Every rule of `delivery`, seen from outside: as tables, snapshots, properties and files that are
+//! kept for ever.
 //!
-//! The crate's own tests hold single functions. Here the rules are held as `docs` tell them: every HTTP status of every
-//! dialect, whole lives of deliveries, and the bytes that leave the system. Nothing here does I/O but read its files.
+//! The crate's own tests hold single functions. Here the rules are held as `docs` tell them: every
+//! HTTP status of every dialect, whole lives of deliveries, and the bytes that leave the system.
+//! Nothing here does I/O but read its files.
 
 #[path = "rules/addresses.rs"]
 mod addresses;

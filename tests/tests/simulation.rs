@@ -1,16 +1,19 @@
-//! A simulated lifetime: the real functions over one fake world, thousands of times, with failures on purpose.
+//! A simulated lifetime: the real functions over one fake world, thousands of times, with failures
+//! on purpose.
 //!
-//! Time is virtual, dice have a seed, queues, endpoints, storage and subscriptions are fakes that misbehave. After each
-//! lifetime the world, which saw everything, is asked whether the promise was kept: at least once, never lost, never too
-//! often, never too early, and every dead letter tells the truth. The rules are written down a second time in
-//! `simulation/rules.rs`; nothing here asks the engine what the engine should do.
+//! Time is virtual, dice have a seed, queues, endpoints, storage and subscriptions are fakes that
+//! misbehave. After each lifetime the world, which saw everything, is asked whether the promise was
+//! kept: at least once, never lost, never too often, never too early, and every dead letter tells
+//! the truth. The rules are written down a second time in `simulation/rules.rs`; nothing here asks
+//! the engine what the engine should do.
 //!
-//! Sinks are part of the world: addresses that take, refuse, hang and recover, topics whose subscriptions send their own
-//! dead letters on and back, a queue that is busy or missing. A letter has to be in one of them, or in the container with
-//! a word about why.
+//! Sinks are part of the world: addresses that take, refuse, hang and recover, topics whose
+//! subscriptions send their own dead letters on and back, a queue that is busy or missing. A letter
+//! has to be in one of them, or in the container with a word about why.
 //!
-//! `LASTMILE_SEED=123` replays one seed and tells what happened; `LASTMILE_SEEDS=100000` looks at more of them.
-//! It does not simulate AWS's limits of size and rate, nor HTTP on the wire; the adapters have tests of their own.
+//! `LASTMILE_SEED=123` replays one seed and tells what happened; `LASTMILE_SEEDS=100000` looks at
+//! more of them. It does not simulate AWS's limits of size and rate, nor HTTP on the wire; the
+//! adapters have tests of their own.
 
 mod simulation {
     pub(crate) mod blobs;
@@ -79,9 +82,11 @@ fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     if seeds.end - seeds.start >= SEEDS {
         let Summary { shared_requests, put_offs, late_heard, replies, .. } = summary;
-        let enough = shared_requests > 1_000 && put_offs > 1_000 && late_heard > 100 && replies > 500;
+        let enough =
+            shared_requests > 1_000 && put_offs > 1_000 && late_heard > 100 && replies > 500;
         let Sunk { taken, returned, published, chained, handed, kept_here } = summary.sunk;
-        let sunk = [taken, returned, published, handed, kept_here].iter().all(|count| *count > 200) && chained > 5;
+        let sunk = [taken, returned, published, handed, kept_here].iter().all(|count| *count > 200)
+            && chained > 5;
         assert!(enough && sunk, "too little of it to prove anything: {summary}");
         for fault in Fault::ALL {
             assert!(
@@ -96,7 +101,10 @@ fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
 fn a_broken_rule_is_found_out_at_once() {
     for (sabotage, complaints) in [
         (Sabotage::LosesAMessage, &["lost"][..]),
-        (Sabotage::DoublesAMessage, &["chains, but the faults explain 1", "although due within", "yet there are more"]),
+        (
+            Sabotage::DoublesAMessage,
+            &["chains, but the faults explain 1", "although due within", "yet there are more"],
+        ),
         (Sabotage::ForgetsAnAttempt, &["attempts are written down"]),
         (Sabotage::ForgetsTheWait, &["attempted before it was due"]),
         (Sabotage::MisfilesABlob, &["its blob has a key"]),
@@ -118,7 +126,10 @@ fn a_broken_rule_is_found_out_at_once() {
 fn probation_spares_a_dead_destination_nine_requests_of_ten_and_slows_nobody_else() {
     for dead in [Behaviour::Silent, Behaviour::Refuses] {
         let [without, with] = [false, true].map(|probation| load(dead, probation));
-        let _ = writeln!(std::io::stdout(), "{dead:?}: without probation {without:?}, with it {with:?}");
+        let _ = writeln!(
+            std::io::stdout(),
+            "{dead:?}: without probation {without:?}, with it {with:?}"
+        );
         assert!(with.requests * 10 <= without.requests && with.invocations < without.invocations);
         assert!(with.slowest_ms <= without.slowest_ms);
         assert_eq!([with.arrived, without.arrived], [2 * EVENTS; 2]);

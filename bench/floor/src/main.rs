@@ -1,7 +1,9 @@
-//! The floor: what `lambda_runtime` and `reqwest` cost when nothing is done but posting each record's body.
+//! The floor: what `lambda_runtime` and `reqwest` cost when nothing is done but posting each
+//! record's body.
 //!
-//! No retries, no topics, no log, no limits. One thread, as a function with less than a whole CPU has any use for; with
-//! `FLOOR_THREADS=many` it runs on the runtime that cargo-lambda's template starts.
+//! No retries, no topics, no log, no limits. One thread, as a function with less than a whole CPU
+//! has any use for; with `FLOOR_THREADS=many` it runs on the runtime that cargo-lambda's template
+//! starts.
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::join_all;
@@ -10,7 +12,8 @@ use tokio::runtime::Builder;
 
 fn main() -> Result<(), Error> {
     let many = std::env::var("FLOOR_THREADS").is_ok_and(|threads| threads == "many");
-    let mut builder = if many { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    let mut builder =
+        if many { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     builder.enable_all().build()?.block_on(serve())
 }
 
@@ -18,7 +21,8 @@ async fn serve() -> Result<(), Error> {
     let target = &std::env::var("TARGET_URL")?;
     let client = &reqwest::Client::builder().no_proxy().build()?;
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<SqsEvent>| async move {
-        let posts = invocation.payload.records.into_iter().map(|record| post(client, target, record));
+        let posts =
+            invocation.payload.records.into_iter().map(|record| post(client, target, record));
         let mut response = SqsBatchResponse::default();
         response.batch_item_failures = join_all(posts).await.into_iter().flatten().collect();
         Ok::<_, Error>(response)
@@ -27,7 +31,11 @@ async fn serve() -> Result<(), Error> {
 }
 
 /// Posts a record's body; names the record if that failed.
-async fn post(client: &reqwest::Client, target: &str, record: SqsMessage) -> Option<BatchItemFailure> {
+async fn post(
+    client: &reqwest::Client,
+    target: &str,
+    record: SqsMessage,
+) -> Option<BatchItemFailure> {
     let request = client.post(target).header("content-type", "application/cloudevents+json");
     let sent = request.body(record.body.unwrap_or_default()).send().await;
     let read = match sent.and_then(reqwest::Response::error_for_status) {

@@ -1,4 +1,5 @@
-//! The floor of storing: what `lambda_runtime` and the S3 client cost when each record's body is put as it is.
+//! The floor of storing: what `lambda_runtime` and the S3 client cost when each record's body is
+//! put as it is.
 //!
 //! On one thread, like the floor of delivering.
 

@@ -1,7 +1,8 @@
 //! Blobs in S3.
 //!
-//! A put carries `If-None-Match: *`: the first write of a key wins, and a second one is a success that changes
-//! nothing. <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html>
+//! A put carries `If-None-Match: *`: the first write of a key wins, and a second one is a success
+//! that changes nothing.
+//! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html>
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
@@ -48,13 +49,16 @@ fn shared(body: &SdkBody) -> SdkBody {
     body.try_clone().expect("a body in memory can be cloned")
 }
 
-fn put_error<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> PutError {
+fn put_error<E: ProvideErrorMetadata + std::error::Error + 'static>(
+    error: &SdkError<E>,
+) -> PutError {
     let told = error.code().and_then(|code| Some(format!("{code}: {}", error.message()?)));
     let text = told.unwrap_or_else(|| DisplayErrorContext(error).to_string());
     match error.code() {
-        Some("NoSuchBucket" | "AccessDenied" | "AllAccessDisabled" | "PermanentRedirect" | "InvalidBucketName") => {
-            PutError::NoSuchContainer(text)
-        }
+        Some(
+            "NoSuchBucket" | "AccessDenied" | "AllAccessDisabled" | "PermanentRedirect"
+            | "InvalidBucketName",
+        ) => PutError::NoSuchContainer(text),
         _ => PutError::Refused(text),
     }
 }
@@ -65,7 +69,8 @@ fn status_of<E>(error: &SdkError<E>) -> Option<u16> {
 
 impl ReadBlobs for S3Blobs {
     async fn list(&self, container: &Container) -> Result<Vec<BlobName>, ReadError> {
-        let list = self.client.list_objects_v2().bucket(&container.bucket).prefix(&container.prefix);
+        let list =
+            self.client.list_objects_v2().bucket(&container.bucket).prefix(&container.prefix);
         let mut pages = list.into_paginator().send();
         let mut names = Vec::new();
         while let Some(page) = pages.next().await {

@@ -1,12 +1,13 @@
-//! Consents, kept beside the subscriptions: objects `_consents/…` of the config bucket, or files of a folder `_consents`.
+//! Consents, kept beside the subscriptions: objects `_consents/…` of the config bucket, or files of
+//! a folder `_consents`.
 //!
-//! Separate from dead letters because the newest consent counts, and there the first write does; and from subscriptions
-//! because these are many small documents that programs write.
+//! Separate from dead letters because the newest consent counts, and there the first write does;
+//! and from subscriptions because these are many small documents that programs write.
 //!
-//! Promises: one that is there is looked at again every five minutes, so that removing it withdraws it; one that is
-//! missing every thirty seconds, so that nobody waits long for another's consent. While storage cannot be read, the last
-//! one seen counts; where none was seen, nobody can say. Does not ask destinations, and does not lock: of two who keep a
-//! consent at once, either wins.
+//! Promises: one that is there is looked at again every five minutes, so that removing it withdraws
+//! it; one that is missing every thirty seconds, so that nobody waits long for another's consent.
+//! While storage cannot be read, the last one seen counts; where none was seen, nobody can say.
+//! Does not ask destinations, and does not lock: of two who keep a consent at once, either wins.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,7 +42,9 @@ impl ConsentPlace {
     #[must_use]
     pub fn beside(subscriptions: &Location, client: Client) -> Self {
         match subscriptions {
-            Location::File(path) => Self::Folder(path.parent().unwrap_or(Path::new("/")).to_owned()),
+            Location::File(path) => {
+                Self::Folder(path.parent().unwrap_or(Path::new("/")).to_owned())
+            }
             Location::S3 { bucket, .. } => Self::Bucket(client, bucket.clone()),
         }
     }
@@ -53,19 +56,36 @@ impl ConsentPlace {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error.to_string()),
             },
-            Self::Bucket(client, bucket) => match client.get_object().bucket(bucket).key(key.as_str()).send().await {
-                Ok(object) => object.body.collect().await.map(|bytes| Some(bytes.to_vec())).map_err(|e| e.to_string()),
-                Err(error) if error.raw_response().is_some_and(|raw| raw.status().as_u16() == 404) => Ok(None),
-                Err(error) => Err(DisplayErrorContext(&error).to_string()),
-            },
+            Self::Bucket(client, bucket) => {
+                match client.get_object().bucket(bucket).key(key.as_str()).send().await {
+                    Ok(object) => object
+                        .body
+                        .collect()
+                        .await
+                        .map(|bytes| Some(bytes.to_vec()))
+                        .map_err(|e| e.to_string()),
+                    Err(error)
+                        if error.raw_response().is_some_and(|raw| raw.status().as_u16() == 404) =>
+                    {
+                        Ok(None)
+                    }
+                    Err(error) => Err(DisplayErrorContext(&error).to_string()),
+                }
+            }
         }
     }
 
     async fn put(&self, key: &ConsentKey, bytes: Vec<u8>) -> Result<(), String> {
         match self {
-            Self::Folder(folder) => write(&folder.join(key.as_str()), &bytes).await.map_err(|error| error.to_string()),
+            Self::Folder(folder) => {
+                write(&folder.join(key.as_str()), &bytes).await.map_err(|error| error.to_string())
+            }
             Self::Bucket(client, bucket) => {
-                let put = client.put_object().bucket(bucket).key(key.as_str()).content_type("application/json");
+                let put = client
+                    .put_object()
+                    .bucket(bucket)
+                    .key(key.as_str())
+                    .content_type("application/json");
                 let put = put.body(ByteStream::from(bytes)).send().await;
                 put.map(|_| ()).map_err(|error| DisplayErrorContext(&error).to_string())
             }

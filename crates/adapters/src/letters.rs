@@ -1,8 +1,9 @@
 //! Where a dead letter goes: one way for both functions.
 //!
-//! deadletter stores letters; dispatch stores those that do not fit into a message. Both mean the same by it: into the
-//! letter's own container or queue, or, if that refuses for good, into the deployment's container, with the reason
-//! beside it. Letters that share a blob want the same container.
+//! deadletter stores letters; dispatch stores those that do not fit into a message. Both mean the
+//! same by it: into the letter's own container or queue, or, if that refuses for good, into the
+//! deployment's container, with the reason beside it. Letters that share a blob want the same
+//! container.
 
 use delivery::blob::{self, Enriched};
 use delivery::deadletter::{Container, Letter, Store};
@@ -15,7 +16,11 @@ use crate::telemetry;
 ///
 /// # Errors
 /// [`PutError`] when it is not certain that the blob is in one of the two.
-pub async fn store(ports: &(impl PutBlob + PutMessage), default: &Container, letter: &Letter) -> Result<(), PutError> {
+pub async fn store(
+    ports: &(impl PutBlob + PutMessage),
+    default: &Container,
+    letter: &Letter,
+) -> Result<(), PutError> {
     store_together(ports, default, &[letter]).await
 }
 
@@ -43,7 +48,11 @@ pub async fn store_together(
     }
 }
 
-async fn put_messages(ports: &impl PutMessage, queue: &SinkQueue, letters: &[&Letter]) -> Result<(), PutError> {
+async fn put_messages(
+    ports: &impl PutMessage,
+    queue: &SinkQueue,
+    letters: &[&Letter],
+) -> Result<(), PutError> {
     for letter in letters {
         let Enriched { json, .. } = blob::enriched(letter);
         ports.put_message(queue, letter.delivery.id, &json).await?;

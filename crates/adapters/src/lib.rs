@@ -1,11 +1,12 @@
 //! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine.
 //!
-//! Nothing here decides. [`records`] reads what Lambda hands over and writes the answer; [`queues`] sends messages;
-//! [`http`] makes one exchange; [`blobs`] writes and reads objects; [`letters`] stores a dead letter; [`subscriptions`]
-//! keeps the catalogue fresh; [`secrets`] looks secrets up; [`consents`] remembers which destinations want events;
-//! [`machine`] tells the time and rolls the dice, and is the only file that asks for either; [`settings`] reads the
-//! environment; [`telemetry`] writes the log and counts what it tells; [`metrics`] adds that up; [`runtime`] is what a
-//! function runs on. [`shell::Shell`] puts them together as the ports of one function.
+//! Nothing here decides. [`records`] reads what Lambda hands over and writes the answer; [`queues`]
+//! sends messages; [`http`] makes one exchange; [`blobs`] writes and reads objects; [`letters`]
+//! stores a dead letter; [`subscriptions`] keeps the catalogue fresh; [`secrets`] looks secrets up;
+//! [`consents`] remembers which destinations want events; [`machine`] tells the time and rolls the
+//! dice, and is the only file that asks for either; [`settings`] reads the environment;
+//! [`telemetry`] writes the log and counts what it tells; [`metrics`] adds that up; [`runtime`] is
+//! what a function runs on. [`shell::Shell`] puts them together as the ports of one function.
 
 pub mod blobs;
 pub mod consents;

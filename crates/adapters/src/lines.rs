@@ -1,8 +1,9 @@
 //! Log lines: one JSON object each, its fields beside the time, the level and the message.
 //!
-//! Separate, and our own, because two lines are written for every event that is delivered: a general formatter took as
-//! much of an event's time as its request did. A line is put together in one text and handed over whole; several leave
-//! in one call of the system, as [`crate::runtime`] says when. Spans are not told; nothing of ours opens one.
+//! Separate, and our own, because two lines are written for every event that is delivered: a
+//! general formatter took as much of an event's time as its request did. A line is put together in
+//! one text and handed over whole; several leave in one call of the system, as [`crate::runtime`]
+//! says when. Spans are not told; nothing of ours opens one.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -79,7 +80,8 @@ impl<S: Subscriber, W: Fn(Level, &str) + 'static> Layer<S> for Lines<W> {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line(String::with_capacity(LINE_BYTES));
         let (at, level) = (moment::rfc3339(Machine.now_ms()), *event.metadata().level());
-        write!(line.0, r#"{{"timestamp":"{at}","level":"{level}""#).expect("a String takes everything");
+        write!(line.0, r#"{{"timestamp":"{at}","level":"{level}""#)
+            .expect("a String takes everything");
         event.record(&mut line);
         line.0.push_str("}\n");
         (self.0)(level, &line.0);
@@ -170,7 +172,9 @@ mod tests {
         let line = |number: usize| format!("{number:0>100}\n");
         (0..1_000).for_each(|number| {
             unwritten.add(&line(number), &mut out);
-            assert!(unwritten.0.len() <= HELD_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n")));
+            assert!(
+                unwritten.0.len() <= HELD_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n"))
+            );
         });
         assert!((80_000..101_000).contains(&out.len()), "most have left, the last ones have not");
         unwritten.write(&mut out);
@@ -188,14 +192,14 @@ mod tests {
             tracing::warn!(yes = true, below = -7, half = 0.5, endless = f64::INFINITY, "c.d");
         });
         let text = kept.lock().unwrap().clone();
-        let mut told: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut told: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for line in &mut told {
             let at = line.as_object_mut().unwrap().remove("timestamp").unwrap();
             assert!(moment::parse(at.as_str().unwrap()).is_some(), "{at}");
         }
         let first = json!({"level": "INFO", "message": "a.b", "text": hostile, "shown": hostile, "status": 503});
-        let second =
-            json!({"level": "WARN", "message": "c.d", "yes": true, "below": -7, "half": 0.5, "endless": "inf"});
+        let second = json!({"level": "WARN", "message": "c.d", "yes": true, "below": -7, "half": 0.5, "endless": "inf"});
         assert_eq!(told, [first, second]);
     }
 }

@@ -1,13 +1,15 @@
-//! The numbers that operators watch: counted while an invocation runs, written as one CloudWatch metric line per
-//! combination of dimension values at its end.
+//! The numbers that operators watch: counted while an invocation runs, written as one CloudWatch
+//! metric line per combination of dimension values at its end.
 //!
-//! Separate from the log because it does not depend on the log's level, and because a line per event would cost what
-//! the event's delivery costs. [`tally`] adds up what was seen and [`emf`] says it in CloudWatch's embedded metric
-//! format; both are pure. [`Meter`] is the one place of a function that they are kept in.
+//! Separate from the log because it does not depend on the log's level, and because a line per
+//! event would cost what the event's delivery costs. [`tally`] adds up what was seen and [`emf`]
+//! says it in CloudWatch's embedded metric format; both are pure. [`Meter`] is the one place of a
+//! function that they are kept in.
 //!
-//! Promises: a metric stands at most once per invocation and combination of dimension values. A combination is only
-//! ever one of those that [`Metric::dimensions`] names, and none is made of a publisher's free text: each is billed.
-//! What each metric counts is told in `docs/observability.md`, which a test holds against this file.
+//! Promises: a metric stands at most once per invocation and combination of dimension values. A
+//! combination is only ever one of those that [`Metric::dimensions`] names, and none is made of a
+//! publisher's free text: each is billed. What each metric counts is told in
+//! `docs/observability.md`, which a test holds against this file.
 
 pub mod emf;
 pub mod tally;
@@ -93,18 +95,21 @@ impl Metric {
             | Self::DroppedEventCount
             | Self::FailedDeadLetteredCount
             | Self::RetryScheduledCount => "Count",
-            Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs => "Milliseconds",
+            Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs => {
+                "Milliseconds"
+            }
         }
     }
 
-    /// Whether it has the set `[topic, subscription]` where a deployment asks for it: an event that no subscription wants
-    /// has none.
+    /// Whether it has the set `[topic, subscription]` where a deployment asks for it: an event that
+    /// no subscription wants has none.
     #[must_use]
     pub const fn is_per_subscription(self) -> bool {
         !matches!(self, Self::UnmatchedEventCount)
     }
 
-    /// The dimension sets it has in every deployment; `[topic, subscription]` is added where a deployment asks for it.
+    /// The dimension sets it has in every deployment; `[topic, subscription]` is added where a
+    /// deployment asks for it.
     #[must_use]
     pub const fn dimensions(self) -> &'static [Dimensions] {
         match self {
@@ -178,8 +183,8 @@ impl Default for MetricsSettings {
     }
 }
 
-/// Keeps the tally of a function between two readings. One without settings counts nothing: where nobody reads, a tally
-/// would only grow.
+/// Keeps the tally of a function between two readings. One without settings counts nothing: where
+/// nobody reads, a tally would only grow.
 #[derive(Debug, Default)]
 pub struct Meter {
     settings: Option<MetricsSettings>,

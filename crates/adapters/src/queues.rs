@@ -1,8 +1,9 @@
 //! Messages into SQS: concurrent sends travel together.
 //!
-//! Each caller sends one message and hears about its own. Sends that happen within a few milliseconds of each other
-//! are put into one `SendMessageBatch`, which is what ten failures of one batch of records cost then. Waits are
-//! delayed messages: whole seconds, rounded up, at most 900; a longer wait comes back early and is sent again.
+//! Each caller sends one message and hears about its own. Sends that happen within a few
+//! milliseconds of each other are put into one `SendMessageBatch`, which is what ten failures of
+//! one batch of records cost then. Waits are delayed messages: whole seconds, rounded up, at most
+//! 900; a longer wait comes back early and is sent again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,9 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
-use delivery::ports::{Attribute, HideRecord, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName};
+use delivery::ports::{
+    Attribute, HideRecord, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName,
+};
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
@@ -45,11 +48,16 @@ struct Pending {
 impl SqsQueues {
     /// The queues at these URLs; `fair` sends each message under its subscription's group.
     #[must_use]
-    pub fn new(client: Client, urls: impl IntoIterator<Item = (QueueName, String)>, fair: bool) -> Self {
+    pub fn new(
+        client: Client,
+        urls: impl IntoIterator<Item = (QueueName, String)>,
+        fair: bool,
+    ) -> Self {
         Self { client, urls: Arc::new(urls.into_iter().collect()), fair, pending: Arc::default() }
     }
 
-    /// Puts the message with the others; returns a batch when that filled one, and whether it was the first.
+    /// Puts the message with the others; returns a batch when that filled one, and whether it was
+    /// the first.
     fn join(&self, queue: QueueName, pending: Pending) -> (Vec<Pending>, bool) {
         let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = queues.entry(queue).or_default();
@@ -71,8 +79,8 @@ impl SqsQueues {
         queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Sends one batch and tells each sender how its own message fared. What failed by no fault of its own is sent again
-    /// at once a few times: the client does that for whole calls only.
+    /// Sends one batch and tells each sender how its own message fared. What failed by no fault of
+    /// its own is sent again at once a few times: the client does that for whole calls only.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
         let Some(url) = self.urls.get(&queue) else {
             let error = QueueError(format!("this function has no queue {queue:?}"));
@@ -86,10 +94,16 @@ impl SqsQueues {
         }
     }
 
-    /// Sends one batch; gives back the messages that are to be sent again, none when this is the last time.
+    /// Sends one batch; gives back the messages that are to be sent again, none when this is the
+    /// last time.
     async fn send_once(&self, url: &str, batch: Vec<Pending>, last: bool) -> Vec<Pending> {
-        let entries = batch.iter().enumerate().map(|(index, pending)| self.entry(index, &pending.message)).collect();
-        let sent = self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await;
+        let entries = batch
+            .iter()
+            .enumerate()
+            .map(|(index, pending)| self.entry(index, &pending.message))
+            .collect();
+        let sent =
+            self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await;
         match sent {
             Ok(output) => {
                 let mut again = Vec::new();
@@ -97,7 +111,9 @@ impl SqsQueues {
                     match fate(&output, &index.to_string()) {
                         Fate::Taken => tell(pending, Ok(())),
                         Fate::Later(_) if !last => again.push(pending),
-                        Fate::Later(why) | Fate::Refused(why) => tell(pending, Err(QueueError(why))),
+                        Fate::Later(why) | Fate::Refused(why) => {
+                            tell(pending, Err(QueueError(why)))
+                        }
                     }
                 }
                 again
@@ -154,7 +170,10 @@ impl Queue for SqsQueues {
 impl HideRecord for SqsQueues {
     async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
         let Some(url) = self.urls.values().find(|url| url.rsplit('/').next() == Some(queue)) else {
-            return tracing::warn!(queue, "record.not_hidden: this function does not know the queue");
+            return tracing::warn!(
+                queue,
+                "record.not_hidden: this function does not know the queue"
+            );
         };
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         let change = self.client.change_message_visibility().queue_url(url).receipt_handle(receipt);
@@ -188,18 +207,23 @@ fn tell(pending: Pending, result: Result<(), QueueError>) {
     let _ = pending.heard.send(result);
 }
 
-/// The delay of the message that carries a wait: whole seconds, rounded up so that no hop is early for nothing, at most
-/// 900.
+/// The delay of the message that carries a wait: whole seconds, rounded up so that no hop is early
+/// for nothing, at most 900.
 #[must_use]
 pub fn delay_seconds(wait_ms: u64) -> i32 {
     i32::try_from(wait_ms.div_ceil(1_000).min(DELAY_MAX_SECONDS)).expect("at most 900")
 }
 
 fn text_attribute(value: &str) -> MessageAttributeValue {
-    MessageAttributeValue::builder().data_type("String").string_value(value).build().expect("the type is set")
+    MessageAttributeValue::builder()
+        .data_type("String")
+        .string_value(value)
+        .build()
+        .expect("the type is set")
 }
 
-/// The group of a subscription in a fair queue: SHA-256 in hex, since names may hold what a group id may not.
+/// The group of a subscription in a fair queue: SHA-256 in hex, since names may hold what a group
+/// id may not.
 fn group_id(subscription: &str) -> String {
     use std::fmt::Write as _;
     Sha256::digest(subscription).iter().fold(String::new(), |mut hex, byte| {
@@ -214,15 +238,24 @@ mod tests {
 
     #[test]
     fn a_wait_becomes_whole_seconds_rounded_up_and_at_most_900() {
-        for (wait_ms, seconds) in
-            [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (899_001, 900), (900_001, 900), (u64::MAX, 900)]
-        {
+        for (wait_ms, seconds) in [
+            (0, 0),
+            (1, 1),
+            (1_000, 1),
+            (1_001, 2),
+            (899_001, 900),
+            (900_001, 900),
+            (u64::MAX, 900),
+        ] {
             assert_eq!(delay_seconds(wait_ms), seconds);
         }
     }
 
     #[test]
     fn the_group_of_a_subscription_is_its_sha256() {
-        assert_eq!(group_id("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            group_id("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

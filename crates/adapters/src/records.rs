@@ -1,12 +1,14 @@
 //! What Lambda hands over, as plain records, and the answer it wants back.
 //!
-//! A CloudEvent in binary form, its attributes beside the body as those of the message, becomes one document right
-//! here: from then on there is one form of events, and the body holds all of it.
+//! A CloudEvent in binary form, its attributes beside the body as those of the message, becomes one
+//! document right here: from then on there is one form of events, and the body holds all of it.
 //!
-//! [`Batch`] reads of Lambda's event only what is used here, because every event pays for its reading.
+//! [`Batch`] reads of Lambda's event only what is used here, because every event pays for its
+//! reading.
 //!
-//! The answer is exact because Lambda is strict: an empty list means all done, an unknown or empty identifier means
-//! the *whole batch* failed. A record without a message id could only be answered wrongly, so the invocation fails.
+//! The answer is exact because Lambda is strict: an empty list means all done, an unknown or empty
+//! identifier means the *whole batch* failed. A record without a message id could only be answered
+//! wrongly, so the invocation fails.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -120,17 +122,20 @@ pub fn answer(given_back: impl IntoIterator<Item = String>) -> SqsBatchResponse 
 }
 
 fn record(index: usize, message: Message) -> Result<Record, RecordError> {
-    let id = message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
+    let id =
+        message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
     let mut said = message.message_attributes.unwrap_or_default();
     let mut ours = |name: &str| said.remove(name).and_then(|attribute| attribute.string_value);
-    let (topic, delivery, deadletter) = (ours(TOPIC_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
+    let (topic, delivery, deadletter) =
+        (ours(TOPIC_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
     // Beside our own attribute the body is ours: it is whole.
     let publishers = delivery.is_none() && deadletter.is_none();
     let body = message.body.unwrap_or_default();
     let binary = publishers.then(|| of_binary_form(said, &body)).flatten();
     let system = message.attributes.unwrap_or_default();
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
-    // SQS always says when; should it not, now is the safe guess, for an old event might count as expired.
+    // SQS always says when; should it not, now is the safe guess, for an old event might count as
+    // expired.
     let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
         topic,
@@ -139,27 +144,41 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
         traceparent: system.trace.and_then(|header| parent_of_xray(&header)),
         sent_ms,
         first_received_ms: number(system.approximate_first_receive_timestamp).unwrap_or(sent_ms),
-        receives: number(system.approximate_receive_count).and_then(|count| count.try_into().ok()).unwrap_or(1),
-        queue: message.event_source_arn.as_deref().and_then(|arn| arn.rsplit(':').next()).unwrap_or("").to_owned(),
+        receives: number(system.approximate_receive_count)
+            .and_then(|count| count.try_into().ok())
+            .unwrap_or(1),
+        queue: message
+            .event_source_arn
+            .as_deref()
+            .and_then(|arn| arn.rsplit(':').next())
+            .unwrap_or("")
+            .to_owned(),
         receipt: message.receipt_handle.unwrap_or_default(),
         body: binary.unwrap_or(body).into(),
         message: id,
     })
 }
 
-/// The structured form of a body whose attributes are those of a CloudEvent: `ce-specversion` and its like, `ce_` for
-/// publishers that cannot write a hyphen, with the content type of the body as `content-type` or `contentType`.
+/// The structured form of a body whose attributes are those of a CloudEvent: `ce-specversion` and
+/// its like, `ce_` for publishers that cannot write a hyphen, with the content type of the body as
+/// `content-type` or `contentType`.
 fn of_binary_form(attributes: HashMap<String, Attribute>, body: &str) -> Option<String> {
     let said = attributes.into_iter();
-    let said = said.filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value?)));
+    let said = said
+        .filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value?)));
     let mut said: Vec<(String, String)> = said.collect();
     // Sorted, so that a message is the same event each time it comes.
     said.sort();
-    let of_event = |name: &str| name.strip_prefix("ce-").or_else(|| name.strip_prefix("ce_")).map(ToOwned::to_owned);
-    let content_type = said.iter().find(|(name, _)| matches!(name.as_str(), "content-type" | "contenttype"));
-    let content_type = content_type.or_else(|| said.iter().find(|(name, _)| is_content_type(of_event(name))));
+    let of_event = |name: &str| {
+        name.strip_prefix("ce-").or_else(|| name.strip_prefix("ce_")).map(ToOwned::to_owned)
+    };
+    let content_type =
+        said.iter().find(|(name, _)| matches!(name.as_str(), "content-type" | "contenttype"));
+    let content_type =
+        content_type.or_else(|| said.iter().find(|(name, _)| is_content_type(of_event(name))));
     let attributes = said.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
-    let attributes: Vec<(String, String)> = attributes.filter(|(name, _)| name != "datacontenttype").collect();
+    let attributes: Vec<(String, String)> =
+        attributes.filter(|(name, _)| name != "datacontenttype").collect();
     let is_event = attributes.iter().any(|(name, _)| name == "specversion");
     let content_type = content_type.map(|(_, value)| value.as_str());
     is_event.then(|| binary::of_plain(&attributes, content_type, body.as_bytes()))
@@ -188,12 +207,18 @@ mod tests {
         ))
         .unwrap();
         let record = &records[0];
-        assert_eq!((record.message.as_str(), record.receipt.as_str(), record.queue.as_str()), ("m1", "r1", "events"));
+        assert_eq!(
+            (record.message.as_str(), record.receipt.as_str(), record.queue.as_str()),
+            ("m1", "r1", "events")
+        );
         assert_eq!(
             (record.topic.as_deref(), record.delivery.as_deref(), record.deadletter.as_deref()),
             (Some("shop/orders"), Some("{}"), None)
         );
-        assert_eq!(record.traceparent.as_deref(), Some("00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"));
+        assert_eq!(
+            record.traceparent.as_deref(),
+            Some("00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01")
+        );
         assert_eq!(
             (record.sent_ms, record.first_received_ms, record.receives),
             (1_700_000_000_123, 1_700_000_000_200, 3)
@@ -209,17 +234,35 @@ mod tests {
         ] {
             let before_ms = Machine.now_ms();
             let record = &read(event(&format!(r#"{{"Records":[{silent}]}}"#))).unwrap()[0];
-            let [topic, delivery, deadletter] = [&record.topic, &record.delivery, &record.deadletter];
-            assert_eq!((topic, delivery, deadletter, &record.traceparent), (&None, &None, &None, &None), "{silent}");
-            assert_eq!((&*record.body, &*record.receipt, &*record.queue, record.receives), ("", "", "", 1), "{silent}");
-            assert!((before_ms..=Machine.now_ms()).contains(&record.sent_ms), "now is the safe guess: {silent}");
+            let [topic, delivery, deadletter] =
+                [&record.topic, &record.delivery, &record.deadletter];
+            assert_eq!(
+                (topic, delivery, deadletter, &record.traceparent),
+                (&None, &None, &None, &None),
+                "{silent}"
+            );
+            assert_eq!(
+                (&*record.body, &*record.receipt, &*record.queue, record.receives),
+                ("", "", "", 1),
+                "{silent}"
+            );
+            assert!(
+                (before_ms..=Machine.now_ms()).contains(&record.sent_ms),
+                "now is the safe guess: {silent}"
+            );
             assert_eq!(record.first_received_ms, record.sent_ms);
         }
     }
 
     #[test]
     fn events_of_others_are_no_batch() {
-        for other in ["{}", r#"{"Records":null}"#, r#"{"Records":{}}"#, r#"{"detail-type":"x","source":"y"}"#, "[]"] {
+        for other in [
+            "{}",
+            r#"{"Records":null}"#,
+            r#"{"Records":{}}"#,
+            r#"{"detail-type":"x","source":"y"}"#,
+            "[]",
+        ] {
             assert!(serde_json::from_str::<Batch>(other).is_err(), "{other}");
         }
     }
@@ -228,11 +271,17 @@ mod tests {
     fn body_of(attributes: &[(&str, &str)], body: &str) -> String {
         let attributes: serde_json::Map<String, serde_json::Value> = attributes
             .iter()
-            .map(|(name, value)| ((*name).to_owned(), serde_json::json!({"stringValue": value, "dataType": "String"})))
+            .map(|(name, value)| {
+                (
+                    (*name).to_owned(),
+                    serde_json::json!({"stringValue": value, "dataType": "String"}),
+                )
+            })
             .collect();
-        let message =
-            serde_json::json!({"messageId": "m1", "body": body, "attributes": {}, "messageAttributes": attributes});
-        read(event(&serde_json::json!({"Records": [message]}).to_string())).unwrap()[0].body.to_string()
+        let message = serde_json::json!({"messageId": "m1", "body": body, "attributes": {}, "messageAttributes": attributes});
+        read(event(&serde_json::json!({"Records": [message]}).to_string())).unwrap()[0]
+            .body
+            .to_string()
     }
 
     #[test]
@@ -255,16 +304,30 @@ mod tests {
 
     #[test]
     fn the_content_type_has_several_names_and_the_prefix_two() {
-        for (attribute, prefix) in
-            [("content-type", "ce-"), ("Content-Type", "CE-"), ("contentType", "ce_"), ("ce_datacontenttype", "ce_")]
-        {
-            let names = ["specversion", "id", "source", "type"].map(|name| format!("{prefix}{name}"));
+        for (attribute, prefix) in [
+            ("content-type", "ce-"),
+            ("Content-Type", "CE-"),
+            ("contentType", "ce_"),
+            ("ce_datacontenttype", "ce_"),
+        ] {
+            let names =
+                ["specversion", "id", "source", "type"].map(|name| format!("{prefix}{name}"));
             let [version, id, source, kind] = names.each_ref().map(String::as_str);
-            let attributes = [(attribute, "text/plain"), (version, "1.0"), (id, "1"), (source, "s"), (kind, "t")];
+            let attributes = [
+                (attribute, "text/plain"),
+                (version, "1.0"),
+                (id, "1"),
+                (source, "s"),
+                (kind, "t"),
+            ];
             let structured = r#"{"specversion":"1.0","type":"t","source":"s","id":"1","datacontenttype":"text/plain","data_base64":"aGk="}"#;
             assert_eq!(body_of(&attributes, "hi"), structured, "{attribute}");
         }
-        assert_eq!(body_of(&[("ce-id", "1"), ("content-type", "text/plain")], "hi"), "hi", "no event by its version");
+        assert_eq!(
+            body_of(&[("ce-id", "1"), ("content-type", "text/plain")], "hi"),
+            "hi",
+            "no event by its version"
+        );
     }
 
     #[test]
@@ -279,8 +342,13 @@ mod tests {
 
     #[test]
     fn the_answer_has_lambdas_keys_and_an_empty_list_when_all_is_done() {
-        let json = |ids: &[&str]| serde_json::to_string(&answer(ids.iter().map(|id| (*id).to_owned()))).unwrap();
+        let json = |ids: &[&str]| {
+            serde_json::to_string(&answer(ids.iter().map(|id| (*id).to_owned()))).unwrap()
+        };
         assert_eq!(json(&[]), r#"{"batchItemFailures":[]}"#);
-        assert_eq!(json(&["a", "b"]), r#"{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}"#);
+        assert_eq!(
+            json(&["a", "b"]),
+            r#"{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}"#
+        );
     }
 }

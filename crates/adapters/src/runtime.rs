@@ -3,10 +3,10 @@
 //! One thread, because a function below 1,769 MB has less than one CPU, and its work is waiting.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 //!
-//! A line of the log is held until the thread would wait, for answers or for work, and then leaves with all that came
-//! since: a call of the system costs more than putting a line together. Lines that warn leave at once. So whoever ends us
-//! while we wait finds every line written; whoever ends us while we work loses those of level `info` since the last wait,
-//! 16 KiB of them at most.
+//! A line of the log is held until the thread would wait, for answers or for work, and then leaves
+//! with all that came since: a call of the system costs more than putting a line together. Lines
+//! that warn leave at once. So whoever ends us while we wait finds every line written; whoever ends
+//! us while we work loses those of level `info` since the last wait, 16 KiB of them at most.
 
 use std::future::Future;
 use std::io;
@@ -20,7 +20,11 @@ use crate::lines;
 /// # Errors
 /// When the system gives no runtime.
 pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
-    let ended = Builder::new_current_thread().enable_all().on_thread_park(lines::flush).build()?.block_on(function);
+    let ended = Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(lines::flush)
+        .build()?
+        .block_on(function);
     lines::flush();
     Ok(ended)
 }
@@ -73,12 +77,17 @@ mod tests {
     /// Whether a process with this task writes a line with this message before our patience ends.
     fn tells(task: &str, message: &str) -> bool {
         let mut command = Command::new(std::env::current_exe().expect("this test"));
-        command.args(["--exact", "--nocapture", "runtime::tests::function"]).env(TASK, task).env_remove("RUST_LOG");
+        command
+            .args(["--exact", "--nocapture", "runtime::tests::function"])
+            .env(TASK, task)
+            .env_remove("RUST_LOG");
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = Killed(command.spawn().expect("this test again"));
         let output = BufReader::new(process.0.stdout.take().expect("it is piped"));
         let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+        std::thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+        });
         let lines = std::iter::from_fn(|| told.recv_timeout(PATIENCE).ok());
         lines.into_iter().any(|line| line.contains(&format!("\"message\":\"{message}\"")))
     }

@@ -1,7 +1,7 @@
 //! The functions' settings, read once at cold start.
 //!
-//! They come through a lookup function, so that a test needs no environment. Everything is checked here: a function
-//! with a missing or wrong setting does not start, and says which.
+//! They come through a lookup function, so that a test needs no environment. Everything is checked
+//! here: a function with a missing or wrong setting does not start, and says which.
 
 use delivery::address::{OwnAddresses, PrivateDestinations};
 use delivery::deadletter::Container;
@@ -129,13 +129,21 @@ impl DispatchSettings {
                 (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
             ],
             container: env.container()?,
-            default_topic: env.optional(DEFAULT_TOPIC).map(|text| wrong(DEFAULT_TOPIC, text.parse())).transpose()?,
+            default_topic: env
+                .optional(DEFAULT_TOPIC)
+                .map(|text| wrong(DEFAULT_TOPIC, text.parse()))
+                .transpose()?,
             private: wrong(
                 ALLOW_PRIVATE_DESTINATIONS,
-                PrivateDestinations::parse(&env.optional(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_default()),
+                PrivateDestinations::parse(
+                    &env.optional(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_default(),
+                ),
             )?,
             own_addresses: env.own_addresses()?,
-            max_concurrency: wrong(MAX_CONCURRENCY, sum(&env.optional(MAX_CONCURRENCY).unwrap_or("1".to_owned())))?,
+            max_concurrency: wrong(
+                MAX_CONCURRENCY,
+                sum(&env.optional(MAX_CONCURRENCY).unwrap_or("1".to_owned())),
+            )?,
             metrics: env.metrics()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
@@ -176,14 +184,20 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         self.optional(name).ok_or(SettingsError::Missing(name))
     }
 
-    fn parse<T>(&self, name: &'static str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, SettingsError> {
+    fn parse<T>(
+        &self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, SettingsError> {
         wrong(name, parse(&self.required(name)?))
     }
 
     fn queue(&self, name: &'static str) -> Result<String, SettingsError> {
         self.parse(name, |url| {
             if url.ends_with(".fifo") {
-                return Err(format!("{url} is a FIFO queue, which has no delay per message; use a standard queue"));
+                return Err(format!(
+                    "{url} is a FIFO queue, which has no delay per message; use a standard queue"
+                ));
             }
             match url::Url::parse(url) {
                 Ok(parsed) if parsed.has_host() => Ok(url.to_owned()),
@@ -196,7 +210,9 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         let bucket = self.required(DEAD_LETTER_CONTAINER)?;
         let prefix = self.optional(DEAD_LETTER_PREFIX).unwrap_or_default();
         if bucket.contains('/') {
-            let problem = format!("\"{bucket}\" is no bucket name; a prefix belongs into {DEAD_LETTER_PREFIX}");
+            let problem = format!(
+                "\"{bucket}\" is no bucket name; a prefix belongs into {DEAD_LETTER_PREFIX}"
+            );
             return Err(SettingsError::Wrong { name: DEAD_LETTER_CONTAINER, problem });
         }
         let prefix = prefix.trim_matches('/').to_owned();
@@ -221,13 +237,15 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     /// What serves the function in its sandbox.
     fn own_addresses(&self) -> Result<OwnAddresses, SettingsError> {
         let mut own = OwnAddresses::default();
-        let runtime = self.optional(AWS_LAMBDA_RUNTIME_API).unwrap_or_else(|| RUNTIME_API_DEFAULT.to_owned());
+        let runtime =
+            self.optional(AWS_LAMBDA_RUNTIME_API).unwrap_or_else(|| RUNTIME_API_DEFAULT.to_owned());
         wrong(AWS_LAMBDA_RUNTIME_API, own.add(&runtime))?;
         let port = self.optional(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT);
         let secrets = format!("127.0.0.1:{}", port.as_deref().unwrap_or(SECRETS_PORT_DEFAULT));
         wrong(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, own.add(&secrets))?;
         // One endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
-        for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace() {
+        for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace()
+        {
             let endpoint = daemon.trim_start_matches("tcp:").trim_start_matches("udp:");
             wrong(AWS_XRAY_DAEMON_ADDRESS, own.add(endpoint))?;
         }
@@ -243,11 +261,15 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     }
 }
 
-/// The sum of positive numbers. A template can put two parameters side by side, and cannot add them.
+/// The sum of positive numbers. A template can put two parameters side by side, and cannot add
+/// them.
 fn sum(text: &str) -> Result<u32, String> {
-    let numbers = text.split('+').map(|number| number.trim().parse::<u32>().ok().filter(|number| *number > 0));
+    let numbers = text
+        .split('+')
+        .map(|number| number.trim().parse::<u32>().ok().filter(|number| *number > 0));
     let sum = numbers.reduce(|sum, number| Some(sum?.saturating_add(number?)));
-    sum.flatten().ok_or_else(|| format!("\"{text}\" is no positive number and no sum of such as 50+10"))
+    sum.flatten()
+        .ok_or_else(|| format!("\"{text}\" is no positive number and no sum of such as 50+10"))
 }
 
 fn wrong<T>(name: &'static str, result: Result<T, String>) -> Result<T, SettingsError> {
@@ -269,7 +291,9 @@ mod tests {
     fn read(changes: &[(&str, &str)]) -> Result<DispatchSettings, SettingsError> {
         DispatchSettings::read(|name| {
             let changed = changes.iter().find(|(of, _)| *of == name);
-            changed.or_else(|| GOOD.iter().find(|(of, _)| *of == name)).map(|(_, value)| (*value).to_owned())
+            changed
+                .or_else(|| GOOD.iter().find(|(of, _)| *of == name))
+                .map(|(_, value)| (*value).to_owned())
         })
     }
 
@@ -281,27 +305,41 @@ mod tests {
         assert_eq!(settings.default_topic, None);
         assert_eq!(settings.container.to_string(), "letters");
         assert_eq!(settings.max_concurrency, 1);
-        assert_eq!(settings.metrics, MetricsSettings { namespace: "lastmile".to_owned(), per_subscription: false });
+        assert_eq!(
+            settings.metrics,
+            MetricsSettings { namespace: "lastmile".to_owned(), per_subscription: false }
+        );
     }
 
     #[test]
     fn how_many_functions_run_at_once_is_a_number_or_a_sum() {
-        for (value, number) in [("60", 60), ("50+10", 60), (" 50 + 10 ", 60), ("4294967295+9", u32::MAX)] {
-            assert_eq!(read(&[(MAX_CONCURRENCY, value)]).unwrap().max_concurrency, number, "{value}");
+        for (value, number) in
+            [("60", 60), ("50+10", 60), (" 50 + 10 ", 60), ("4294967295+9", u32::MAX)]
+        {
+            assert_eq!(
+                read(&[(MAX_CONCURRENCY, value)]).unwrap().max_concurrency,
+                number,
+                "{value}"
+            );
         }
     }
 
     #[test]
     fn the_functions_own_addresses_are_known_without_being_told_and_follow_the_environment() {
         let own = |changes| read(changes).unwrap().own_addresses;
-        let ports = |own: &OwnAddresses, ports: &[u16]| ports.iter().all(|port| own.has_port(*port));
+        let ports =
+            |own: &OwnAddresses, ports: &[u16]| ports.iter().all(|port| own.has_port(*port));
         assert!(ports(&own(&[]), &[9001, 2773]) && !own(&[]).has_port(2000));
         let told = own(&[
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1:43211"),
             (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "2774"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:127.0.0.2:2001"),
         ]);
-        assert!(ports(&told, &[43211, 2774, 2000, 2001]) && !told.has_port(9001) && !told.has_port(2773));
+        assert!(
+            ports(&told, &[43211, 2774, 2000, 2001])
+                && !told.has_port(9001)
+                && !told.has_port(2773)
+        );
         assert!(own(&[(AWS_XRAY_DAEMON_ADDRESS, "169.254.79.129:2000")]).has_port(2000));
     }
 

@@ -13,8 +13,8 @@ use delivery::catalogue::Catalogue;
 use delivery::consent::{ConsentKey, Granted};
 use delivery::outcome::Exchange;
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage, Queue, QueueError,
-    QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage,
+    Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
@@ -60,8 +60,8 @@ pub async fn aws_config() -> SdkConfig {
     with_limits(aws_config::defaults(BehaviorVersion::latest()).load().await)
 }
 
-/// The same with our time limits: an unreachable service must not use up an invocation. All tries of a call together
-/// end within the time that dispatch keeps free for sending messages.
+/// The same with our time limits: an unreachable service must not use up an invocation. All tries
+/// of a call together end within the time that dispatch keeps free for sending messages.
 #[must_use]
 pub fn with_limits(config: SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
@@ -76,7 +76,8 @@ pub fn with_limits(config: SdkConfig) -> SdkConfig {
 /// An S3 client, addressing buckets by path where that is asked for.
 #[must_use]
 pub fn s3_client(config: &SdkConfig, force_path_style: bool) -> aws_sdk_s3::Client {
-    let config = aws_sdk_s3::config::Builder::from(config).force_path_style(force_path_style).build();
+    let config =
+        aws_sdk_s3::config::Builder::from(config).force_path_style(force_path_style).build();
     aws_sdk_s3::Client::from_conf(config)
 }
 
@@ -89,7 +90,10 @@ impl Shell {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
         Ok(Self {
-            http: HttpSender::new(Fence::new(settings.private.clone(), settings.own_addresses.clone()))?,
+            http: HttpSender::new(Fence::new(
+                settings.private.clone(),
+                settings.own_addresses.clone(),
+            ))?,
             sinks: SqsSinks::new(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs::new(s3.clone()),
@@ -177,7 +181,12 @@ macro_rules! shared_ports {
         }
 
         impl PutMessage for $shell {
-            async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
+            async fn put_message(
+                &self,
+                queue: &SinkQueue,
+                id: Uuid,
+                json: &str,
+            ) -> Result<(), PutError> {
                 self.sinks.put_message(queue, id, json).await
             }
         }

@@ -1,8 +1,9 @@
 //! The subscriptions of a deployment, kept fresh.
 //!
-//! A source is a file or an S3 object. It is read for the first records and looked at again every 30 s, cheaply, by its
-//! modification time or ETag. A newer version that is broken is reported as an error and does not replace the last
-//! good one. Whoever misses a name may ask for a look right now; that is done at most once a second.
+//! A source is a file or an S3 object. It is read for the first records and looked at again every
+//! 30 s, cheaply, by its modification time or ETag. A newer version that is broken is reported as
+//! an error and does not replace the last good one. Whoever misses a name may ask for a look right
+//! now; that is done at most once a second.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +43,11 @@ impl Location {
     /// # Errors
     /// What would be right.
     pub fn parse(uri: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{uri}\" is no source of subscriptions: s3://bucket/key or file:///path is expected");
+        let wrong = || {
+            format!(
+                "\"{uri}\" is no source of subscriptions: s3://bucket/key or file:///path is expected"
+            )
+        };
         if let Some(path) = uri.strip_prefix("file://").filter(|path| path.starts_with('/')) {
             return Ok(Self::File(path.into()));
         }
@@ -120,7 +125,11 @@ impl LiveSubscriptions {
                 match manifest::read(&[Source { name: &name, text: &text }]).into_result() {
                     Ok(catalogue) => {
                         let count = catalogue.subscriptions().count();
-                        tracing::info!(source = name, subscriptions = count, "subscriptions.loaded");
+                        tracing::info!(
+                            source = name,
+                            subscriptions = count,
+                            "subscriptions.loaded"
+                        );
                         state.good = Some(Arc::new(catalogue));
                         (state.problem, state.broken) = (None, None);
                     }
@@ -140,26 +149,42 @@ impl LiveSubscriptions {
         let unreadable = |why: String| FetchError::Unreadable { name: self.location.name(), why };
         match (&self.location, &self.client) {
             (Location::File(path), _) => {
-                let metadata = tokio::fs::metadata(path).await.map_err(|error| unreadable(error.to_string()))?;
+                let metadata = tokio::fs::metadata(path)
+                    .await
+                    .map_err(|error| unreadable(error.to_string()))?;
                 let version = format!("{:?} {}", metadata.modified().ok(), metadata.len());
                 if seen == Some(version.as_str()) {
                     return Ok(None);
                 }
-                let text = tokio::fs::read_to_string(path).await.map_err(|error| unreadable(error.to_string()))?;
+                let text = tokio::fs::read_to_string(path)
+                    .await
+                    .map_err(|error| unreadable(error.to_string()))?;
                 Ok(Some((text, version)))
             }
             (Location::S3 { bucket, key }, Some(client)) => {
-                let get = client.get_object().bucket(bucket).key(key).set_if_none_match(seen.map(ToOwned::to_owned));
+                let get = client
+                    .get_object()
+                    .bucket(bucket)
+                    .key(key)
+                    .set_if_none_match(seen.map(ToOwned::to_owned));
                 let object = match get.send().await {
                     Ok(object) => object,
-                    Err(error) if error.raw_response().is_some_and(|raw| raw.status().as_u16() == 304) => {
+                    Err(error)
+                        if error.raw_response().is_some_and(|raw| raw.status().as_u16() == 304) =>
+                    {
                         return Ok(None);
                     }
                     Err(error) => return Err(unreadable(DisplayErrorContext(&error).to_string())),
                 };
                 let version = object.e_tag().unwrap_or_default().to_owned();
-                let bytes = object.body.collect().await.map_err(|error| unreadable(error.to_string()))?.to_vec();
-                let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+                let bytes = object
+                    .body
+                    .collect()
+                    .await
+                    .map_err(|error| unreadable(error.to_string()))?
+                    .to_vec();
+                let text =
+                    String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
                 Ok(Some((text, version)))
             }
             (Location::S3 { .. }, None) => Err(unreadable("there is no S3 client".to_owned())),
@@ -195,7 +220,8 @@ mod tests {
     #[test]
     fn a_location_is_a_file_or_an_object() {
         assert_eq!(Location::parse("file:///a/b.yaml"), Ok(Location::File("/a/b.yaml".into())));
-        let object = Location::S3 { bucket: "b".to_owned(), key: "k/subscriptions.yaml".to_owned() };
+        let object =
+            Location::S3 { bucket: "b".to_owned(), key: "k/subscriptions.yaml".to_owned() };
         assert_eq!(Location::parse("s3://b/k/subscriptions.yaml"), Ok(object));
         for uri in ["", "file://a", "s3://b", "s3://b/", "s3:///k", "https://x/y"] {
             assert!(Location::parse(uri).is_err(), "{uri}");

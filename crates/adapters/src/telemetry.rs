@@ -1,11 +1,13 @@
-//! The log, and what it counts: JSON lines, one per attempt and one per end, and a metric where something happens.
+//! The log, and what it counts: JSON lines, one per attempt and one per end, and a metric where
+//! something happens.
 //!
-//! Lines carry names, numbers and reasons, never bodies, credentials or query strings. `error` means that a person
-//! should act. The words are those of `delivery`, so that a line, a metric and a dead letter say the same; which line
-//! has which fields is told in `docs/observability.md`.
+//! Lines carry names, numbers and reasons, never bodies, credentials or query strings. `error`
+//! means that a person should act. The words are those of `delivery`, so that a line, a metric and
+//! a dead letter say the same; which line has which fields is told in `docs/observability.md`.
 //!
-//! What is also counted is a method of [`Telemetry`], so that it cannot be told in one place and forgotten in the
-//! other. Metrics do not depend on the log's level, and below its level a line costs nothing but a comparison.
+//! What is also counted is a method of [`Telemetry`], so that it cannot be told in one place and
+//! forgotten in the other. Metrics do not depend on the log's level, and below its level a line
+//! costs nothing but a comparison.
 
 use delivery::consent::Answer;
 use delivery::deadletter::{Letter, Reason, Returned};
@@ -28,8 +30,8 @@ use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const WORD_MAX_BYTES: usize = 512;
 
-/// A line about a delivery: whose it is and which event it carries, then what the line is about. The event is read for
-/// it only if the line is written.
+/// A line about a delivery: whose it is and which event it carries, then what the line is about.
+/// The event is read for it only if the line is written.
 macro_rules! line {
     ($level:expr, $delivery:expr, $($fields:tt)+) => {
         if enabled!($level) {
@@ -49,9 +51,9 @@ macro_rules! line {
     };
 }
 
-/// Writes the log to standard output as JSON lines; [`crate::runtime`] says when. `RUST_LOG` chooses the level, `info`
-/// without it: a level for all, or `target=level` in a list. Filters by span or field are not understood; they would
-/// bring regular expressions.
+/// Writes the log to standard output as JSON lines; [`crate::runtime`] says when. `RUST_LOG`
+/// chooses the level, `info` without it: a level for all, or `target=level` in a list. Filters by
+/// span or field are not understood; they would bring regular expressions.
 pub fn log_json() {
     let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let levels = asked.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
@@ -70,7 +72,8 @@ fn short(word: &str) -> &str {
     &word[..word.floor_char_boundary(WORD_MAX_BYTES)]
 }
 
-/// Writes lines of metrics to standard output, where CloudWatch finds them, and every line of the log before them.
+/// Writes lines of metrics to standard output, where CloudWatch finds them, and every line of the
+/// log before them.
 pub fn write(lines: &[String]) {
     lines.iter().for_each(|line| hold(Level::INFO, &format!("{line}\n")));
     flush();
@@ -121,7 +124,8 @@ impl Telemetry {
         self.meter.count(Metric::MatchedEventCount, subscription, Label::None);
     }
 
-    /// The line of an event that no subscription wants; `place` stands for the subscription it has not.
+    /// The line of an event that no subscription wants; `place` stands for the subscription it has
+    /// not.
     pub fn unmatched(&self, message: &str, place: &SubscriptionName, event: &Event) {
         self.meter.count(Metric::UnmatchedEventCount, place, Label::None);
         if enabled!(Level::INFO) {
@@ -139,7 +143,13 @@ impl Telemetry {
     }
 
     /// The line of an attempt.
-    pub fn attempted(&self, delivery: &Delivery, subscription: &Subscription, exchange: &Exchange, settled: &Settled) {
+    pub fn attempted(
+        &self,
+        delivery: &Delivery,
+        subscription: &Subscription,
+        exchange: &Exchange,
+        settled: &Settled,
+    ) {
         let outcome = exchange.outcome(&subscription.retry);
         let wait_ms = match settled.end {
             End::Retry { wait_ms } => Some(wait_ms),
@@ -158,27 +168,45 @@ impl Telemetry {
             duration_ms = exchange.duration_ms,
             "delivery.attempted"
         );
-        if exchange.status() == Some(410) && outcome != Outcome::Success && delivery.leg == Leg::Event {
+        if exchange.status() == Some(410)
+            && outcome != Outcome::Success
+            && delivery.leg == Leg::Event
+        {
             let destination = subscription.destination.display();
             warn!(subscription = %delivery.subscription, destination, "destination.retired");
         }
     }
 
-    fn count_attempt(&self, delivery: &Delivery, exchange: &Exchange, outcome: Outcome, comes_again: bool) {
+    fn count_attempt(
+        &self,
+        delivery: &Delivery,
+        exchange: &Exchange,
+        outcome: Outcome,
+        comes_again: bool,
+    ) {
         let subscription = &delivery.subscription;
         // Of the others no packet left.
         if !matches!(outcome, Outcome::Blocked | Outcome::Aborted) {
-            self.meter.measure(Metric::DestinationProcessingDurationInMs, subscription, exchange.duration_ms);
+            self.meter.measure(
+                Metric::DestinationProcessingDurationInMs,
+                subscription,
+                exchange.duration_ms,
+            );
         }
         if outcome != Outcome::Success {
-            self.meter.count(Metric::DeliveryAttemptFailCount, subscription, Label::Outcome(outcome));
+            self.meter.count(
+                Metric::DeliveryAttemptFailCount,
+                subscription,
+                Label::Outcome(outcome),
+            );
         }
         if comes_again {
             self.meter.count(Metric::RetryScheduledCount, subscription, Label::Outcome(outcome));
         }
     }
 
-    /// The line of a delivery that was taken: by its destination, by a reply address, or a dead letter by its sink.
+    /// The line of a delivery that was taken: by its destination, by a reply address, or a dead
+    /// letter by its sink.
     pub fn delivered(&self, delivery: &Delivery, now_ms: u64) {
         if let Leg::Sink(letter) = &delivery.leg {
             self.dead_lettered(letter);
@@ -188,10 +216,18 @@ impl Telemetry {
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
         self.meter.measure(Metric::EventAgeAtDeliveryInMs, &delivery.subscription, age_ms);
-        line!(Level::INFO, delivery, attempts = delivery.attempts, end = "Delivered", age_ms, "delivery.ended");
+        line!(
+            Level::INFO,
+            delivery,
+            attempts = delivery.attempts,
+            end = "Delivered",
+            age_ms,
+            "delivery.ended"
+        );
     }
 
-    /// The line of a delivery that ends without success and without a dead letter, because its subscription says so.
+    /// The line of a delivery that ends without success and without a dead letter, because its
+    /// subscription says so.
     pub fn dropped(&self, delivery: &Delivery, reason: Reason) {
         self.meter.count(Metric::DroppedEventCount, &delivery.subscription, Label::Reason(reason));
         line!(
@@ -204,8 +240,9 @@ impl Telemetry {
         );
     }
 
-    /// The line of a delivery that ended without success and whose dead letter is on its way to its sink: an address,
-    /// which may refuse it yet, or a topic, whose subscriptions take it from here.
+    /// The line of a delivery that ended without success and whose dead letter is on its way to its
+    /// sink: an address, which may refuse it yet, or a topic, whose subscriptions take it from
+    /// here.
     pub fn left_for_sink(&self, letter: &Letter, leg: &Leg) {
         match leg {
             Leg::Sink(_) => {}
@@ -214,22 +251,28 @@ impl Telemetry {
         buried(letter);
     }
 
-    /// Counts a dead letter that is in storage; its line is [`stored`], written where its key is known.
+    /// Counts a dead letter that is in storage; its line is [`stored`], written where its key is
+    /// known.
     pub fn dead_lettered(&self, letter: &Letter) {
         let subscription = &letter.delivery.subscription;
         self.meter.count(Metric::DeadLetteredCount, subscription, Label::Reason(letter.reason));
     }
 
-    /// The line of a dead letter that storage refused for too long: a person has to rescue it from the last-resort
-    /// queue, where it is now.
+    /// The line of a dead letter that storage refused for too long: a person has to rescue it from
+    /// the last-resort queue, where it is now.
     pub fn last_resort(&self, letter: &Letter, problem: &str) {
         let Letter { delivery, reason, .. } = letter;
-        self.meter.count(Metric::FailedDeadLetteredCount, &delivery.subscription, Label::Reason(*reason));
+        self.meter.count(
+            Metric::FailedDeadLetteredCount,
+            &delivery.subscription,
+            Label::Reason(*reason),
+        );
         line!(Level::ERROR, delivery, reason = %reason, problem, "deadletter.last_resort");
     }
 }
 
-/// The line of a delivery that ended without success and whose dead letter has left: to its queue, or to storage.
+/// The line of a delivery that ended without success and whose dead letter has left: to its queue,
+/// or to storage.
 pub fn buried(letter: &Letter) {
     let Letter { delivery, reason, detail, .. } = letter;
     line!(
@@ -269,7 +312,14 @@ pub fn put_off(delivery: &Delivery, wait_ms: u64) {
 
 /// The line of a delivery that may not be attempted yet, for a reason that is not its own.
 pub fn held(delivery: &Delivery, why: Held, wait_ms: u64) {
-    line!(Level::INFO, delivery, attempts = delivery.attempts, why = why.as_str(), wait_ms, "delivery.held");
+    line!(
+        Level::INFO,
+        delivery,
+        attempts = delivery.attempts,
+        why = why.as_str(),
+        wait_ms,
+        "delivery.held"
+    );
 }
 
 /// The lines of a destination whose probation began, went on or ended.
@@ -277,8 +327,12 @@ pub fn probation(subscription: &Subscription, outcome: Outcome, change: Change) 
     let (name, destination) = (&subscription.name, subscription.destination.display());
     let outcome = outcome.as_str();
     match change {
-        Change::Began { lasts_ms } => warn!(subscription = %name, destination, outcome, lasts_ms, "probation.began"),
-        Change::GoesOn { lasts_ms } => warn!(subscription = %name, destination, outcome, lasts_ms, "probation.goes_on"),
+        Change::Began { lasts_ms } => {
+            warn!(subscription = %name, destination, outcome, lasts_ms, "probation.began")
+        }
+        Change::GoesOn { lasts_ms } => {
+            warn!(subscription = %name, destination, outcome, lasts_ms, "probation.goes_on")
+        }
         Change::Ended => info!(subscription = %name, destination, "probation.ended"),
     }
 }
@@ -291,11 +345,14 @@ pub fn asked(subscription: &Subscription, answer: &Answer) {
             info!(subscription = %subscription.name, destination, allowed_rate = %rate, "consent.granted");
         }
         Answer::Pending => warn!(subscription = %subscription.name, destination, "consent.pending"),
-        Answer::Refused(why) => warn!(subscription = %subscription.name, destination, why, "consent.refused"),
+        Answer::Refused(why) => {
+            warn!(subscription = %subscription.name, destination, why, "consent.refused")
+        }
     }
 }
 
-/// The line of consents that could not be looked up or kept: deliveries wait, or others have to ask again.
+/// The line of consents that could not be looked up or kept: deliveries wait, or others have to ask
+/// again.
 pub fn consent_unknown(subscription: &Subscription, problem: &str) {
     warn!(subscription = %subscription.name, problem, "consent.unknown");
 }

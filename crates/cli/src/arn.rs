@@ -1,19 +1,21 @@
 //! Which resources an ARN with wildcards covers, as IAM reads it in a policy.
 //!
-//! Separate because it is pure, and has to be right: who is told that a permission is missing adds it, and who is not
-//! told finds out from a dead letter in the wrong place.
+//! Separate because it is pure, and has to be right: who is told that a permission is missing adds
+//! it, and who is not told finds out from a dead letter in the wrong place.
 //!
 //! Does not know policy variables: an ARN in the parameter of a stack has none.
 
-/// Whether the pattern covers every resource that begins with the first text, ends with the last and has anything
-/// between each two of them; a single text is one resource.
+/// Whether the pattern covers every resource that begins with the first text, ends with the last
+/// and has anything between each two of them; a single text is one resource.
 ///
-/// `*` is any number of characters, `?` is one. A `*` stays within its segment (the part between two colons), unless it
-/// ends it. <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
+/// `*` is any number of characters, `?` is one. A `*` stays within its segment (the part between
+/// two colons), unless it ends it.
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
 pub(crate) fn covers(pattern: &str, resource: &[&str]) -> bool {
     let resource = units(resource);
     let pattern: Vec<char> = pattern.chars().collect();
-    // Whether what was read of the pattern so far can cover the first units of the resource, by their number.
+    // Whether what was read of the pattern so far can cover the first units of the resource, by
+    // their number.
     let mut covered: Vec<bool> = (0..=resource.len()).map(|units| units == 0).collect();
     for (index, character) in pattern.iter().enumerate() {
         covered = match character {
@@ -22,7 +24,11 @@ pub(crate) fn covers(pattern: &str, resource: &[&str]) -> bool {
                 let may_pass = |unit: &Unit| ends_segment || *unit != Unit::Character(':');
                 stretched(&covered, &resource, may_pass)
             }
-            '?' => stepped(&covered, &resource, |unit| matches!(unit, Unit::Character(of) if *of != ':')),
+            '?' => stepped(
+                &covered,
+                &resource,
+                |unit| matches!(unit, Unit::Character(of) if *of != ':'),
+            ),
             literal => stepped(&covered, &resource, |unit| *unit == Unit::Character(*literal)),
         };
     }

@@ -1,7 +1,8 @@
 //! Subscription files as arguments: read, and what is wrong with them told.
 //!
-//! Separate because checking, explaining and applying begin alike: text into memory, [`manifest::read`] over all of it,
-//! findings for people. A file that cannot be read is wrong usage, exit code 2.
+//! Separate because checking, explaining and applying begin alike: text into memory,
+//! [`manifest::read`] over all of it, findings for people. A file that cannot be read is wrong
+//! usage, exit code 2.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,7 +32,8 @@ impl Files {
 
     /// What they say together.
     pub(crate) fn reading(&self) -> Reading {
-        let sources: Vec<Source<'_>> = self.0.iter().map(|(name, text)| Source { name, text }).collect();
+        let sources: Vec<Source<'_>> =
+            self.0.iter().map(|(name, text)| Source { name, text }).collect();
         manifest::read(&sources)
     }
 

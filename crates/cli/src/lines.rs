@@ -16,7 +16,8 @@ pub(crate) fn watch() -> UnboundedReceiver<Line> {
     lines
 }
 
-/// One line for people; `None` for lines that say nothing new to them. What others wrote moves no cursor.
+/// One line for people; `None` for lines that say nothing new to them. What others wrote moves no
+/// cursor.
 pub(crate) fn describe(line: &Line) -> Option<String> {
     let field = |name| text::line(line.field(name));
     let subscription = field("subscription");
@@ -24,24 +25,44 @@ pub(crate) fn describe(line: &Line) -> Option<String> {
     Some(match line.name.as_str() {
         "delivery.attempted" => attempted(line, &of_event()),
         "delivery.ended" if line.field("end") == "DeadLettered" => {
-            format!("{}  dead-lettered after {} attempts: {}", of_event(), field("attempts"), field("reason"))
+            format!(
+                "{}  dead-lettered after {} attempts: {}",
+                of_event(),
+                field("attempts"),
+                field("reason")
+            )
         }
-        "deadletter.stored" => format!("{subscription}  stored {}/{}", field("container"), field("key")),
+        "deadletter.stored" => {
+            format!("{subscription}  stored {}/{}", field("container"), field("key"))
+        }
         "deadletter.handed_over" => {
-            format!("{}  dead letter taken by its sink, {}: {}", of_event(), field("sink"), field("reason"))
+            format!(
+                "{}  dead letter taken by its sink, {}: {}",
+                of_event(),
+                field("sink"),
+                field("reason")
+            )
         }
         "deadletter.returned" => {
             let (attempts, reason) = (field("attempts"), field("reason"));
-            format!("{}  dead letter not taken by its sink after {attempts} attempts: {reason}", of_event())
+            format!(
+                "{}  dead letter not taken by its sink after {attempts} attempts: {reason}",
+                of_event()
+            )
         }
         "destination.retired" => {
             format!("{subscription}  says that it is gone for good: {}", field("destination"))
         }
-        "subscriptions.loaded" => format!("{} subscriptions from {}", field("subscriptions"), field("source")),
+        "subscriptions.loaded" => {
+            format!("{} subscriptions from {}", field("subscriptions"), field("source"))
+        }
         "delivery.ended" => return None,
         name => {
-            let fields: Vec<String> =
-                line.fields.iter().map(|(name, value)| format!("{name}={}", text::line(value))).collect();
+            let fields: Vec<String> = line
+                .fields
+                .iter()
+                .map(|(name, value)| format!("{name}={}", text::line(value)))
+                .collect();
             format!("{} {name}  {}", line.level, fields.join("  "))
         }
     })
@@ -53,7 +74,9 @@ fn attempted(line: &Line, of_event: &str) -> String {
     let answer = if status.is_empty() { outcome } else { format!("{status} {outcome}") };
     let next = match line.field("verdict") {
         "retry" if line.field("wait_ms").is_empty() => "that was the last attempt".to_owned(),
-        "retry" => format!("again in {}", line.field("wait_ms").parse().map_or(String::new(), format_ms)),
+        "retry" => {
+            format!("again in {}", line.field("wait_ms").parse().map_or(String::new(), format_ms))
+        }
         verdict => text::line(verdict),
     };
     let leg = match line.field("leg") {
@@ -61,7 +84,11 @@ fn attempted(line: &Line, of_event: &str) -> String {
         "reply" => "reply  ",
         _ => "",
     };
-    format!("{of_event}  {leg}attempt {}  {answer} in {} ms  {next}", field("attempt"), field("duration_ms"))
+    format!(
+        "{of_event}  {leg}attempt {}  {answer} in {} ms  {next}",
+        field("attempt"),
+        field("duration_ms")
+    )
 }
 
 #[cfg(test)]
@@ -78,16 +105,31 @@ mod tests {
 
     #[test]
     fn what_goes_to_a_sink_or_a_reply_address_is_told_as_such() {
-        let of =
-            [("subscription", "n/t/s"), ("event_id", "7"), ("attempt", "2"), ("outcome", "Busy"), ("status", "503")];
+        let of = [
+            ("subscription", "n/t/s"),
+            ("event_id", "7"),
+            ("attempt", "2"),
+            ("outcome", "Busy"),
+            ("status", "503"),
+        ];
         for (leg, told) in [("event", ""), ("reply", "reply  "), ("sink", "to its sink  ")] {
-            let more = [("leg", leg), ("verdict", "retry"), ("wait_ms", "10000"), ("duration_ms", "5")];
-            let expected = format!("n/t/s  event 7  {told}attempt 2  503 Busy in 5 ms  again in PT10S");
+            let more =
+                [("leg", leg), ("verdict", "retry"), ("wait_ms", "10000"), ("duration_ms", "5")];
+            let expected =
+                format!("n/t/s  event 7  {told}attempt 2  503 Busy in 5 ms  again in PT10S");
             assert_eq!(described("delivery.attempted", &[&of[..], &more].concat()), Some(expected));
         }
         for (name, more, told) in [
-            ("deadletter.handed_over", ("sink", "address"), "taken by its sink, address: TimeToLiveExceeded"),
-            ("deadletter.returned", ("attempts", "3"), "not taken by its sink after 3 attempts: TimeToLiveExceeded"),
+            (
+                "deadletter.handed_over",
+                ("sink", "address"),
+                "taken by its sink, address: TimeToLiveExceeded",
+            ),
+            (
+                "deadletter.returned",
+                ("attempts", "3"),
+                "not taken by its sink after 3 attempts: TimeToLiveExceeded",
+            ),
         ] {
             let told = format!("n/t/s  event 7  dead letter {told}");
             let fields = [&of[..], &[("reason", "TimeToLiveExceeded"), more]].concat();
@@ -97,8 +139,15 @@ mod tests {
 
     #[test]
     fn what_a_publisher_wrote_moves_no_cursor() {
-        for name in ["delivery.attempted", "event.unmatched", "deadletter.handed_over", "deadletter.returned"] {
-            let told = described(name, &[("event_id", "a\u{1b}[2J\nb\u{202e}"), ("source", "\u{1b}c")]).unwrap();
+        for name in [
+            "delivery.attempted",
+            "event.unmatched",
+            "deadletter.handed_over",
+            "deadletter.returned",
+        ] {
+            let told =
+                described(name, &[("event_id", "a\u{1b}[2J\nb\u{202e}"), ("source", "\u{1b}c")])
+                    .unwrap();
             assert!(!told.contains(['\u{1b}', '\n', '\u{202e}']), "{told:?}");
         }
     }

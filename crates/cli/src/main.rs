@@ -1,7 +1,7 @@
 //! `lastmile`: the command line.
 //!
-//! One subcommand, one file. Data goes to standard output, everything else to standard error; exit codes are 0 (as it
-//! should be), 1 (not) and 2 (usage).
+//! One subcommand, one file. Data goes to standard output, everything else to standard error; exit
+//! codes are 0 (as it should be), 1 (not) and 2 (usage).
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
@@ -24,10 +24,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{
-    apply, check, completions, deadletters, demo, dev, explain, publish, rollback, subscriber, validate,
+    apply, check, completions, deadletters, demo, dev, explain, publish, rollback, subscriber,
+    validate,
 };
 
-/// Delivers events over their last mile: at least once, never lost, and you can always find out why.
+/// Delivers events over their last mile: at least once, never lost, and you can always find out
+/// why.
 #[derive(Debug, Parser)]
 #[command(name = "lastmile", version, max_term_width = 100)]
 struct Arguments {

@@ -9,7 +9,8 @@ const TICK: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// A bar with rate and time left.
 pub(crate) fn bar(all: u64, what: &str) -> ProgressBar {
-    let template = format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}  {{per_sec}}  {{eta}} left");
+    let template =
+        format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}  {{per_sec}}  {{eta}} left");
     styled(ProgressBar::new(all), &template)
 }
 
@@ -21,8 +22,12 @@ pub(crate) fn count(what: &str) -> ProgressBar {
 }
 
 /// A number that somebody else counts, asked for as it is drawn.
-pub(crate) fn asking(what: &str, number: impl Fn() -> u64 + Clone + Send + Sync + 'static) -> ProgressBar {
-    let style = ProgressStyle::with_template(&format!("{{number}} {what}")).expect("the template is right");
+pub(crate) fn asking(
+    what: &str,
+    number: impl Fn() -> u64 + Clone + Send + Sync + 'static,
+) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template(&format!("{{number}} {what}")).expect("the template is right");
     let number = move |_: &ProgressState, text: &mut dyn Write| {
         // What cannot be drawn is not drawn.
         let _ = write!(text, "{}", number());

@@ -1,4 +1,5 @@
-//! The events queue as the command line reaches it: that of `lastmile dev`, or any other by its URL.
+//! The events queue as the command line reaches it: that of `lastmile dev`, or any other by its
+//! URL.
 
 use adapters::shell::with_limits;
 use anyhow::Context as _;
@@ -12,7 +13,8 @@ use url::Url;
 /// The events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
 
-/// A queue on this machine is reached where its URL says and with any credentials; others as AWS's environment says.
+/// A queue on this machine is reached where its URL says and with any credentials; others as AWS's
+/// environment says.
 pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     if is_here(queue) {
         local_clients(&queue.origin().ascii_serialization())

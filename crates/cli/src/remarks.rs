@@ -1,11 +1,12 @@
 //! What a person should know about subscriptions that are right: findings beyond those of reading.
 //!
-//! Separate from the reader because these need a whole life to be seen (attempts that no longer fit into 14 days), the
-//! time of day (what has expired), or a deployment: a response timeout that its stack cuts, an address that sending
-//! refuses unless the deployment allows it, a sink that its functions may not write to (`writable`), which is the one
-//! error among them.
+//! Separate from the reader because these need a whole life to be seen (attempts that no longer fit
+//! into 14 days), the time of day (what has expired), or a deployment: a response timeout that its
+//! stack cuts, an address that sending refuses unless the deployment allows it, a sink that its
+//! functions may not write to (`writable`), which is the one error among them.
 //!
-//! Does not look whether a secret exists: who may read it is the function, not the person who checks.
+//! Does not look whether a secret exists: who may read it is the function, not the person who
+//! checks.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -28,7 +29,8 @@ pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
 /// The field that says where dead letters go.
 const SINK: &str = "deadLetter.sink";
 
-/// Findings about subscriptions without an error; `first` is the file that is named where no place is known.
+/// Findings about subscriptions without an error; `first` is the file that is named where no place
+/// is known.
 pub(crate) fn remarks(
     reading: &Reading,
     first: &str,
@@ -51,13 +53,18 @@ pub(crate) fn remarks(
             ("reply", reply_refused(subscription, &reach)),
             ("reply", reply_unheard(subscription, reading)),
             (SINK, sink_refused(subscription, &reach)),
-            ("responseTimeout", cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms))),
+            (
+                "responseTimeout",
+                cut_to_ms.and_then(|cut_to_ms| timeout_cut(subscription, cut_to_ms)),
+            ),
         ];
         let warnings = warnings.into_iter().filter_map(|(field, message)| Some((field, message?)));
         remarks.extend(warnings.map(|(field, message)| at.warning(subscription, field, message)));
-        remarks.extend(stack.and_then(|stack| problem(subscription, stack)).map(|problem| match problem {
-            Problem::Refused { message, help } => at.error(subscription, SINK, message, help),
-            Problem::Untold(message) => at.warning(subscription, SINK, message),
+        remarks.extend(stack.and_then(|stack| problem(subscription, stack)).map(|problem| {
+            match problem {
+                Problem::Refused { message, help } => at.error(subscription, SINK, message, help),
+                Problem::Untold(message) => at.warning(subscription, SINK, message),
+            }
         }));
     }
     Ok(remarks)
@@ -83,7 +90,9 @@ impl Reach {
             },
             None => Self {
                 fence: Fence::default(),
-                otherwise: "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it".to_owned(),
+                otherwise:
+                    "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
+                        .to_owned(),
             },
         })
     }
@@ -91,7 +100,10 @@ impl Reach {
 
 /// Attempts that the file allows and the 14 days of every dialect do not.
 fn outlives_the_limit(subscription: &Subscription) -> Option<String> {
-    let unlimited = subscription.retry.time_to_live_ms.is_none_or(|time_to_live_ms| time_to_live_ms >= LIFETIME_MAX_MS);
+    let unlimited = subscription
+        .retry
+        .time_to_live_ms
+        .is_none_or(|time_to_live_ms| time_to_live_ms >= LIFETIME_MAX_MS);
     let always_fails = Endpoint { always: "500".parse().ok()?, retry_after: None };
     let made = explain(subscription, &always_fails, 0).attempts.len();
     let (name, allowed) = (&subscription.name, subscription.retry.max_attempts);
@@ -125,7 +137,11 @@ fn reply_refused(subscription: &Subscription, reach: &Reach) -> Option<String> {
 fn sink_refused(subscription: &Subscription, reach: &Reach) -> Option<String> {
     let place = match &subscription.dead_letter.sink {
         Sink::Address(url) => refused_place(url, reach)?,
-        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Topic(_) | Sink::None => return None,
+        Sink::DefaultContainer
+        | Sink::Container(_)
+        | Sink::Queue(_)
+        | Sink::Topic(_)
+        | Sink::None => return None,
     };
     Some(format!("{} sends dead letters to {place}; {}", subscription.name, reach.otherwise))
 }
@@ -137,8 +153,12 @@ fn reply_unheard(subscription: &Subscription, reading: &Reading) -> Option<Strin
         ReplyTo::Topic(topic) => topic,
     };
     let heard = reading.catalogue.subscriptions().any(|of| of.name.topic == *topic);
-    (!heard)
-        .then(|| format!("replies to {} go to {topic}, which has no subscription: they are lost", subscription.name))
+    (!heard).then(|| {
+        format!(
+            "replies to {} go to {topic}, which has no subscription: they are lost",
+            subscription.name
+        )
+    })
 }
 
 /// The place of an address that is refused, and what is wrong with it.
@@ -151,8 +171,8 @@ fn refused_place(url: &Url, reach: &Reach) -> Option<String> {
     }
 }
 
-/// What sending would do. Names are not resolved, but `localhost` and what is below it lead to this machine everywhere
-/// (RFC 6761, 6.3).
+/// What sending would do. Names are not resolved, but `localhost` and what is below it lead to this
+/// machine everywhere (RFC 6761, 6.3).
 fn admitted(url: &Url, fence: &Fence) -> Result<(), Refusal> {
     let lane = fence.admit(url)?;
     let host = url.host_str().unwrap_or_default();
@@ -180,11 +200,18 @@ impl Places<'_> {
         self.finding(Severity::Warning, subscription, field, (message, None))
     }
 
-    fn error(&self, subscription: &Subscription, field: &str, message: String, help: String) -> Finding {
+    fn error(
+        &self,
+        subscription: &Subscription,
+        field: &str,
+        message: String,
+        help: String,
+    ) -> Finding {
         self.finding(Severity::Error, subscription, field, (message, Some(help)))
     }
 
-    /// A finding where the field is stated, else where the subscription states anything, else at the beginning.
+    /// A finding where the field is stated, else where the subscription states anything, else at
+    /// the beginning.
     fn finding(
         &self,
         severity: Severity,
@@ -193,9 +220,11 @@ impl Places<'_> {
         (message, help): (String, Option<String>),
     ) -> Finding {
         let stated = self.reading.origins.get(&subscription.name);
-        let stated = stated.and_then(|origins| origins.get(field).or_else(|| origins.values().next()));
+        let stated =
+            stated.and_then(|origins| origins.get(field).or_else(|| origins.values().next()));
         let beginning = || (self.first.to_owned(), 1, 1);
-        let (file, line, column) = stated.and_then(|origin| place(origin)).unwrap_or_else(beginning);
+        let (file, line, column) =
+            stated.and_then(|origin| place(origin)).unwrap_or_else(beginning);
         Finding { severity, file, line, column, field: field.to_owned(), message, help }
     }
 

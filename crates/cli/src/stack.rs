@@ -1,8 +1,9 @@
 //! A deployed CloudFormation stack, as far as the command line needs it: parameters and outputs.
 //!
-//! Separate because it is the only question to CloudFormation, asked without its client: one `DescribeStacks` request,
-//! signed like every other and sent by the HTTP client that is here anyway. That costs this file; the client would be
-//! one more crate of ninety operations in every build.
+//! Separate because it is the only question to CloudFormation, asked without its client: one
+//! `DescribeStacks` request, signed like every other and sent by the HTTP client that is here
+//! anyway. That costs this file; the client would be one more crate of ninety operations in every
+//! build.
 //!
 //! Does not retry: a person is waiting and can ask again.
 
@@ -22,14 +23,16 @@ use delivery::ports::Clock as _;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-/// The version of the API. <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html>
+/// The version of the API.
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html>
 const API_VERSION: &str = "2010-05-15";
 /// The endpoint of CloudFormation, where the environment names one.
 const ENDPOINT: &str = "AWS_ENDPOINT_URL_CLOUDFORMATION";
 /// How long CloudFormation may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The outputs that name its queues.
-const OWN_QUEUES: [&str; 4] = ["EventsQueueUrl", "RetryQueueUrl", "DeadLetterQueueUrl", "LastResortQueueUrl"];
+const OWN_QUEUES: [&str; 4] =
+    ["EventsQueueUrl", "RetryQueueUrl", "DeadLetterQueueUrl", "LastResortQueueUrl"];
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
 /// A deployed stack.
@@ -50,7 +53,8 @@ pub(crate) async fn aws() -> SdkConfig {
 impl Stack {
     /// Asks CloudFormation for the stack of this name.
     pub(crate) async fn describe(name: &str) -> anyhow::Result<Self> {
-        let answer = ask(name).await.with_context(|| format!("the stack {name} cannot be looked at"))?;
+        let answer =
+            ask(name).await.with_context(|| format!("the stack {name} cannot be looked at"))?;
         let stack = Self { name: name.to_owned(), ..parse(&answer)? };
         if stack.outputs.is_empty() && stack.parameters.is_empty() {
             bail!("the stack {name} has neither parameters nor outputs; is it lastmile's?");
@@ -67,23 +71,29 @@ impl Stack {
         Ok(Location::S3 { bucket, key: named(&self.parameters, "SubscriptionsKey")? })
     }
 
-    /// About how many messages the retry queue holds. Nobody can say of a queue whose they are without taking them.
+    /// About how many messages the retry queue holds. Nobody can say of a queue whose they are
+    /// without taking them.
     pub(crate) async fn retries_waiting(&self) -> anyhow::Result<u64> {
         use aws_sdk_sqs::types::QueueAttributeName::{
-            ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed, ApproximateNumberOfMessagesNotVisible,
+            ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed,
+            ApproximateNumberOfMessagesNotVisible,
         };
         let url = self.outputs.get("RetryQueueUrl");
         let url = url.with_context(|| format!("the stack {} has no RetryQueueUrl", self.name))?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
-        let counts =
-            [ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed, ApproximateNumberOfMessagesNotVisible];
+        let counts = [
+            ApproximateNumberOfMessages,
+            ApproximateNumberOfMessagesDelayed,
+            ApproximateNumberOfMessagesNotVisible,
+        ];
         let answer = ask.set_attribute_names(Some(counts.to_vec())).send().await;
         let answer = answer.with_context(|| format!("the retry queue {url} does not answer"))?;
         let counted = answer.attributes.unwrap_or_default();
         Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
     }
 
-    /// The ARNs that its functions may write dead letters to, besides what is its own; with wildcards.
+    /// The ARNs that its functions may write dead letters to, besides what is its own; with
+    /// wildcards.
     pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
         let arns = self.parameters.get("ExtraSinkArns").map(String::as_str).unwrap_or_default();
         arns.split(',').map(str::trim).filter(|arn| !arn.is_empty())
@@ -111,15 +121,18 @@ impl Stack {
 
     /// What its functions may reach although it is private, or without TLS.
     pub(crate) fn private_destinations(&self) -> anyhow::Result<PrivateDestinations> {
-        let allowed = self.parameters.get("AllowPrivateDestinations").map(String::as_str).unwrap_or_default();
+        let allowed =
+            self.parameters.get("AllowPrivateDestinations").map(String::as_str).unwrap_or_default();
         let problem = || format!("the stack {} has a wrong AllowPrivateDestinations", self.name);
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
     /// How long an invocation of dispatch may take.
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
-        let seconds = self.parameters.get("DispatchTimeout").and_then(|seconds| seconds.parse::<u64>().ok());
-        let seconds = seconds.with_context(|| format!("the stack {} has no DispatchTimeout", self.name))?;
+        let seconds =
+            self.parameters.get("DispatchTimeout").and_then(|seconds| seconds.parse::<u64>().ok());
+        let seconds =
+            seconds.with_context(|| format!("the stack {} has no DispatchTimeout", self.name))?;
         Ok(seconds.saturating_mul(SECOND_MS))
     }
 }
@@ -132,7 +145,8 @@ async fn ask(name: &str) -> anyhow::Result<String> {
     let query = [("Action", "DescribeStacks"), ("Version", API_VERSION), ("StackName", name)];
     let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
     let provider = config.credentials_provider().context("no AWS credentials are set")?;
-    let identity = provider.provide_credentials().await.context("no AWS credentials can be had")?.into();
+    let identity =
+        provider.provide_credentials().await.context("no AWS credentials can be had")?.into();
     let signing = v4::SigningParams::builder()
         .identity(&identity)
         .region(&region)
@@ -142,10 +156,18 @@ async fn ask(name: &str) -> anyhow::Result<String> {
         .build()?
         .into();
     let headers = [("content-type", FORM)];
-    let signable = SignableRequest::new("POST", &url, headers.into_iter(), SignableBody::Bytes(body.as_bytes()))?;
+    let signable = SignableRequest::new(
+        "POST",
+        &url,
+        headers.into_iter(),
+        SignableBody::Bytes(body.as_bytes()),
+    )?;
     let (signed, _) = sign(signable, &signing)?.into_parts();
-    let mut request =
-        reqwest::Client::new().post(&url).timeout(PATIENCE).header("content-type", FORM).body(body.clone());
+    let mut request = reqwest::Client::new()
+        .post(&url)
+        .timeout(PATIENCE)
+        .header("content-type", FORM)
+        .body(body.clone());
     for (header, value) in signed.headers() {
         request = request.header(header, value);
     }
@@ -191,7 +213,8 @@ fn texts(xml: &str) -> anyhow::Result<Vec<(String, String)>> {
     let mut reader = quick_xml::Reader::from_str(xml);
     let mut texts = Vec::new();
     let mut open: Option<(String, String)> = None;
-    let name = |start: &BytesStart<'_>| String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
+    let name =
+        |start: &BytesStart<'_>| String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
     let add = |open: &mut Option<(String, String)>, text: &str| {
         open.iter_mut().for_each(|(_, so_far)| so_far.push_str(text));
     };
@@ -203,7 +226,11 @@ fn texts(xml: &str) -> anyhow::Result<Vec<(String, String)>> {
             Event::Text(text) => add(&mut open, &text.decode()?),
             Event::GeneralRef(reference) => add(&mut open, &resolved(&reference)?),
             Event::End(_) => texts.extend(open.take()),
-            Event::CData(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            Event::CData(_)
+            | Event::Comment(_)
+            | Event::Decl(_)
+            | Event::PI(_)
+            | Event::DocType(_) => {}
         }
     }
 }
@@ -237,7 +264,10 @@ mod tests {
         let location = Location::S3 { bucket: "config-1".to_owned(), key: "a&b.yaml".to_owned() };
         assert_eq!(stack.subscriptions().unwrap(), location);
         assert_eq!(stack.parameters["DefaultTopic"], "");
-        assert_eq!((stack.partition(), stack.extra_sinks().collect::<Vec<_>>()), ("aws-cn", vec!["arn:x", "arn:y"]));
+        assert_eq!(
+            (stack.partition(), stack.extra_sinks().collect::<Vec<_>>()),
+            ("aws-cn", vec!["arn:x", "arn:y"])
+        );
     }
 
     #[test]
@@ -248,7 +278,10 @@ mod tests {
         let missing = Stack::default().subscriptions().unwrap_err().to_string();
         assert!(missing.contains("ConfigBucketName"), "{missing}");
         let stack = Stack::default();
-        assert_eq!((stack.partition(), stack.extra_sinks().count(), stack.dead_letter_bucket()), ("aws", 0, None));
+        assert_eq!(
+            (stack.partition(), stack.extra_sinks().count(), stack.dead_letter_bucket()),
+            ("aws", 0, None)
+        );
         assert_eq!(stack.private_destinations().unwrap(), PrivateDestinations::default());
     }
 }

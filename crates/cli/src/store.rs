@@ -1,10 +1,11 @@
 //! Where a deployment reads its subscriptions, seen from outside: read, write, earlier versions.
 //!
-//! Separate from the functions' own reading (`adapters::subscriptions`), which never writes. An S3 object keeps its
-//! versions because the bucket does; a file keeps one, beside it, named `.previous`.
+//! Separate from the functions' own reading (`adapters::subscriptions`), which never writes. An S3
+//! object keeps its versions because the bucket does; a file keeps one, beside it, named
+//! `.previous`.
 //!
-//! Promises: what was there before a write can be brought back, if the bucket keeps versions. Does not lock: of two who
-//! write at once the later wins, and the earlier is a version.
+//! Promises: what was there before a write can be brought back, if the bucket keeps versions. Does
+//! not lock: of two who write at once the later wins, and the earlier is a version.
 
 use std::path::{Path, PathBuf};
 
@@ -68,11 +69,17 @@ impl Store {
     pub(crate) async fn read(&self) -> anyhow::Result<Option<String>> {
         match self {
             Self::File(path) => read_file(path),
-            Self::Object { client, bucket, key } => match client.get_object().bucket(bucket).key(key).send().await {
-                Ok(object) => self.text(object.body).await.map(Some),
-                Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => Ok(None),
-                Err(error) => anyhow::bail!("{} cannot be read: {}", self.name(), why(&error)),
-            },
+            Self::Object { client, bucket, key } => {
+                match client.get_object().bucket(bucket).key(key).send().await {
+                    Ok(object) => self.text(object.body).await.map(Some),
+                    Err(error)
+                        if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) =>
+                    {
+                        Ok(None)
+                    }
+                    Err(error) => anyhow::bail!("{} cannot be read: {}", self.name(), why(&error)),
+                }
+            }
         }
     }
 
@@ -87,7 +94,11 @@ impl Store {
                 match client.get_object().bucket(bucket).key(key).version_id(id).send().await {
                     Ok(object) => self.text(object.body).await,
                     Err(error) => {
-                        anyhow::bail!("{}, version {id}, cannot be read: {}", self.name(), why(&error))
+                        anyhow::bail!(
+                            "{}, version {id}, cannot be read: {}",
+                            self.name(),
+                            why(&error)
+                        )
                     }
                 }
             }
@@ -99,10 +110,13 @@ impl Store {
         match self {
             Self::File(path) => write_file(path, text),
             Self::Object { client, bucket, key } => {
-                let put = client.put_object().bucket(bucket).key(key).content_type("application/yaml");
+                let put =
+                    client.put_object().bucket(bucket).key(key).content_type("application/yaml");
                 match put.body(ByteStream::from(text.as_bytes().to_vec())).send().await {
                     Ok(_) => Ok(()),
-                    Err(error) => anyhow::bail!("{} cannot be written: {}", self.name(), why(&error)),
+                    Err(error) => {
+                        anyhow::bail!("{} cannot be written: {}", self.name(), why(&error))
+                    }
                 }
             }
         }
@@ -113,11 +127,16 @@ impl Store {
         match self {
             Self::File(path) => Ok(file_versions(path)),
             Self::Object { client, bucket, key } => {
-                let list = client.list_object_versions().bucket(bucket).prefix(key).max_keys(VERSIONS_MAX);
+                let list =
+                    client.list_object_versions().bucket(bucket).prefix(key).max_keys(VERSIONS_MAX);
                 let list = match list.send().await {
                     Ok(list) => list,
                     Err(error) => {
-                        anyhow::bail!("the versions of {} cannot be listed: {}", self.name(), why(&error))
+                        anyhow::bail!(
+                            "the versions of {} cannot be listed: {}",
+                            self.name(),
+                            why(&error)
+                        )
                     }
                 };
                 // S3 lists the versions of one key from the newest to the oldest.
@@ -125,7 +144,8 @@ impl Store {
                 let version = |of: &aws_sdk_s3::types::ObjectVersion| Version {
                     id: of.version_id().unwrap_or("null").to_owned(),
                     modified: of.last_modified().map(ToString::to_string).unwrap_or_default(),
-                    // After a deletion the newest is a marker, which is no version: then none of these is current.
+                    // After a deletion the newest is a marker, which is no version: then none of
+                    // these is current.
                     is_current: of.is_latest() == Some(true),
                 };
                 Ok(of_key.map(version).collect())
@@ -134,7 +154,8 @@ impl Store {
     }
 
     async fn text(&self, body: ByteStream) -> anyhow::Result<String> {
-        let bytes = body.collect().await.with_context(|| format!("{} cannot be read", self.name()))?;
+        let bytes =
+            body.collect().await.with_context(|| format!("{} cannot be read", self.name()))?;
         String::from_utf8(bytes.to_vec()).with_context(|| format!("{} is no text", self.name()))
     }
 }
@@ -146,7 +167,9 @@ pub(crate) async fn client() -> Client {
 }
 
 /// What S3 says against it, in one line; where it said nothing, why not.
-pub(crate) fn why<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> String {
+pub(crate) fn why<E: ProvideErrorMetadata + std::error::Error + 'static>(
+    error: &SdkError<E>,
+) -> String {
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{message} ({code})"),
         (Some(code), None) => code.to_owned(),

@@ -1,4 +1,5 @@
-//! Subscription files held against a deployed stack: CloudFormation is a server here that knows one answer.
+//! Subscription files held against a deployed stack: CloudFormation is a server here that knows one
+//! answer.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -12,9 +13,12 @@ const OWN_QUEUES: [&str; 4] = ["Events", "Retry", "DeadLetter", "LastResort"];
 /// CloudFormation's answer about the stack `live`.
 fn described(parameters: &[(&str, &str)]) -> String {
     let parameter = |(key, value): &(&str, &str)| {
-        format!("<member><ParameterKey>{key}</ParameterKey><ParameterValue>{value}</ParameterValue></member>")
+        format!(
+            "<member><ParameterKey>{key}</ParameterKey><ParameterValue>{value}</ParameterValue></member>"
+        )
     };
-    let parameters: String = parameters.iter().chain(&[("DispatchTimeout", "120")]).map(parameter).collect();
+    let parameters: String =
+        parameters.iter().chain(&[("DispatchTimeout", "120")]).map(parameter).collect();
     let queues = OWN_QUEUES.map(|queue| {
         format!(
             "<member><OutputKey>{queue}QueueUrl</OutputKey>\
@@ -61,10 +65,15 @@ fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     assert!(String::from_utf8_lossy(&body).contains("Action=DescribeStacks"), "only that is asked");
-    write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}", answer.len())
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
+        answer.len()
+    )
 }
 
-/// A run about a subscription with this in its spec, and CloudFormation's parameters of the stack `live`.
+/// A run about a subscription with this in its spec, and CloudFormation's parameters of the stack
+/// `live`.
 fn run(spec: &str, parameters: &[(&str, &str)], arguments: &[&str]) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let text = format!(
@@ -75,7 +84,10 @@ fn run(spec: &str, parameters: &[(&str, &str)], arguments: &[&str]) -> (String, 
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
     command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", cloud_formation(described(parameters)));
-    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test").env("AWS_REGION", "eu-west-1");
+    command
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_REGION", "eu-west-1");
     let Output { stdout, stderr, status } = command.output().expect("the program runs");
     let said = if status.code() == Some(0) { stdout } else { [stdout, stderr].concat() };
     (String::from_utf8(said).expect("the output is text"), status.code())
@@ -122,17 +134,28 @@ fn a_sink_that_the_stack_may_write_to_is_no_finding() {
         (QUEUE, "arn:aws:sqs:eu-west-1:123456789012:*"),
         ("https://lost.example.com/", ""),
     ] {
-        assert_eq!(check(&with_sink(sink), &[("ExtraSinkArns", extra)]), (String::new(), Some(0)), "{sink} {extra}");
+        assert_eq!(
+            check(&with_sink(sink), &[("ExtraSinkArns", extra)]),
+            (String::new(), Some(0)),
+            "{sink} {extra}"
+        );
     }
     // An older stack has no such parameter.
-    assert_eq!(check("destination: {url: 'https://a.example.com/'}", &[]), (String::new(), Some(0)));
+    assert_eq!(
+        check("destination: {url: 'https://a.example.com/'}", &[]),
+        (String::new(), Some(0))
+    );
 }
 
 #[test]
 fn a_queue_of_the_stack_itself_or_of_another_region_is_an_error_whatever_may_be_written() {
     let everything = [("ExtraSinkArns", "arn:aws:sqs:*")];
-    let own = ["a queue of the stack live itself; what lies there is read as an event or a delivery, and comes back"];
-    let elsewhere = ["outside of eu-west-1, the region of live; functions reach queues of their own region alone"];
+    let own = [
+        "a queue of the stack live itself; what lies there is read as an event or a delivery, and comes back",
+    ];
+    let elsewhere = [
+        "outside of eu-west-1, the region of live; functions reach queues of their own region alone",
+    ];
     let of = |host: &str, name: &str| format!("sqs://{host}/123456789012/{name}");
     let host = "sqs.eu-west-1.amazonaws.com";
     let mut cases = OWN_QUEUES.map(|queue| (of(host, &format!("live-{queue}")), own)).to_vec();
@@ -141,8 +164,9 @@ fn a_queue_of_the_stack_itself_or_of_another_region_is_an_error_whatever_may_be_
     cases.push((of("sqs.us-east-1.amazonaws.com", "lost"), elsewhere));
     for (sink, [why]) in cases {
         let (said, code) = check(&with_sink(&sink), &everything);
-        let expected =
-            format!("s.yaml:4:73: error: deadLetter.sink: shop/orders/billing sends its dead letters to {sink}, {why}");
+        let expected = format!(
+            "s.yaml:4:73: error: deadLetter.sink: shop/orders/billing sends its dead letters to {sink}, {why}"
+        );
         assert!(code == Some(1) && said.starts_with(&expected), "{sink}: {said}");
     }
     assert_eq!(check(&with_sink(&of(host, "live-Lost")), &everything), (String::new(), Some(0)));
@@ -159,7 +183,9 @@ fn a_queue_of_nobody_knows_whom_is_a_warning() {
 #[test]
 fn what_the_stack_allows_decides_about_private_addresses() {
     let refused = |place: &str| {
-        format!("{place}; that is refused, as AllowPrivateDestinations of the stack live does not name it\n")
+        format!(
+            "{place}; that is refused, as AllowPrivateDestinations of the stack live does not name it\n"
+        )
     };
     for (allowed, expected) in [
         (
@@ -179,6 +205,10 @@ fn what_the_stack_allows_decides_about_private_addresses() {
         let spec = "destination: {url: 'https://10.0.0.1/'}, deadLetter: {sink: 'http://lost.internal/in?code=hush'}";
         assert_eq!(check(spec, &[("AllowPrivateDestinations", allowed)]), (expected, Some(0)), "{allowed}");
     }
-    let (said, code) = check(&with_sink("https://a/"), &[("AllowPrivateDestinations", "not a host")]);
-    assert!(code == Some(1) && said.contains("the stack live has a wrong AllowPrivateDestinations"), "{said}");
+    let (said, code) =
+        check(&with_sink("https://a/"), &[("AllowPrivateDestinations", "not a host")]);
+    assert!(
+        code == Some(1) && said.contains("the stack live has a wrong AllowPrivateDestinations"),
+        "{said}"
+    );
 }

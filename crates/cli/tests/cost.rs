@@ -1,8 +1,8 @@
 //! `lastmile cost` as a person uses it, and `docs/scale.md`, whose numbers are all its own.
 //!
-//! What stands in the document between `<!-- NAME -->` and `<!-- / -->` is held here. A name that begins with `lastmile`
-//! is a command, and what follows is what it prints; the other tables are put together from its JSON. With
-//! `UPDATE_GOLDEN=1` the document is written instead.
+//! What stands in the document between `<!-- NAME -->` and `<!-- / -->` is held here. A name that
+//! begins with `lastmile` is a command, and what follows is what it prints; the other tables are
+//! put together from its JSON. With `UPDATE_GOLDEN=1` the document is written instead.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -26,7 +26,8 @@ fn printed(arguments: &str) -> String {
 }
 
 fn json(arguments: &str) -> Value {
-    serde_json::from_str(&printed(&format!("{arguments} --output json"))).expect("the output is JSON")
+    serde_json::from_str(&printed(&format!("{arguments} --output json")))
+        .expect("the output is JSON")
 }
 
 fn list<'a>(value: &'a Value, member: &str) -> &'a [Value] {
@@ -44,12 +45,16 @@ fn number(value: &Value, member: &str) -> f64 {
 
 /// The sum of a member of the lines of a service, or of those that are about this.
 fn sum(estimate: &Value, member: &str, of: impl Fn(&str, &str) -> bool) -> f64 {
-    let lines = list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
+    let lines =
+        list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
     lines.map(|line| number(line, member)).sum()
 }
 
 fn need<'a>(estimate: &'a Value, what: &str) -> &'a Value {
-    list(estimate, "needs").iter().find(|need| need["what"] == what).unwrap_or_else(|| panic!("no need {what}"))
+    list(estimate, "needs")
+        .iter()
+        .find(|need| need["what"] == what)
+        .unwrap_or_else(|| panic!("no need {what}"))
 }
 
 /// A number with three digits that count, for a table.
@@ -59,7 +64,11 @@ fn short(number: f64) -> String {
             let scaled = number / step;
             let digits = if scaled >= 99.95 { 0 } else { usize::from(scaled < 9.995) + 1 };
             let rounded = format!("{scaled:.digits$}");
-            let rounded = if digits > 0 { rounded.trim_end_matches('0').trim_end_matches('.') } else { &rounded };
+            let rounded = if digits > 0 {
+                rounded.trim_end_matches('0').trim_end_matches('.')
+            } else {
+                &rounded
+            };
             return format!("{rounded}{unit}");
         }
     }
@@ -91,14 +100,15 @@ const LOADS: [(&str, &str); 4] = [
     ("99 %, one destination of ten down for a day", "--success 0.99 --down P1D --down-share 0.1"),
 ];
 
-/// The rows of the two large tables: events, the name of the load, the policy, and the estimate. Only a policy that
-/// holds out is another one for a destination that stays down.
+/// The rows of the two large tables: events, the name of the load, the policy, and the estimate.
+/// Only a policy that holds out is another one for a destination that stays down.
 fn days() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     let mut days = Vec::new();
     for (events, deployed) in [("1e6", ""), ("1e9", TUNED)] {
         for (dialect, loads) in [("native", LOADS.as_slice()), ("eventgrid", &LOADS[3..])] {
             for (name, load) in loads {
-                let estimate = json(&format!("--events {events} {load} --dialect {dialect} {deployed}"));
+                let estimate =
+                    json(&format!("--events {events} {load} --dialect {dialect} {deployed}"));
                 days.push((events, *name, dialect, estimate));
             }
         }
@@ -115,7 +125,8 @@ fn needed() -> String {
             "| {events} | {name} | {dialect} | {} | {} | {} | {} / {} | {} | {} |",
             short(deliveries * number(delivery, "attempts")),
             short(sum(&estimate, "quantity", |_, what| what.ends_with(" invoked"))),
-            short(sum(&estimate, "quantity", |service, what| service == "SQS" && what != "fair queues")),
+            short(sum(&estimate, "quantity", |service, what| service == "SQS"
+                && what != "fair queues")),
             short(number(need(&estimate, "in flight, events queue"), "amount")),
             short(number(need(&estimate, "in flight, retry queue"), "amount")),
             short(number(need(&estimate, "delayed messages, on average"), "amount")),
@@ -129,14 +140,16 @@ fn needed() -> String {
 fn money() -> String {
     let mut rows = Vec::new();
     for (events, name, dialect, estimate) in days() {
-        let at_once = ["events", "waits"].map(|of| need(&estimate, &format!("invocations at once, {of}")).clone());
+        let at_once = ["events", "waits"]
+            .map(|of| need(&estimate, &format!("invocations at once, {of}")).clone());
         let service = |wanted: &str| short(sum(&estimate, "usd", |service, _| service == wanted));
         let gigabytes = sum(&estimate, "quantity", |_, what| what.starts_with("logs of"));
         let mut row = format!("| {events} | {name} | {dialect} |");
         for need in &at_once {
             let share = number(need, "share");
             let past = if share > 1.0 { "**" } else { "" };
-            write!(row, " {past}{}{past} |", short(number(need, "limit") * share)).expect("a string takes it");
+            write!(row, " {past}{}{past} |", short(number(need, "limit") * share))
+                .expect("a string takes it");
         }
         rows.push(format!(
             "{row} {} | {} | {} | {} | {} | **{}** | {} |",
@@ -158,19 +171,26 @@ fn waits() -> String {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("long.yaml");
     std::fs::write(&path, subscription("long", 16)).expect("the file can be written");
-    let defaults = ["eventgrid", "eventgrid-kubernetes", "eventgrid-namespace", "native", "knative"];
+    let defaults =
+        ["eventgrid", "eventgrid-kubernetes", "eventgrid-namespace", "native", "knative"];
     let mut policies = defaults.map(|dialect| (dialect, format!("--dialect {dialect}"))).to_vec();
     policies.push(("native, `maxAttempts: 16`", format!("-f {}", path.display())));
     for (dialect, policy) in policies {
         let estimate = json(&format!("--events 1e6 --success 0 --outcome 500 {policy}"));
         let all = list(&estimate, "waits");
         let Some(longest) = all.iter().map(|wait| number(wait, "wait_ms")).reduce(f64::max) else {
-            rows.push(format!("| {dialect} | none: one attempt, unless `retry` says more | | | | | |"));
+            rows.push(format!(
+                "| {dialect} | none: one attempt, unless `retry` says more | | | | | |"
+            ));
             continue;
         };
-        let long: Vec<&Value> = all.iter().filter(|wait| wait["over_one_message"] == true).collect();
+        let long: Vec<&Value> =
+            all.iter().filter(|wait| wait["over_one_message"] == true).collect();
         if long.is_empty() {
-            rows.push(format!("| {dialect} | none: the longest is {} min | | | | | |", short(longest / 60_000.0)));
+            rows.push(format!(
+                "| {dialect} | none: the longest is {} min | | | | | |",
+                short(longest / 60_000.0)
+            ));
         }
         let request = unit_price(&estimate, "waits sent") + unit_price(&estimate, "fair queues");
         let mut seen = BTreeSet::new();
@@ -192,8 +212,12 @@ fn waits() -> String {
 
 /// The price of a million, as a line quotes it.
 fn unit_price(estimate: &Value, what: &str) -> f64 {
-    let line = list(estimate, "lines").iter().find(|line| line["what"] == what).expect("there is such a line");
-    let quoted = text(line, "unit_price").strip_suffix(" / million").expect("a price for a million");
+    let line = list(estimate, "lines")
+        .iter()
+        .find(|line| line["what"] == what)
+        .expect("there is such a line");
+    let quoted =
+        text(line, "unit_price").strip_suffix(" / million").expect("a price for a million");
     quoted.trim_start_matches('$').parse().expect("a number")
 }
 
@@ -235,14 +259,23 @@ fn elsewhere() -> String {
     let rows = LOADS.map(|(name, load)| {
         let estimate = json(&format!("--events 1e6 {load} --dialect eventgrid --batch-window 5"));
         let of = |wanted: &str| {
-            let lines = list(&estimate, "elsewhere").iter().filter(|line| line["service"] == wanted);
+            let lines =
+                list(&estimate, "elsewhere").iter().filter(|line| line["service"] == wanted);
             short(lines.map(|line| number(line, "usd")).sum())
         };
         let network = sum(&estimate, "usd", |service, _| service == "network");
         let ours = short(number(&estimate["usd"], "day") - network);
-        format!("| {name} | {ours} | {} | {} | {} |", of("EventBridge"), of("SNS"), of("Event Grid"))
+        format!(
+            "| {name} | {ours} | {} | {} | {} |",
+            of("EventBridge"),
+            of("SNS"),
+            of("Event Grid")
+        )
     });
-    table("| attempts succeed | lastmile | EventBridge, API destinations | SNS, HTTP | Event Grid, basic |", &rows)
+    table(
+        "| attempts succeed | lastmile | EventBridge, API destinations | SNS, HTTP | Event Grid, basic |",
+        &rows,
+    )
 }
 
 fn turned_down() -> String {
@@ -255,7 +288,10 @@ fn turned_down() -> String {
         ("publishers send ten at a time", "--publish-batch 10"),
         ("no fair queues", "--fair-queues false"),
         ("half the memory", "--memory 256"),
-        ("all of these", "--batch-window 5 --log-level warn --publish-batch 10 --fair-queues false --memory 256"),
+        (
+            "all of these",
+            "--batch-window 5 --log-level warn --publish-batch 10 --fair-queues false --memory 256",
+        ),
         ("x86_64", "--architecture x86_64"),
         ("metrics of 100 subscriptions", "--subscriptions 100 --metrics-per-subscription"),
         ("answers take a second", "--answer PT1S"),
@@ -265,7 +301,8 @@ fn turned_down() -> String {
         let day = number(&json(&format!("{LOAD} {change}"))["usd"], "day");
         let percent = (day / base - 1.0) * 100.0;
         let change = if change.is_empty() { String::new() } else { format!("`{change}`") };
-        let percent = if percent.abs() < 0.5 { "–".to_owned() } else { format!("{percent:+.0} %") };
+        let percent =
+            if percent.abs() < 0.5 { "–".to_owned() } else { format!("{percent:+.0} %") };
         format!("| {name} | {change} | {day:.2} | {percent} |")
     });
     table("| what | options | $ a day | |", &rows)
@@ -281,7 +318,9 @@ fn wanted(name: &str) -> String {
         "elsewhere" => elsewhere(),
         "turned down" => turned_down(),
         command => {
-            let arguments = command.strip_prefix("lastmile cost ").unwrap_or_else(|| panic!("nothing is named {name}"));
+            let arguments = command
+                .strip_prefix("lastmile cost ")
+                .unwrap_or_else(|| panic!("nothing is named {name}"));
             format!("```text\n{}```\n", printed(arguments))
         }
     }
@@ -290,32 +329,44 @@ fn wanted(name: &str) -> String {
 #[test]
 fn every_number_of_the_document_on_scale_is_what_the_command_says() {
     let path = document();
-    let held = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let held = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (mut written, mut rest, mut names) = (String::new(), held.as_str(), Vec::new());
     while let Some((before, after)) = rest.split_once("<!-- ") {
         let (name, after) = after.split_once(" -->\n").expect("a mark ends its line");
-        let (_, after) = after.split_once("<!-- / -->\n").unwrap_or_else(|| panic!("{name} has no end"));
-        write!(written, "{before}<!-- {name} -->\n{}<!-- / -->\n", wanted(name)).expect("a string takes it");
+        let (_, after) =
+            after.split_once("<!-- / -->\n").unwrap_or_else(|| panic!("{name} has no end"));
+        write!(written, "{before}<!-- {name} -->\n{}<!-- / -->\n", wanted(name))
+            .expect("a string takes it");
         names.push(name);
         rest = after;
     }
     written.push_str(rest);
     assert!(
-        ["needed", "money", "limits", "waits", "elsewhere", "turned down"].iter().all(|name| names.contains(name)),
+        ["needed", "money", "limits", "waits", "elsewhere", "turned down"]
+            .iter()
+            .all(|name| names.contains(name)),
         "{names:?}"
     );
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        return std::fs::write(&path, written).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        return std::fs::write(&path, written)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
-    assert!(held == written, "docs/scale.md is not what the command says; UPDATE_GOLDEN=1 writes it:\n{written}");
+    assert!(
+        held == written,
+        "docs/scale.md is not what the command says; UPDATE_GOLDEN=1 writes it:\n{written}"
+    );
 }
 
 #[test]
 fn each_line_is_its_quantity_times_its_unit_price_and_the_day_is_their_sum() {
-    let estimate = json("--events 3e6 --success 0.9 --down PT6H --down-share 0.5 --dialect eventgrid --fan-out 2");
+    let estimate = json(
+        "--events 3e6 --success 0.9 --down PT6H --down-share 0.5 --dialect eventgrid --fan-out 2",
+    );
     let mut sum = 0.0;
     for line in list(&estimate, "lines") {
-        let (price, per) = text(line, "unit_price").split_once(" / ").expect("a price per something");
+        let (price, per) =
+            text(line, "unit_price").split_once(" / ").expect("a price per something");
         let per = match per {
             "million" => 1e6,
             "1,000" => 1e3,
@@ -339,7 +390,10 @@ fn the_policy_of_a_file_counts_and_several_need_a_name() {
         .expect("the file can be written");
     let path = path.display();
     let attempts = |name: &str| {
-        number(&json(&format!("--events 1 --success 0 -f {path} --subscription a/b/{name}"))["delivery"], "attempts")
+        number(
+            &json(&format!("--events 1 --success 0 -f {path} --subscription a/b/{name}"))["delivery"],
+            "attempts",
+        )
     };
     assert_eq!((attempts("few"), attempts("many")), (2.0, 5.0));
     let unnamed = run(&format!("--events 1 -f {path}"));

@@ -27,7 +27,8 @@ fn letters_are_listed_newest_first_and_a_guid_counts_once() {
     insta::assert_snapshot!(stdout(&place.run(&["list"])));
     let two = place.run(&["list", "--limit", "2", "--output", "ndjson"]);
     insta::assert_snapshot!(stdout(&two));
-    let all: Vec<Value> = serde_json::from_slice(&place.run(&["list", "--output", "json"]).stdout).expect("JSON");
+    let all: Vec<Value> =
+        serde_json::from_slice(&place.run(&["list", "--output", "json"]).stdout).expect("JSON");
     assert_eq!(all.len(), LETTERS.len());
 }
 
@@ -48,7 +49,8 @@ fn filters_say_which_letters_are_meant() {
     ] {
         let output = place.run(&[&["list", "--output", "ndjson"], filter].concat());
         let found = lines(&output);
-        let found: Vec<&str> = found.iter().map(|line| line["event_id"].as_str().unwrap_or("-")).collect();
+        let found: Vec<&str> =
+            found.iter().map(|line| line["event_id"].as_str().unwrap_or("-")).collect();
         assert_eq!(found.join(" "), events, "{filter:?} {}", text(&output.stderr));
     }
 }
@@ -64,8 +66,12 @@ fn show_tells_the_whole_story_by_id_key_or_event() {
     }
     assert_eq!(stdout(&place.run(&["show", "--raw", "order-4"])), LETTERS[3].blob().1);
     let json: Value =
-        serde_json::from_str(&stdout(&place.run(&["show", "order-4", "--output", "json"]))).expect("JSON");
-    assert_eq!((&json["event"]["id"], &json["history"][1]["status"]), (&"order-4".into(), &503.into()));
+        serde_json::from_str(&stdout(&place.run(&["show", "order-4", "--output", "json"])))
+            .expect("JSON");
+    assert_eq!(
+        (&json["event"]["id"], &json["history"][1]["status"]),
+        (&"order-4".into(), &503.into())
+    );
     assert_eq!(place.run(&["show", "order-9"]).status.code(), Some(1));
 }
 
@@ -74,9 +80,11 @@ fn why_and_stats_sum_up_what_happened() {
     let place = samples();
     insta::assert_snapshot!(stdout(&place.run(&["why"])));
     insta::assert_snapshot!(stdout(&place.run(&["stats"])));
-    let causes: Value = serde_json::from_slice(&place.run(&["why", "--output", "json"]).stdout).expect("JSON");
+    let causes: Value =
+        serde_json::from_slice(&place.run(&["why", "--output", "json"]).stdout).expect("JSON");
     assert_eq!((&causes[0]["letters"], &causes[0]["line"]), (&3.into(), &"overloaded".into()));
-    let stats: Value = serde_json::from_slice(&place.run(&["stats", "--output", "json"]).stdout).expect("JSON");
+    let stats: Value =
+        serde_json::from_slice(&place.run(&["stats", "--output", "json"]).stdout).expect("JSON");
     assert_eq!(stats["hours"]["2026-11-20T09:00:00.0000000Z"], 2);
 }
 
@@ -88,7 +96,8 @@ fn every_event_is_exported_whole_and_only_what_is_meant_is_purged() {
     let counted = stdout(&place.run(&["purge", "--subscription", "billing", "--status", "503"]));
     assert!(counted.starts_with("3 letters in 4 blobs would be removed; --yes"), "{counted}");
     assert_eq!(lines(&place.run(&["list", "--output", "ndjson"])).len(), LETTERS.len());
-    let purged = stdout(&place.run(&["purge", "--subscription", "billing", "--status", "503", "--yes"]));
+    let purged =
+        stdout(&place.run(&["purge", "--subscription", "billing", "--status", "503", "--yes"]));
     assert!(purged.contains("removed; versions that the bucket keeps remain"), "{purged}");
     assert_eq!(lines(&place.run(&["list", "--output", "ndjson"])).len(), LETTERS.len() - 3);
 }
@@ -108,7 +117,10 @@ fn exit_codes_tell_nothing_found_from_wrong_and_wrong_words_name_the_right_ones(
         (&["replay", "--yes", "--rate", "fast"], "50/s"),
         (&["replay", "--yes", "--resume", "one", "--status", "503"], "cannot be used with"),
         (&["replay", "--yes", "--resume", "nothing"], "there is no job nothing"),
-        (&["replay", "--yes", "--queue-url", "http://127.0.0.1:1/000000000000/events"], "start `lastmile dev"),
+        (
+            &["replay", "--yes", "--queue-url", "http://127.0.0.1:1/000000000000/events"],
+            "start `lastmile dev",
+        ),
     ] {
         let output = place.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -124,7 +136,11 @@ fn a_blob_that_is_no_letter_is_told_and_hides_no_other() {
     place.write(&[("readme.txt".to_owned(), "not ours".to_owned())]);
     let output = place.run(&["list", "--output", "ndjson"]);
     assert_eq!(lines(&output).len(), LETTERS.len());
-    assert!(text(&output.stderr).contains("1 blobs are no dead letters"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("1 blobs are no dead letters"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,8 +151,11 @@ async fn s3_says_the_same_as_a_folder() {
     let aws = LocalAws::start(config).await.expect("the local AWS starts");
     let bucket = Place::bucket(&aws.endpoint(), "s3://dead-letters/some/prefix");
     let blobs = [&LETTERS[..], &[AGAIN]].concat();
-    let blobs: Vec<_> =
-        blobs.into_iter().map(Sample::blob).map(|(key, text)| (format!("some/prefix/{key}"), text)).collect();
+    let blobs: Vec<_> = blobs
+        .into_iter()
+        .map(Sample::blob)
+        .map(|(key, text)| (format!("some/prefix/{key}"), text))
+        .collect();
     letters::write(&data.path().join("dead-letters"), &blobs);
     for arguments in [&["list"][..], &["stats"], &["why"], &["export"], &["replay", "--dry-run"]] {
         let expected = text(&folder.run(arguments).stdout);
@@ -146,12 +165,21 @@ async fn s3_says_the_same_as_a_folder() {
     }
     let uri = format!("s3://dead-letters/some/prefix/{}", LETTERS[3].key());
     assert!(text(&bucket.run(&["show", &uri]).stdout).contains("order-4"));
-    let jobs = bucket.run(&["replay", "--yes", "--queue-url", &aws.queue_url("events"), "--name", "one"]);
+    let jobs =
+        bucket.run(&["replay", "--yes", "--queue-url", &aws.queue_url("events"), "--name", "one"]);
     assert_eq!(jobs.status.code(), Some(0), "{}", text(&jobs.stderr));
-    let jobs: Value = serde_json::from_slice(&bucket.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
-    assert_eq!((&jobs[0]["job"], &jobs[0]["sent"], &jobs[0]["done"]), (&"one".into(), &5.into(), &true.into()));
+    let jobs: Value =
+        serde_json::from_slice(&bucket.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
+    assert_eq!(
+        (&jobs[0]["job"], &jobs[0]["sent"], &jobs[0]["done"]),
+        (&"one".into(), &5.into(), &true.into())
+    );
     let purged = bucket.run(&["purge", "--id", "order-1", "--yes"]);
-    assert!(text(&purged.stdout).starts_with("1 letter in 1 blobs removed"), "{}", text(&purged.stderr));
+    assert!(
+        text(&purged.stdout).starts_with("1 letter in 1 blobs removed"),
+        "{}",
+        text(&purged.stderr)
+    );
     assert!(requests(&bucket.run(&["list"])) > 0);
     aws.stop().await;
 }

@@ -1,8 +1,8 @@
 //! The page of dead letters in a real browser: seen, walked by keys, clicked, and judged by axe.
 //!
-//! `page/browse.mjs` says what a person does; here stand the letters and the queue. The libraries are installed from
-//! npm below the build folder the first time; a machine without Chromium or Node skips this and says so. Pictures of
-//! every page are left in the build folder, `tmp/pages`.
+//! `page/browse.mjs` says what a person does; here stand the letters and the queue. The libraries
+//! are installed from npm below the build folder the first time; a machine without Chromium or Node
+//! skips this and says so. Pictures of every page are left in the build folder, `tmp/pages`.
 
 #[expect(dead_code, reason = "the other binaries use more of it")]
 mod letters;
@@ -21,16 +21,21 @@ use served::Served;
 /// The exit status by which `setup.sh` says that this machine lacks something.
 const MISSING: i32 = 3;
 
-/// The folder of the libraries, and the browser; nothing, having said so, where this machine has none.
+/// The folder of the libraries, and the browser; nothing, having said so, where this machine has
+/// none.
 fn installed() -> Option<(PathBuf, String)> {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let folder = temporary.parent().expect("the folder for temporary files is in the target folder").join("receivers");
+    let folder = temporary
+        .parent()
+        .expect("the folder for temporary files is in the target folder")
+        .join("receivers");
     let done = Command::new(sources().join("setup.sh")).arg(&folder).stdin(Stdio::null()).output();
     let done = done.expect("setup.sh starts");
     let said = String::from_utf8_lossy(&done.stderr);
     if done.status.code() == Some(MISSING) {
         // Past the test harness, which would swallow it.
-        let line = format!("SKIPPED: the page in a browser: {} is not on this machine\n", said.trim());
+        let line =
+            format!("SKIPPED: the page in a browser: {} is not on this machine\n", said.trim());
         std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
         return None;
     }

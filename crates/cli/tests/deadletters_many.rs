@@ -1,6 +1,7 @@
 //! Twenty thousand dead letters: what looking costs, and a replay that is killed again and again.
 //!
-//! The heavy part of the command line's tests, about half a minute; the figures are printed (`--nocapture`).
+//! The heavy part of the command line's tests, about half a minute; the figures are printed
+//! (`--nocapture`).
 
 #[expect(dead_code, reason = "the other binaries use more of it")]
 mod letters;
@@ -66,9 +67,13 @@ async fn the_newest_of_many_cost_few_requests() {
         assert_eq!(found.len(), 20, "{}", text(&output.stderr));
         println!("list --limit 20 of {MANY} letters in {what}: {}", text(&output.stderr).trim());
         assert!(requests(&output) <= REQUESTS_MAX, "{}", text(&output.stderr));
-        let ended: Vec<&str> = found.iter().filter_map(|line| line["decided_at"].as_str()).collect();
+        let ended: Vec<&str> =
+            found.iter().filter_map(|line| line["decided_at"].as_str()).collect();
         let newest_hour = format!("2026-11-{:02}T{:02}", 1 + (hours - 1) / 24, (hours - 1) % 24);
-        assert!(ended.is_sorted_by(|a, b| a >= b) && ended[0].starts_with(&newest_hour), "{ended:?}");
+        assert!(
+            ended.is_sorted_by(|a, b| a >= b) && ended[0].starts_with(&newest_hour),
+            "{ended:?}"
+        );
         aws.stop().await;
     }
 }
@@ -93,7 +98,11 @@ async fn the_page_reads_many_letters_once_and_shows_them_from_memory() {
     }
     let read_ms = Machine.now_ms();
     assert!(page.contains("20,000 dead letters"), "{page}");
-    println!("page of {MANY} letters: read in {} ms with {} storage requests", read_ms - begun_ms, asked(&page));
+    println!(
+        "page of {MANY} letters: read in {} ms with {} storage requests",
+        read_ms - begun_ms,
+        asked(&page)
+    );
     let before = asked(&page);
     for path in ["/", "/?status=503", "/?subscription=s1&page=40", "/replay?status=503"] {
         let began_ms = Machine.now_ms();
@@ -101,19 +110,26 @@ async fn the_page_reads_many_letters_once_and_shows_them_from_memory() {
         println!("{path}: {} ms, {} KB", Machine.now_ms() - began_ms, page.len() / 1_000);
         // What was read is shown for half a minute; only the replay wants to know it newer.
         let is_fresh = Machine.now_ms() - read_ms < 25_000 && !path.starts_with("/replay");
-        assert!(!is_fresh || asked(&page) == before, "{path} asked {} times", asked(&page) - before);
+        assert!(
+            !is_fresh || asked(&page) == before,
+            "{path} asked {} times",
+            asked(&page) - before
+        );
     }
     assert!(page.contains("6,667 letters would be sent"), "{page}");
 }
 
-/// Starts a replay and kills it when its ledger has this many chunks; without a number it may end. What it said.
+/// Starts a replay and kills it when its ledger has this many chunks; without a number it may end.
+/// What it said.
 fn replay(place: &Place, arguments: &[&str], kill_at: Option<usize>) -> String {
     let mut command = place.command(arguments);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
     let ledger = place.path().join("_replays/big");
     let waits = PATIENCE.as_millis() / 5;
     for _ in 0..waits {
-        let chunks = std::fs::read_dir(&ledger).map_or(0, |entries| entries.count().saturating_sub(1));
+        let chunks =
+            std::fs::read_dir(&ledger).map_or(0, |entries| entries.count().saturating_sub(1));
         if kill_at.is_some_and(|at| chunks >= at) {
             child.kill().expect("it runs"); // SIGKILL
             break;
@@ -141,16 +157,26 @@ fn named(said: &str) -> BTreeSet<usize> {
 async fn take(sqs: aws_sdk_sqs::Client, url: String) -> Vec<(String, String)> {
     let mut taken = Vec::new();
     loop {
-        let receive = sqs.receive_message().queue_url(&url).max_number_of_messages(10).message_attribute_names("All");
-        let messages = receive.send().await.expect("the queue answers").messages.unwrap_or_default();
+        let receive = sqs
+            .receive_message()
+            .queue_url(&url)
+            .max_number_of_messages(10)
+            .message_attribute_names("All");
+        let messages =
+            receive.send().await.expect("the queue answers").messages.unwrap_or_default();
         if messages.is_empty() {
             return taken;
         }
         taken.extend(messages.iter().map(|message| {
-            let event: Value = serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
+            let event: Value =
+                serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
             let attribute = &message.message_attributes().expect("attributes")["delivery"];
-            let delivery: Value = serde_json::from_str(attribute.string_value().expect("text")).expect("JSON");
-            (event["id"].as_str().expect("an id").to_owned(), delivery["id"].as_str().expect("an id").to_owned())
+            let delivery: Value =
+                serde_json::from_str(attribute.string_value().expect("text")).expect("JSON");
+            (
+                event["id"].as_str().expect("an id").to_owned(),
+                delivery["id"].as_str().expect("an id").to_owned(),
+            )
         }));
     }
 }
@@ -178,7 +204,8 @@ async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it
     println!("stats: {}", text(&stats.stderr).trim());
 
     let data = tempfile::tempdir().expect("a folder can be made");
-    let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 3_600)).await;
+    let aws =
+        LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 3_600)).await;
     let aws = aws.expect("the local AWS starts");
     let queue = aws.queue_url("events");
     let mut uncertain = BTreeSet::new();
@@ -194,18 +221,26 @@ async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it
     let came = drain(&aws).await;
     println!("all received after {} ms", Machine.now_ms() - began_ms);
     assert_eq!(came.len(), MANY as usize, "every letter came");
-    let plan = std::fs::read_to_string(place.path().join("_replays/big/plan.ndjson")).expect("the plan");
+    let plan =
+        std::fs::read_to_string(place.path().join("_replays/big/plan.ndjson")).expect("the plan");
     let chunk_of: BTreeMap<&str, usize> =
         plan.lines().skip(1).enumerate().map(|(at, line)| (&line[11..47], at / 10 + 1)).collect();
     let mut repeats = 0;
     for (event, deliveries) in came.iter().filter(|(_, deliveries)| deliveries.len() > 1) {
         repeats += deliveries.len() - 1;
-        assert!(deliveries.iter().all(|delivery| *delivery == deliveries[0]), "a repeat can be told");
+        assert!(
+            deliveries.iter().all(|delivery| *delivery == deliveries[0]),
+            "a repeat can be told"
+        );
         let chunk = chunk_of[id(event.parse().expect("a number")).as_str()];
-        assert!(uncertain.contains(&chunk), "{event} of chunk {chunk} came again, and {uncertain:?} were named");
+        assert!(
+            uncertain.contains(&chunk),
+            "{event} of chunk {chunk} came again, and {uncertain:?} were named"
+        );
     }
     println!("{repeats} repeats, all within the uncertain chunks {uncertain:?}");
-    let jobs: Value = serde_json::from_slice(&place.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
+    let jobs: Value =
+        serde_json::from_slice(&place.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
     assert_eq!((&jobs[0]["sent"], &jobs[0]["done"]), (&MANY.into(), &true.into()));
     println!("checked after {} ms", Machine.now_ms() - began_ms);
     drop(aws); // without waiting for what its queues still hold

@@ -56,7 +56,11 @@ async fn the_page_shows_the_letters_that_the_verbs_show() {
             .collect();
         let page = served.page(&format!("/?{}", filter.join("&"))).await;
         assert_eq!(listed(&page), found, "{filter:?}");
-        let count = if found.len() == 1 { "1 dead letter".to_owned() } else { format!("{} dead letters", found.len()) };
+        let count = if found.len() == 1 {
+            "1 dead letter".to_owned()
+        } else {
+            format!("{} dead letters", found.len())
+        };
         assert!(page.contains(&count), "{filter:?}");
     }
     let second = served.page("/?limit=2&page=2").await;
@@ -74,16 +78,32 @@ async fn an_answer_goes_only_to_its_own_name_and_lets_nothing_run_be_kept_or_fra
         assert!(!said.contains("order-1"), "{host}");
     }
     let port = served.url.rsplit(':').next().unwrap_or_default();
-    let named = served.asking("/").header("host", format!("localhost:{port}")).send().await.expect("an answer");
+    let named = served
+        .asking("/")
+        .header("host", format!("localhost:{port}"))
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(named.status(), 200);
-    for path in
-        ["/", "/jobs", "/nothing", "/?status=abc", "/style.css", "/letters/00000000-0000-0000-0000-000000000001/raw"]
-    {
+    for path in [
+        "/",
+        "/jobs",
+        "/nothing",
+        "/?status=abc",
+        "/style.css",
+        "/letters/00000000-0000-0000-0000-000000000001/raw",
+    ] {
         let response = served.asking(path).send().await.expect("an answer");
         let header = |name: &str| response.headers()[name].to_str().expect("text").to_owned();
         let policy = header("content-security-policy");
-        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
-        assert!(policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self'"), "{path}: {policy}");
+        assert!(
+            policy.starts_with("default-src 'none'") && !policy.contains("unsafe"),
+            "{path}: {policy}"
+        );
+        assert!(
+            policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self'"),
+            "{path}: {policy}"
+        );
         assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
         assert_eq!(header("referrer-policy"), "same-origin", "{path}");
         assert_eq!(header("cache-control"), "no-store", "{path}");
@@ -97,17 +117,28 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
     let token = served.token().await;
     let wrong = token.replace(|c: char| c.is_ascii_digit(), "a");
     for path in ["/replay", "/jobs/some/resume"] {
-        for form in [&[("count", "5")][..], &[("count", "5"), ("token", "")], &[("count", "5"), ("token", &wrong)]] {
-            let (status, said) = told(served.posting(path, form).send().await.expect("an answer")).await;
+        for form in [
+            &[("count", "5")][..],
+            &[("count", "5"), ("token", "")],
+            &[("count", "5"), ("token", &wrong)],
+        ] {
+            let (status, said) =
+                told(served.posting(path, form).send().await.expect("an answer")).await;
             assert_eq!(status, 403, "{path} {form:?}");
             assert!(said.contains("Nothing was done"), "{said}");
         }
         let right = [("count", "5"), ("token", token.as_str())];
-        for (name, value) in
-            [("origin", "https://evil.example.com"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
-        {
+        for (name, value) in [
+            ("origin", "https://evil.example.com"),
+            ("origin", "null"),
+            ("sec-fetch-site", "cross-site"),
+        ] {
             let post = served.posting(path, &right).header(name, value);
-            assert_eq!(post.send().await.expect("an answer").status(), 403, "{path} {name}: {value}");
+            assert_eq!(
+                post.send().await.expect("an answer").status(),
+                403,
+                "{path} {name}: {value}"
+            );
         }
     }
     assert_eq!(served.asking("/jobs/some/resume").send().await.expect("an answer").status(), 405);
@@ -116,27 +147,38 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
 
 /// The storage requests that a page tells of.
 fn requests(page: &str) -> u64 {
-    let told = page.split(" storage requests so far").next().and_then(|before| before.rsplit('>').next());
+    let told =
+        page.split(" storage requests so far").next().and_then(|before| before.rsplit('>').next());
     told.and_then(|told| told.replace(',', "").parse().ok()).expect("a number")
 }
 
 #[tokio::test]
-async fn another_site_makes_nothing_be_read_and_an_unknown_letter_costs_no_reading_of_the_container() {
+async fn another_site_makes_nothing_be_read_and_an_unknown_letter_costs_no_reading_of_the_container()
+ {
     let served = Served::start(&samples(), &[]);
-    for (site, status) in
-        [("cross-site", 403), ("same-site", 403), ("elsewhere", 403), ("none", 200), ("same-origin", 200)]
-    {
-        let asked = served.asking("/jobs").header("sec-fetch-site", site).send().await.expect("an answer");
+    for (site, status) in [
+        ("cross-site", 403),
+        ("same-site", 403),
+        ("elsewhere", 403),
+        ("none", 200),
+        ("same-origin", 200),
+    ] {
+        let asked =
+            served.asking("/jobs").header("sec-fetch-site", site).send().await.expect("an answer");
         assert_eq!(asked.status(), status, "{site}");
     }
-    let refused = served.asking("/letters/nothing").header("sec-fetch-site", "cross-site").send().await;
+    let refused =
+        served.asking("/letters/nothing").header("sec-fetch-site", "cross-site").send().await;
     let (status, page) = told(refused.expect("an answer")).await;
     let jobs = requests(&page);
     assert!(status == 403 && page.contains("Another site asked for this"), "{page}");
-    let again = served.asking("/").header("sec-fetch-site", "cross-site").send().await.expect("an answer");
+    let again =
+        served.asking("/").header("sec-fetch-site", "cross-site").send().await.expect("an answer");
     assert_eq!(requests(&told(again).await.1), jobs);
     let first = requests(&served.page("/").await);
-    for unknown in ["nothing", "order-1", "00000000-0000-0000-0000-00000000abcd", "ffffffff", "..%2fx.json"] {
+    for unknown in
+        ["nothing", "order-1", "00000000-0000-0000-0000-00000000abcd", "ffffffff", "..%2fx.json"]
+    {
         let (status, page) = served.told(&format!("/letters/{unknown}")).await;
         assert_eq!((status, requests(&page)), (404, first), "{unknown}");
     }
@@ -145,12 +187,16 @@ async fn another_site_makes_nothing_be_read_and_an_unknown_letter_costs_no_readi
 #[tokio::test]
 async fn nothing_of_an_event_is_markup_and_what_cannot_be_seen_is_shown() {
     let place = Place::folder();
-    let letter =
-        Sample { kind: "<script>alert(1)</script>", ..sample(1, (20, 9), "<b onclick=x>no</b>\u{1b}[2J\u{202e}") };
+    let letter = Sample {
+        kind: "<script>alert(1)</script>",
+        ..sample(1, (20, 9), "<b onclick=x>no</b>\u{1b}[2J\u{202e}")
+    };
     let (key, blob) = letter.blob();
     place.write(&[(key, blob.replace("order-1", "<img src=x onerror=alert(2)>&\\u0007"))]);
     let served = Served::start(&place, &[]);
-    for path in ["/".to_owned(), format!("/letters/{}", letter.id()), format!("/replay?id={}", letter.id())] {
+    for path in
+        ["/".to_owned(), format!("/letters/{}", letter.id()), format!("/replay?id={}", letter.id())]
+    {
         let page = served.page(&path).await;
         for markup in ["<script>", "<img", "<b onclick", "\u{1b}", "\u{7}", "\u{202e}"] {
             assert!(!page.contains(markup), "{path} has {markup:?}");
@@ -166,7 +212,8 @@ async fn nothing_of_an_event_is_markup_and_what_cannot_be_seen_is_shown() {
     }
     let filtered = served.page("/?source=%3Cscript%3E").await;
     assert!(!filtered.contains("<script>") && filtered.contains("&lt;script&gt;"));
-    let raw = served.asking(&format!("/letters/{}/raw", letter.id())).send().await.expect("an answer");
+    let raw =
+        served.asking(&format!("/letters/{}/raw", letter.id())).send().await.expect("an answer");
     assert_eq!(raw.headers()["content-type"], "text/plain; charset=utf-8");
 }
 
@@ -200,7 +247,11 @@ async fn a_value_that_cannot_be_used_names_its_field_and_nothing_found_says_so()
     let (code, page) = told(resume.send().await.expect("an answer")).await;
     assert!(code == 404 && page.contains("is no name of a job"), "{page}");
     let form = served.told("/?status=abc&type=order.*").await.1;
-    assert!(form.contains("value=\"abc\"") && form.contains("value=\"order.*\"") && form.contains("aria-invalid"));
+    assert!(
+        form.contains("value=\"abc\"")
+            && form.contains("value=\"order.*\"")
+            && form.contains("aria-invalid")
+    );
     let empty = Place::folder();
     assert!(Served::start(&empty, &[]).page("/").await.contains("Nothing was left undelivered"));
 }
@@ -243,9 +294,16 @@ async fn a_replay_is_counted_first_then_sent_written_down_and_taken_up_again() {
     assert!(dry.contains("3 letters would be sent") && dry.contains("1 letter of shop/"), "{dry}");
     let token = served.token().await;
     let form = |count| {
-        [("status", "503"), ("to", "subscription"), ("count", count), ("job", "twice"), ("token", token.as_str())]
+        [
+            ("status", "503"),
+            ("to", "subscription"),
+            ("count", count),
+            ("job", "twice"),
+            ("token", token.as_str()),
+        ]
     };
-    let (status, said) = told(served.posting("/replay", &form("4")).send().await.expect("an answer")).await;
+    let (status, said) =
+        told(served.posting("/replay", &form("4")).send().await.expect("an answer")).await;
     assert_eq!(status, 409);
     assert!(said.contains("It would be 3 letters now"), "{said}");
     assert_eq!(received(&aws, &queue).await, 0);
@@ -268,12 +326,16 @@ async fn a_replay_is_counted_first_then_sent_written_down_and_taken_up_again() {
 
     // As if it had been killed between sending and writing down.
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
-    std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2)).expect("it can be written");
+    std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2))
+        .expect("it can be written");
     std::fs::remove_file(ledger.join("done.ndjson")).expect("the end can be removed");
     let page = served.page(&job).await;
     assert!(page.contains("2 letters may have been sent") && page.contains("broken off"), "{page}");
-    let resumed =
-        served.posting(&format!("{job}/resume"), &[("token", token.as_str())]).send().await.expect("an answer");
+    let resumed = served
+        .posting(&format!("{job}/resume"), &[("token", token.as_str())])
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(resumed.status(), 303);
     assert!(ended(&served, &job).await.contains("<dt>sent</dt><dd>3</dd>"));
     assert_eq!(received(&aws, &queue).await, 2);
@@ -287,7 +349,8 @@ async fn a_queue_that_is_not_there_is_told_with_what_to_start_and_costs_no_ledge
     let place = samples();
     let served = Served::start(&place, &["--queue-url", "http://127.0.0.1:1/000000000000/events"]);
     let form = [("id", "order-5"), ("count", "1"), ("token", &served.token().await)];
-    let (status, said) = told(served.posting("/replay", &form).send().await.expect("an answer")).await;
+    let (status, said) =
+        told(served.posting("/replay", &form).send().await.expect("an answer")).await;
     assert_eq!(status, 502);
     assert!(said.contains("nothing listens on http://127.0.0.1:1: start `lastmile dev"), "{said}");
     assert!(!place.path().join("_replays").exists());

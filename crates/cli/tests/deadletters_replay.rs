@@ -1,4 +1,5 @@
-//! Dead letters sent again: what arrives, where, and as what; and what a last-resort queue gives back.
+//! Dead letters sent again: what arrives, where, and as what; and what a last-resort queue gives
+//! back.
 
 #[expect(dead_code, reason = "the other binary uses more of it")]
 mod letters;
@@ -31,7 +32,11 @@ async fn start() -> (Place, LocalAws, aws_sdk_sqs::Client, tempfile::TempDir) {
 async fn receive(sqs: &aws_sdk_sqs::Client, url: &str) -> Vec<Message> {
     let mut all = Vec::new();
     loop {
-        let receive = sqs.receive_message().queue_url(url).max_number_of_messages(10).message_attribute_names("All");
+        let receive = sqs
+            .receive_message()
+            .queue_url(url)
+            .max_number_of_messages(10)
+            .message_attribute_names("All");
         match receive.send().await.expect("the queue answers").messages {
             Some(messages) if !messages.is_empty() => all.extend(messages),
             Some(_) | None => return all,
@@ -50,24 +55,41 @@ async fn each_letter_goes_to_its_subscription_alone_with_a_fresh_state_and_its_o
     let dry = place.run(&["replay", "--dry-run", "--queue-url", &queue]);
     let exact = "5 letters to send again:\n          4  shop/orders/billing\n          1  shop/orders/mail\n";
     assert_eq!(text(&dry.stdout), exact);
-    assert!(text(&dry.stderr).contains("skipped: 1 letter of shop/orders/_malformed"), "{}", text(&dry.stderr));
+    assert!(
+        text(&dry.stderr).contains("skipped: 1 letter of shop/orders/_malformed"),
+        "{}",
+        text(&dry.stderr)
+    );
     assert!(receive(&sqs, &queue).await.is_empty());
 
-    let done = place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one", "--rate", "100/s"]);
+    let done =
+        place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one", "--rate", "100/s"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    assert!(text(&done.stdout).ends_with("5 of 5 letters sent by the job one\n"), "{}", text(&done.stdout));
+    assert!(
+        text(&done.stdout).ends_with("5 of 5 letters sent by the job one\n"),
+        "{}",
+        text(&done.stdout)
+    );
     let received = receive(&sqs, &queue).await;
     assert_eq!(received.len(), 5);
     for message in &received {
-        let event: Value = serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
-        let letter = LETTERS.iter().find(|letter| event["id"] == format!("order-{}", letter.number)).expect("a letter");
+        let event: Value =
+            serde_json::from_str(message.body().unwrap_or_default()).expect("an event");
+        let letter = LETTERS
+            .iter()
+            .find(|letter| event["id"] == format!("order-{}", letter.number))
+            .expect("a letter");
         let blob: Value = serde_json::from_str(&letter.blob().1).expect("JSON");
         assert_eq!(event, blob["event"]);
         assert_eq!(attribute(message, "topic").as_deref(), Some("shop/orders"));
         let delivery: Value =
-            serde_json::from_str(&attribute(message, "delivery").expect("the attribute")).expect("JSON");
+            serde_json::from_str(&attribute(message, "delivery").expect("the attribute"))
+                .expect("JSON");
         assert_eq!(delivery["subscription"], format!("shop/orders/{}", letter.subscription));
-        assert_eq!((&delivery["attempts"], &delivery["history"]), (&0.into(), &Value::Array(Vec::new())));
+        assert_eq!(
+            (&delivery["attempts"], &delivery["history"]),
+            (&0.into(), &Value::Array(Vec::new()))
+        );
         assert_ne!(delivery["id"], letter.id());
     }
     assert_eq!(receive(&sqs, &queue).await.len(), 0);
@@ -75,7 +97,11 @@ async fn each_letter_goes_to_its_subscription_alone_with_a_fresh_state_and_its_o
     let listed = place.run(&["list", "--output", "ndjson", "--subscription", "mail"]);
     assert!(text(&listed.stdout).contains(r#""replayed":"one""#), "{}", text(&listed.stdout));
     let again = place.run(&["replay", "--dry-run", "order-5"]);
-    assert!(text(&again.stdout).contains("1 of them were sent again before"), "{}", text(&again.stdout));
+    assert!(
+        text(&again.stdout).contains("1 of them were sent again before"),
+        "{}",
+        text(&again.stdout)
+    );
     let taken = place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one"]);
     assert_eq!(taken.status.code(), Some(2));
     assert!(text(&taken.stderr).contains("--resume one"), "{}", text(&taken.stderr));
@@ -86,7 +112,16 @@ async fn each_letter_goes_to_its_subscription_alone_with_a_fresh_state_and_its_o
 async fn a_topic_gets_the_bare_event_even_of_what_has_no_subscription() {
     let (place, aws, sqs, _data) = start().await;
     let queue = aws.queue_url("events");
-    let done = place.run(&["replay", "--yes", "--queue-url", &queue, "--to-topic", "shop/again", "--status", "503"]);
+    let done = place.run(&[
+        "replay",
+        "--yes",
+        "--queue-url",
+        &queue,
+        "--to-topic",
+        "shop/again",
+        "--status",
+        "503",
+    ]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let received = receive(&sqs, &queue).await;
     assert_eq!(received.len(), 4);
@@ -105,18 +140,25 @@ async fn an_address_gets_the_events_by_http_and_what_it_refuses_is_tried_again_b
     let url = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let keep = Arc::clone(&seen);
-    let answers = Told::new(vec![StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK], 0);
+    let answers =
+        Told::new(vec![StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK], 0);
     tokio::spawn(subscriber.serve(answers, move |received, _| {
         let id = received.headers["webhook-id"].to_str().expect("text").to_owned();
-        keep.lock().expect("nobody panicked").push((id, String::from_utf8_lossy(&received.body).into_owned()));
+        keep.lock()
+            .expect("nobody panicked")
+            .push((id, String::from_utf8_lossy(&received.body).into_owned()));
     }));
     let done = place.run(&["replay", "--yes", "--to", &url, "--name", "http"]);
     assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
     let said = text(&done.stdout);
-    assert!(said.contains("4 of 5 letters sent") && said.contains("1 were not taken: --resume http"), "{said}");
+    assert!(
+        said.contains("4 of 5 letters sent") && said.contains("1 were not taken: --resume http"),
+        "{said}"
+    );
     let done = place.run(&["replay", "--yes", "--resume", "http"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    let mut ids: Vec<String> = seen.lock().expect("nobody panicked").iter().map(|(id, _)| id.clone()).collect();
+    let mut ids: Vec<String> =
+        seen.lock().expect("nobody panicked").iter().map(|(id, _)| id.clone()).collect();
     assert_eq!(ids.len(), 6);
     ids.sort();
     ids.dedup();
@@ -144,7 +186,11 @@ async fn what_may_have_been_sent_is_named_and_left_alone_when_told() {
     assert!(text(&place.run(&["list"]).stdout).contains("cut ?"));
     let skipped = place.run(&["replay", "--yes", "--resume", "cut", "--skip-uncertain"]);
     assert_eq!(skipped.status.code(), Some(0), "{}", text(&skipped.stderr));
-    assert!(text(&skipped.stdout).contains("2 were uncertain and left alone"), "{}", text(&skipped.stdout));
+    assert!(
+        text(&skipped.stdout).contains("2 were uncertain and left alone"),
+        "{}",
+        text(&skipped.stdout)
+    );
     assert!(receive(&sqs, &queue).await.is_empty());
     aws.stop().await;
 }
@@ -166,27 +212,48 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
     let demo = place.lastmile(&["demo"]).stdout(Stdio::null()).status().expect("the program runs");
     assert!(demo.success());
     let deadletters = |arguments: &[&str]| {
-        let output = place.lastmile(&[&["deadletters"], arguments].concat()).output().expect("the program runs");
+        let output = place
+            .lastmile(&[&["deadletters"], arguments].concat())
+            .output()
+            .expect("the program runs");
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)
     };
-    for verb in [&["list"][..], &["why"], &["show", "order-1"], &["stats"], &["replay", "--dry-run"]] {
+    for verb in
+        [&["list"][..], &["why"], &["show", "order-1"], &["stats"], &["replay", "--dry-run"]]
+    {
         let said = deadletters(verb);
         assert!(said.contains("shop/orders/gone") || said.contains("/gone "), "{verb:?}: {said}");
     }
     let start = |arguments: &[&str]| {
-        Running(place.lastmile(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts"))
+        Running(
+            place
+                .lastmile(arguments)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it starts"),
+        )
     };
     let mut subscriber = start(&["subscriber", "--port", "9180"]);
-    let mut dev = start(&["dev", "--port", "0", "--aws-port", "0", "--subscriptions", ".lastmile/subscriptions.yaml"]);
+    let mut dev = start(&[
+        "dev",
+        "--port",
+        "0",
+        "--aws-port",
+        "0",
+        "--subscriptions",
+        ".lastmile/subscriptions.yaml",
+    ]);
     let mut output = BufReader::new(dev.0.stdout.take().expect("it is piped"));
     let mut ready = String::new();
     output.read_line(&mut ready).expect("text");
     let queue = ready.split([' ', ';']).find(|word| word.ends_with("/events")).expect("the queue");
     let replayed = deadletters(&["replay", "--yes", "--queue-url", queue]);
     assert!(replayed.contains("8 of 8 letters sent"), "{replayed}");
-    let received =
-        BufReader::new(subscriber.0.stdout.take().expect("it is piped")).lines().map(|line| line.expect("text"));
+    let received = BufReader::new(subscriber.0.stdout.take().expect("it is piped"))
+        .lines()
+        .map(|line| line.expect("text"));
     let mut posts: Vec<String> = received.filter(|line| !line.contains(" POST ")).take(8).collect();
     posts.sort();
     let pairs = posts.chunks(2).filter(|pair| pair[0] == pair[1]).count();
@@ -198,7 +265,8 @@ fn tail_shows_what_is_stored_while_it_looks() {
     let place = Place::folder();
     place.write(&[LETTERS[0].blob()]);
     let mut command = place.command(&["tail", "--every", "PT0.1S"]);
-    let mut tail = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut tail =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let mut said = BufReader::new(tail.stderr.take().expect("it is piped")).lines();
     assert!(said.next().expect("a line").expect("text").contains("until Ctrl-C"));
     // Stored now, under this hour.
@@ -218,11 +286,20 @@ async fn a_last_resort_queue_is_emptied_into_the_container() {
     let (place, aws, sqs, _data) = start().await;
     let (queue, events) = (aws.queue_url("last-resort"), aws.queue_url("events"));
     let string = |value: &str| {
-        MessageAttributeValue::builder().data_type("String").string_value(value).build().expect("the type is set")
+        MessageAttributeValue::builder()
+            .data_type("String")
+            .string_value(value)
+            .build()
+            .expect("the type is set")
     };
-    // A message that its queue gave up: no attribute of ours, and a binary-mode event stays what it is.
-    let send = sqs.send_message().queue_url(&queue).message_attributes("topic", string("shop/orders"));
-    send.message_body(r#"{"specversion":"1.0","id":"lost","source":"s","type":"t"}"#).send().await.expect("sent");
+    // A message that its queue gave up: no attribute of ours, and a binary-mode event stays what it
+    // is.
+    let send =
+        sqs.send_message().queue_url(&queue).message_attributes("topic", string("shop/orders"));
+    send.message_body(r#"{"specversion":"1.0","id":"lost","source":"s","type":"t"}"#)
+        .send()
+        .await
+        .expect("sent");
     let rescued = place.run(&["rescue", "--queue-url", &queue]);
     assert_eq!(rescued.status.code(), Some(0), "{}", text(&rescued.stderr));
     assert_eq!(text(&rescued.stdout), "1 letter rescued into letters, 0 left in the queue\n");

@@ -17,11 +17,16 @@ fn explain(file: &str, text: &str, rest: &[&str]) -> Output {
 fn life(file: &str, text: &str, rest: &[&str]) -> (Vec<u64>, String, u64) {
     let output = explain(file, text, rest);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let explained: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the output is JSON");
+    let explained: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("the output is JSON");
     let waits = explained["attempts"].as_array().into_iter().flatten().skip(1);
     let seconds = |value: &serde_json::Value| value.as_u64().expect("a number") / 1_000;
     let reason = explained["end"]["reason"].as_str().expect("a text").to_owned();
-    (waits.map(|attempt| seconds(&attempt["wait_ms"])).collect(), reason, seconds(&explained["end"]["at_ms"]))
+    (
+        waits.map(|attempt| seconds(&attempt["wait_ms"])).collect(),
+        reason,
+        seconds(&explained["end"]["at_ms"]),
+    )
 }
 
 /// A trigger of a broker of this class.
@@ -55,7 +60,11 @@ fn knative_waits_follow_the_class_of_the_broker_or_channel() {
         (channel("KafkaChannel", "linear"), [1, 2, 3, 4, 5]),
     ] {
         let exceeded = "MaxDeliveryAttemptsExceeded".to_owned();
-        assert_eq!(life("k.yaml", &text, &[]), (waits.to_vec(), exceeded, waits.iter().sum()), "{text}");
+        assert_eq!(
+            life("k.yaml", &text, &[]),
+            (waits.to_vec(), exceeded, waits.iter().sum()),
+            "{text}"
+        );
     }
 }
 
@@ -84,15 +93,20 @@ fn event_grid_lives_until_its_time_is_over_or_a_status_ends_it() {
 #[test]
 fn a_namespace_keeps_its_moments_and_kubernetes_its_minutes() {
     let namespace = include_str!("../../../examples/eventgrid-namespace.json");
-    let namespace: serde_json::Value = serde_json::from_str(namespace).expect("the example is JSON");
+    let namespace: serde_json::Value =
+        serde_json::from_str(namespace).expect("the example is JSON");
     let namespace = with(namespace, "eventTimeToLive", &"PT20M".into());
     let waits = vec![10, 20, 30, 240, 300, 300];
     assert_eq!(life("n.json", &namespace, &[]), (waits, "TimeToLiveExceeded".to_owned(), 1_200));
 
     let kubernetes = include_str!("../../../examples/eventgrid-kubernetes.json");
-    let kubernetes: serde_json::Value = serde_json::from_str(kubernetes).expect("the example is JSON");
+    let kubernetes: serde_json::Value =
+        serde_json::from_str(kubernetes).expect("the example is JSON");
     let kubernetes = with(kubernetes, "maxDeliveryAttempts", &3.into());
-    assert_eq!(life("k.json", &kubernetes, &[]), (vec![60, 600], "MaxDeliveryAttemptsExceeded".to_owned(), 660));
+    assert_eq!(
+        life("k.json", &kubernetes, &[]),
+        (vec![60, 600], "MaxDeliveryAttemptsExceeded".to_owned(), 660)
+    );
 }
 
 /// The document with another value of the field of this name, wherever it stands.

@@ -1,7 +1,7 @@
 //! Every `lastmile …` line of the documentation is one that the command line takes.
 //!
-//! Each is run with `--help` behind it: the arguments before that are read, with their values, and nothing is done. What
-//! may stand together, and what has to, is not looked at.
+//! Each is run with `--help` behind it: the arguments before that are read, with their values, and
+//! nothing is done. What may stand together, and what has to, is not looked at.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,19 @@ struct Documented {
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let docs = fs::read_dir(root.join("docs")).expect("there are docs");
-    let mut pages: Vec<PathBuf> = docs.map(|entry| entry.expect("a folder can be read").path()).collect();
+    let mut pages: Vec<PathBuf> =
+        docs.map(|entry| entry.expect("a folder can be read").path()).collect();
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     pages.push(root.join("README.md"));
     pages.sort();
     pages
 }
 
-/// The commands of a page: the lines of its `sh` blocks that begin with `lastmile`, joined where they go on.
+/// The commands of a page: the lines of its `sh` blocks that begin with `lastmile`, joined where
+/// they go on.
 fn commands(page: &Path) -> Vec<Documented> {
-    let text = fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    let text =
+        fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
     let name = page.file_name().expect("a page has a name").to_string_lossy();
     let (mut found, mut inside, mut joined) = (Vec::new(), false, String::new());
     for (number, line) in (1..).zip(text.lines()) {
@@ -72,7 +75,9 @@ fn filled(word: &str) -> String {
     let mut parts = word.split('$');
     let mut filled = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(part.len());
+        let end = part
+            .find(|character: char| !character.is_alphanumeric() && character != '_')
+            .unwrap_or(part.len());
         let (name, rest) = part.split_at(end);
         let url = name.to_lowercase().ends_with("url");
         filled.push_str(if url { "http://127.0.0.1:4566/000000000000/queue" } else { "value" });
@@ -85,7 +90,8 @@ fn filled(word: &str) -> String {
 fn refusal(arguments: &[String]) -> Option<String> {
     // The meaning of placeholders is up to the page.
     let placeholder = |word: &String| word == "URL";
-    let arguments = arguments.iter().map(|word| if placeholder(word) { "http://example.com/" } else { word });
+    let arguments =
+        arguments.iter().map(|word| if placeholder(word) { "http://example.com/" } else { word });
     let done = Command::new(env!("CARGO_BIN_EXE_lastmile")).args(arguments).arg("--help").output();
     let done = done.expect("the program runs");
     (!done.status.success()).then(|| String::from_utf8_lossy(&done.stderr).into_owned())
@@ -98,7 +104,9 @@ fn every_documented_command_is_one_that_there_is() {
     for command in pages().iter().flat_map(|page| commands(page)) {
         let words = words(&command.line);
         count += 1;
-        wrong.extend(refusal(&words[1..]).map(|why| format!("{}: {}\n{why}", command.place, command.line)));
+        wrong.extend(
+            refusal(&words[1..]).map(|why| format!("{}: {}\n{why}", command.place, command.line)),
+        );
     }
     assert!(count > 30, "only {count} commands were found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -115,5 +123,8 @@ fn a_command_that_there_is_not_is_found() {
         assert!(refusal(&words(line)[1..]).is_some(), "{line}");
     }
     let words = words("lastmile a 'b c' \"$QueueUrl/d\" e=$X # comment");
-    assert_eq!(words, ["lastmile", "a", "b c", "http://127.0.0.1:4566/000000000000/queue/d", "e=value"]);
+    assert_eq!(
+        words,
+        ["lastmile", "a", "b c", "http://127.0.0.1:4566/000000000000/queue/d", "e=value"]
+    );
 }

@@ -38,7 +38,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn json(output: &Output) -> serde_json::Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
 #[test]
@@ -69,24 +70,35 @@ fn check_tells_tools_every_part_of_a_finding_in_order() {
     let checked = run(folder.path(), &["check", "wrong.yaml", "--output", "json"]);
     assert_eq!(checked.status.code(), Some(1));
     let first = &json(&checked)["findings"][0];
-    assert_eq!((&first["severity"], &first["line"], &first["column"]), (&"error".into(), &7.into(), &11.into()));
+    assert_eq!(
+        (&first["severity"], &first["line"], &first["column"]),
+        (&"error".into(), &7.into(), &11.into())
+    );
     assert_eq!(first["field"], "spec.retry.maxAttempt");
     assert!(first["help"].as_str().is_some_and(|help| help.contains("maxAttempts")), "{first}");
     let (written, mut from) = (text(&checked.stdout), 0);
     for member in ["findings", "severity", "file", "line", "column", "field", "message", "help"] {
-        from += written[from..].find(&format!("\"{member}\":")).unwrap_or_else(|| panic!("{member} in {written}"));
+        from += written[from..]
+            .find(&format!("\"{member}\":"))
+            .unwrap_or_else(|| panic!("{member} in {written}"));
     }
 }
 
 #[test]
 fn explain_tells_tools_attempts_end_and_where_each_value_came_from() {
     let folder = folder(&[("two.yaml", TWO)]);
-    let explained = run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", BILLING, "--output", "json"]);
+    let explained = run(
+        folder.path(),
+        &["explain", "-f", "two.yaml", "--subscription", BILLING, "--output", "json"],
+    );
     assert_eq!(explained.status.code(), Some(0), "{}", text(&explained.stderr));
     let written = text(&explained.stdout);
     let (before, attempts) = written.split_once("\"attempts\":").expect("there are attempts");
     assert!(before.starts_with(r#"{"subscription":"shop/orders/billing","dialect":"native","policy":{"maxAttempts":{"value":3,"from":"two.yaml:7:24"},"#), "{before}");
-    assert!(before.contains(r#""timeToLive":{"value":"P1D","from":"default of the native profile"}"#), "{before}");
+    assert!(
+        before.contains(r#""timeToLive":{"value":"P1D","from":"default of the native profile"}"#),
+        "{before}"
+    );
     assert_eq!(
         attempts.trim_end(),
         concat!(
@@ -102,29 +114,58 @@ fn explain_tells_tools_attempts_end_and_where_each_value_came_from() {
 #[test]
 fn explain_follows_the_outcome_and_shows_all_subscriptions_when_none_is_named() {
     let folder = folder(&[("two.yaml", TWO)]);
-    let all = json(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "json", "--outcome", "400"]));
+    let all = json(&run(
+        folder.path(),
+        &["explain", "-f", "two.yaml", "--output", "json", "--outcome", "400"],
+    ));
     let reasons: Vec<&serde_json::Value> =
         all.as_array().into_iter().flatten().map(|of| &of["end"]["reason"]).collect();
     assert_eq!(reasons, ["UndeliverableDueToHttpBadRequest"; 2]);
     assert_eq!(all[1]["end"]["container"], serde_json::Value::Null);
-    let busy = ["explain", "-f", "two.yaml", "--subscription", BILLING, "--output", "json", "--outcome", "429"];
+    let busy = [
+        "explain",
+        "-f",
+        "two.yaml",
+        "--subscription",
+        BILLING,
+        "--output",
+        "json",
+        "--outcome",
+        "429",
+    ];
     let busy = json(&run(folder.path(), &[&busy[..], &["--retry-after", "120"]].concat()));
     assert_eq!(busy["attempts"][1]["wait_ms"], 120_000);
-    let done = json(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "json", "--outcome", "202"]));
-    assert_eq!((&done[0]["end"]["reason"], &done[0]["end"]["at_ms"]), (&"Delivered".into(), &0.into()));
-    assert_eq!(run(folder.path(), &["explain", "-f", "two.yaml", "--outcome", "bad"]).status.code(), Some(2));
+    let done = json(&run(
+        folder.path(),
+        &["explain", "-f", "two.yaml", "--output", "json", "--outcome", "202"],
+    ));
+    assert_eq!(
+        (&done[0]["end"]["reason"], &done[0]["end"]["at_ms"]),
+        (&"Delivered".into(), &0.into())
+    );
+    assert_eq!(
+        run(folder.path(), &["explain", "-f", "two.yaml", "--outcome", "bad"]).status.code(),
+        Some(2)
+    );
 }
 
 #[test]
 fn explain_draws_a_line_of_time_as_text_and_as_a_picture() {
     let folder = folder(&[("two.yaml", TWO)]);
-    let table = text(&run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", BILLING]).stdout);
-    assert!(table.starts_with("shop/orders/billing (native) -> https://billing.example.com/events\n"), "{table}");
-    for part in ["10m  +11m", "MaxDeliveryAttemptsExceeded", "dead letter: 5m later, to s3://letters/shop"] {
+    let table =
+        text(&run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", BILLING]).stdout);
+    assert!(
+        table.starts_with("shop/orders/billing (native) -> https://billing.example.com/events\n"),
+        "{table}"
+    );
+    for part in
+        ["10m  +11m", "MaxDeliveryAttemptsExceeded", "dead letter: 5m later, to s3://letters/shop"]
+    {
         assert!(table.contains(part), "{part} in {table}");
     }
     assert!(!table.contains("secret"), "{table}");
-    let picture = text(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "svg"]).stdout);
+    let picture =
+        text(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "svg"]).stdout);
     assert!(picture.starts_with("<svg ") && picture.trim_end().ends_with("</svg>"), "{picture}");
     assert_eq!((picture.matches("<circle ").count(), picture.contains("href")), (3 + 10, false));
 }
@@ -132,15 +173,21 @@ fn explain_draws_a_line_of_time_as_text_and_as_a_picture() {
 #[test]
 fn explain_lists_the_subscriptions_there_are_when_the_named_one_is_not() {
     let folder = folder(&[("two.yaml", TWO)]);
-    let missing = run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", "shop/orders/nobody"]);
+    let missing =
+        run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", "shop/orders/nobody"]);
     assert_eq!((missing.status.code(), missing.stdout.len()), (Some(2), 0));
-    assert!(text(&missing.stderr).contains("  shop/orders/billing\n  shop/orders/mail\n"), "{}", text(&missing.stderr));
+    assert!(
+        text(&missing.stderr).contains("  shop/orders/billing\n  shop/orders/mail\n"),
+        "{}",
+        text(&missing.stderr)
+    );
 }
 
 #[test]
 fn apply_shows_what_changes_and_rollback_brings_back_what_was() {
     let first = TWO.split("---").next().expect("there is a first document");
-    let second = TWO.replace("maxAttempts: 3", "maxAttempts: 4").replace("name: mail", "name: post");
+    let second =
+        TWO.replace("maxAttempts: 3", "maxAttempts: 4").replace("name: mail", "name: post");
     let folder = folder(&[("first.yaml", first), ("two.yaml", TWO), ("second.yaml", &second)]);
     let target = folder.path().join("deployed.yaml");
     let uri = format!("file://{}", target.display());
@@ -155,7 +202,10 @@ fn apply_shows_what_changes_and_rollback_brings_back_what_was() {
 
     let applied = apply(&["two.yaml"], &["--yes"]);
     assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
-    assert!(text(&applied.stdout).contains("+ subscription shop/orders/billing\n+ subscription shop/orders/mail\n"));
+    assert!(
+        text(&applied.stdout)
+            .contains("+ subscription shop/orders/billing\n+ subscription shop/orders/mail\n")
+    );
     assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
     assert!(text(&apply(&["two.yaml"], &["--yes"]).stdout).contains("nothing to do"));
 
@@ -167,7 +217,10 @@ fn apply_shows_what_changes_and_rollback_brings_back_what_was() {
     ] {
         assert!(changed.contains(part), "{part} in {changed}");
     }
-    assert_eq!(std::fs::read_to_string(folder.path().join("deployed.yaml.previous")).expect("it is kept"), TWO);
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("deployed.yaml.previous")).expect("it is kept"),
+        TWO
+    );
 
     let back = run(folder.path(), &["rollback", "--to", &uri, "--yes"]);
     assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
@@ -178,12 +231,19 @@ fn apply_shows_what_changes_and_rollback_brings_back_what_was() {
 #[test]
 fn apply_joins_several_files_and_refuses_what_has_errors() {
     let (first, second) = TWO.split_once("---").expect("there are two documents");
-    let as_json =
-        r#"{"apiVersion": "lastmile.dev/v1", "kind": "Topic", "metadata": {"namespace": "shop", "name": "orders"}}"#;
-    let folder = folder(&[("a.yaml", first), ("b.yaml", second), ("c.json", as_json), ("wrong.yaml", "kind: Topic\n")]);
+    let as_json = r#"{"apiVersion": "lastmile.dev/v1", "kind": "Topic", "metadata": {"namespace": "shop", "name": "orders"}}"#;
+    let folder = folder(&[
+        ("a.yaml", first),
+        ("b.yaml", second),
+        ("c.json", as_json),
+        ("wrong.yaml", "kind: Topic\n"),
+    ]);
     let target = folder.path().join("deployed.yaml");
     let uri = format!("file://{}", target.display());
-    let joined = run(folder.path(), &["apply", "-f", "a.yaml", "-f", "b.yaml", "c.json", "--to", &uri, "--yes"]);
+    let joined = run(
+        folder.path(),
+        &["apply", "-f", "a.yaml", "-f", "b.yaml", "c.json", "--to", &uri, "--yes"],
+    );
     assert_eq!(joined.status.code(), Some(0), "{}", text(&joined.stderr));
     let checked = run(folder.path(), &["check", "deployed.yaml"]);
     assert_eq!(
@@ -192,7 +252,10 @@ fn apply_joins_several_files_and_refuses_what_has_errors() {
     );
 
     let before = std::fs::read(&target).expect("it is there");
-    assert_eq!(run(folder.path(), &["apply", "-f", "wrong.yaml", "--to", &uri, "--yes"]).status.code(), Some(1));
+    assert_eq!(
+        run(folder.path(), &["apply", "-f", "wrong.yaml", "--to", &uri, "--yes"]).status.code(),
+        Some(1)
+    );
     assert_eq!(std::fs::read(&target).expect("it is there"), before);
     assert_eq!(run(folder.path(), &["apply", "-f", "a.yaml", "--yes"]).status.code(), Some(2));
 }
@@ -207,7 +270,10 @@ fn check_remarks_on_what_is_right_but_not_what_one_would_think() {
     assert!(checked.contains("allows 41 attempts, but 20 fit into the 14 days"), "{checked}");
     assert!(checked.contains("k.yaml:7:") && !checked.contains("format"), "{checked}");
     let checked = text(&run(folder.path(), &["check", "empty.yaml"]).stdout);
-    assert!(checked.contains("empty.yaml:1:1: warning:") && checked.contains("no subscription"), "{checked}");
+    assert!(
+        checked.contains("empty.yaml:1:1: warning:") && checked.contains("no subscription"),
+        "{checked}"
+    );
     assert!(!text(&run(folder.path(), &["check", "two.yaml"]).stdout).contains("fit into"));
 }
 
@@ -217,10 +283,18 @@ fn apply_does_not_remove_everything_by_an_empty_file_unless_told_to() {
     let to = format!("file://{}", folder.path().join("there.yaml").display());
     let refused = run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
-    assert_eq!(std::fs::read_to_string(folder.path().join("there.yaml")).expect("it is there"), TWO);
-    let told = run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes", "--allow-empty"]);
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("there.yaml")).expect("it is there"),
+        TWO
+    );
+    let told =
+        run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes", "--allow-empty"]);
     assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
-    assert!(text(&told.stdout).contains("- subscription shop/orders/billing"), "{}", text(&told.stdout));
+    assert!(
+        text(&told.stdout).contains("- subscription shop/orders/billing"),
+        "{}",
+        text(&told.stdout)
+    );
 }
 
 #[test]
@@ -250,9 +324,14 @@ fn check_warns_of_a_destination_that_is_refused_unless_the_deployment_allows_it(
         let folder = folder(&[("a.yaml", &text)]);
         let checked = run(folder.path(), &["check", "a.yaml"]);
         assert_eq!(checked.status.code(), Some(0), "{url}");
-        let allowed = "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it";
+        let allowed =
+            "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it";
         let expected = format!("a.yaml:4:27: warning: url: n/t/s sends to {what}; {allowed}\n");
-        assert_eq!(self::text(&checked.stdout), if what.is_empty() { "" } else { &expected }, "{url}");
+        assert_eq!(
+            self::text(&checked.stdout),
+            if what.is_empty() { "" } else { &expected },
+            "{url}"
+        );
     }
 }
 
@@ -267,14 +346,23 @@ fn check_warns_of_replies_that_are_refused_or_that_nobody_hears() {
         )
     };
     let channel = "{ref: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: other}}";
-    let (clear, heard) =
-        (subscription("{uri: 'http://r.example.com/?code=secret'}"), subscription("{uri: 'https://r/'}"));
-    let folder = folder(&[("clear.yaml", &clear), ("lost.yaml", &subscription(channel)), ("heard.yaml", &heard)]);
+    let (clear, heard) = (
+        subscription("{uri: 'http://r.example.com/?code=secret'}"),
+        subscription("{uri: 'https://r/'}"),
+    );
+    let folder = folder(&[
+        ("clear.yaml", &clear),
+        ("lost.yaml", &subscription(channel)),
+        ("heard.yaml", &heard),
+    ]);
     let of_replies = |file: &str| {
         let checked = run(folder.path(), &["check", file]);
         assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
-        let lines: Vec<String> =
-            text(&checked.stdout).lines().filter(|of| of.contains("repl")).map(str::to_owned).collect();
+        let lines: Vec<String> = text(&checked.stdout)
+            .lines()
+            .filter(|of| of.contains("repl"))
+            .map(str::to_owned)
+            .collect();
         lines
     };
     assert_eq!(
@@ -310,11 +398,16 @@ fn explain_shows_batches_with_where_each_part_came_from() {
         (&100.into(), &"split".into())
     );
     assert!(
-        policy["batch.maxEvents"]["from"].as_str().is_some_and(|from| from.starts_with("e.json:10:30")),
+        policy["batch.maxEvents"]["from"]
+            .as_str()
+            .is_some_and(|from| from.starts_with("e.json:10:30")),
         "{policy}"
     );
     assert_eq!(policy["batch.preferredKilobytes"]["from"], "default of the eventgrid profile");
-    assert_eq!((&policy["lateResponseWindow"]["value"], &policy["probation"]["value"]), (&"PT3M".into(), &true.into()));
+    assert_eq!(
+        (&policy["lateResponseWindow"]["value"], &policy["probation"]["value"]),
+        (&"PT3M".into(), &true.into())
+    );
 }
 
 #[test]
@@ -336,7 +429,9 @@ fn explain_says_of_every_sink_where_letters_go() {
         (
             "{sink: 'sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost'}",
             "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost",
-            status(r#""deadLetterSinkUri":"sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost","container":null"#),
+            status(
+                r#""deadLetterSinkUri":"sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost","container":null"#,
+            ),
             "null",
         ),
         (
@@ -358,16 +453,32 @@ fn explain_says_of_every_sink_where_letters_go() {
                  spec: {{destination: {{url: 'https://a.example.com/'}}{dead_letter}}}\n---\n"
             )
         };
-        let dead_letter = if sink == "''" { String::new() } else { format!(", deadLetter: {sink}") };
-        let folder = folder(&[("s.yaml", &(document("orders", &dead_letter) + &document("lost", "")))]);
+        let dead_letter =
+            if sink == "''" { String::new() } else { format!(", deadLetter: {sink}") };
+        let folder =
+            folder(&[("s.yaml", &(document("orders", &dead_letter) + &document("lost", "")))]);
         let explained = |output: &str| {
-            let arguments =
-                ["explain", "-f", "s.yaml", "--subscription", BILLING, "--outcome", "400", "--output", output];
+            let arguments = [
+                "explain",
+                "-f",
+                "s.yaml",
+                "--subscription",
+                BILLING,
+                "--outcome",
+                "400",
+                "--output",
+                output,
+            ];
             text(&run(folder.path(), &arguments).stdout)
         };
         let (json, table, picture) = (explained("json"), explained("table"), explained("svg"));
         assert!(json.trim_end().ends_with(&format!("{status}}}")), "{json}");
-        assert!(json.contains(&format!("\"container\":{container},\"format\":\"namespace\"}},\"status\"")), "{json}");
+        assert!(
+            json.contains(&format!(
+                "\"container\":{container},\"format\":\"namespace\"}},\"status\""
+            )),
+            "{json}"
+        );
         let line = format!("dead letter: at once, to {in_words}, format namespace");
         assert!(table.contains(&line) && picture.contains(&line), "{table}");
         assert!(!format!("{json}{table}{picture}").contains("secret"), "{table}");

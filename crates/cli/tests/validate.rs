@@ -1,11 +1,13 @@
-//! `lastmile validate` as a person uses it: what it asks, what it prints, what it keeps, its exit codes.
+//! `lastmile validate` as a person uses it: what it asks, what it prints, what it keeps, its exit
+//! codes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-const CLOUD_EVENTS: &str = ", consent: {handshake: cloudevents, origin: events.example.com, rate: 120}";
+const CLOUD_EVENTS: &str =
+    ", consent: {handshake: cloudevents, origin: events.example.com, rate: 120}";
 const EVENT_GRID: &str = ", consent: {handshake: eventgrid}";
 
 fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
@@ -38,7 +40,8 @@ impl Drop for Running {
 /// The sample subscriber, which consents to everything, and its address.
 fn subscriber(folder: &Path) -> (Running, String) {
     let mut command = lastmile(folder, &["subscriber", "--port", "0"]);
-    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
+    let mut child =
+        command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
     let mut line = String::new();
     BufReader::new(child.stderr.take().expect("it is piped")).read_line(&mut line).expect("a line");
     (Running(child), line.trim().rsplit(' ').next().expect("an address").to_owned())
@@ -50,7 +53,8 @@ fn receiver(answer: &'static str) -> String {
     let address = format!("http://{}/", listener.local_addr().expect("it listens"));
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // Whoever asks sends little, so one read has all of it; what became of the answer is seen by the test.
+            // Whoever asks sends little, so one read has all of it; what became of the answer is
+            // seen by the test.
             let _ = stream.read(&mut [0; 65_536]);
             let _ = stream.write_all(answer.as_bytes());
         }
@@ -69,7 +73,8 @@ fn document(name: &str, url: &str, consent: &str) -> String {
 
 fn folder(documents: &[String]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    std::fs::write(folder.path().join("s.yaml"), documents.join("---\n")).expect("the file can be written");
+    std::fs::write(folder.path().join("s.yaml"), documents.join("---\n"))
+        .expect("the file can be written");
     folder
 }
 
@@ -89,22 +94,32 @@ fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_kept() {
     ]);
     let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("granted, 120 requests a minute") && said.contains("granted, any rate"), "{said}");
-    assert!(said.contains("2 of 2 have consented; nothing was kept") && !said.contains("orders/c"), "{said}");
+    assert!(
+        said.contains("granted, 120 requests a minute") && said.contains("granted, any rate"),
+        "{said}"
+    );
+    assert!(
+        said.contains("2 of 2 have consented; nothing was kept") && !said.contains("orders/c"),
+        "{said}"
+    );
     assert_eq!(kept(folder.path()).len(), 0);
 
     let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
     assert!(code == Some(0) && said.contains("and that is kept"), "{said}");
     let mut kept = kept(folder.path());
     kept.sort();
-    assert!(kept[0].contains("\"handshake\":\"cloudevents\"") && kept[0].contains("\"allowed_rate\":\"120\""));
+    assert!(
+        kept[0].contains("\"handshake\":\"cloudevents\"")
+            && kept[0].contains("\"allowed_rate\":\"120\"")
+    );
     assert!(kept[1].contains("\"handshake\":\"eventgrid\""), "{kept:?}");
 }
 
 #[test]
 fn whoever_does_not_consent_is_told_with_the_reason_and_exit_code_1() {
     let redirect = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1/\r\ncontent-length: 0\r\n\r\n";
-    let other = "HTTP/1.1 200 OK\r\nwebhook-allowed-origin: other.example.com\r\ncontent-length: 0\r\n\r\n";
+    let other =
+        "HTTP/1.1 200 OK\r\nwebhook-allowed-origin: other.example.com\r\ncontent-length: 0\r\n\r\n";
     let folder = folder(&[
         document("a", &receiver(SILENT), EVENT_GRID),
         document("b", &receiver(redirect), CLOUD_EVENTS),
@@ -113,7 +128,9 @@ fn whoever_does_not_consent_is_told_with_the_reason_and_exit_code_1() {
     ]);
     let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
     assert_eq!(code, Some(1), "{said}");
-    for part in ["without a", "redirects", "other.example.com", "could not be asked", "0 of 4", "--listen"] {
+    for part in
+        ["without a", "redirects", "other.example.com", "could not be asked", "0 of 4", "--listen"]
+    {
         assert!(said.contains(part), "{part} is not in {said}");
     }
     assert_eq!(kept(folder.path()).len(), 0);
@@ -129,35 +146,70 @@ fn the_address_that_is_listened_on_confirms_for_an_endpoint_that_cannot_and_may_
         let folder = folder(&[document("a", &receiver(SILENT), consent)]);
         let mut command = lastmile(
             folder.path(),
-            &["validate", "-f", "s.yaml", "--config", ".", "--listen", "127.0.0.1:0", "--wait", "PT30S"],
+            &[
+                "validate",
+                "-f",
+                "s.yaml",
+                "--config",
+                ".",
+                "--listen",
+                "127.0.0.1:0",
+                "--wait",
+                "PT30S",
+            ],
         );
-        let mut child =
-            Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts"));
-        let mut lines = BufReader::new(child.0.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+        let mut child = Running(
+            command
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the program starts"),
+        );
+        let mut lines = BufReader::new(child.0.stderr.take().expect("it is piped"))
+            .lines()
+            .map_while(Result::ok);
         let line = lines.find(|line| line.contains("consents")).expect("the address is told");
-        let url = line.split(' ').find(|word| word.starts_with("http://")).expect("an address").to_owned();
+        let url = line
+            .split(' ')
+            .find(|word| word.starts_with("http://"))
+            .expect("an address")
+            .to_owned();
         let (host, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
         let get = |path: &str| {
             let mut stream = TcpStream::connect(host).expect("it listens");
-            write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").expect("sent");
+            write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
+                .expect("sent");
             let mut answer = String::new();
             stream.read_to_string(&mut answer).expect("an answer");
             answer
         };
         assert!(get("guessed").starts_with("HTTP/1.1 404"));
-        assert!(get(&format!("{path}?rate=0")).starts_with("HTTP/1.1 400") || consent == EVENT_GRID);
+        assert!(
+            get(&format!("{path}?rate=0")).starts_with("HTTP/1.1 400") || consent == EVENT_GRID
+        );
         assert!(get(&format!("{path}{query}")).starts_with("HTTP/1.1 200"));
         let mut output = String::new();
         child.0.stdout.take().expect("it is piped").read_to_string(&mut output).expect("text");
         assert!(output.contains(granted), "{output}");
-        assert_eq!((child.0.wait().expect("it ends").code(), kept(folder.path()).len()), (Some(0), 1));
+        assert_eq!(
+            (child.0.wait().expect("it ends").code(), kept(folder.path()).len()),
+            (Some(0), 1)
+        );
     }
 }
 
 #[test]
 fn what_nobody_confirms_in_time_is_pending_and_exit_code_1() {
     let folder = folder(&[document("a", &receiver(SILENT), CLOUD_EVENTS)]);
-    let arguments = ["validate", "-f", "s.yaml", "--listen", "127.0.0.1:0", "--public-url", "https://me.example.com/x"];
+    let arguments = [
+        "validate",
+        "-f",
+        "s.yaml",
+        "--listen",
+        "127.0.0.1:0",
+        "--public-url",
+        "https://me.example.com/x",
+    ];
     let (said, code) = run(folder.path(), &[&arguments[..], &["--wait", "PT0.2S"]].concat());
     assert!(code == Some(1) && said.contains("pending: nobody confirmed in time"), "{said}");
     assert!(said.contains("GET or POST https://me.example.com/x/"), "{said}");
@@ -167,18 +219,26 @@ fn what_nobody_confirms_in_time_is_pending_and_exit_code_1() {
 fn a_subscription_may_be_named_and_asked_in_another_way_than_its_file_says() {
     let here = tempfile::tempdir().expect("a folder can be made");
     let (_subscriber, url) = subscriber(here.path());
-    let folder = folder(&[document("a", &url, ""), document("b", "https://nobody.invalid/", EVENT_GRID)]);
+    let folder =
+        folder(&[document("a", &url, ""), document("b", "https://nobody.invalid/", EVENT_GRID)]);
     let named = ["validate", "-f", "s.yaml", "--subscription", "shop/orders/a"];
     let with = |more: &[&str]| run(folder.path(), &[&named[..], more].concat());
     let (said, code) = with(&["--handshake", "eventgrid"]);
     assert!(code == Some(0) && said.contains("1 of 1"), "{said}");
-    let (said, code) = with(&["--handshake", "cloudevents", "--origin", "a.example.com", "--rate", "9"]);
-    assert!(code == Some(0) && said.contains("granted, 9 requests") && said.contains("a.example.com"), "{said}");
+    let (said, code) =
+        with(&["--handshake", "cloudevents", "--origin", "a.example.com", "--rate", "9"]);
+    assert!(
+        code == Some(0) && said.contains("granted, 9 requests") && said.contains("a.example.com"),
+        "{said}"
+    );
     for (more, says) in [
         (&[][..], "--handshake"),
         (&["--handshake", "cloudevents"], "--origin"),
         (&["--handshake", "eventgrid", "--rate", "9"], "nothing of"),
-        (&["--handshake", "eventgrid", "--subscription", "shop/orders/none"], "there is no subscription"),
+        (
+            &["--handshake", "eventgrid", "--subscription", "shop/orders/none"],
+            "there is no subscription",
+        ),
     ] {
         let (said, code) = with(more);
         assert!(code == Some(2) && said.contains(says), "{more:?}: {said}");
@@ -191,10 +251,12 @@ fn what_goes_wrong_is_exit_code_2_and_nobody_to_ask_is_0() {
     let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
     assert!(code == Some(0) && said.contains("no subscription asks for consent"), "{said}");
     assert_eq!(run(folder.path(), &["validate", "-f", "nowhere.yaml"]).1, Some(2));
-    std::fs::write(folder.path().join("broken.yaml"), "kind: Subscription\n").expect("the file can be written");
+    std::fs::write(folder.path().join("broken.yaml"), "kind: Subscription\n")
+        .expect("the file can be written");
     assert_eq!(run(folder.path(), &["validate", "-f", "broken.yaml"]).1, Some(2));
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://bucket/key"]);
+    let (said, code) =
+        run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://bucket/key"]);
     assert!(code == Some(2) && said.contains("s3://BUCKET"), "{said}");
 }

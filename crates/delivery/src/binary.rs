@@ -1,8 +1,9 @@
 //! A CloudEvent in binary form, as one JSON document.
 //!
-//! In binary mode the attributes travel beside the data (as `ce-*` headers, or as attributes of a message); queues and blobs want one text. The
-//! result is a structured CloudEvent whose data keeps its own spelling where it is JSON, and is base64 otherwise.
-//! CloudEvents 1.0, HTTP protocol binding §3.1 and JSON event format §3.
+//! In binary mode the attributes travel beside the data (as `ce-*` headers, or as attributes of a
+//! message); queues and blobs want one text. The result is a structured CloudEvent whose data keeps
+//! its own spelling where it is JSON, and is base64 otherwise. CloudEvents 1.0, HTTP protocol
+//! binding §3.1 and JSON event format §3.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,10 +13,14 @@ use serde_json::value::RawValue;
 /// The attributes that stand first, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
-/// The structured form of a binary-mode event of HTTP. Attributes come by name without `ce-`, values percent-encoded as
-/// in headers; `content_type` is that of the data.
+/// The structured form of a binary-mode event of HTTP. Attributes come by name without `ce-`,
+/// values percent-encoded as in headers; `content_type` is that of the data.
 #[must_use]
-pub fn structured(attributes: &[(String, String)], content_type: Option<&str>, data: &[u8]) -> String {
+pub fn structured(
+    attributes: &[(String, String)],
+    content_type: Option<&str>,
+    data: &[u8],
+) -> String {
     let decoded = |value: &String| percent_decode_str(value).decode_utf8_lossy().into_owned();
     let attributes: Vec<(String, String)> =
         attributes.iter().map(|(name, value)| (name.clone(), decoded(value))).collect();
@@ -24,11 +29,16 @@ pub fn structured(attributes: &[(String, String)], content_type: Option<&str>, d
 
 /// The same with values that stand as they are, as in the attributes of a message.
 #[must_use]
-pub fn of_plain(attributes: &[(String, String)], content_type: Option<&str>, data: &[u8]) -> String {
+pub fn of_plain(
+    attributes: &[(String, String)],
+    content_type: Option<&str>,
+    data: &[u8],
+) -> String {
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut ordered: Vec<&(String, String)> = attributes.iter().collect();
     ordered.sort_by_key(|(name, _)| rank(name));
-    let mut members: Vec<String> = ordered.into_iter().map(|(name, value)| member(name, value)).collect();
+    let mut members: Vec<String> =
+        ordered.into_iter().map(|(name, value)| member(name, value)).collect();
     if let Some(content_type) = content_type {
         members.push(format!("\"datacontenttype\":{}", quoted(content_type)));
     }
@@ -62,7 +72,9 @@ fn data_member(content_type: Option<&str>, data: &[u8]) -> Option<String> {
 #[must_use]
 pub fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    essence.split_once('/').is_some_and(|(_, subtype)| subtype == "json" || subtype.ends_with("+json"))
+    essence
+        .split_once('/')
+        .is_some_and(|(_, subtype)| subtype == "json" || subtype.ends_with("+json"))
 }
 
 fn quoted(text: &str) -> String {
@@ -74,8 +86,10 @@ mod tests {
     use super::*;
 
     fn made(attributes: &[(&str, &str)], content_type: Option<&str>, data: &[u8]) -> String {
-        let attributes: Vec<(String, String)> =
-            attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let attributes: Vec<(String, String)> = attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         structured(&attributes, content_type, data)
     }
 
@@ -100,7 +114,10 @@ mod tests {
     fn data_that_is_no_json_is_base64_and_no_data_is_no_member() {
         assert!(made(&[], Some("text/plain"), b"hi").ends_with(r#""data_base64":"aGk="}"#));
         assert!(made(&[], Some("application/json"), b"{").ends_with(r#""data_base64":"ew=="}"#));
-        assert!(made(&[], Some("application/vnd.x+JSON; charset=utf-8"), b"1").ends_with(r#""data":1}"#));
+        assert!(
+            made(&[], Some("application/vnd.x+JSON; charset=utf-8"), b"1")
+                .ends_with(r#""data":1}"#)
+        );
         assert_eq!(made(&[("id", "1")], None, b""), r#"{"id":"1"}"#);
     }
 }

@@ -1,6 +1,7 @@
 //! All that one set of files says: topics, and the subscriptions to them.
 //!
-//! Asked by name, or for who wants an event. It is built once per reading of the files and never changes.
+//! Asked by name, or for who wants an event. It is built once per reading of the files and never
+//! changes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -61,13 +62,14 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Adds a topic; a second mention replaces the first. Uniqueness is checked where the file's lines are known.
+    /// Adds a topic; a second mention replaces the first. Uniqueness is checked where the file's
+    /// lines are known.
     pub fn add_topic(&mut self, topic: Topic) {
         self.topics.insert(topic.name.clone(), topic);
     }
 
-    /// Adds a subscription, and its topic with automatic input when no document describes that. Topics that are
-    /// described are added before: their mapping is the subscription's.
+    /// Adds a subscription, and its topic with automatic input when no document describes that.
+    /// Topics that are described are added before: their mapping is the subscription's.
     pub fn add_subscription(&mut self, mut subscription: Subscription) {
         let name = &subscription.name.topic;
         let topic = self.topics.entry(name.clone()).or_insert_with(|| Topic::new(name.clone()));
@@ -104,13 +106,20 @@ impl Catalogue {
     }
 
     /// The subscriptions of a topic that have not expired and whose filter takes the event.
-    pub fn matching(&self, topic: &TopicName, event: &Event, now_ms: u64) -> impl Iterator<Item = &Arc<Subscription>> {
+    pub fn matching(
+        &self,
+        topic: &TopicName,
+        event: &Event,
+        now_ms: u64,
+    ) -> impl Iterator<Item = &Arc<Subscription>> {
         let first = SubscriptionName { topic: topic.clone(), name: String::new() };
         let of_topic = self.subscriptions.range(first..).map(|(_, subscription)| subscription);
         let members = event.members();
         of_topic
             .take_while(move |subscription| subscription.name.topic == *topic)
-            .filter(move |subscription| subscription.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms))
+            .filter(move |subscription| {
+                subscription.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms)
+            })
             .filter(move |subscription| subscription.filter.takes(&members))
     }
 }

@@ -1,7 +1,7 @@
 //! A delivery that ended without success, enriched with why.
 //!
-//! A [`Letter`] holds all that its blob will say: whoever writes it needs no subscription file. Its blob is made in
-//! [`crate::blob`], its travelling form in [`crate::wire`].
+//! A [`Letter`] holds all that its blob will say: whoever writes it needs no subscription file. Its
+//! blob is made in [`crate::blob`], its travelling form in [`crate::wire`].
 
 mod format;
 mod reason;
@@ -139,14 +139,20 @@ pub struct Addresses {
 }
 
 impl Letter {
-    /// A letter about a delivery that no subscription speaks for: the deployment's container, two days. A delivery that
-    /// brought a letter to its sink gives that letter back.
+    /// A letter about a delivery that no subscription speaks for: the deployment's container, two
+    /// days. A delivery that brought a letter to its sink gives that letter back.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
         if let Leg::Sink(letter) = delivery.leg {
             let Delivery { attempts, history, last_response, .. } = delivery;
-            let returned = Returned { address: None, reason, detail: None, attempts, history, last_response };
-            return Self { decided_ms, not_before_ms: decided_ms, returned: Some(returned), ..*letter };
+            let returned =
+                Returned { address: None, reason, detail: None, attempts, history, last_response };
+            return Self {
+                decided_ms,
+                not_before_ms: decided_ms,
+                returned: Some(returned),
+                ..*letter
+            };
         }
         Self {
             delivery,
@@ -171,7 +177,12 @@ impl Letter {
 
     /// A letter as the subscription wants it. The caller has looked whether it wants one at all.
     #[must_use]
-    pub fn new(delivery: Delivery, subscription: &Subscription, reason: Reason, decided_ms: u64) -> Self {
+    pub fn new(
+        delivery: Delivery,
+        subscription: &Subscription,
+        reason: Reason,
+        decided_ms: u64,
+    ) -> Self {
         let (policy, destination) = (&subscription.dead_letter, &subscription.destination);
         let format = policy.format.of(delivery.event.shape(), destination.schema);
         let headers = destination.headers.iter().filter_map(|header| header.shown(&delivery.event));
@@ -179,7 +190,9 @@ impl Letter {
             store: match &policy.sink {
                 Sink::Container(container) => Store::Container(container.clone()),
                 Sink::Queue(queue) => Store::Queue(queue.clone()),
-                Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => Store::DefaultContainer,
+                Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => {
+                    Store::DefaultContainer
+                }
             },
             not_before_ms: not_before_ms(&delivery, policy, decided_ms),
             format,
@@ -224,8 +237,8 @@ pub(crate) fn cut(text: &str) -> String {
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
-/// The later of the decision and the delay after the last attempt; at once where there was none (Event Grid, "message
-/// delivery and retry", dead-letter events).
+/// The later of the decision and the delay after the last attempt; at once where there was none
+/// (Event Grid, "message delivery and retry", dead-letter events).
 fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64) -> u64 {
     let last = delivery.history.newest_attempt();
     last.map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms))
@@ -242,16 +255,25 @@ fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> O
     asked_for.then(|| Mapped::of(delivery, &subscription.mapping))
 }
 
-/// The addresses in full: only Knative's format asks for them, and a query may hold what others need not see.
-fn addresses(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Addresses> {
+/// The addresses in full: only Knative's format asks for them, and a query may hold what others
+/// need not see.
+fn addresses(
+    delivery: &Delivery,
+    subscription: &Subscription,
+    format: Format,
+) -> Option<Addresses> {
     match format {
         Format::Knative => {}
-        Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom => return None,
+        Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom => {
+            return None;
+        }
     }
     let subscriber = without_user(&subscription.destination.url);
     let failed = match (&delivery.leg, &subscription.reply) {
         (Leg::Reply, Some(ReplyTo::Address(url))) => without_user(url),
-        (Leg::Reply, Some(ReplyTo::Topic(_)) | None) | (Leg::Event | Leg::Sink(_), _) => subscriber.clone(),
+        (Leg::Reply, Some(ReplyTo::Topic(_)) | None) | (Leg::Event | Leg::Sink(_), _) => {
+            subscriber.clone()
+        }
     };
     Some(Addresses { subscriber, failed })
 }

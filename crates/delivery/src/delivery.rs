@@ -1,8 +1,8 @@
 //! One event for one subscription, from its first attempt to its end: the state that travels.
 //!
-//! A delivery carries everything that a later invocation needs, so that no database does. Its id is a function of
-//! what it is (subscription, published record, place in the record's array): a record that is handled twice yields
-//! the same deliveries, and their dead letters the same blob.
+//! A delivery carries everything that a later invocation needs, so that no database does. Its id is
+//! a function of what it is (subscription, published record, place in the record's array): a record
+//! that is handled twice yields the same deliveries, and their dead letters the same blob.
 
 use std::collections::VecDeque;
 
@@ -177,14 +177,20 @@ pub struct Delivery {
     pub history: History,
     /// The beginning of the last answer's body; `None` when the last attempt got no answer.
     pub last_response: Option<Vec<u8>>,
-    /// The trace that its record came with (W3C `traceparent`); an event may carry another one itself.
+    /// The trace that its record came with (W3C `traceparent`); an event may carry another one
+    /// itself.
     pub traceparent: Option<String>,
 }
 
 impl Delivery {
     /// A delivery before its first attempt, due since publication.
     #[must_use]
-    pub fn new(event: Event, subscription: SubscriptionName, origin: Origin, published_ms: u64) -> Self {
+    pub fn new(
+        event: Event,
+        subscription: SubscriptionName,
+        origin: Origin,
+        published_ms: u64,
+    ) -> Self {
         Self {
             id: id_of(&subscription, &origin),
             event,
@@ -204,12 +210,17 @@ impl Delivery {
         }
     }
 
-    /// Puts it off until this moment, because its destination is on probation. No attempt; put-offs in a row leave one
-    /// entry.
+    /// Puts it off until this moment, because its destination is on probation. No attempt; put-offs
+    /// in a row leave one entry.
     pub fn put_off(&mut self, now_ms: u64, until_ms: u64) {
         self.due_ms = until_ms;
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
-            self.history.push(Entry { at_ms: now_ms, outcome: Outcome::Probation, status: None, duration_ms: 0 });
+            self.history.push(Entry {
+                at_ms: now_ms,
+                outcome: Outcome::Probation,
+                status: None,
+                duration_ms: 0,
+            });
         }
     }
 
@@ -224,7 +235,9 @@ impl Delivery {
             duration_ms: exchange.duration_ms,
         });
         self.last_response = match &exchange.ending {
-            Ending::Answered { body, .. } => Some(body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec()),
+            Ending::Answered { body, .. } => {
+                Some(body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec())
+            }
             Ending::TimedOut
             | Ending::SocketError
             | Ending::ResolutionError
@@ -236,7 +249,8 @@ impl Delivery {
     }
 }
 
-/// The id of a delivery: UUIDv5 of subscription, published record and place, parted by line feeds (which no name has).
+/// The id of a delivery: UUIDv5 of subscription, published record and place, parted by line feeds
+/// (which no name has).
 fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
     // The name as it is shown and its place, put together by hand: every event pays for it.
     let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
@@ -259,9 +273,15 @@ mod tests {
         for at_ms in 0..1_000 {
             history.push(entry(at_ms));
         }
-        assert_eq!(history.first().iter().map(|entry| entry.at_ms).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(
+            history.first().iter().map(|entry| entry.at_ms).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
         assert_eq!(history.omitted(), 975);
-        assert_eq!(history.last().map(|entry| entry.at_ms).collect::<Vec<_>>(), (980..1_000).collect::<Vec<_>>());
+        assert_eq!(
+            history.last().map(|entry| entry.at_ms).collect::<Vec<_>>(),
+            (980..1_000).collect::<Vec<_>>()
+        );
         let kept: Vec<Entry> = history.first().iter().chain(history.last()).copied().collect();
         assert_eq!(History::restore(kept, history.omitted()), history);
     }
@@ -276,7 +296,9 @@ mod tests {
         let one = delivery("a/b/c", "m", 0);
         assert_eq!(one, delivery("a/b/c", "m", 0));
         assert_eq!(one.get_version_num(), 5);
-        for other in [delivery("a/b/d", "m", 0), delivery("a/b/c", "n", 0), delivery("a/b/c", "m", 1)] {
+        for other in
+            [delivery("a/b/d", "m", 0), delivery("a/b/c", "n", 0), delivery("a/b/c", "m", 1)]
+        {
             assert_ne!(one, other);
         }
     }

@@ -1,12 +1,12 @@
 //! What changes when one set of subscriptions takes the place of another.
 //!
-//! Separate because it is the question that everybody has before a deployment, and its answer is pure: two catalogues
-//! in, changes out, by subscription and field by field. Values are as the engine follows them, so a default that is
-//! written out is no change.
+//! Separate because it is the question that everybody has before a deployment, and its answer is
+//! pure: two catalogues in, changes out, by subscription and field by field. Values are as the
+//! engine follows them, so a default that is written out is no change.
 //!
-//! Promises: two subscriptions that differ in anything yield a change. Values of headers, queries and credentials of
-//! addresses are never in it: they may be secrets, so only that they changed is said. A mapping is its topic's, and is
-//! told there, not once more at every subscription.
+//! Promises: two subscriptions that differ in anything yield a change. Values of headers, queries
+//! and credentials of addresses are never in it: they may be secrets, so only that they changed is
+//! said. A mapping is its topic's, and is told there, not once more at every subscription.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -61,11 +61,14 @@ pub struct FieldChange {
 /// Every change from the old catalogue to the new one: topics by name, then subscriptions by name.
 #[must_use]
 pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
-    let topics: BTreeSet<&TopicName> = old.topics().chain(new.topics()).map(|topic| &topic.name).collect();
+    let topics: BTreeSet<&TopicName> =
+        old.topics().chain(new.topics()).map(|topic| &topic.name).collect();
     let both = old.subscriptions().chain(new.subscriptions());
-    let subscriptions: BTreeSet<&SubscriptionName> = both.map(|subscription| &subscription.name).collect();
+    let subscriptions: BTreeSet<&SubscriptionName> =
+        both.map(|subscription| &subscription.name).collect();
     let of_topics = topics.into_iter().filter_map(|name| {
-        let change = change(old.topic(name), new.topic(name), |old, new| old == new, topic_changes)?;
+        let change =
+            change(old.topic(name), new.topic(name), |old, new| old == new, topic_changes)?;
         Some((Subject::Topic(name.clone()), change))
     });
     let of_subscriptions = subscriptions.into_iter().filter_map(|name| {
@@ -92,7 +95,11 @@ fn change<T>(
 fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
     let told = |topic: &Topic| {
         let input = topic.input.as_str().to_owned();
-        [("input", input), ("from", publishers_text(&topic.from)), ("mapping", mapping_text(&topic.mapping))]
+        [
+            ("input", input),
+            ("from", publishers_text(&topic.from)),
+            ("mapping", mapping_text(&topic.mapping)),
+        ]
     };
     let both = told(old).into_iter().zip(told(new));
     let differing = both.filter(|((_, old), (_, new))| old != new);
@@ -114,7 +121,8 @@ fn mapping_text(mapping: &Mapping) -> String {
         ("subject", subject),
         ("dataVersion", data_version),
     ];
-    let told: Vec<String> = fields.into_iter().filter_map(|(name, field)| field_text(name, field)).collect();
+    let told: Vec<String> =
+        fields.into_iter().filter_map(|(name, field)| field_text(name, field)).collect();
     if told.is_empty() { "none".to_owned() } else { told.join(", ") }
 }
 
@@ -136,13 +144,18 @@ fn same(old: &Arc<Subscription>, new: &Arc<Subscription>) -> bool {
 fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange> {
     let mut changes = own_changes(old, new);
     for (before, after) in settings(old).into_iter().zip(settings(new)) {
-        if before.value != after.value && !changes.iter().any(|change| change.field == before.field) {
+        if before.value != after.value && !changes.iter().any(|change| change.field == before.field)
+        {
             changes.push(FieldChange { field: before.field, old: before.text, new: after.text });
         }
     }
     if changes.is_empty() {
         let said = |when: &str| format!("{when}, in a field that has no name here");
-        changes.push(FieldChange { field: "other", old: said("as it was"), new: said("otherwise") });
+        changes.push(FieldChange {
+            field: "other",
+            old: said("as it was"),
+            new: said("otherwise"),
+        });
     }
     changes
 }
@@ -164,10 +177,14 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("filter", old.filter != new.filter, filter_text);
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());
     compare("reply", old.reply != new.reply, reply_text);
-    compare("expires", old.expires_ms != new.expires_ms, |of| of.expires_ms.map_or("never".to_owned(), rfc3339));
+    compare("expires", old.expires_ms != new.expires_ms, |of| {
+        of.expires_ms.map_or("never".to_owned(), rfc3339)
+    });
     // Where it is seen, it is told among the settings.
     let (from, to) = (&old.dead_letter.sink, &new.dead_letter.sink);
-    compare("deadLetter.sink", from != to && sink(from).value == sink(to).value, |of| sink_text(&of.dead_letter.sink));
+    compare("deadLetter.sink", from != to && sink(from).value == sink(to).value, |of| {
+        sink_text(&of.dead_letter.sink)
+    });
     compare("deadLetter.layout", old.dead_letter.layout != new.dead_letter.layout, |of| {
         format!("{:?}", of.dead_letter.layout).to_lowercase()
     });

@@ -1,8 +1,9 @@
 //! ISO 8601 durations, exactly: `PnWnDTnHnMnS`, any component with a fraction.
 //!
-//! Separate because no library reads what the documents write: a fraction in any component, with a point or a
-//! comma, to full precision. Weeks and days are 7 × 24 h and 24 h. Years and months have no fixed length and are
-//! refused, as are negative values, empty input and anything left over; each error shows the text and the place.
+//! Separate because no library reads what the documents write: a fraction in any component, with a
+//! point or a comma, to full precision. Weeks and days are 7 × 24 h and 24 h. Years and months have
+//! no fixed length and are refused, as are negative values, empty input and anything left over;
+//! each error shows the text and the place.
 
 use thiserror::Error;
 
@@ -15,7 +16,8 @@ pub const HOUR_MS: u64 = 60 * MINUTE_MS;
 /// A day in milliseconds: 24 hours, whatever the calendar says.
 pub const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// More digits after the point than this cannot change a whole millisecond of a component we accept.
+/// More digits after the point than this cannot change a whole millisecond of a component we
+/// accept.
 const FRACTION_DIGITS_MAX: usize = 18;
 
 /// Why a text is not a duration.
@@ -32,12 +34,15 @@ pub struct DurationError {
     pub problem: &'static str,
 }
 
-/// Reads an ISO 8601 duration as whole milliseconds. Parts of a millisecond are rounded up, so no wait is cut short.
+/// Reads an ISO 8601 duration as whole milliseconds. Parts of a millisecond are rounded up, so no
+/// wait is cut short.
 ///
 /// # Errors
-/// [`DurationError`] with the place for anything but weeks, days, hours, minutes and seconds in that order.
+/// [`DurationError`] with the place for anything but weeks, days, hours, minutes and seconds in
+/// that order.
 pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
-    let fail = |(at, problem): Problem| DurationError { text: text.to_owned(), at: at + 1, problem };
+    let fail =
+        |(at, problem): Problem| DurationError { text: text.to_owned(), at: at + 1, problem };
     let Some(rest) = text.strip_prefix('P') else {
         return Err(fail((0, "it has to begin with P")));
     };
@@ -60,16 +65,19 @@ const TIME_UNITS: [(char, u64); 3] = [('H', HOUR_MS), ('M', MINUTE_MS), ('S', SE
 /// Where in the text, counted from 0, and what.
 type Problem = (usize, &'static str);
 
-/// The components of one half, which stands at `at`, in nanoseconds. Each unit comes once, in order.
+/// The components of one half, which stands at `at`, in nanoseconds. Each unit comes once, in
+/// order.
 fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u128, Problem> {
     let mut sum: u128 = 0;
     while !half.is_empty() {
-        let number_end = half.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(half.len());
+        let number_end =
+            half.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(half.len());
         let (number, tail) = half.split_at(number_end);
         let unit = tail.chars().next().ok_or((at + number_end, "a unit is missing"))?;
         let place = units.iter().position(|(letter, _)| *letter == unit);
         let place = place.ok_or((at + number_end, unit_problem(unit)))?;
-        sum = sum.saturating_add(component_ns(number, units[place].1).map_err(|problem| (at, problem))?);
+        sum = sum
+            .saturating_add(component_ns(number, units[place].1).map_err(|problem| (at, problem))?);
         units = &units[place + 1..];
         at += number_end + 1;
         half = &tail[1..];
@@ -102,7 +110,8 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     let whole_ns = whole.parse::<u64>().map_or(u128::MAX, |amount| u128::from(amount) * unit_ns);
     let digits = fraction.map_or("", |digits| &digits[..digits.len().min(FRACTION_DIGITS_MAX)]);
     let numerator = digits.bytes().fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));
-    let denominator = 10u128.pow(u32::try_from(digits.len()).expect("at most FRACTION_DIGITS_MAX digits"));
+    let denominator =
+        10u128.pow(u32::try_from(digits.len()).expect("at most FRACTION_DIGITS_MAX digits"));
     Ok(whole_ns.saturating_add((numerator * unit_ns).div_ceil(denominator)))
 }
 
@@ -114,7 +123,8 @@ pub fn format_ms(mut rest_ms: u64) -> String {
         rest_ms %= unit_ms;
         amount
     };
-    let (days, hours, minutes, seconds) = (take(DAY_MS), take(HOUR_MS), take(MINUTE_MS), take(SECOND_MS));
+    let (days, hours, minutes, seconds) =
+        (take(DAY_MS), take(HOUR_MS), take(MINUTE_MS), take(SECOND_MS));
     let mut text = String::from("P");
     if days > 0 {
         text.push_str(&format!("{days}D"));
@@ -199,7 +209,9 @@ mod tests {
 
     #[test]
     fn a_written_duration_is_read_back() {
-        for ms in [0, 1, 250, 999, 1_000, 61_001, HOUR_MS, DAY_MS, DAY_MS + 1, 14 * DAY_MS + 3_601_050] {
+        for ms in
+            [0, 1, 250, 999, 1_000, 61_001, HOUR_MS, DAY_MS, DAY_MS + 1, 14 * DAY_MS + 3_601_050]
+        {
             assert_eq!(parse_ms(&format_ms(ms)), Ok(ms), "{}", format_ms(ms));
         }
         assert_eq!(format_ms(90_000), "PT1M30S");

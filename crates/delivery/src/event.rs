@@ -1,10 +1,10 @@
 //! What a publisher sent, byte for byte, and a view of it.
 //!
-//! The bytes of an event are never rebuilt: the same text is queued, posted and stored. What the engine needs to know
-//! (is it well formed, what is its id, does a filter take it) comes from [`Members`], a view that borrows the text and
-//! keeps every value in the publisher's own spelling. An event
-//! remembers where its members stand, so that nobody reads it again. A record may hold one event or a JSON array of them; a bad
-//! element of an array spoils only itself.
+//! The bytes of an event are never rebuilt: the same text is queued, posted and stored. What the
+//! engine needs to know (is it well formed, what is its id, does a filter take it) comes from
+//! [`Members`], a view that borrows the text and keeps every value in the publisher's own spelling.
+//! An event remembers where its members stand, so that nobody reads it again. A record may hold one
+//! event or a JSON array of them; a bad element of an array spoils only itself.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -36,7 +36,8 @@ pub enum Input {
     Sns,
     /// Events of Amazon EventBridge, each the CloudEvent [`foreign`](crate::foreign) makes of it.
     EventBridge,
-    /// Event notifications of Amazon S3: one CloudEvent for each record, as [`foreign`](crate::foreign) makes it.
+    /// Event notifications of Amazon S3: one CloudEvent for each record, as
+    /// [`foreign`](crate::foreign) makes it.
     S3,
 }
 
@@ -113,7 +114,8 @@ pub enum Malformed {
     Foreign(&'static str, String),
 }
 
-/// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB of them has more.
+/// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB
+/// of them has more.
 pub const ELEMENTS_MAX: usize = 20_000;
 
 /// Most events have no more members.
@@ -133,8 +135,8 @@ pub enum Element {
     },
 }
 
-/// Reads a record's body into its events, in order: a JSON array is one event per element, a notification of S3 one
-/// per record.
+/// Reads a record's body into its events, in order: a JSON array is one event per element, a
+/// notification of S3 one per record.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     let whole = |why| vec![Element::Malformed { text: Arc::clone(body), why }];
@@ -142,9 +144,13 @@ pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
         return at_most(foreign::decode(body, input), body);
     }
     match serde_json::from_str::<Vec<&RawValue>>(body) {
-        Ok(elements) if elements.len() > ELEMENTS_MAX => whole(Malformed::TooManyElements(elements.len())),
+        Ok(elements) if elements.len() > ELEMENTS_MAX => {
+            whole(Malformed::TooManyElements(elements.len()))
+        }
         Ok(elements) => {
-            let elements = elements.into_iter().flat_map(|element| foreign::decode(&element.get().into(), input));
+            let elements = elements
+                .into_iter()
+                .flat_map(|element| foreign::decode(&element.get().into(), input));
             at_most(elements.collect(), body)
         }
         Err(error) => whole(Malformed::NotJson(error.to_string())),
@@ -154,7 +160,10 @@ pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
 fn at_most(elements: Vec<Element>, body: &Arc<str>) -> Vec<Element> {
     match elements.len() {
         many if many > ELEMENTS_MAX => {
-            vec![Element::Malformed { text: Arc::clone(body), why: Malformed::TooManyElements(many) }]
+            vec![Element::Malformed {
+                text: Arc::clone(body),
+                why: Malformed::TooManyElements(many),
+            }]
         }
         _ => elements,
     }
@@ -165,7 +174,8 @@ pub(crate) fn decode_one(text: &Arc<str>, input: Input) -> Element {
     if input == Input::Opaque {
         return Element::Event(Event::unread(text, Shape::Opaque));
     }
-    let read = Members::parse(text).and_then(|members| Ok((shape_of(&members, input)?, members.spans.into())));
+    let read = Members::parse(text)
+        .and_then(|members| Ok((shape_of(&members, input)?, members.spans.into())));
     match read {
         Ok((shape, members)) => Element::Event(Event { text: Arc::clone(text), shape, members }),
         Err(why) => Element::Malformed { text: Arc::clone(text), why },
@@ -180,7 +190,9 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
         Input::EventGrid => check_event_grid(members).map(|()| Shape::EventGrid),
         Input::Custom => Ok(Shape::Custom),
         Input::Opaque => Ok(Shape::Opaque),
-        Input::Auto if members.get("specversion").is_some() => check_cloud_event(members).map(|()| Shape::CloudEvent),
+        Input::Auto if members.get("specversion").is_some() => {
+            check_cloud_event(members).map(|()| Shape::CloudEvent)
+        }
         Input::Auto if check_event_grid(members).is_ok() => Ok(Shape::EventGrid),
         Input::Auto => Ok(Shape::Custom),
     }
@@ -188,12 +200,13 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
 
 /// Whether a text is a valid structured CloudEvent.
 pub(crate) fn is_cloud_event(text: &str) -> bool {
-    text.trim_start().starts_with('{') && Members::parse(text).is_ok_and(|members| check_cloud_event(&members).is_ok())
+    text.trim_start().starts_with('{')
+        && Members::parse(text).is_ok_and(|members| check_cloud_event(&members).is_ok())
 }
 
-/// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`; attributes are no
-/// objects or arrays; `data` or `data_base64`, not both. What real publishers send beyond the letter of
-/// the specification (odd attribute names, `dataschema: "#"`) is carried.
+/// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`;
+/// attributes are no objects or arrays; `data` or `data_base64`, not both. What real publishers
+/// send beyond the letter of the specification (odd attribute names, `dataschema: "#"`) is carried.
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     let wrong = |what: String| Err(Malformed::CloudEvent(what));
     if members.text("specversion").as_deref() != Some("1.0") {
@@ -210,7 +223,8 @@ fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     if members.get("data_base64").is_some() && members.text("data_base64").is_none() {
         return wrong("data_base64 has to be a string".to_owned());
     }
-    for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "data" | "data_base64")) {
+    for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "data" | "data_base64"))
+    {
         if value.starts_with(['{', '[']) {
             return wrong(format!("the attribute {name} is neither string, number nor boolean"));
         }
@@ -229,15 +243,20 @@ fn check_event_grid(members: &Members<'_>) -> Result<(), Malformed> {
 }
 
 impl Event {
-    /// An event whose bytes were checked before they were queued: what comes back from our own queues.
+    /// An event whose bytes were checked before they were queued: what comes back from our own
+    /// queues.
     #[must_use]
     pub fn recall(text: &Arc<str>, input: Input) -> Self {
         match decode_one(text, input) {
             Element::Event(event) => event,
-            // The topic may be read differently today; the bytes are still the event that was taken.
-            Element::Malformed { text, why: Malformed::NotJson(_) } => Self::unread(&text, Shape::Opaque),
+            // The topic may be read differently today; the bytes are still the event that was
+            // taken.
+            Element::Malformed { text, why: Malformed::NotJson(_) } => {
+                Self::unread(&text, Shape::Opaque)
+            }
             Element::Malformed { text, .. } => {
-                let members = Members::parse(&text).map(|members| members.spans.into()).unwrap_or_default();
+                let members =
+                    Members::parse(&text).map(|members| members.spans.into()).unwrap_or_default();
                 Self { shape: Shape::Custom, members, text }
             }
         }
@@ -247,8 +266,8 @@ impl Event {
         Self { text: Arc::clone(text), shape, members: Arc::default() }
     }
 
-    /// The same bytes in the shape they are known to have. They are not read again: what was recalled as opaque text
-    /// keeps no members, and what becomes such loses them.
+    /// The same bytes in the shape they are known to have. They are not read again: what was
+    /// recalled as opaque text keeps no members, and what becomes such loses them.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         match shape {
@@ -283,8 +302,8 @@ pub struct Members<'a> {
     spans: Cow<'a, [Span]>,
 }
 
-/// Where a member stands in its text. Kept as long as its event; the places of Lambda's largest payload, were it made of
-/// nothing but the shortest members, would be some 30 MB.
+/// Where a member stands in its text. Kept as long as its event; the places of Lambda's largest
+/// payload, were it made of nothing but the shortest members, would be some 30 MB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     name: Name,
@@ -318,7 +337,9 @@ impl<'a> Members<'a> {
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
         let not_json = |error: serde_json::Error| Malformed::NotJson(error.to_string());
         if !text.trim_start().starts_with('{') {
-            return serde_json::from_str::<&RawValue>(text).map(|_| Self::default()).map_err(not_json);
+            return serde_json::from_str::<&RawValue>(text)
+                .map(|_| Self::default())
+                .map_err(not_json);
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
@@ -340,7 +361,10 @@ impl<'a> Members<'a> {
     /// The value of a member, as written.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        let span = self.spans.iter().find(|span| span.name.len() == name.len() && self.name(span) == name)?;
+        let span = self
+            .spans
+            .iter()
+            .find(|span| span.name.len() == name.len() && self.name(span) == name)?;
         Some(&self.text[span.value.clone()])
     }
 
@@ -379,7 +403,11 @@ impl<'a> Members<'a> {
 /// The content of a JSON string; nothing for other JSON.
 pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') { serde_json::from_str(raw).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+    if inner.contains('\\') {
+        serde_json::from_str(raw).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
 }
 
 /// Reads where the members of this text stand.
@@ -411,7 +439,10 @@ impl Spans<'_> {
     /// Where a part of the text begins and ends in it. What `serde_json` borrows is such a part.
     fn place(&self, part: &str) -> Range<usize> {
         let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
-        debug_assert!(self.text.get(begin..begin + part.len()) == Some(part), "it is a part of the text");
+        debug_assert!(
+            self.text.get(begin..begin + part.len()) == Some(part),
+            "it is a part of the text"
+        );
         begin..begin + part.len()
     }
 }
@@ -435,8 +466,7 @@ mod tests {
     }
 
     const CLOUD_EVENT: &str = r##"{ "specversion":"1.0","id":"1","source":"s","type":"t","dataschema":"#","n":12345678901234567890123,"data":{"a":1,"a":2} }"##;
-    const EVENT_GRID: &str =
-        r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","data":{}}"#;
+    const EVENT_GRID: &str = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","data":{}}"#;
 
     #[test]
     fn an_event_keeps_its_bytes_and_is_known_by_its_shape() {
@@ -454,7 +484,8 @@ mod tests {
 
     #[test]
     fn an_array_is_one_event_per_element_and_a_bad_element_spoils_only_itself() {
-        let body = format!(r#" [{CLOUD_EVENT} , {{"specversion":"9"}},{{"x":1,"x":2}}, {EVENT_GRID}]"#);
+        let body =
+            format!(r#" [{CLOUD_EVENT} , {{"specversion":"9"}},{{"x":1,"x":2}}, {EVENT_GRID}]"#);
         let elements = decoded(&body, Input::Auto);
         assert_eq!(elements[0], Ok((Shape::CloudEvent, CLOUD_EVENT.to_owned())));
         assert!(matches!(elements[1], Err(Malformed::CloudEvent(_))));
@@ -467,7 +498,9 @@ mod tests {
     fn a_broken_array_is_one_malformed_record_with_its_whole_text() {
         let body: Arc<str> = r#"[{"a":1},{"#.into();
         let elements = decode(&body, Input::Auto);
-        assert!(matches!(&elements[..], [Element::Malformed { text, why: Malformed::NotJson(_) }] if *text == body));
+        assert!(
+            matches!(&elements[..], [Element::Malformed { text, why: Malformed::NotJson(_) }] if *text == body)
+        );
     }
 
     #[test]
@@ -478,11 +511,19 @@ mod tests {
             (r#"{"specversion":"1.0","id":"1","source":"s","type":7}"#, "type"),
             (r#"{"specversion":"0.3","id":"1","source":"s","type":"t"}"#, "specversion"),
             (r#"{"specversion":1.0,"id":"1","source":"s","type":"t"}"#, "specversion"),
-            (r#"{"specversion":"1.0","id":"1","source":"s","type":"t","data":1,"data_base64":""}"#, "exclude"),
-            (r#"{"specversion":"1.0","id":"1","source":"s","type":"t","data_base64":7}"#, "data_base64"),
+            (
+                r#"{"specversion":"1.0","id":"1","source":"s","type":"t","data":1,"data_base64":""}"#,
+                "exclude",
+            ),
+            (
+                r#"{"specversion":"1.0","id":"1","source":"s","type":"t","data_base64":7}"#,
+                "data_base64",
+            ),
             (r#"{"specversion":"1.0","id":"1","source":"s","type":"t","x":{}}"#, "attribute x"),
         ] {
-            let [Err(Malformed::CloudEvent(why))] = &decoded(body, Input::Auto)[..] else { panic!("{body}") };
+            let [Err(Malformed::CloudEvent(why))] = &decoded(body, Input::Auto)[..] else {
+                panic!("{body}")
+            };
             assert!(why.contains(problem), "{why}");
         }
     }
@@ -491,16 +532,28 @@ mod tests {
     fn text_that_is_not_json_is_malformed_whatever_the_input_unless_opaque() {
         for body in ["", "hello", "{", r#"{"a":1} x"#, "[1,", "nul"] {
             for input in [Input::Auto, Input::CloudEvents, Input::EventGrid, Input::Custom] {
-                assert!(matches!(&decoded(body, input)[..], [Err(Malformed::NotJson(_))]), "{body} {input:?}");
+                assert!(
+                    matches!(&decoded(body, input)[..], [Err(Malformed::NotJson(_))]),
+                    "{body} {input:?}"
+                );
             }
         }
     }
 
     #[test]
     fn a_topic_that_names_its_schema_takes_nothing_else() {
-        assert!(matches!(&decoded(EVENT_GRID, Input::CloudEvents)[..], [Err(Malformed::CloudEvent(_))]));
-        assert!(matches!(&decoded(CLOUD_EVENT, Input::EventGrid)[..], [Err(Malformed::EventGrid(_))]));
-        assert_eq!(decoded(CLOUD_EVENT, Input::Custom), [Ok((Shape::Custom, CLOUD_EVENT.to_owned()))]);
+        assert!(matches!(
+            &decoded(EVENT_GRID, Input::CloudEvents)[..],
+            [Err(Malformed::CloudEvent(_))]
+        ));
+        assert!(matches!(
+            &decoded(CLOUD_EVENT, Input::EventGrid)[..],
+            [Err(Malformed::EventGrid(_))]
+        ));
+        assert_eq!(
+            decoded(CLOUD_EVENT, Input::Custom),
+            [Ok((Shape::Custom, CLOUD_EVENT.to_owned()))]
+        );
     }
 
     #[test]
@@ -524,10 +577,18 @@ mod tests {
             event.members().get("a").map(ToOwned::to_owned)
         };
         let one = Some("1".to_owned());
-        assert_eq!(member(r#"{"a":1}"#, Input::CloudEvents, Shape::Custom), one, "read differently today");
+        assert_eq!(
+            member(r#"{"a":1}"#, Input::CloudEvents, Shape::Custom),
+            one,
+            "read differently today"
+        );
         assert_eq!(member(r#"{"a":1}"#, Input::Auto, Shape::EventGrid), one);
         assert_eq!(member(r#"{"a":1}"#, Input::Auto, Shape::Opaque), None);
-        assert_eq!(member(r#"{"a":1,"b":2,"b":3}"#, Input::Auto, Shape::Custom), None, "which b would be meant");
+        assert_eq!(
+            member(r#"{"a":1,"b":2,"b":3}"#, Input::Auto, Shape::Custom),
+            None,
+            "which b would be meant"
+        );
         let opaque = Event::recall(&r#"{"a":1}"#.into(), Input::Opaque);
         assert_eq!(Event::recall(opaque.text(), Input::Auto).in_shape(Shape::Opaque), opaque);
     }
@@ -538,6 +599,9 @@ mod tests {
         assert_eq!(members.id().as_deref(), Some("a\nb"));
         assert_eq!(members.get("n"), Some("1.50"));
         assert_eq!(members.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["id", "n", "o"]);
-        assert!(matches!(Members::parse(r#"{"id":1,"i\u0064":2}"#), Err(Malformed::DuplicateMember(_))));
+        assert!(matches!(
+            Members::parse(r#"{"id":1,"i\u0064":2}"#),
+            Err(Malformed::DuplicateMember(_))
+        ));
     }
 }

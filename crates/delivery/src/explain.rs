@@ -1,12 +1,16 @@
-//! The life of a delivery whose endpoint always answers the same: every attempt, every wait, the end.
+//! The life of a delivery whose endpoint always answers the same: every attempt, every wait, the
+//! end.
 //!
-//! Separate because it is the one caller of the machine that has no shell: it drives [`step::arrive`] and
-//! [`step::settle`] with virtual time, so what it shows is what production does. It computes no wait of its own.
+//! Separate because it is the one caller of the machine that has no shell: it drives
+//! [`step::arrive`] and [`step::settle`] with virtual time, so what it shows is what production
+//! does. It computes no wait of its own.
 //!
-//! Promises: it ends, after at most [`ATTEMPTS_MAX`] attempts; answers are instant, a timeout takes the response
-//! timeout, there is no jitter unless it is asked for; a paused subscription is explained as if it were not.
+//! Promises: it ends, after at most [`ATTEMPTS_MAX`] attempts; answers are instant, a timeout takes
+//! the response timeout, there is no jitter unless it is asked for; a paused subscription is
+//! explained as if it were not.
 //!
-//! Does not know the deployment: its default container, and how far its functions cut a response timeout.
+//! Does not know the deployment: its default container, and how far its functions cut a response
+//! timeout.
 
 use std::str::FromStr;
 
@@ -90,9 +94,14 @@ impl Endpoint {
     /// One exchange with it, begun at this moment.
     fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
         let (ending, duration_ms) = match self.always {
-            Always::Status(status) => {
-                (Ending::Answered { status, retry_after: self.retry_after.clone(), body: Vec::new() }, 0)
-            }
+            Always::Status(status) => (
+                Ending::Answered {
+                    status,
+                    retry_after: self.retry_after.clone(),
+                    body: Vec::new(),
+                },
+                0,
+            ),
             Always::Timeout => (Ending::TimedOut, subscription.destination.response_timeout_ms),
             Always::Refused | Always::Reset => (Ending::SocketError, 0),
             Always::Dns => (Ending::ResolutionError, 0),
@@ -148,7 +157,8 @@ impl Life {
     }
 }
 
-/// The life of a delivery to this endpoint. `published_ms` matters only to a `Retry-After` that is a date.
+/// The life of a delivery to this endpoint. `published_ms` matters only to a `Retry-After` that is
+/// a date.
 #[must_use]
 pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64) -> Life {
     explain_jittered(subscription, endpoint, published_ms, Jitter::NONE)
@@ -156,7 +166,12 @@ pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u
 
 /// The same, with this roll of the dice before every retry.
 #[must_use]
-pub fn explain_jittered(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64, jitter: Jitter) -> Life {
+pub fn explain_jittered(
+    subscription: &Subscription,
+    endpoint: &Endpoint,
+    published_ms: u64,
+    jitter: Jitter,
+) -> Life {
     let subscription = &Subscription { paused: false, ..subscription.clone() };
     let origin = Origin { message: "explain".to_owned(), index: 0 };
     let event = Event::recall(&EVENT.into(), Input::CloudEvents);
@@ -166,11 +181,17 @@ pub fn explain_jittered(subscription: &Subscription, endpoint: &Endpoint, publis
     for _ in 0..=ATTEMPTS_MAX {
         let end = match arrive(&delivery, subscription, now_ms) {
             Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
-            Arrival::Expired(reason) => end_without_success(&delivery, subscription, reason, now_ms),
+            Arrival::Expired(reason) => {
+                end_without_success(&delivery, subscription, reason, now_ms)
+            }
             Arrival::Attempt => {
                 let at_ms = now_ms.saturating_sub(published_ms);
                 let wait_ms = std::mem::take(&mut waited_ms);
-                attempts.push(Attempt { attempt: delivery.attempts.saturating_add(1), wait_ms, at_ms });
+                attempts.push(Attempt {
+                    attempt: delivery.attempts.saturating_add(1),
+                    wait_ms,
+                    at_ms,
+                });
                 let exchange = endpoint.exchange(subscription, now_ms);
                 now_ms = exchange.ended_ms();
                 settle(&mut delivery, subscription, &exchange, now_ms, jitter).end
@@ -187,7 +208,8 @@ pub fn explain_jittered(subscription: &Subscription, endpoint: &Endpoint, publis
             }
         }
     }
-    let end = end_without_success(&delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms);
+    let end =
+        end_without_success(&delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms);
     ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms))
 }
 
@@ -196,7 +218,9 @@ fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_m
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),
         End::Drop(reason) => (Some(*reason), None),
-        End::DeadLetter(letter) | End::ToSink(letter) => (Some(letter.reason), Some(stored(subscription, letter))),
+        End::DeadLetter(letter) | End::ToSink(letter) => {
+            (Some(letter.reason), Some(stored(subscription, letter)))
+        }
     };
     Life { attempts, reason, ended_ms, last_wait_ms: 0, stored }
 }

@@ -1,9 +1,10 @@
 //! Which events a subscription wants.
 //!
-//! Filters look at the untouched event: its top-level members as the publisher wrote them. A member that is missing,
-//! or is no string, number or boolean, fails every comparison. The vocabulary is that of the CloudEvents
-//! Subscriptions API: exact, prefix, suffix, all, any, not; and the conditions of Event Grid ([`advanced`]), which
-//! look into the data too and have rules of their own.
+//! Filters look at the untouched event: its top-level members as the publisher wrote them. A member
+//! that is missing, or is no string, number or boolean, fails every comparison. The vocabulary is
+//! that of the CloudEvents Subscriptions API: exact, prefix, suffix, all, any, not; and the
+//! conditions of Event Grid ([`advanced`]), which look into the data too and have rules of their
+//! own.
 
 pub mod advanced;
 pub mod key;
@@ -81,9 +82,15 @@ impl Filter {
             Self::All(filters) => filters.iter().all(|filter| filter.takes(members)),
             Self::Any(filters) => filters.iter().any(|filter| filter.takes(members)),
             Self::Not(filter) => !filter.takes(members),
-            Self::Exact { name, value } => scalar(members, name).is_some_and(|of| of == value.as_str()),
-            Self::Prefix { name, value } => scalar(members, name).is_some_and(|of| of.starts_with(value)),
-            Self::Suffix { name, value } => scalar(members, name).is_some_and(|of| of.ends_with(value)),
+            Self::Exact { name, value } => {
+                scalar(members, name).is_some_and(|of| of == value.as_str())
+            }
+            Self::Prefix { name, value } => {
+                scalar(members, name).is_some_and(|of| of.starts_with(value))
+            }
+            Self::Suffix { name, value } => {
+                scalar(members, name).is_some_and(|of| of.ends_with(value))
+            }
             Self::Advanced(condition) => condition.holds(members),
         }
     }
@@ -117,9 +124,13 @@ mod tests {
 
     #[test]
     fn each_condition_has_its_truth_table() {
-        let members = Members::parse(r#"{"type":"order.created","n":5,"b":true,"none":null,"o":{},"e":""}"#).unwrap();
-        let prefix = |value: &str| Filter::Prefix { name: "type".to_owned(), value: value.to_owned() };
-        let suffix = |value: &str| Filter::Suffix { name: "type".to_owned(), value: value.to_owned() };
+        let members =
+            Members::parse(r#"{"type":"order.created","n":5,"b":true,"none":null,"o":{},"e":""}"#)
+                .unwrap();
+        let prefix =
+            |value: &str| Filter::Prefix { name: "type".to_owned(), value: value.to_owned() };
+        let suffix =
+            |value: &str| Filter::Suffix { name: "type".to_owned(), value: value.to_owned() };
         let (yes, no) = (exact("type", "order.created"), exact("type", "order"));
         for (filter, taken) in [
             (yes.clone(), true),

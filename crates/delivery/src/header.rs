@@ -1,7 +1,8 @@
 //! Headers that a subscription adds to its requests: custom delivery properties.
 //!
-//! A header's value stands in the file, in the event, or with somebody who keeps secrets. Names and values are held to
-//! one rule, here: read from a file or taken from an event, no header can split a request in two.
+//! A header's value stands in the file, in the event, or with somebody who keeps secrets. Names and
+//! values are held to one rule, here: read from a file or taken from an event, no header can split
+//! a request in two.
 
 use std::borrow::Cow;
 
@@ -53,8 +54,8 @@ impl std::fmt::Debug for Value {
 const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
 impl Header {
-    /// The name and value that a dead letter may show: never a secret, nor what is one by its name, and nothing where the
-    /// event has no value.
+    /// The name and value that a dead letter may show: never a secret, nor what is one by its name,
+    /// and nothing where the event has no value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
         if CREDENTIALS.iter().any(|name| self.name.eq_ignore_ascii_case(name)) {
@@ -72,8 +73,13 @@ impl Header {
     ///
     /// # Errors
     /// Why no request can be made with it. No value is quoted: it may be a secret.
-    pub fn value<'a>(&'a self, event: &Event, keyring: &'a Keyring) -> Result<Option<Cow<'a, str>>, Unsendable> {
-        let cannot = |problem: String| format!("the header {} cannot be sent: {problem}", self.name);
+    pub fn value<'a>(
+        &'a self,
+        event: &Event,
+        keyring: &'a Keyring,
+    ) -> Result<Option<Cow<'a, str>>, Unsendable> {
+        let cannot =
+            |problem: String| format!("the header {} cannot be sent: {problem}", self.name);
         let value: Cow<'_, str> = match &self.value {
             Value::Static(value) | Value::Concealed(value) => value.into(),
             Value::Path(path) => match path.scalar(&event.members()) {
@@ -81,7 +87,8 @@ impl Header {
                 None => return Ok(None),
             },
             Value::Secret(name) => {
-                let missing = || Unsendable::Unready(cannot(format!("its secret {name} was not looked up")));
+                let missing =
+                    || Unsendable::Unready(cannot(format!("its secret {name} was not looked up")));
                 let secret = keyring.get(name).ok_or_else(missing)?.expose().trim();
                 check_value(secret).map_err(|problem| Unsendable::Unready(cannot(problem)))?;
                 return Ok(Some(secret.into()));
@@ -95,16 +102,23 @@ impl Header {
 /// Whether a text is the name of a header: a token of RFC 9110, 5.6.2.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Whether a text can be a header's value: at most 4,096 bytes of visible characters and inner spaces.
+/// Whether a text can be a header's value: at most 4,096 bytes of visible characters and inner
+/// spaces.
 ///
 /// # Errors
 /// What is wrong with it, without the value itself.
 pub fn check_value(value: &str) -> Result<(), String> {
     if value.len() > HEADER_VALUE_MAX_BYTES {
-        return Err(format!("a header's value is at most {HEADER_VALUE_MAX_BYTES} bytes, this has {}", value.len()));
+        return Err(format!(
+            "a header's value is at most {HEADER_VALUE_MAX_BYTES} bytes, this has {}",
+            value.len()
+        ));
     }
     if value.chars().any(char::is_control) || value.trim() != value {
         return Err("a header's value has no control characters and no spaces around it".to_owned());

@@ -1,7 +1,7 @@
 //! A JSON object that is written member by member.
 //!
-//! Separate because events are never parsed and written again: what a publisher wrote goes into a larger object as it
-//! stands, and beside it what is ours to spell.
+//! Separate because events are never parsed and written again: what a publisher wrote goes into a
+//! larger object as it stands, and beside it what is ours to spell.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,15 @@ use serde::Serialize;
 pub(crate) struct Object(String);
 
 impl Object {
-    /// An object that begins with the members of this one, to the byte. `None` for what is no object.
+    /// An object that begins with the members of this one, to the byte. `None` for what is no
+    /// object.
     pub(crate) fn beginning_with(object: &str) -> Option<Self> {
         let members = object.trim().strip_prefix('{')?.strip_suffix('}')?;
-        let begun = if members.trim().is_empty() { String::new() } else { format!("{{{}", members.trim_end()) };
+        let begun = if members.trim().is_empty() {
+            String::new()
+        } else {
+            format!("{{{}", members.trim_end())
+        };
         Some(Self(begun))
     }
 
@@ -34,7 +39,8 @@ impl Object {
 
     /// A member of any value.
     pub(crate) fn put(&mut self, name: &str, value: &impl Serialize) {
-        let value = serde_json::to_string(value).expect("strings, numbers and lists of them are always JSON");
+        let value = serde_json::to_string(value)
+            .expect("strings, numbers and lists of them are always JSON");
         self.raw(name, Some(&value));
     }
 

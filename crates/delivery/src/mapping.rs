@@ -1,7 +1,8 @@
 //! What the fields of a custom event mean: a topic's input mapping.
 //!
-//! Separate from the events themselves because it belongs to the topic: publishers keep their own shape, and the
-//! mapping says which of its fields is the id, the type, the subject (Event Grid, "input schema mapping").
+//! Separate from the events themselves because it belongs to the topic: publishers keep their own
+//! shape, and the mapping says which of its fields is the id, the type, the subject (Event Grid,
+//! "input schema mapping").
 
 use crate::delivery::Delivery;
 use crate::event::Members;
@@ -21,7 +22,11 @@ impl Field {
     /// The attribute's value in this event, if it has one.
     #[must_use]
     pub fn of(&self, members: &Members<'_>) -> Option<String> {
-        let found = self.path.as_ref().and_then(|path| path.scalar(members)).filter(|text| !text.is_empty());
+        let found = self
+            .path
+            .as_ref()
+            .and_then(|path| path.scalar(members))
+            .filter(|text| !text.is_empty());
         found.or_else(|| self.default.clone())
     }
 }
@@ -71,8 +76,14 @@ impl Mapped {
         };
         Self {
             id: mapping.id.of(&members).unwrap_or_else(record),
-            topic: mapping.topic.of(&members).unwrap_or_else(|| delivery.subscription.topic.to_string()),
-            event_time: mapping.event_time.of(&members).unwrap_or_else(|| moment::rfc3339(delivery.published_ms)),
+            topic: mapping
+                .topic
+                .of(&members)
+                .unwrap_or_else(|| delivery.subscription.topic.to_string()),
+            event_time: mapping
+                .event_time
+                .of(&members)
+                .unwrap_or_else(|| moment::rfc3339(delivery.published_ms)),
             event_type: mapping.event_type.of(&members),
             subject: mapping.subject.of(&members),
             data_version: mapping.data_version.of(&members),

@@ -1,7 +1,7 @@
 //! Moments as people and file systems read them.
 //!
-//! Inside, a moment is milliseconds since 1970-01-01 UTC. Here it becomes RFC 3339 with seven fractional digits, as
-//! Event Grid writes its times, and the hour of a dead letter's folder.
+//! Inside, a moment is milliseconds since 1970-01-01 UTC. Here it becomes RFC 3339 with seven
+//! fractional digits, as Event Grid writes its times, and the hour of a dead letter's folder.
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
@@ -34,7 +34,10 @@ fn utc(ms: u64) -> jiff::civil::DateTime {
 
 /// The moment, or the last one that can be written.
 fn timestamp(ms: u64) -> Timestamp {
-    i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX)
+    i64::try_from(ms)
+        .ok()
+        .and_then(|ms| Timestamp::from_millisecond(ms).ok())
+        .unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What happened in an attempt, and what it means.
 //!
-//! Two questions kept apart. [`Exchange`] is what the sender saw: an answer, or why there was none. [`judge`] says
-//! what it means under a policy: delivered, to be tried again, or undeliverable. [`Outcome`] is one vocabulary for the
-//! log field, the metric dimension, the field of a dead letter and the filters of the command line.
+//! Two questions kept apart. [`Exchange`] is what the sender saw: an answer, or why there was none.
+//! [`judge`] says what it means under a policy: delivered, to be tried again, or undeliverable.
+//! [`Outcome`] is one vocabulary for the log field, the metric dimension, the field of a dead
+//! letter and the filters of the command line.
 //!
 //! A destination's failure is a value here, never an `Err`.
 
@@ -69,7 +70,8 @@ impl Outcome {
         Self::Aborted,
     ];
 
-    /// The outcome of an answer with this status. Which statuses are a success is the policy's to say.
+    /// The outcome of an answer with this status. Which statuses are a success is the policy's to
+    /// say.
     #[must_use]
     pub fn of_status(status: u16, policy: &RetryPolicy) -> Self {
         match status {
@@ -160,7 +162,8 @@ pub struct Content {
     pub content_type: Option<String>,
     /// The `ce-*` headers, by name without `ce-`.
     pub attributes: Vec<(String, String)>,
-    /// The `webhook-*` headers, by name without `webhook-`: what an answer to a question for consent allows.
+    /// The `webhook-*` headers, by name without `webhook-`: what an answer to a question for
+    /// consent allows.
     pub webhook: Vec<(String, String)>,
     /// Whether the body was read to its end.
     pub whole: bool,
@@ -214,11 +217,14 @@ impl Exchange {
         self
     }
 
-    /// The same without these secrets, should the answer hold them: what comes back is kept and shown.
+    /// The same without these secrets, should the answer hold them: what comes back is kept and
+    /// shown.
     #[must_use]
     pub fn without(mut self, secrets: &[&str]) -> Self {
         if let Ending::Answered { body, .. } = &mut self.ending {
-            let parts = secrets.iter().flat_map(|secret| [*secret, secret.rsplit(' ').next().unwrap_or_default()]);
+            let parts = secrets
+                .iter()
+                .flat_map(|secret| [*secret, secret.rsplit(' ').next().unwrap_or_default()]);
             for part in parts.filter(|part| part.len() >= SECRET_MIN_BYTES) {
                 *body = replaced(body, part.as_bytes());
             }
@@ -269,7 +275,8 @@ pub enum Verdict {
     Delivered,
     /// To be tried again, if the limits allow.
     Retry {
-        /// Not before this much has passed since the outcome: the status's least wait or Retry-After, capped.
+        /// Not before this much has passed since the outcome: the status's least wait or
+        /// Retry-After, capped.
         least_wait_ms: u64,
     },
     /// Trying again cannot help.
@@ -288,7 +295,8 @@ impl Verdict {
     }
 }
 
-/// Says what an exchange means. Limits (attempts, time to live) are not looked at here; see [`crate::step`].
+/// Says what an exchange means. Limits (attempts, time to live) are not looked at here; see
+/// [`crate::step`].
 #[must_use]
 pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     match &exchange.ending {
@@ -298,7 +306,8 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
         }
         Ending::Answered { status, retry_after, .. } => {
             let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
-            let asked_ms = asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);
+            let asked_ms =
+                asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);
             let least_ms = policy.least_waits.of_status(*status);
             Verdict::Retry { least_wait_ms: least_ms.max(asked_ms.min(policy.retry_after_max_ms)) }
         }
@@ -311,8 +320,8 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     }
 }
 
-/// What `Retry-After` asks for, from now: seconds or an HTTP date (RFC 9110 §10.2.3). A date that has passed asks for
-/// nothing; what is neither is `None`.
+/// What `Retry-After` asks for, from now: seconds or an HTTP date (RFC 9110 §10.2.3). A date that
+/// has passed asks for nothing; what is neither is `None`.
 #[must_use]
 pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     let text = text.trim();
@@ -337,8 +346,12 @@ mod tests {
     #[test]
     fn a_secret_that_comes_back_is_not_kept() {
         let body = b"you sent Bearer hush-hush, that is hush-hush; not abc \xff".to_vec();
-        let exchange = Exchange::new(Ending::Answered { status: 400, retry_after: None, body }, 0, 0);
-        let Ending::Answered { body, .. } = exchange.without(&["Bearer hush-hush", "abc"]).ending else { panic!() };
+        let exchange =
+            Exchange::new(Ending::Answered { status: 400, retry_after: None, body }, 0, 0);
+        let Ending::Answered { body, .. } = exchange.without(&["Bearer hush-hush", "abc"]).ending
+        else {
+            panic!()
+        };
         assert_eq!(body, b"you sent [secret], that is [secret]; not abc \xff");
     }
 
@@ -372,8 +385,13 @@ mod tests {
     #[test]
     fn event_grid_waits_at_least_what_its_table_says() {
         let policy = Profile::of(Dialect::EventGrid).retry;
-        for (status, wait_ms) in [(408, 120_000), (503, 30_000), (500, 10_000), (429, 10_000), (302, 10_000)] {
-            assert_eq!(judge(&policy, &answered(status, "", 0)), Verdict::Retry { least_wait_ms: wait_ms });
+        for (status, wait_ms) in
+            [(408, 120_000), (503, 30_000), (500, 10_000), (429, 10_000), (302, 10_000)]
+        {
+            assert_eq!(
+                judge(&policy, &answered(status, "", 0)),
+                Verdict::Retry { least_wait_ms: wait_ms }
+            );
         }
     }
 
@@ -381,10 +399,15 @@ mod tests {
     fn transport_failures_are_retried_but_a_refused_certificate_or_address_is_the_end() {
         let policy = Profile::of(Dialect::Knative).retry;
         let ended = |ending| judge(&policy, &Exchange::new(ending, 0, 5));
-        for ending in [Ending::TimedOut, Ending::SocketError, Ending::ResolutionError, Ending::Aborted] {
+        for ending in
+            [Ending::TimedOut, Ending::SocketError, Ending::ResolutionError, Ending::Aborted]
+        {
             assert_eq!(ended(ending), Verdict::Retry { least_wait_ms: 0 });
         }
         assert_eq!(ended(Ending::TlsError), Verdict::Undeliverable(Reason::UndeliverableDueToTls));
-        assert_eq!(ended(Ending::Blocked), Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress));
+        assert_eq!(
+            ended(Ending::Blocked),
+            Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)
+        );
     }
 }

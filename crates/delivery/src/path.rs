@@ -1,8 +1,9 @@
 //! Where in an event a value stands: a JSON path that leads to one place.
 //!
-//! The singular queries of RFC 9535 (members and indexes, no wildcards, slices or filters), because a header or a
-//! mapped field has one value. Event Grid's `data.order.id` means the same as `$.data.order.id`. Values come out in
-//! the publisher's own spelling: a number of 23 digits keeps all of them.
+//! The singular queries of RFC 9535 (members and indexes, no wildcards, slices or filters), because
+//! a header or a mapped field has one value. Event Grid's `data.order.id` means the same as
+//! `$.data.order.id`. Values come out in the publisher's own spelling: a number of 23 digits keeps
+//! all of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +27,8 @@ enum Step {
 }
 
 /// What a path has to be, for error messages.
-pub const PATH_RULE: &str = "a path leads to one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]";
+pub const PATH_RULE: &str =
+    "a path leads to one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]";
 
 impl Path {
     /// The value as the publisher wrote it; nothing where there is none.
@@ -55,8 +57,12 @@ pub fn scalar(raw: &str) -> Option<String> {
 impl Step {
     fn below<'a>(&self, value: &'a str) -> Option<&'a str> {
         let found = match self {
-            Self::Member(name) => serde_json::from_str::<BTreeMap<String, &RawValue>>(value).ok()?.remove(name)?,
-            Self::Index(index) => *serde_json::from_str::<Vec<&RawValue>>(value).ok()?.get(*index)?,
+            Self::Member(name) => {
+                serde_json::from_str::<BTreeMap<String, &RawValue>>(value).ok()?.remove(name)?
+            }
+            Self::Index(index) => {
+                *serde_json::from_str::<Vec<&RawValue>>(value).ok()?.get(*index)?
+            }
         };
         Some(found.get())
     }
@@ -110,9 +116,16 @@ fn bracketed(text: &str) -> Option<(Step, &str)> {
     while let Some((at, character)) = characters.next() {
         match character {
             '\\' => {
-                name.push(characters.next().map(|(_, escaped)| escaped).filter(|c| matches!(c, '\\' | '\'' | '"'))?);
+                name.push(
+                    characters
+                        .next()
+                        .map(|(_, escaped)| escaped)
+                        .filter(|c| matches!(c, '\\' | '\'' | '"'))?,
+                );
             }
-            _ if character == quote => return Some((Step::Member(name), text[at + 1..].strip_prefix(']')?)),
+            _ if character == quote => {
+                return Some((Step::Member(name), text[at + 1..].strip_prefix(']')?));
+            }
             _ => name.push(character),
         }
     }

@@ -1,10 +1,12 @@
-//! The effective policy of a subscription as named settings: for people who read it and for comparing two of them.
+//! The effective policy of a subscription as named settings: for people who read it and for
+//! comparing two of them.
 //!
-//! Separate because explanations and differences have to name the same fields with the same words. A setting is the
-//! value that the engine follows, whatever document or default it came from; the names are those of the native
-//! dialect.
+//! Separate because explanations and differences have to name the same fields with the same words.
+//! A setting is the value that the engine follows, whatever document or default it came from; the
+//! names are those of the native dialect.
 //!
-//! Promises: values of headers are never in it, since they may be secrets; secrets stand there by name.
+//! Promises: values of headers are never in it, since they may be secrets; secrets stand there by
+//! name.
 //!
 //! Does not know where a value was written: that is the manifest's to say.
 
@@ -160,7 +162,9 @@ fn signing(secrets: &[SecretName]) -> Setting {
 fn consent(consent: Option<&Consent>) -> Setting {
     let (value, text) = match consent {
         None => (Value::Null, "not asked for".to_owned()),
-        Some(Consent::EventGrid) => (json!({ "handshake": "eventgrid" }), "eventgrid handshake".to_owned()),
+        Some(Consent::EventGrid) => {
+            (json!({ "handshake": "eventgrid" }), "eventgrid handshake".to_owned())
+        }
         Some(Consent::CloudEvents { origin, rate }) => {
             let value = json!({ "handshake": "cloudevents", "origin": origin, "rate": rate });
             let asked = rate.map_or(String::new(), |rate| format!(", {rate} requests a minute"));
@@ -218,7 +222,8 @@ pub(crate) fn sink(sink: &Sink) -> Setting {
 }
 
 fn least_waits(waits: &LeastWaits) -> Setting {
-    let mut named: Vec<(String, u64)> = waits.by_status.iter().map(|(of, ms)| (of.to_string(), *ms)).collect();
+    let mut named: Vec<(String, u64)> =
+        waits.by_status.iter().map(|(of, ms)| (of.to_string(), *ms)).collect();
     named.sort();
     if waits.otherwise_ms > 0 {
         named.push(("otherwise".to_owned(), waits.otherwise_ms));
@@ -238,7 +243,9 @@ fn ranges(set: &StatusSet) -> Vec<String> {
             Some(_) | None => ranges.push((status, status)),
         }
     }
-    let text = |(first, last): (u16, u16)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let text = |(first, last): (u16, u16)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
     ranges.into_iter().map(text).collect()
 }
 
@@ -275,7 +282,8 @@ fn schedule_value(schedule: &Schedule) -> Value {
 fn schedule_text(schedule: &Schedule) -> String {
     let (kind, from_zero, (_, values)) = kind_parts(&schedule.kind);
     let numbering = if from_zero { ", numbered from zero" } else { "" };
-    let cap = schedule.max_ms.map_or(String::new(), |max_ms| format!(", at most {}", format_ms(max_ms)));
+    let cap =
+        schedule.max_ms.map_or(String::new(), |max_ms| format!(", at most {}", format_ms(max_ms)));
     format!("{kind} {}{numbering}{cap}", values.join(" "))
 }
 
@@ -296,8 +304,14 @@ mod tests {
     #[test]
     fn every_kind_of_schedule_has_its_words() {
         let told = |kind, max_ms| schedule_text(&Schedule { kind, max_ms });
-        assert_eq!(told(Kind::LinearFromZero { delay_ms: 200 }, None), "linear PT0.2S, numbered from zero");
-        assert_eq!(told(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)), "exponential PT1S, at most PT1M");
+        assert_eq!(
+            told(Kind::LinearFromZero { delay_ms: 200 }, None),
+            "linear PT0.2S, numbered from zero"
+        );
+        assert_eq!(
+            told(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)),
+            "exponential PT1S, at most PT1M"
+        );
         assert_eq!(told(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
         for dialect in Dialect::ALL {
             let value = schedule_value(&Profile::of(dialect).retry.schedule);
@@ -316,24 +330,41 @@ mod tests {
         ];
         let told = headers(&all);
         assert_eq!(told.text, "a, b (concealed), c from $['data']['x'], d from env:D");
-        assert!(told.value[2]["path"].is_string() && told.value[3]["secret"] == "env:D", "{}", told.value);
+        assert!(
+            told.value[2]["path"].is_string() && told.value[3]["secret"] == "env:D",
+            "{}",
+            told.value
+        );
         assert!(!told.value.to_string().contains("hush"), "{}", told.value);
-        assert_eq!(signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text, "env:A, ssm:b");
+        assert_eq!(
+            signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text,
+            "env:A, ssm:b"
+        );
         assert_eq!((headers(&[]).text, signing(&[]).text), ("none".to_owned(), "none".to_owned()));
     }
 
     #[test]
     fn batches_and_consent_are_told_also_where_there_are_none() {
-        let batch = Some(Batch { max_events: 100, preferred_bytes: 64 * BATCH_KILOBYTE, on_refused: OnRefused::All });
+        let batch = Some(Batch {
+            max_events: 100,
+            preferred_bytes: 64 * BATCH_KILOBYTE,
+            on_refused: OnRefused::All,
+        });
         let told = |batch| [batch_events(batch), batch_kilobytes(batch), batch_on_refused(batch)];
         assert_eq!(told(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
-        assert_eq!(told(None).map(|of| (of.value, of.text)), [(); 3].map(|()| (Value::Null, NO_BATCH.to_owned())));
+        assert_eq!(
+            told(None).map(|of| (of.value, of.text)),
+            [(); 3].map(|()| (Value::Null, NO_BATCH.to_owned()))
+        );
         let asked = |rate| Consent::CloudEvents { origin: "a.example.com".to_owned(), rate };
         for (given, text) in [
             (None, "not asked for"),
             (Some(Consent::EventGrid), "eventgrid handshake"),
             (Some(asked(None)), "cloudevents handshake, from a.example.com"),
-            (Some(asked(Some(120))), "cloudevents handshake, from a.example.com, 120 requests a minute"),
+            (
+                Some(asked(Some(120))),
+                "cloudevents handshake, from a.example.com, 120 requests a minute",
+            ),
         ] {
             assert_eq!(consent(given.as_ref()).text, text);
         }
@@ -341,7 +372,8 @@ mod tests {
 
     #[test]
     fn replies_are_told_without_a_query() {
-        let address = ReplyTo::Address("https://u:hush@a.example.com/in?code=hush".parse().unwrap());
+        let address =
+            ReplyTo::Address("https://u:hush@a.example.com/in?code=hush".parse().unwrap());
         assert_eq!(reply(Some(&address)).text, "https://a.example.com/in");
         assert_eq!(reply(Some(&ReplyTo::Topic("n/t".parse().unwrap()))).text, "topic n/t");
         assert_eq!((reply(None).value, reply(None).text), (Value::Null, "none".to_owned()));
@@ -364,11 +396,19 @@ mod tests {
                 "https://h/in",
                 "https://h/in",
             ),
-            (Sink::Topic("n/t".parse().unwrap()), None, "topic n/t", "the subscriptions of topic n/t"),
+            (
+                Sink::Topic("n/t".parse().unwrap()),
+                None,
+                "topic n/t",
+                "the subscriptions of topic n/t",
+            ),
             (Sink::None, None, "none", "none: dropped"),
         ] {
             let setting = sink(&of);
-            assert_eq!((sink_uri(&of).as_deref(), &setting.value, setting.text.as_str()), (uri, &json!(value), text));
+            assert_eq!(
+                (sink_uri(&of).as_deref(), &setting.value, setting.text.as_str()),
+                (uri, &json!(value), text)
+            );
         }
     }
 
@@ -376,6 +416,9 @@ mod tests {
     fn a_schema_is_told_by_its_word_and_none_is_the_published_shape() {
         let told: Vec<String> = Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
         assert_eq!(told, ["cloudevents-structured", "cloudevents-binary", "eventgrid", "custom"]);
-        assert_eq!((schema(None).value, schema(None).text), (Value::Null, "as published".to_owned()));
+        assert_eq!(
+            (schema(None).value, schema(None).text),
+            (Value::Null, "as published".to_owned())
+        );
     }
 }

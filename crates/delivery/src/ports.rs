@@ -1,8 +1,8 @@
 //! What the shell promises the flow: a few narrow traits, each with its promise.
 //!
-//! The flow of the functions is written against these. `adapters` implements them on AWS, HTTP and the machine's
-//! clock; the simulation implements them on virtual time with failures on purpose. A contract test runs against every
-//! implementation.
+//! The flow of the functions is written against these. `adapters` implements them on AWS, HTTP and
+//! the machine's clock; the simulation implements them on virtual time with failures on purpose. A
+//! contract test runs against every implementation.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,18 +25,24 @@ use crate::subscription::{SubscriptionName, TopicName};
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
 
-/// An exchange that had no answer in time and is still open: what becomes of it. Dropping it closes it.
+/// An exchange that had no answer in time and is still open: what becomes of it. Dropping it closes
+/// it.
 pub type Late = Pin<Box<dyn Future<Output = Exchange> + Send>>;
 
 /// Sends HTTP requests.
 ///
-/// Promise: never fails. Whatever happens is an [`Exchange`], and it ends within the request's timeout.
+/// Promise: never fails. Whatever happens is an [`Exchange`], and it ends within the request's
+/// timeout.
 pub trait SendHttp {
     /// Makes one exchange.
     fn exchange(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
 
-    /// Makes one exchange, and keeps it open when there was no answer in time. Who cannot do that closes it.
-    fn exchange_or_late(&self, request: &Request) -> impl Future<Output = (Exchange, Option<Late>)> + Send
+    /// Makes one exchange, and keeps it open when there was no answer in time. Who cannot do that
+    /// closes it.
+    fn exchange_or_late(
+        &self,
+        request: &Request,
+    ) -> impl Future<Output = (Exchange, Option<Late>)> + Send
     where
         Self: Sync,
     {
@@ -82,7 +88,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// The size that counts against [`MESSAGE_MAX_BYTES`]: body, and name, type and value of each attribute.
+    /// The size that counts against [`MESSAGE_MAX_BYTES`]: body, and name, type and value of each
+    /// attribute.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         use crate::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
@@ -91,10 +98,9 @@ impl Message {
             Attribute::Delivery(value) => (DELIVERY_ATTRIBUTE, value),
             Attribute::DeadLetter(value) => (DEADLETTER_ATTRIBUTE, value),
         };
-        let topic = self
-            .topic
-            .as_ref()
-            .map_or(0, |topic| TOPIC_ATTRIBUTE.len() + TYPE_BYTES + topic.namespace.len() + 1 + topic.topic.len());
+        let topic = self.topic.as_ref().map_or(0, |topic| {
+            TOPIC_ATTRIBUTE.len() + TYPE_BYTES + topic.namespace.len() + 1 + topic.topic.len()
+        });
         self.body.len() + name.len() + TYPE_BYTES + value.len() + topic
     }
 
@@ -113,20 +119,27 @@ pub struct QueueError(pub String);
 
 /// Takes messages.
 ///
-/// Promise: what it took is received after about the wait; perhaps early, perhaps twice, but not lost.
+/// Promise: what it took is received after about the wait; perhaps early, perhaps twice, but not
+/// lost.
 pub trait Queue {
     /// Sends a message; `Ok` means the queue has it.
     ///
     /// # Errors
     /// [`QueueError`] when it may not have it.
-    fn send(&self, queue: QueueName, message: Message) -> impl Future<Output = Result<(), QueueError>> + Send;
+    fn send(
+        &self,
+        queue: QueueName,
+        message: Message,
+    ) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
 /// Hides a received record for a while, so that a record given back comes again at the right time.
 ///
-/// Promise: best effort. When it fails, the record comes back after the queue's own visibility timeout.
+/// Promise: best effort. When it fails, the record comes back after the queue's own visibility
+/// timeout.
 pub trait HideRecord {
-    /// Hides the record of this receipt, received from the queue of this name, for so many seconds from now.
+    /// Hides the record of this receipt, received from the queue of this name, for so many seconds
+    /// from now.
     fn hide(&self, queue: &str, receipt: &str, seconds: u32) -> impl Future<Output = ()> + Send;
 }
 
@@ -145,23 +158,34 @@ pub enum PutError {
 ///
 /// Promise: the same key twice is one blob, and the first wins; both calls are `Ok`.
 pub trait PutBlob {
-    /// Writes a JSON blob, if there is none of this key. The container's prefix is already part of the key.
+    /// Writes a JSON blob, if there is none of this key. The container's prefix is already part of
+    /// the key.
     ///
     /// # Errors
     /// [`PutError`] when it is not certain that the blob is there.
-    fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> impl Future<Output = Result<(), PutError>> + Send;
+    fn put(
+        &self,
+        bucket: &str,
+        key: &str,
+        bytes: Vec<u8>,
+    ) -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
 /// Writes dead letters into queues of others.
 ///
 /// Promise: what it took is in the queue; perhaps twice, but not lost.
 pub trait PutMessage {
-    /// Sends a JSON text to the queue, with the id of its dead letter beside it, so that repeats can be told.
+    /// Sends a JSON text to the queue, with the id of its dead letter beside it, so that repeats
+    /// can be told.
     ///
     /// # Errors
     /// [`PutError`] when it is not certain that the queue has it.
-    fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str)
-    -> impl Future<Output = Result<(), PutError>> + Send;
+    fn put_message(
+        &self,
+        queue: &SinkQueue,
+        id: Uuid,
+        json: &str,
+    ) -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
 /// A blob that a listing found.
@@ -180,19 +204,27 @@ pub struct ReadError(pub String);
 
 /// Reads blobs.
 ///
-/// Promise: a listing shows every blob that was written before it began, in the order of the keys' bytes.
+/// Promise: a listing shows every blob that was written before it began, in the order of the keys'
+/// bytes.
 pub trait ReadBlobs {
     /// The blobs of a container whose keys begin with its prefix.
     ///
     /// # Errors
     /// [`ReadError`] when storage refuses.
-    fn list(&self, container: &Container) -> impl Future<Output = Result<Vec<BlobName>, ReadError>> + Send;
+    fn list(
+        &self,
+        container: &Container,
+    ) -> impl Future<Output = Result<Vec<BlobName>, ReadError>> + Send;
 
     /// A blob's bytes; `None` when there is none.
     ///
     /// # Errors
     /// [`ReadError`] when storage refuses.
-    fn get(&self, bucket: &str, key: &str) -> impl Future<Output = Result<Option<Vec<u8>>, ReadError>> + Send;
+    fn get(
+        &self,
+        bucket: &str,
+        key: &str,
+    ) -> impl Future<Output = Result<Option<Vec<u8>>, ReadError>> + Send;
 }
 
 /// Knows the subscriptions.
@@ -208,7 +240,8 @@ pub trait SubscriptionSource {
     /// The newest catalogue, after looking at the source again now; at most once a second.
     ///
     /// # Errors
-    /// When the source cannot be read or its newest version is broken: nobody can say then that a name is missing.
+    /// When the source cannot be read or its newest version is broken: nobody can say then that a
+    /// name is missing.
     fn reread(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 }
 
@@ -224,14 +257,17 @@ pub struct SecretError {
 
 /// Looks up secrets.
 ///
-/// Promise: every name that was asked for is in the keyring, with a value that was right a few minutes ago; no value is
-/// ever logged.
+/// Promise: every name that was asked for is in the keyring, with a value that was right a few
+/// minutes ago; no value is ever logged.
 pub trait Secrets {
     /// The secrets of these names.
     ///
     /// # Errors
     /// [`SecretError`] for the first that cannot be had.
-    fn keyring(&self, names: &[&SecretName]) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
+    fn keyring(
+        &self,
+        names: &[&SecretName],
+    ) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
 }
 
 /// Consents could not be read or kept.
@@ -246,19 +282,24 @@ pub struct ConsentError {
 
 /// Remembers which destinations want events.
 ///
-/// Promise: a consent that was kept is found, by whoever kept it at once, by everybody else within half a minute, until
-/// somebody removes it. Nobody is ever said to have consented, or not to have, while that cannot be looked up.
+/// Promise: a consent that was kept is found, by whoever kept it at once, by everybody else within
+/// half a minute, until somebody removes it. Nobody is ever said to have consented, or not to have,
+/// while that cannot be looked up.
 pub trait Consents {
     /// The consent of this name, if there is one.
     ///
     /// # Errors
     /// [`ConsentError`] when nobody can say.
-    fn consent(&self, key: &ConsentKey) -> impl Future<Output = Result<Option<Granted>, ConsentError>> + Send;
+    fn consent(
+        &self,
+        key: &ConsentKey,
+    ) -> impl Future<Output = Result<Option<Granted>, ConsentError>> + Send;
 
     /// Keeps a consent; the newest one of a name counts.
     ///
     /// # Errors
-    /// [`ConsentError`] when others may not find it. Here it is found all the same, for as long as this process lives.
+    /// [`ConsentError`] when others may not find it. Here it is found all the same, for as long as
+    /// this process lives.
     fn keep_consent(
         &self,
         key: &ConsentKey,
@@ -289,6 +330,12 @@ pub trait StoragePorts: Queue + HideRecord + PutBlob + PutMessage + Clock + Send
 impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + PutMessage + Clock + Send + Sync {}
 
 /// All that the dispatch function needs from outside.
-pub trait DispatchPorts: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice {}
+pub trait DispatchPorts:
+    StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice
+{
+}
 
-impl<T> DispatchPorts for T where T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice {}
+impl<T> DispatchPorts for T where
+    T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice
+{
+}

@@ -1,11 +1,13 @@
 //! Dead destinations are left alone for a while: probation.
 //!
-//! Event Grid calls it delayed delivery: after ten failed attempts in a row at a destination, of at least two events, its
-//! deliveries are put off without a request, for the time the last outcome says. Then one of them probes: a success ends
-//! the probation, a failure doubles it, up to an hour. It protects the destination, and everybody else from the time
-//! that attempts at a dead one take.
+//! Event Grid calls it delayed delivery: after ten failed attempts in a row at a destination, of at
+//! least two events, its deliveries are put off without a request, for the time the last outcome
+//! says. Then one of them probes: a success ends the probation, a failure doubles it, up to an
+//! hour. It protects the destination, and everybody else from the time that attempts at a dead one
+//! take.
 //!
-//! Known to one process, and gone with it: it saves requests and decides nothing. A put-off is no attempt.
+//! Known to one process, and gone with it: it saves requests and decides nothing. A put-off is no
+//! attempt.
 //! <https://learn.microsoft.com/azure/event-grid/delivery-and-retry#delayed-event-delivery>
 
 use std::collections::HashMap;
@@ -20,20 +22,24 @@ use crate::outcome::Outcome;
 pub const FAILURES: u32 = 10;
 /// No probation is longer.
 pub const LONGEST_MS: u64 = HOUR_MS;
-/// While a destination is probed, the others wait for the answer, and not for another whole probation.
+/// While a destination is probed, the others wait for the answer, and not for another whole
+/// probation.
 const PROBE_MS: u64 = 10 * SECOND_MS;
-/// A probe that was begun and never told its outcome no longer counts after this: its process was frozen, or it panicked.
+/// A probe that was begun and never told its outcome no longer counts after this: its process was
+/// frozen, or it panicked.
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 
-/// How long an outcome puts a destination on probation; `None` for those that say nothing about the destination.
+/// How long an outcome puts a destination on probation; `None` for those that say nothing about the
+/// destination.
 #[must_use]
 pub const fn first_ms(outcome: Outcome) -> Option<u64> {
     match outcome {
         Outcome::Busy | Outcome::TimedOut => Some(10 * SECOND_MS),
         Outcome::SocketError => Some(30 * SECOND_MS),
-        Outcome::NotFound | Outcome::ResolutionError | Outcome::Unauthorized | Outcome::Forbidden => {
-            Some(5 * MINUTE_MS)
-        }
+        Outcome::NotFound
+        | Outcome::ResolutionError
+        | Outcome::Unauthorized
+        | Outcome::Forbidden => Some(5 * MINUTE_MS),
         Outcome::Success
         | Outcome::BadRequest
         | Outcome::PayloadTooLarge
@@ -102,8 +108,8 @@ struct Probation {
 }
 
 impl<K: Eq + Hash + Clone> Probations<K> {
-    /// Whether a delivery may be attempted at this destination now. The first after the end of a probation is its
-    /// probe; the others wait for what it brings.
+    /// Whether a delivery may be attempted at this destination now. The first after the end of a
+    /// probation is its probe; the others wait for what it brings.
     pub fn admit(&mut self, destination: &K, now_ms: u64) -> Admission {
         let probation = self.0.get_mut(destination).and_then(|record| record.probation.as_mut());
         let Some(probation) = probation else { return Admission::Admitted };
@@ -112,7 +118,9 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         }
         match probation.probe_ms {
             Some(probe_ms) if now_ms < probe_ms.saturating_add(PROBE_LOST_MS) => {
-                Admission::PutOff { until_ms: now_ms.saturating_add(probation.lasts_ms.min(PROBE_MS)) }
+                Admission::PutOff {
+                    until_ms: now_ms.saturating_add(probation.lasts_ms.min(PROBE_MS)),
+                }
             }
             Some(_) | None => {
                 probation.probe_ms = Some(now_ms);
@@ -123,13 +131,22 @@ impl<K: Eq + Hash + Clone> Probations<K> {
 
     /// Gives back an admission that nothing came of: if it was the probe, another delivery may be.
     pub fn release(&mut self, destination: &K) {
-        if let Some(probation) = self.0.get_mut(destination).and_then(|record| record.probation.as_mut()) {
+        if let Some(probation) =
+            self.0.get_mut(destination).and_then(|record| record.probation.as_mut())
+        {
             probation.probe_ms = None;
         }
     }
 
-    /// Takes note of what an attempt of these deliveries, in one request, brought, and says what that changed.
-    pub fn note(&mut self, destination: &K, deliveries: &[Uuid], outcome: Outcome, ended_ms: u64) -> Option<Change> {
+    /// Takes note of what an attempt of these deliveries, in one request, brought, and says what
+    /// that changed.
+    pub fn note(
+        &mut self,
+        destination: &K,
+        deliveries: &[Uuid],
+        outcome: Outcome,
+        ended_ms: u64,
+    ) -> Option<Change> {
         if outcome == Outcome::Success {
             return self.0.remove(destination)?.probation.map(|_| Change::Ended);
         }
@@ -153,7 +170,9 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         let (probation, goes_on) = match record.probation {
             // An attempt that was begun before the probation tells nothing new.
             Some(probation) if probation.probe_ms.is_none() => return None,
-            Some(probation) => (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true),
+            Some(probation) => {
+                (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true)
+            }
             None if record.failures >= FAILURES && record.only.is_none() => {
                 (Probation::lasting(first_ms, ended_ms), false)
             }
@@ -201,9 +220,17 @@ mod tests {
             (Outcome::Forbidden, 300_000),
         ] {
             assert_eq!(after(9, 2, outcome).admit(&"d", 9), Admission::Admitted);
-            assert_eq!(after(10, 1, outcome).admit(&"d", 9), Admission::Admitted, "one event may be to blame");
+            assert_eq!(
+                after(10, 1, outcome).admit(&"d", 9),
+                Admission::Admitted,
+                "one event may be to blame"
+            );
             let mut probations = after(10, 2, outcome);
-            assert_eq!(probations.admit(&"d", 9), Admission::PutOff { until_ms: 9 + lasts_ms }, "{outcome}");
+            assert_eq!(
+                probations.admit(&"d", 9),
+                Admission::PutOff { until_ms: 9 + lasts_ms },
+                "{outcome}"
+            );
             assert_eq!(probations.admit(&"other", 9), Admission::Admitted);
         }
         assert_eq!(after(50, 2, Outcome::GenericError).admit(&"d", 50), Admission::Admitted);
@@ -225,7 +252,11 @@ mod tests {
             now_ms += lasts_ms;
             assert_eq!(probations.admit(&"d", now_ms - 1), Admission::PutOff { until_ms: now_ms });
             assert_eq!(probations.admit(&"d", now_ms), Admission::Admitted, "the probe");
-            assert_eq!(probations.admit(&"d", now_ms), Admission::PutOff { until_ms: now_ms + 10_000 }, "no second");
+            assert_eq!(
+                probations.admit(&"d", now_ms),
+                Admission::PutOff { until_ms: now_ms + 10_000 },
+                "no second"
+            );
             probations.note(&"d", &[id(1)], Outcome::SocketError, now_ms);
             lasts_ms = (lasts_ms * 2).min(HOUR_MS);
         }

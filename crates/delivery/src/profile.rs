@@ -1,7 +1,8 @@
 //! Profiles: the defaults of each dialect, as values.
 //!
-//! One engine serves every dialect; what differs stands in this file and nowhere else. A profile is the value of a
-//! type, never a branch in the code. Subscription files start from it and override field by field.
+//! One engine serves every dialect; what differs stands in this file and nowhere else. A profile is
+//! the value of a type, never a branch in the code. Subscription files start from it and override
+//! field by field.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +14,8 @@ use crate::schedule::{Kind, Schedule};
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// No delivery lives longer after publication, in any dialect.
 pub const LIFETIME_MAX_MS: u64 = 14 * DAY_MS;
-/// The longest response timeout: a function lives for at most 15 minutes, and other work has to fit beside it.
+/// The longest response timeout: a function lives for at most 15 minutes, and other work has to fit
+/// beside it.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
 pub const RESPONSE_TIMEOUT_MAX_MS: u64 = 10 * MINUTE_MS;
 
@@ -35,7 +37,8 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect; Event Grid twice, because its two classes of endpoints have rules of their own.
+    /// Every dialect; Event Grid twice, because its two classes of endpoints have rules of their
+    /// own.
     pub const ALL: [Self; 6] = [
         Self::Knative,
         Self::EventGrid,
@@ -106,7 +109,10 @@ impl LeastWaits {
     /// The least wait after this status.
     #[must_use]
     pub fn of_status(&self, status: u16) -> u64 {
-        self.by_status.iter().find(|(of, _)| *of == status).map_or(self.otherwise_ms, |(_, wait_ms)| *wait_ms)
+        self.by_status
+            .iter()
+            .find(|(of, _)| *of == status)
+            .map_or(self.otherwise_ms, |(_, wait_ms)| *wait_ms)
     }
 }
 
@@ -115,7 +121,8 @@ impl LeastWaits {
 pub struct RetryPolicy {
     /// Attempts in all, the first counts.
     pub max_attempts: u32,
-    /// Past this age, counted from publication, no attempt begins; looked at when an attempt is due.
+    /// Past this age, counted from publication, no attempt begins; looked at when an attempt is
+    /// due.
     pub time_to_live_ms: Option<u64>,
     /// The waits between attempts.
     pub schedule: Schedule,
@@ -129,7 +136,8 @@ pub struct RetryPolicy {
     pub least_waits: LeastWaits,
     /// Retry-After is followed up to this; 0 ignores it.
     pub retry_after_max_ms: u64,
-    /// The last allowed attempt ends as `MaxDeliveryAttemptsExceeded` whatever its status (Event Grid's samples).
+    /// The last allowed attempt ends as `MaxDeliveryAttemptsExceeded` whatever its status (Event
+    /// Grid's samples).
     pub last_attempt_names_the_limit: bool,
 }
 
@@ -193,8 +201,8 @@ fn knative() -> Profile {
     }
 }
 
-/// Event Grid, "message delivery and retry": waits 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h each; five minutes between
-/// the last attempt and the dead letter.
+/// Event Grid, "message delivery and retry": waits 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h each;
+/// five minutes between the last attempt and the dead letter.
 fn event_grid() -> Profile {
     let waits_ms = [
         10 * SECOND_MS,
@@ -233,7 +241,8 @@ fn event_grid() -> Profile {
     }
 }
 
-/// Event Grid, endpoints that are Azure resources: 401 and 404 are tried again after five minutes or more.
+/// Event Grid, endpoints that are Azure resources: 401 and 404 are tried again after five minutes
+/// or more.
 fn event_grid_resource() -> Profile {
     let mut profile = event_grid();
     profile.dialect = Dialect::EventGridResource;
@@ -296,11 +305,15 @@ fn native() -> Profile {
         retry: RetryPolicy {
             max_attempts: 10,
             time_to_live_ms: Some(DAY_MS),
-            schedule: Schedule { kind: Kind::Exponential { delay_ms: SECOND_MS }, max_ms: Some(HOUR_MS) },
+            schedule: Schedule {
+                kind: Kind::Exponential { delay_ms: SECOND_MS },
+                max_ms: Some(HOUR_MS),
+            },
             jitter_percent: 10,
             success: StatusSet::new([200..=299]),
-            never_retry: StatusSet::new([100..=199, 300..=399])
-                .with(&StatusSet::of(&[400, 401, 403, 404, 405, 406, 410, 413, 414, 415, 422, 431, 451])),
+            never_retry: StatusSet::new([100..=199, 300..=399]).with(&StatusSet::of(&[
+                400, 401, 403, 404, 405, 406, 410, 413, 414, 415, 422, 431, 451,
+            ])),
             least_waits: LeastWaits::default(),
             retry_after_max_ms: HOUR_MS,
             last_attempt_names_the_limit: false,
@@ -318,9 +331,13 @@ mod tests {
 
     #[test]
     fn a_set_knows_what_was_added_and_taken_away() {
-        let set = StatusSet::new([200..=299]).with(&StatusSet::of(&[304])).without(&StatusSet::new([204..=205]));
-        let inside: Vec<u16> =
-            [199, 200, 203, 204, 205, 206, 299, 300, 304].into_iter().filter(|s| set.contains(*s)).collect();
+        let set = StatusSet::new([200..=299])
+            .with(&StatusSet::of(&[304]))
+            .without(&StatusSet::new([204..=205]));
+        let inside: Vec<u16> = [199, 200, 203, 204, 205, 206, 299, 300, 304]
+            .into_iter()
+            .filter(|s| set.contains(*s))
+            .collect();
         assert_eq!(inside, [200, 203, 206, 299, 304]);
     }
 }

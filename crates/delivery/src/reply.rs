@@ -1,12 +1,13 @@
 //! An answer that carries an event, and what becomes of it.
 //!
-//! Knative: a subscriber may answer with a CloudEvent, which goes on to the subscription's reply address, or to a
-//! topic. It is a delivery of its own, with a budget of its own, and leaves before the delivery it answers is done. A
-//! plain body is no reply and no error. Replies to replies are counted, because two subscriptions can answer each other
-//! for ever: past [`HOPS_MAX`] they become dead letters.
+//! Knative: a subscriber may answer with a CloudEvent, which goes on to the subscription's reply
+//! address, or to a topic. It is a delivery of its own, with a budget of its own, and leaves before
+//! the delivery it answers is done. A plain body is no reply and no error. Replies to replies are
+//! counted, because two subscriptions can answer each other for ever: past [`HOPS_MAX`] they become
+//! dead letters.
 //!
-//! Promises: a reply is an event as a whole or a dead letter, never a part of one. The same answer to the same attempt
-//! yields the same ids.
+//! Promises: a reply is an event as a whole or a dead letter, never a part of one. The same answer
+//! to the same attempt yields the same ids.
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ pub enum Follow {
     Drop(Box<Letter>),
 }
 
-/// What follows from the answer to a delivery that was taken: nothing, unless its subscription wants replies and the
-/// answer is one.
+/// What follows from the answer to a delivery that was taken: nothing, unless its subscription
+/// wants replies and the answer is one.
 #[must_use]
 pub fn follow(
     delivery: &Delivery,
@@ -57,10 +58,14 @@ pub fn follow(
         Carried::TooLarge(beginning) => return answered.bury_too_large(beginning),
     };
     match to {
-        ReplyTo::Address(_) => answered.pass_on(event, &subscription.name, Leg::Reply, subscription),
+        ReplyTo::Address(_) => {
+            answered.pass_on(event, &subscription.name, Leg::Reply, subscription)
+        }
         ReplyTo::Topic(topic) => {
             let matching = catalogue.matching(topic, &event, now_ms);
-            matching.flat_map(|next| answered.pass_on(event.clone(), &next.name, Leg::Event, next)).collect()
+            matching
+                .flat_map(|next| answered.pass_on(event.clone(), &next.name, Leg::Event, next))
+                .collect()
         }
     }
 }
@@ -73,7 +78,13 @@ struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    fn pass_on(&self, event: Event, to: &SubscriptionName, leg: Leg, subscription: &Subscription) -> Vec<Follow> {
+    fn pass_on(
+        &self,
+        event: Event,
+        to: &SubscriptionName,
+        leg: Leg,
+        subscription: &Subscription,
+    ) -> Vec<Follow> {
         let reply = self.reply(event, to, leg);
         if reply.hops <= HOPS_MAX {
             return vec![Follow::Deliver(Box::new(reply))];
@@ -91,21 +102,31 @@ impl Answered<'_> {
 
     /// The event that was answered stands for a reply too large to be kept whole.
     fn bury_too_large(&self, beginning: &[u8]) -> Vec<Follow> {
-        let mut reply = self.reply(self.delivery.event.clone(), &self.subscription.name, Leg::Reply);
+        let mut reply =
+            self.reply(self.delivery.event.clone(), &self.subscription.name, Leg::Reply);
         reply.last_response = Some(beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec());
-        let why = format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
+        let why =
+            format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
         self.keep(reply, self.subscription, Reason::EventTooLargeToResend, &why)
     }
 
-    /// A reply that nobody can deliver is offered to no address and no topic, which might answer it again: it is kept here
-    /// and says so.
-    fn keep(&self, reply: Delivery, subscription: &Subscription, reason: Reason, why: &str) -> Vec<Follow> {
+    /// A reply that nobody can deliver is offered to no address and no topic, which might answer it
+    /// again: it is kept here and says so.
+    fn keep(
+        &self,
+        reply: Delivery,
+        subscription: &Subscription,
+        reason: Reason,
+        why: &str,
+    ) -> Vec<Follow> {
         let letter = Letter::new(reply, subscription, reason, self.now_ms).because(why);
         vec![match subscription.dead_letter.sink {
-            Sink::Address(_) | Sink::Topic(_) => {
-                Follow::Bury(Box::new(letter.kept_here("a reply that nobody can deliver goes to no sink")))
+            Sink::Address(_) | Sink::Topic(_) => Follow::Bury(Box::new(
+                letter.kept_here("a reply that nobody can deliver goes to no sink"),
+            )),
+            Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => {
+                Follow::Bury(Box::new(letter))
             }
-            Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => Follow::Bury(Box::new(letter)),
             Sink::None => Follow::Drop(Box::new(letter)),
         }]
     }
@@ -132,7 +153,8 @@ enum Carried<'a> {
 
 fn carried(exchange: &Exchange) -> Option<Carried<'_>> {
     let Ending::Answered { status, body, .. } = &exchange.ending else { return None };
-    let content = exchange.content.as_ref().filter(|_| matches!(status, 200..=299) && *status != 202)?;
+    let content =
+        exchange.content.as_ref().filter(|_| matches!(status, 200..=299) && *status != 202)?;
     let structured = content.content_type.as_deref().is_some_and(is_structured);
     let in_headers = content.attributes.iter().any(|(name, _)| name == "specversion");
     if !(structured || in_headers) {
@@ -166,16 +188,19 @@ fn is_structured(content_type: &str) -> bool {
     essence.eq_ignore_ascii_case("application/cloudevents+json")
 }
 
-/// JSON in which the two characters that no queue takes are escaped; they can stand nowhere but in strings.
+/// JSON in which the two characters that no queue takes are escaped; they can stand nowhere but in
+/// strings.
 pub(crate) fn escaped(json: &str) -> String {
     json.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")
 }
 
-/// Text with a sign in the place of each character that no queue takes (those that XML 1.0 does not know).
+/// Text with a sign in the place of each character that no queue takes (those that XML 1.0 does not
+/// know).
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
 fn queueable(text: &str) -> String {
     let taken = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-    let text: String = text.chars().map(|c| if taken(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
+    let text: String =
+        text.chars().map(|c| if taken(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
     if text.is_empty() { " ".to_owned() } else { text }
 }
 

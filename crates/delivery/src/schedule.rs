@@ -1,7 +1,8 @@
 //! The waits between attempts: the one place where a wait is computed.
 //!
-//! A schedule says how long to wait before retry `k` (1 for the first). [`next_wait_ms`] joins it with what the last
-//! answer asked for and with jitter. Nothing else in the project computes a wait.
+//! A schedule says how long to wait before retry `k` (1 for the first). [`next_wait_ms`] joins it
+//! with what the last answer asked for and with jitter. Nothing else in the project computes a
+//! wait.
 
 use std::sync::Arc;
 
@@ -35,13 +36,14 @@ pub enum Kind {
         /// `d` in milliseconds.
         delay_ms: u64,
     },
-    /// A list of waits; the last one repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h each).
+    /// A list of waits; the last one repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h
+    /// each).
     Waits {
         /// The waits in milliseconds; never empty.
         waits_ms: Arc<[u64]>,
     },
-    /// A list of times since the first attempt; past its end the last gap repeats (Event Grid namespaces: 10s 30s 1m
-    /// 5m 10m, then every 5m). No moment is skipped.
+    /// A list of times since the first attempt; past its end the last gap repeats (Event Grid
+    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). No moment is skipped.
     Moments {
         /// The times since the first attempt in milliseconds, rising; never empty.
         moments_ms: Arc<[u64]>,
@@ -53,7 +55,8 @@ pub enum Kind {
 pub struct Schedule {
     /// What the waits follow.
     pub kind: Kind,
-    /// No wait of the schedule is longer (`max`, `backoffMax`). The waits that an answer asks for are not capped by it.
+    /// No wait of the schedule is longer (`max`, `backoffMax`). The waits that an answer asks for
+    /// are not capped by it.
     pub max_ms: Option<u64>,
 }
 
@@ -76,7 +79,8 @@ pub struct Moments {
 }
 
 impl Schedule {
-    /// The wait before retry `k`, which is 1 or more, in milliseconds; before least waits and jitter.
+    /// The wait before retry `k`, which is 1 or more, in milliseconds; before least waits and
+    /// jitter.
     #[must_use]
     pub fn wait_ms(&self, k: u32, moments: Moments) -> u64 {
         let before = k.saturating_sub(1);
@@ -96,9 +100,11 @@ impl Schedule {
     }
 }
 
-/// The wait before retry `k`: `max(schedule, least wait)` and up to `jitter_percent` of it on top, never earlier.
+/// The wait before retry `k`: `max(schedule, least wait)` and up to `jitter_percent` of it on top,
+/// never earlier.
 ///
-/// `least_wait_ms` is what the answer asked for: the status's least wait or Retry-After, already capped.
+/// `least_wait_ms` is what the answer asked for: the status's least wait or Retry-After, already
+/// capped.
 #[must_use]
 pub fn next_wait_ms(
     schedule: &Schedule,
@@ -109,14 +115,16 @@ pub fn next_wait_ms(
     jitter: Jitter,
 ) -> u64 {
     let wait_ms = schedule.wait_ms(k, moments).max(least_wait_ms);
-    let extra = u128::from(wait_ms) * u128::from(jitter_percent) * u128::from(jitter.0) / (100 * u128::from(u32::MAX));
+    let extra = u128::from(wait_ms) * u128::from(jitter_percent) * u128::from(jitter.0)
+        / (100 * u128::from(u32::MAX));
     wait_ms.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
 }
 
-/// When storage refuses a dead letter: the wait before the next try, from the time since the decision.
+/// When storage refuses a dead letter: the wait before the next try, from the time since the
+/// decision.
 ///
-/// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces, "dead letter
-/// retry logic").
+/// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces,
+/// "dead letter retry logic").
 #[must_use]
 pub fn storage_wait_ms(since_decision_ms: u64) -> u64 {
     const EVERY_MS: u64 = 5 * MINUTE_MS;
@@ -129,7 +137,8 @@ pub fn storage_wait_ms(since_decision_ms: u64) -> u64 {
 }
 
 fn doubled(delay_ms: u64, times: u32) -> u64 {
-    2u64.checked_pow(times).map_or(if delay_ms == 0 { 0 } else { u64::MAX }, |factor| delay_ms.saturating_mul(factor))
+    2u64.checked_pow(times)
+        .map_or(if delay_ms == 0 { 0 } else { u64::MAX }, |factor| delay_ms.saturating_mul(factor))
 }
 
 fn nth_or_last(list: &[u64], index: u32) -> u64 {
@@ -206,13 +215,17 @@ mod tests {
     #[test]
     fn past_the_last_moment_the_last_gap_repeats() {
         let moments_ms: Arc<[u64]> = [10, 30, 60, 300, 600].into();
-        assert_eq!(waits(Kind::Moments { moments_ms }, 8), [10, 30, 60, 300, 600, 900, 1_200, 1_500]);
+        assert_eq!(
+            waits(Kind::Moments { moments_ms }, 8),
+            [10, 30, 60, 300, 600, 900, 1_200, 1_500]
+        );
         assert_eq!(waits(Kind::Moments { moments_ms: [7].into() }, 3), [7, 14, 21]);
     }
 
     #[test]
     fn a_moment_that_has_passed_is_due_at_once_and_not_skipped() {
-        let schedule = Schedule { kind: Kind::Moments { moments_ms: [10, 30].into() }, max_ms: None };
+        let schedule =
+            Schedule { kind: Kind::Moments { moments_ms: [10, 30].into() }, max_ms: None };
         let late = Moments { first_attempt_ms: 1_000, outcome_ms: 1_020 };
         assert_eq!(schedule.wait_ms(1, late), 0);
         assert_eq!(schedule.wait_ms(2, late), 10);
@@ -220,7 +233,8 @@ mod tests {
 
     #[test]
     fn the_cap_bounds_the_schedule_but_not_what_an_answer_asks_for() {
-        let schedule = Schedule { kind: Kind::Exponential { delay_ms: 1_000 }, max_ms: Some(10_000) };
+        let schedule =
+            Schedule { kind: Kind::Exponential { delay_ms: 1_000 }, max_ms: Some(10_000) };
         assert_eq!(schedule.wait_ms(9, START), 10_000);
         assert_eq!(next_wait_ms(&schedule, 9, START, 60_000, 0, Jitter::NONE), 60_000);
     }

@@ -1,8 +1,9 @@
 //! Secrets: what a subscription calls them, and what they are once somebody has looked them up.
 //!
-//! Separate because a secret's value must never reach a log, a message or a dead letter. A file holds [`SecretName`]s
-//! alone; the values arrive in a [`Keyring`] just before a request is made and are gone with it. Neither a [`Secret`]
-//! nor a [`Keyring`] shows its value, whatever prints it.
+//! Separate because a secret's value must never reach a log, a message or a dead letter. A file
+//! holds [`SecretName`]s alone; the values arrive in a [`Keyring`] just before a request is made
+//! and are gone with it. Neither a [`Secret`] nor a [`Keyring`] shows its value, whatever prints
+//! it.
 //!
 //! Does not look anything up: that is the shell's part (`ports::Secrets`).
 
@@ -15,7 +16,8 @@ use std::str::FromStr;
 pub enum SecretName {
     /// `env:NAME`: an environment variable of the dispatch function.
     Environment(String),
-    /// `secretsmanager:ID` or `secretsmanager:ID#MEMBER`: AWS Secrets Manager, the whole text or a member of its JSON.
+    /// `secretsmanager:ID` or `secretsmanager:ID#MEMBER`: AWS Secrets Manager, the whole text or a
+    /// member of its JSON.
     SecretsManager {
         /// The secret's name or ARN.
         id: String,
@@ -27,7 +29,8 @@ pub enum SecretName {
 }
 
 /// What a secret's name has to be, for error messages.
-pub const SECRET_NAME_RULE: &str = "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
+pub const SECRET_NAME_RULE: &str =
+    "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
 
 /// Variables that begin so hold the function's own credentials, which are nobody's to send.
 const RESERVED_PREFIX: &str = "AWS_";
@@ -37,7 +40,9 @@ impl fmt::Display for SecretName {
         match self {
             Self::Environment(name) => write!(f, "env:{name}"),
             Self::SecretsManager { id, member: None } => write!(f, "secretsmanager:{id}"),
-            Self::SecretsManager { id, member: Some(member) } => write!(f, "secretsmanager:{id}#{member}"),
+            Self::SecretsManager { id, member: Some(member) } => {
+                write!(f, "secretsmanager:{id}#{member}")
+            }
             Self::Parameter(name) => write!(f, "ssm:{name}"),
         }
     }
@@ -52,15 +57,19 @@ impl FromStr for SecretName {
         match text.split_once(':') {
             Some((_, "")) | None => wrong(),
             Some(_) if !printable => wrong(),
-            Some(("env", name)) if name.to_ascii_uppercase().starts_with(RESERVED_PREFIX) => Err(format!(
-                "\"{text}\" is the function's own: variables that begin with {RESERVED_PREFIX} are not sent"
-            )),
+            Some(("env", name)) if name.to_ascii_uppercase().starts_with(RESERVED_PREFIX) => {
+                Err(format!(
+                    "\"{text}\" is the function's own: variables that begin with {RESERVED_PREFIX} are not sent"
+                ))
+            }
             Some(("env", name)) if !name.contains('=') => Ok(Self::Environment(name.to_owned())),
             Some(("ssm", name)) => Ok(Self::Parameter(name.to_owned())),
             Some(("secretsmanager", id)) => match id.split_once('#') {
                 None => Ok(Self::SecretsManager { id: id.to_owned(), member: None }),
                 Some(("", _) | (_, "")) => wrong(),
-                Some((id, member)) => Ok(Self::SecretsManager { id: id.to_owned(), member: Some(member.to_owned()) }),
+                Some((id, member)) => {
+                    Ok(Self::SecretsManager { id: id.to_owned(), member: Some(member.to_owned()) })
+                }
             },
             Some(_) => wrong(),
         }
@@ -121,7 +130,10 @@ mod tests {
             "secretsmanager:arn:aws:secretsmanager:eu-west-1:123456789012:secret:billing-AbCdEf#token",
             "ssm:/billing/token",
         ] {
-            assert_eq!(text.parse::<SecretName>().map(|name| name.to_string()), Ok(text.to_owned()));
+            assert_eq!(
+                text.parse::<SecretName>().map(|name| name.to_string()),
+                Ok(text.to_owned())
+            );
         }
     }
 
@@ -138,18 +150,26 @@ mod tests {
             "env:a b",
             "env:A=b",
         ] {
-            assert!(text.parse::<SecretName>().expect_err(text).contains("secretsmanager:ID#MEMBER"));
+            assert!(
+                text.parse::<SecretName>().expect_err(text).contains("secretsmanager:ID#MEMBER")
+            );
         }
     }
 
     #[test]
     fn the_functions_own_credentials_are_nobodys_to_name() {
-        assert!("env:AWS_SECRET_ACCESS_KEY".parse::<SecretName>().expect_err("ours").contains("the function's own"));
+        assert!(
+            "env:AWS_SECRET_ACCESS_KEY"
+                .parse::<SecretName>()
+                .expect_err("ours")
+                .contains("the function's own")
+        );
     }
 
     #[test]
     fn nothing_that_prints_a_secret_shows_it() {
-        let keyring: Keyring = [("env:A".parse().unwrap(), Secret::new("hush".to_owned()))].into_iter().collect();
+        let keyring: Keyring =
+            [("env:A".parse().unwrap(), Secret::new("hush".to_owned()))].into_iter().collect();
         assert!(!format!("{keyring:?}").contains("hush"));
         assert_eq!(keyring.get(&"env:A".parse().unwrap()).map(Secret::expose), Some("hush"));
     }

@@ -1,12 +1,13 @@
 //! Where dead letters of a subscription go, and how they get to an address or a topic.
 //!
-//! Separate because three families of documents name sinks, and both functions serve them: deadletter writes to
-//! containers and queues; an address or a topic is asked by a further delivery, which dispatch makes with the policy of
-//! the subscription it came from, or of those it is published to.
+//! Separate because three families of documents name sinks, and both functions serve them:
+//! deadletter writes to containers and queues; an address or a topic is asked by a further
+//! delivery, which dispatch makes with the policy of the subscription it came from, or of those it
+//! is published to.
 //!
-//! Promises: a letter is on its way, or in the deployment's container; none is lost because a sink cannot take it, and
-//! none goes round through topics: one that it came from does not get it again. An address or a queue that publishes
-//! what it takes is not seen from here.
+//! Promises: a letter is on its way, or in the deployment's container; none is lost because a sink
+//! cannot take it, and none goes round through topics: one that it came from does not get it again.
+//! An address or a queue that publishes what it takes is not seen from here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -53,12 +54,18 @@ const NAME_MAX_BYTES: usize = 80;
 /// The digits of an account's number.
 const ACCOUNT_DIGITS: usize = 12;
 
-/// What follows from a letter: where its sink is an address or a topic, deliveries of their own, with a budget of their
-/// own. A letter that its sink cannot take goes to the deployment's container and says why.
+/// What follows from a letter: where its sink is an address or a topic, deliveries of their own,
+/// with a budget of their own. A letter that its sink cannot take goes to the deployment's
+/// container and says why.
 ///
 /// The letter's delay (the five minutes of Event Grid) is kept: the deliveries are not due before.
 #[must_use]
-pub fn deliver(letter: Letter, subscription: &Subscription, catalogue: &Catalogue, now_ms: u64) -> Vec<Follow> {
+pub fn deliver(
+    letter: Letter,
+    subscription: &Subscription,
+    catalogue: &Catalogue,
+    now_ms: u64,
+) -> Vec<Follow> {
     match &subscription.dead_letter.sink {
         Sink::Address(_) => vec![Follow::Deliver(Box::new(to_address(letter, now_ms)))],
         Sink::Topic(topic) => to_topic(letter, topic, catalogue, now_ms),
@@ -67,7 +74,8 @@ pub fn deliver(letter: Letter, subscription: &Subscription, catalogue: &Catalogu
     }
 }
 
-/// The event travels untouched, and the letter beside it: should the sink fail too, nothing of either is lost.
+/// The event travels untouched, and the letter beside it: should the sink fail too, nothing of
+/// either is lost.
 fn to_address(letter: Letter, now_ms: u64) -> Delivery {
     let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
     let errand = Delivery {
@@ -86,11 +94,16 @@ fn to_topic(letter: Letter, name: &TopicName, catalogue: &Catalogue, now_ms: u64
     let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.input);
     let event = match decode_one(&enriched(&letter).json.into(), input) {
         Element::Event(event) => event,
-        Element::Malformed { why, .. } => return bury(letter.kept_here(format!("topic {name} cannot read it: {why}"))),
+        Element::Malformed { why, .. } => {
+            return bury(letter.kept_here(format!("topic {name} cannot read it: {why}")));
+        }
     };
     let matching = catalogue.matching(name, &event, now_ms);
-    let follows: Vec<Follow> =
-        matching.map(|next| Follow::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))).collect();
+    let follows: Vec<Follow> = matching
+        .map(|next| {
+            Follow::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))
+        })
+        .collect();
     if follows.is_empty() {
         return bury(letter.kept_here(format!("no subscription of topic {name} takes it")));
     }
@@ -111,8 +124,8 @@ fn published(letter: &Letter, event: Event, to: &SubscriptionName, now_ms: u64) 
     }
 }
 
-/// When the time to live of what goes to a sink begins: the letter's delay is none of it, or a short one would be over
-/// before the sink is asked.
+/// When the time to live of what goes to a sink begins: the letter's delay is none of it, or a
+/// short one would be over before the sink is asked.
 fn begins_ms(letter: &Letter, now_ms: u64) -> u64 {
     letter.not_before_ms.max(now_ms)
 }
@@ -130,8 +143,8 @@ impl SinkQueue {
     #[must_use]
     pub fn url(&self) -> String {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
-        let is_here =
-            name == "localhost" || name.parse().is_ok_and(|address: std::net::Ipv4Addr| address.is_loopback());
+        let is_here = name == "localhost"
+            || name.parse().is_ok_and(|address: std::net::Ipv4Addr| address.is_loopback());
         format!("{}://{self}", if is_here { "http" } else { "https" })
     }
 
@@ -161,23 +174,34 @@ impl FromStr for SinkQueue {
     /// Reads `host/account/name`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split('/');
-        let (Some(host), Some(account), Some(name), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        let (Some(host), Some(account), Some(name), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(format!("\"{text}\" is no queue: host/account/name is expected, its URL without https://"));
+            return Err(format!(
+                "\"{text}\" is no queue: host/account/name is expected, its URL without https://"
+            ));
         };
         if name.ends_with(".fifo") {
-            return Err(format!("{name} is a FIFO queue, which would hold dead letters back behind each other"));
+            return Err(format!(
+                "{name} is a FIFO queue, which would hold dead letters back behind each other"
+            ));
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.chars().all(plain) {
-            return Err(format!("\"{name}\" is no queue's name: 1 to {NAME_MAX_BYTES} letters, digits, hyphens and _"));
+            return Err(format!(
+                "\"{name}\" is no queue's name: 1 to {NAME_MAX_BYTES} letters, digits, hyphens and _"
+            ));
         }
         if account.len() != ACCOUNT_DIGITS || !account.chars().all(|c| c.is_ascii_digit()) {
-            return Err(format!("\"{account}\" is no account: {ACCOUNT_DIGITS} digits are expected"));
+            return Err(format!(
+                "\"{account}\" is no account: {ACCOUNT_DIGITS} digits are expected"
+            ));
         }
         let of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
         if host.is_empty() || !host.chars().all(of_host) {
-            return Err(format!("\"{host}\" is no host of a queue, such as sqs.eu-west-1.amazonaws.com"));
+            return Err(format!(
+                "\"{host}\" is no host of a queue, such as sqs.eu-west-1.amazonaws.com"
+            ));
         }
         Ok(Self { host: host.to_owned(), account: account.to_owned(), name: name.to_owned() })
     }
@@ -203,7 +227,10 @@ mod tests {
             ("127.0.0.1:4566/000000000000/lost", "http://127.0.0.1:4566/000000000000/lost", None),
         ] {
             let queue: SinkQueue = text.parse().unwrap();
-            assert_eq!((queue.url().as_str(), queue.arn().as_deref(), queue.to_string().as_str()), (url, arn, text));
+            assert_eq!(
+                (queue.url().as_str(), queue.arn().as_deref(), queue.to_string().as_str()),
+                (url, arn, text)
+            );
         }
     }
 

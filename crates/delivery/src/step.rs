@@ -5,9 +5,9 @@
 //! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
 //! ```
 //!
-//! Between the two stands one HTTP exchange. Deliveries that may be attempted are put into groups (one request each)
-//! by [`group`]; groups are of one until a subscription asks for batches. The same functions answer in production, in
-//! the simulation and in explanations.
+//! Between the two stands one HTTP exchange. Deliveries that may be attempted are put into groups
+//! (one request each) by [`group`]; groups are of one until a subscription asks for batches. The
+//! same functions answer in production, in the simulation and in explanations.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::schedule::{Jitter, Moments, next_wait_ms};
 use crate::sink::Sink;
 use crate::subscription::{Batch, OnRefused, Subscription, without_user};
 
-/// How long a paused delivery is held before it is looked at again: the longest delay of one SQS message.
+/// How long a paused delivery is held before it is looked at again: the longest delay of one SQS
+/// message.
 pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
 
 /// What a delivery that has just arrived may do.
@@ -55,7 +56,8 @@ pub enum End {
     },
     /// It ended without success and is kept.
     DeadLetter(Box<Letter>),
-    /// It ended without success and is kept, once its sink was asked to take it: an address, or a topic.
+    /// It ended without success and is kept, once its sink was asked to take it: an address, or a
+    /// topic.
     ToSink(Box<Letter>),
     /// It ended without success and the subscription asks for it to be dropped.
     Drop(Reason),
@@ -84,11 +86,15 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if subscription.paused {
         return Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
     }
-    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) && delivery.company != Company::OwedAlone {
+    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX)
+        && delivery.company != Company::OwedAlone
+    {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
     let owed_alone = delivery.company == Company::OwedAlone;
-    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) && !owed_alone {
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms)
+        && !owed_alone
+    {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     Arrival::Attempt
@@ -103,10 +109,14 @@ pub struct Group<T> {
     pub members: Vec<T>,
 }
 
-/// Puts deliveries into groups, one request each. Where a subscription asks for batches, deliveries that are due and
-/// can share a request do: never more than it allows, and no further one past the size it prefers.
+/// Puts deliveries into groups, one request each. Where a subscription asks for batches, deliveries
+/// that are due and can share a request do: never more than it allows, and no further one past the
+/// size it prefers.
 #[must_use]
-pub fn group<T: AsRef<Delivery>>(deliveries: Vec<(Arc<Subscription>, T)>, now_ms: u64) -> Vec<Group<T>> {
+pub fn group<T: AsRef<Delivery>>(
+    deliveries: Vec<(Arc<Subscription>, T)>,
+    now_ms: u64,
+) -> Vec<Group<T>> {
     let mut groups: Vec<Group<T>> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     for (subscription, member) in deliveries {
@@ -114,15 +124,21 @@ pub fn group<T: AsRef<Delivery>>(deliveries: Vec<(Arc<Subscription>, T)>, now_ms
         let place = shared.and_then(|(batch, share, bytes)| {
             let subscription = Arc::clone(&subscription);
             // Two versions of one subscription may meet in an invocation; they share nothing.
-            let alike = |open: &&mut Open| open.share == share && Arc::ptr_eq(&open.subscription, &subscription);
+            let alike = |open: &&mut Open| {
+                open.share == share && Arc::ptr_eq(&open.subscription, &subscription)
+            };
             match open.iter_mut().find(alike) {
                 Some(room) if room.members < batch.max_events && room.holds(bytes, batch) => {
                     room.bytes = room.bytes.saturating_add(bytes);
                     room.members += 1;
                     return Some(room.group);
                 }
-                Some(room) => *room = Open { subscription, share, group: groups.len(), bytes, members: 1 },
-                None => open.push(Open { subscription, share, group: groups.len(), bytes, members: 1 }),
+                Some(room) => {
+                    *room = Open { subscription, share, group: groups.len(), bytes, members: 1 }
+                }
+                None => {
+                    open.push(Open { subscription, share, group: groups.len(), bytes, members: 1 })
+                }
             }
             None
         });
@@ -148,20 +164,28 @@ struct Open {
 impl Open {
     /// Whether its body has room for so many more bytes: brackets and commas count too.
     fn holds(&self, bytes: u64, batch: Batch) -> bool {
-        self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2) <= batch.preferred_bytes
+        self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2)
+            <= batch.preferred_bytes
     }
 }
 
 /// How a delivery could share a request now.
-fn share_of(subscription: &Subscription, delivery: &Delivery, now_ms: u64) -> Option<(Batch, Share, u64)> {
+fn share_of(
+    subscription: &Subscription,
+    delivery: &Delivery,
+    now_ms: u64,
+) -> Option<(Batch, Share, u64)> {
     let batch = subscription.batch?;
-    let welcome = delivery.company == Company::Welcome && delivery.leg == Leg::Event && delivery.due_ms <= now_ms;
+    let welcome = delivery.company == Company::Welcome
+        && delivery.leg == Leg::Event
+        && delivery.due_ms <= now_ms;
     let (share, bytes) = share(subscription, delivery).filter(|_| welcome)?;
     Some((batch, share, bytes))
 }
 
-/// Like [`settle`], for a delivery that travelled with others. A never-retried answer to several events may mean only
-/// one of them: unless the subscription takes it for all, each is owed one attempt alone.
+/// Like [`settle`], for a delivery that travelled with others. A never-retried answer to several
+/// events may mean only one of them: unless the subscription takes it for all, each is owed one
+/// attempt alone.
 #[must_use]
 pub fn settle_in_company(
     delivery: &mut Delivery,
@@ -204,15 +228,27 @@ pub fn settle(
         Verdict::Undeliverable(_) if exhausted && policy.last_attempt_names_the_limit => {
             end_without_success(delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms)
         }
-        Verdict::Undeliverable(reason) => end_without_success(delivery, subscription, *reason, now_ms),
+        Verdict::Undeliverable(reason) => {
+            end_without_success(delivery, subscription, *reason, now_ms)
+        }
         Verdict::Retry { .. } if exhausted => {
             end_without_success(delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms)
         }
         Verdict::Retry { least_wait_ms } => {
             let outcome_ms = exchange.ended_ms();
-            let moments = Moments { first_attempt_ms: delivery.first_ms.unwrap_or(exchange.started_ms), outcome_ms };
+            let moments = Moments {
+                first_attempt_ms: delivery.first_ms.unwrap_or(exchange.started_ms),
+                outcome_ms,
+            };
             let percent = policy.jitter_percent;
-            let wait_ms = next_wait_ms(&policy.schedule, delivery.attempts, moments, *least_wait_ms, percent, jitter);
+            let wait_ms = next_wait_ms(
+                &policy.schedule,
+                delivery.attempts,
+                moments,
+                *least_wait_ms,
+                percent,
+                jitter,
+            );
             delivery.due_ms = outcome_ms.saturating_add(wait_ms);
             End::Retry { wait_ms: delivery.due_ms.saturating_sub(now_ms) }
         }
@@ -223,15 +259,23 @@ pub fn settle(
 /// A dead letter tells what the exchange that ended it told.
 fn explained(end: End, exchange: &Exchange) -> End {
     match (end, &exchange.detail) {
-        (End::DeadLetter(letter), Some(detail)) => End::DeadLetter(Box::new(letter.because(detail))),
+        (End::DeadLetter(letter), Some(detail)) => {
+            End::DeadLetter(Box::new(letter.because(detail)))
+        }
         (End::ToSink(letter), Some(detail)) => End::ToSink(Box::new(letter.because(detail))),
         (end, _) => end,
     }
 }
 
-/// The end of a delivery that reached no success: a dead letter, or nothing when the subscription says so.
+/// The end of a delivery that reached no success: a dead letter, or nothing when the subscription
+/// says so.
 #[must_use]
-pub fn end_without_success(delivery: &Delivery, subscription: &Subscription, reason: Reason, now_ms: u64) -> End {
+pub fn end_without_success(
+    delivery: &Delivery,
+    subscription: &Subscription,
+    reason: Reason,
+    now_ms: u64,
+) -> End {
     let sink = &subscription.dead_letter.sink;
     if let Leg::Sink(_) = delivery.leg {
         return End::DeadLetter(Box::new(returned(delivery, sink, reason, now_ms)));

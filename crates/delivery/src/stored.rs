@@ -1,14 +1,16 @@
 //! Dead letters as they are found in storage: a blob's key and bytes, read back.
 //!
-//! Separate from [`crate::blob`], which writes, because reading takes more than is written: every format and both
-//! layouts, the spellings of other editions (`deadLetterProperties`, `brokerProperties`), blobs without our own fields,
-//! objects and arrays of them.
+//! Separate from [`crate::blob`], which writes, because reading takes more than is written: every
+//! format and both layouts, the spellings of other editions (`deadLetterProperties`,
+//! `brokerProperties`), blobs without our own fields, objects and arrays of them.
 //!
-//! Promises: `read(key(letter), bytes(letter))` gives back the letter's id, reason, attempts and event. The event is
-//! the published text to the byte in the nested layout (but for spaces around it); where an event shares an object with
-//! what is said about it, it has the members that were published, in their own spelling.
+//! Promises: `read(key(letter), bytes(letter))` gives back the letter's id, reason, attempts and
+//! event. The event is the published text to the byte in the nested layout (but for spaces around
+//! it); where an event shares an object with what is said about it, it has the members that were
+//! published, in their own spelling.
 //!
-//! Does not judge: an event that nobody can deliver is read like any other, and what a blob does not say is `None`.
+//! Does not judge: an event that nobody can deliver is read like any other, and what a blob does
+//! not say is `None`.
 
 mod element;
 mod properties;
@@ -45,7 +47,8 @@ pub struct StoredLetter {
     pub id: Uuid,
     /// The key of its blob, prefix included.
     pub key: String,
-    /// Whose it is: the key's segments, decoded. `_malformed` and its kind stand in the name's place.
+    /// Whose it is: the key's segments, decoded. `_malformed` and its kind stand in the name's
+    /// place.
     pub subscription: SubscriptionName,
     /// Why it ended: the name of the vocabulary where it is told, else the text.
     pub reason: String,
@@ -108,7 +111,10 @@ pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredLetter>, 
     let place = Place::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{key}: not text: {error}"))?;
     let elements = elements(text).map_err(|error| format!("{key}: not JSON: {error}"))?;
-    elements.into_iter().map(|element| element::read(element, &place).map_err(|why| format!("{key}: {why}"))).collect()
+    elements
+        .into_iter()
+        .map(|element| element::read(element, &place).map_err(|why| format!("{key}: {why}")))
+        .collect()
 }
 
 /// The letters of a blob: an array of them, or one.
@@ -133,12 +139,16 @@ impl<'a> Place<'a> {
     fn read(key: &'a str, prefix: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("{key}: no key of a dead letter: {why}");
         let prefix = prefix.trim_matches('/');
-        let path = key.strip_prefix(prefix).ok_or_else(|| wrong(&format!("it does not begin with {prefix}/")))?;
+        let path = key
+            .strip_prefix(prefix)
+            .ok_or_else(|| wrong(&format!("it does not begin with {prefix}/")))?;
         let path = if prefix.is_empty() { Some(path) } else { path.strip_prefix('/') };
         let path = path.ok_or_else(|| wrong(&format!("it does not begin with {prefix}/")))?;
         let segments: Vec<&str> = path.split('/').collect();
         let [namespace, topic, name, _, _, _, _, file] = segments[..] else {
-            return Err(wrong("namespace/topic/subscription/year/month/day/hour/guid.json is expected"));
+            return Err(wrong(
+                "namespace/topic/subscription/year/month/day/hour/guid.json is expected",
+            ));
         };
         let decoded = |segment: &str| {
             let text = percent_decode_str(segment).decode_utf8();

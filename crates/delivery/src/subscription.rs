@@ -1,8 +1,8 @@
 //! Which events go where, and how hard to try: what every dialect is read into.
 //!
-//! A [`Subscription`] is complete: every default has been filled in, every range checked, every address parsed. The
-//! engine asks it questions and never looks at the file it came from. All that one set of files says is a
-//! [`Catalogue`](crate::catalogue::Catalogue).
+//! A [`Subscription`] is complete: every default has been filled in, every range checked, every
+//! address parsed. The engine asks it questions and never looks at the file it came from. All that
+//! one set of files says is a [`Catalogue`](crate::catalogue::Catalogue).
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,13 +37,14 @@ pub struct SubscriptionName {
     pub name: String,
 }
 
-/// The longest name, percent-encoded as in the keys of dead letters: three of them, an hour and a GUID stay below
-/// S3's 1,024 bytes for a key, and each is a file name.
+/// The longest name, percent-encoded as in the keys of dead letters: three of them, an hour and a
+/// GUID stay below S3's 1,024 bytes for a key, and each is a file name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 pub const NAME_MAX_BYTES: usize = 255;
 
 /// What a name has to be, for error messages.
-pub const NAME_RULE: &str = "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
+pub const NAME_RULE: &str =
+    "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
 
 /// Whether a text can be one part of a topic's or subscription's name.
 #[must_use]
@@ -72,7 +73,9 @@ impl FromStr for TopicName {
             Some((namespace, topic)) if is_name(namespace) && is_name(topic) => {
                 Ok(Self { namespace: namespace.to_owned(), topic: topic.to_owned() })
             }
-            _ => Err(format!("\"{text}\" is no topic: namespace/topic is expected, and {NAME_RULE}")),
+            _ => {
+                Err(format!("\"{text}\" is no topic: namespace/topic is expected, and {NAME_RULE}"))
+            }
         }
     }
 }
@@ -81,7 +84,11 @@ impl FromStr for SubscriptionName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("\"{text}\" is no subscription: namespace/topic/name is expected, and {NAME_RULE}");
+        let expected = || {
+            format!(
+                "\"{text}\" is no subscription: namespace/topic/name is expected, and {NAME_RULE}"
+            )
+        };
         let (topic, name) = text.rsplit_once('/').ok_or_else(expected)?;
         if !is_name(name) {
             return Err(expected());
@@ -129,7 +136,8 @@ pub enum Consent {
     },
 }
 
-/// How many requests to one destination are under way at once, unless its subscription says otherwise.
+/// How many requests to one destination are under way at once, unless its subscription says
+/// otherwise.
 pub const MAX_CONCURRENCY: u32 = 50;
 
 impl Destination {
@@ -207,8 +215,8 @@ pub struct DeadLetterPolicy {
     pub error_data: ErrorData,
     /// At most so many letters of one hour stand in one blob.
     pub events_per_blob: u32,
-    /// Written at the later of the decision and this long after the last attempt; at once where there was none
-    /// (Event Grid, "message delivery and retry", dead-letter events).
+    /// Written at the later of the decision and this long after the last attempt; at once where
+    /// there was none (Event Grid, "message delivery and retry", dead-letter events).
     pub delay_ms: u64,
     /// When storage refuses, keep trying this long after the decision.
     pub keep_trying_for_ms: u64,
@@ -234,8 +242,8 @@ impl DeadLetterPolicy {
     }
 }
 
-/// Events of one subscription that travel in one request (Event Grid, "output batching"). Never waits to fill: what
-/// one invocation has is what travels.
+/// Events of one subscription that travel in one request (Event Grid, "output batching"). Never
+/// waits to fill: what one invocation has is what travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
     /// Never more events than this in one request.
@@ -313,7 +321,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// A subscription to this address with nothing but its dialect's defaults, its dead letters written at once.
+    /// A subscription to this address with nothing but its dialect's defaults, its dead letters
+    /// written at once.
     #[must_use]
     pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
         let profile = Profile::of(dialect);
@@ -345,7 +354,10 @@ mod tests {
     #[test]
     fn names_are_read_back_and_bad_ones_are_explained() {
         for text in ["shop/orders/billing", "a b/ö/日本"] {
-            assert_eq!(text.parse::<SubscriptionName>().map(|name| name.to_string()), Ok(text.to_owned()));
+            assert_eq!(
+                text.parse::<SubscriptionName>().map(|name| name.to_string()),
+                Ok(text.to_owned())
+            );
         }
         for text in ["", "shop", "shop/orders", "shop//billing", "a/b/c/d", "a/b/", "a/b/\u{7}"] {
             let error = text.parse::<SubscriptionName>().expect_err(text);
@@ -355,7 +367,10 @@ mod tests {
 
     #[test]
     fn a_destination_is_shown_without_query_and_credentials() {
-        let destination = Destination::new(Url::parse("https://user:secret@example.com/in?code=secret#f").unwrap(), 1);
+        let destination = Destination::new(
+            Url::parse("https://user:secret@example.com/in?code=secret#f").unwrap(),
+            1,
+        );
         assert_eq!(destination.display(), "https://example.com/in");
     }
 }

@@ -1,14 +1,16 @@
 //! The trace an event belongs to: W3C Trace Context, from the event or from the queue.
 //!
-//! A CloudEvent may carry `traceparent` and `tracestate` (the distributed tracing extension); they go on as headers.
-//! An event without one belongs to the trace that sent its record, which SQS tells in its `AWSTraceHeader`.
+//! A CloudEvent may carry `traceparent` and `tracestate` (the distributed tracing extension); they
+//! go on as headers. An event without one belongs to the trace that sent its record, which SQS
+//! tells in its `AWSTraceHeader`.
 
 use std::borrow::Cow;
 
 use crate::delivery::Delivery;
 use crate::event::{Event, Members};
 
-/// W3C Trace Context: senders should carry at least this much of a `tracestate`; longer ones are left out.
+/// W3C Trace Context: senders should carry at least this much of a `tracestate`; longer ones are
+/// left out.
 /// <https://www.w3.org/TR/trace-context/#tracestate-limits>
 const STATE_MAX_BYTES: usize = 512;
 
@@ -32,7 +34,8 @@ impl Trace {
 /// The id of a delivery's trace, as it stands in log lines; `members` are those of its event.
 #[must_use]
 pub fn id_of<'a>(delivery: &'a Delivery, members: &Members<'a>) -> Option<Cow<'a, str>> {
-    let parent = parent_in(members).or_else(|| delivery.traceparent.as_deref().map(Cow::Borrowed))?;
+    let parent =
+        parent_in(members).or_else(|| delivery.traceparent.as_deref().map(Cow::Borrowed))?;
     match parent {
         Cow::Borrowed(parent) => parent.split('-').nth(1).map(Cow::Borrowed),
         Cow::Owned(parent) => parent.split('-').nth(1).map(|id| Cow::Owned(id.to_owned())),
@@ -49,14 +52,17 @@ pub fn of_delivery(delivery: &Delivery) -> Option<Trace> {
 /// The trace that an event carries itself.
 #[must_use]
 pub fn of_event(event: &Event) -> Option<Trace> {
-    // Most events carry none: looking for the word spares reading the event. Only an escape could hide it.
+    // Most events carry none: looking for the word spares reading the event. Only an escape could
+    // hide it.
     if !event.text().contains("traceparent") && !event.text().contains('\\') {
         return None;
     }
     let members = event.members();
     let parent = parent_in(&members)?.into_owned();
-    let sendable = |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    let state = members.text("tracestate").filter(|text| text.len() <= STATE_MAX_BYTES && sendable(text));
+    let sendable =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let state =
+        members.text("tracestate").filter(|text| text.len() <= STATE_MAX_BYTES && sendable(text));
     Some(Trace { parent, state: state.map(|text| text.trim().to_owned()) })
 }
 
@@ -64,25 +70,31 @@ fn parent_in<'a>(members: &Members<'a>) -> Option<Cow<'a, str>> {
     members.text("traceparent").filter(|text| is_parent(text))
 }
 
-/// The `traceparent` of an X-Ray trace header such as `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
+/// The `traceparent` of an X-Ray trace header such as
+/// `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
 /// <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
 #[must_use]
 pub fn parent_of_xray(header: &str) -> Option<String> {
-    let field = |name: &str| header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
+    let field = |name: &str| {
+        header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
+    };
     let (epoch, unique) = field("Root")?.strip_prefix("1-")?.split_once('-')?;
     let sampled = u8::from(field("Sampled") == Some("1"));
     let parent = format!("00-{epoch}{unique}-{}-{sampled:02x}", field("Parent")?);
     is_parent(&parent).then_some(parent)
 }
 
-/// Whether a text is a `traceparent`: version, trace, parent and flags in lower hexadecimal, none of them invalid.
+/// Whether a text is a `traceparent`: version, trace, parent and flags in lower hexadecimal, none
+/// of them invalid.
 fn is_parent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [version, trace, parent, flags] = parts[..] else { return false };
     let hexadecimal = |part: &str, length: usize| {
         part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     };
-    let identifies = |part: &str, length: usize| hexadecimal(part, length) && part.bytes().any(|byte| byte != b'0');
+    let identifies = |part: &str, length: usize| {
+        hexadecimal(part, length) && part.bytes().any(|byte| byte != b'0')
+    };
     hexadecimal(version, 2)
         && version != "ff"
         && identifies(trace, 32)
@@ -105,8 +117,10 @@ mod tests {
 
     #[test]
     fn an_event_tells_its_own_trace() {
-        let with_state = format!(r#","traceparent":"{PARENT}","tracestate":"rojo=00f067aa0ba902b7""#);
-        let trace = Trace { parent: PARENT.to_owned(), state: Some("rojo=00f067aa0ba902b7".to_owned()) };
+        let with_state =
+            format!(r#","traceparent":"{PARENT}","tracestate":"rojo=00f067aa0ba902b7""#);
+        let trace =
+            Trace { parent: PARENT.to_owned(), state: Some("rojo=00f067aa0ba902b7".to_owned()) };
         assert_eq!(carried(&with_state), Some(trace));
         for nothing in [
             "",
@@ -117,18 +131,26 @@ mod tests {
         ] {
             assert_eq!(carried(nothing), None, "{nothing}");
         }
-        assert_eq!(carried(&format!(r#","traceparent":"{PARENT}","tracestate":"a\r\nb""#)).unwrap().state, None);
+        assert_eq!(
+            carried(&format!(r#","traceparent":"{PARENT}","tracestate":"a\r\nb""#)).unwrap().state,
+            None
+        );
     }
 
     #[test]
     fn a_delivery_has_the_trace_of_its_event_or_else_of_its_record() {
         let of_record = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
         for (members, traceparent, id) in [
-            (format!(r#","traceparent":"{PARENT}""#), Some(of_record), Some("0af7651916cd43dd8448eb211c80319c")),
+            (
+                format!(r#","traceparent":"{PARENT}""#),
+                Some(of_record),
+                Some("0af7651916cd43dd8448eb211c80319c"),
+            ),
             (String::new(), Some(of_record), Some("5759e988bd862e3fe1be46a994272793")),
             (String::new(), None, None),
         ] {
-            let event = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t"{members}}}"#);
+            let event =
+                format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t"{members}}}"#);
             let origin = Origin { message: "m".to_owned(), index: 0 };
             let event = Event::recall(&event.into(), Input::Auto);
             let new = Delivery::new(event, "a/b/c".parse().unwrap(), origin, 1);
@@ -143,7 +165,9 @@ mod tests {
         let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
         let parent = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
         assert_eq!(parent_of_xray(header).as_deref(), Some(parent));
-        for nothing in ["", "Root=1-5759e988-bd862e3fe1be46a994272793", "Root=x;Parent=y", "Self=1;Sampled=0"] {
+        for nothing in
+            ["", "Root=1-5759e988-bd862e3fe1be46a994272793", "Root=x;Parent=y", "Self=1;Sampled=0"]
+        {
             assert_eq!(parent_of_xray(nothing), None, "{nothing}");
         }
     }

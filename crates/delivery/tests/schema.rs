@@ -1,7 +1,8 @@
 //! The published JSON Schema of the native format against what the reader reads.
 //!
-//! The schema is written by hand, for editors; these tests hold it to the reader: both take the same documents, every
-//! field of the one is a field of the other, and both refuse what is out of range.
+//! The schema is written by hand, for editors; these tests hold it to the reader: both take the
+//! same documents, every field of the one is a field of the other, and both refuse what is out of
+//! range.
 
 use delivery::manifest::{Severity, Source, read};
 use serde_json::Value;
@@ -115,9 +116,15 @@ fn every_field_of_the_schema_is_one_the_reader_reads_and_without_it_the_examples
     assert!(fields.len() > 50, "{fields:?}");
     for (place, name) in fields {
         let mut without = schema();
-        let removed = without.pointer_mut(&place).and_then(Value::as_object_mut).and_then(|names| names.remove(&name));
+        let removed = without
+            .pointer_mut(&place)
+            .and_then(Value::as_object_mut)
+            .and_then(|names| names.remove(&name));
         assert!(removed.is_some(), "{place} {name}");
-        assert!(!accepts(&without, FULL) || !accepts(&without, REST), "{place}/{name} is in no example");
+        assert!(
+            !accepts(&without, FULL) || !accepts(&without, REST),
+            "{place}/{name} is in no example"
+        );
     }
 }
 
@@ -205,8 +212,14 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("bucket: order-uploads", "bucket: order-uploads, eventSource: a"),
         ("{bucket: order-uploads}", "{}"),
         ("eventSource: com.example.orders", "eventSource: ' com'"),
-        ("arn:aws:sns:eu-central-1:123456789012:orders", "arn:aws:sqs:eu-central-1:123456789012:orders"),
-        ("arn:aws:sns:eu-central-1:123456789012:orders", "arn:aws:sns:eu-central-1:123456789012:orders.txt"),
+        (
+            "arn:aws:sns:eu-central-1:123456789012:orders",
+            "arn:aws:sqs:eu-central-1:123456789012:orders",
+        ),
+        (
+            "arn:aws:sns:eu-central-1:123456789012:orders",
+            "arn:aws:sns:eu-central-1:123456789012:orders.txt",
+        ),
         ("input: cloudevents", "input: anything"),
         ("name: billing", "name: bill/ing"),
         ("name: billing", "name: _billing"),

@@ -1,7 +1,8 @@
 //! Publishing over HTTP: `POST /topics/{namespace}/{topic}`.
 //!
-//! For a developer's machine; in the cloud, publishers send to the queue. What is wrong with an event is said at once,
-//! as a 4xx with a JSON error, before anything is queued. What is taken is queued as it came: one request, one message.
+//! For a developer's machine; in the cloud, publishers send to the queue. What is wrong with an
+//! event is said at once, as a 4xx with a JSON error, before anything is queued. What is taken is
+//! queued as it came: one request, one message.
 
 use std::sync::Arc;
 
@@ -53,21 +54,35 @@ impl Ingress {
             .route("/topics/{namespace}/{topic}", post(publish))
             .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
             .fallback(async || Refusal(StatusCode::NOT_FOUND, ALL_THERE_IS.to_owned()))
-            .method_not_allowed_fallback(async || Refusal(StatusCode::METHOD_NOT_ALLOWED, ALL_THERE_IS.to_owned()))
+            .method_not_allowed_fallback(async || {
+                Refusal(StatusCode::METHOD_NOT_ALLOWED, ALL_THERE_IS.to_owned())
+            })
             .with_state(Arc::new(self))
     }
 
     async fn send(&self, topic: &TopicName, body: &str) -> Result<String, Refusal> {
-        let named = MessageAttributeValue::builder().data_type("String").string_value(topic.to_string()).build();
+        let named = MessageAttributeValue::builder()
+            .data_type("String")
+            .string_value(topic.to_string())
+            .build();
         let send = self.client.send_message().queue_url(&self.events_queue_url).message_body(body);
-        let sent = send.message_attributes(TOPIC_ATTRIBUTE, named.expect("the type is set")).send().await;
+        let sent =
+            send.message_attributes(TOPIC_ATTRIBUTE, named.expect("the type is set")).send().await;
         match sent {
             Ok(sent) => Ok(sent.message_id().unwrap_or_default().to_owned()),
             Err(error) => {
-                // What the queue itself refuses (too large with its topic, characters it cannot hold) stays refused.
+                // What the queue itself refuses (too large with its topic, characters it cannot
+                // hold) stays refused.
                 let refused = error.as_service_error().is_some();
-                let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::SERVICE_UNAVAILABLE };
-                Err(Refusal(status, format!("the events queue did not take it: {}", DisplayErrorContext(&error))))
+                let status = if refused {
+                    StatusCode::UNPROCESSABLE_ENTITY
+                } else {
+                    StatusCode::SERVICE_UNAVAILABLE
+                };
+                Err(Refusal(
+                    status,
+                    format!("the events queue did not take it: {}", DisplayErrorContext(&error)),
+                ))
             }
         }
     }
@@ -79,22 +94,28 @@ async fn publish(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let Path((namespace, topic)) = path.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
+    let Path((namespace, topic)) =
+        path.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
     let body = body.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
     let topic = TopicName { namespace, topic };
     let topics_input = input_of(&ingress, &topic).await?;
     let body = text_of(&headers, &body, topics_input)?;
     let events = check(&body, input_by(&headers, topics_input))?;
     let message = ingress.send(&topic, &body).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(json!({ "messageId": message, "events": events }))).into_response())
+    Ok((StatusCode::ACCEPTED, axum::Json(json!({ "messageId": message, "events": events })))
+        .into_response())
 }
 
 async fn input_of(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
     let catalogue = ingress.subscriptions.reread().await;
-    let catalogue = catalogue.map_err(|problem| Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))?;
+    let catalogue =
+        catalogue.map_err(|problem| Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))?;
     catalogue.topic(topic).map(|topic| topic.input).ok_or_else(|| {
         let known: Vec<String> = catalogue.topics().map(|topic| topic.name.to_string()).collect();
-        Refusal(StatusCode::NOT_FOUND, format!("no document names the topic {topic}; there are: {}", known.join(", ")))
+        Refusal(
+            StatusCode::NOT_FOUND,
+            format!("no document names the topic {topic}; there are: {}", known.join(", ")),
+        )
     })
 }
 
@@ -115,13 +136,20 @@ fn text_of(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Ref
         return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
     }
     let body = String::from_utf8(body.to_vec());
-    let body = body.map_err(|error| Refusal(StatusCode::BAD_REQUEST, format!("the body is not UTF-8: {error}")))?;
-    let shape = content_type.and_then(|essence| essence.split(';').next()).unwrap_or("").trim().to_ascii_lowercase();
+    let body = body.map_err(|error| {
+        Refusal(StatusCode::BAD_REQUEST, format!("the body is not UTF-8: {error}"))
+    })?;
+    let shape = content_type
+        .and_then(|essence| essence.split(';').next())
+        .unwrap_or("")
+        .trim()
+        .to_ascii_lowercase();
     let is_array = body.trim_start().starts_with('[');
     match shape.as_str() {
-        "application/cloudevents+json" if is_array => {
-            Err(Refusal(StatusCode::BAD_REQUEST, "an array is sent as application/cloudevents-batch+json".to_owned()))
-        }
+        "application/cloudevents+json" if is_array => Err(Refusal(
+            StatusCode::BAD_REQUEST,
+            "an array is sent as application/cloudevents-batch+json".to_owned(),
+        )),
         "application/cloudevents-batch+json" if !is_array => {
             Err(Refusal(StatusCode::BAD_REQUEST, "a batch is a JSON array of events".to_owned()))
         }
@@ -131,7 +159,8 @@ fn text_of(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Ref
 
 /// How the events are read: whoever says that they are CloudEvents is held to it.
 fn input_by(headers: &HeaderMap, topics_input: Input) -> Input {
-    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type =
+        headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let says_cloud_event = headers.contains_key("ce-specversion")
         || content_type.trim_start().to_ascii_lowercase().starts_with("application/cloudevents");
     match topics_input {
@@ -149,11 +178,15 @@ fn input_by(headers: &HeaderMap, topics_input: Input) -> Input {
 
 /// The attributes of an event in binary mode, from the headers `ce-…`.
 fn attributes_of(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refusal> {
-    let attributes = headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix("ce-")?, value)));
+    let attributes = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().strip_prefix("ce-")?, value)));
     let read = attributes.map(|(name, value)| match value.to_str() {
         Ok(value) => Ok((name.to_owned(), value.to_owned())),
         Err(_) => {
-            let problem = format!("the header ce-{name} is not ASCII; other characters are percent-encoded as UTF-8");
+            let problem = format!(
+                "the header ce-{name} is not ASCII; other characters are percent-encoded as UTF-8"
+            );
             Err(Refusal(StatusCode::BAD_REQUEST, problem))
         }
     });

@@ -1,9 +1,10 @@
 //! The event source mapping: what Lambda does between a queue and a function, done here.
 //!
-//! It is separate from the local AWS because it works on any queue a client reaches. It promises Lambda's rules:
-//! batches as Lambda writes them, at most so many invocations at once, messages of a successful invocation deleted
-//! save those it names as failed, an error or an unknown name failing the whole batch, and failed messages left to
-//! their visibility. It does not filter, wait to fill a batch, or read FIFO queues.
+//! It is separate from the local AWS because it works on any queue a client reaches. It promises
+//! Lambda's rules: batches as Lambda writes them, at most so many invocations at once, messages of
+//! a successful invocation deleted save those it names as failed, an error or an unknown name
+//! failing the whole batch, and failed messages left to their visibility. It does not filter, wait
+//! to fill a batch, or read FIFO queues.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 mod answer;
@@ -26,7 +27,8 @@ use tokio::task::JoinSet;
 /// How long one receive waits for messages, the longest SQS allows (SQS quotas, long polling).
 const WAIT_SECONDS: i32 = 20;
 
-/// How long polling pauses after the first failed invocation in a row; it doubles with each further one.
+/// How long polling pauses after the first failed invocation in a row; it doubles with each further
+/// one.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// The longest pause of polling.
@@ -56,7 +58,10 @@ pub struct EventSourceMapping {
 
 impl fmt::Debug for EventSourceMapping {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("EventSourceMapping").field("queue_url", &self.queue_url).finish_non_exhaustive()
+        formatter
+            .debug_struct("EventSourceMapping")
+            .field("queue_url", &self.queue_url)
+            .finish_non_exhaustive()
     }
 }
 
@@ -72,8 +77,8 @@ enum BatchError {
 }
 
 impl EventSourceMapping {
-    /// Polls the queue and invokes the handler, with the deadline in milliseconds since 1970, until the shutdown
-    /// completes; then waits for the running invocations.
+    /// Polls the queue and invokes the handler, with the deadline in milliseconds since 1970, until
+    /// the shutdown completes; then waits for the running invocations.
     pub async fn run<H, F, E>(self, handler: H, shutdown: impl Future<Output = ()>)
     where
         H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
@@ -217,11 +222,14 @@ impl EventSourceMapping {
     }
 }
 
-/// How long polling pauses after so many failures in a row: not at all, 0.25, 0.5, 1, 2, 4, then 8 s.
+/// How long polling pauses after so many failures in a row: not at all, 0.25, 0.5, 1, 2, 4, then 8
+/// s.
 fn pause(failures: u32) -> Duration {
     match failures.checked_sub(1) {
         None => Duration::ZERO,
-        Some(further) => FIRST_PAUSE.saturating_mul(1_u32.checked_shl(further).unwrap_or(u32::MAX)).min(LONGEST_PAUSE),
+        Some(further) => FIRST_PAUSE
+            .saturating_mul(1_u32.checked_shl(further).unwrap_or(u32::MAX))
+            .min(LONGEST_PAUSE),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The whole application on this machine: the local AWS, both functions, and what invokes them.
 //!
-//! The functions are the libraries that run in Lambda, over the same AWS clients; only the addresses are local.
+//! The functions are the libraries that run in Lambda, over the same AWS clients; only the
+//! addresses are local.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,8 +32,8 @@ const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
 const VISIBILITY_TIMEOUT_SECONDS: u32 = 720;
 /// Messages of one invocation.
 const BATCH_SIZE: u8 = 10;
-/// Invocations at once, per queue. More than the template's, for here they cost nothing: a destination that hangs holds
-/// an invocation as long as its response timeout.
+/// Invocations at once, per queue. More than the template's, for here they cost nothing: a
+/// destination that hangs holds an invocation as long as its response timeout.
 const CONCURRENCY: u8 = 200;
 
 /// What a stack is started with.
@@ -63,19 +64,27 @@ impl Stack {
     /// # Errors
     /// When a port is taken or a file or folder cannot be used.
     pub async fn start(config: &StackConfig) -> anyhow::Result<Self> {
-        let aws_config =
-            LocalAwsConfig::of_lastmile(config.aws_port, config.data.join("s3"), VISIBILITY_TIMEOUT_SECONDS);
+        let aws_config = LocalAwsConfig::of_lastmile(
+            config.aws_port,
+            config.data.join("s3"),
+            VISIBILITY_TIMEOUT_SECONDS,
+        );
         let aws = LocalAws::start(aws_config).await?;
         let file = config.subscriptions.canonicalize();
-        let file =
-            file.with_context(|| format!("the subscriptions {} cannot be read", config.subscriptions.display()))?;
+        let file = file.with_context(|| {
+            format!("the subscriptions {} cannot be read", config.subscriptions.display())
+        })?;
         let environment = environment(&aws, &file, &config.allow_private);
         let clients = with_limits(local_clients(&aws.endpoint()));
 
         let dispatch_settings = DispatchSettings::read(&environment)?;
         let subscriptions = dispatch_settings.subscriptions.clone();
         let shell = Shell::new(&clients, &dispatch_settings)?;
-        let dispatch = Arc::new(Dispatch::new(shell, dispatch_settings.container, dispatch_settings.default_topic));
+        let dispatch = Arc::new(Dispatch::new(
+            shell,
+            dispatch_settings.container,
+            dispatch_settings.default_topic,
+        ));
         let letters_settings = DeadLetterSettings::read(&environment)?;
         let shell = StorageShell::new(&clients, &letters_settings);
         let letters = Arc::new(DeadLetters::new(shell, letters_settings.container));
@@ -88,7 +97,9 @@ impl Stack {
                 invoke_dispatch(Arc::clone(&dispatch), event, deadline_ms)
             });
         }
-        stack.map("dead-letter", &stopped, move |event, _| invoke_deadletter(Arc::clone(&letters), event));
+        stack.map("dead-letter", &stopped, move |event, _| {
+            invoke_deadletter(Arc::clone(&letters), event)
+        });
         Ok(stack)
     }
 
@@ -110,7 +121,8 @@ impl Stack {
         LiveSubscriptions::new(self.subscriptions.clone(), None)
     }
 
-    /// Stops: running invocations end first. Says how many messages the queues in memory still held, by queue.
+    /// Stops: running invocations end first. Says how many messages the queues in memory still
+    /// held, by queue.
     ///
     /// # Errors
     /// When the local AWS does not answer any more.
@@ -146,7 +158,11 @@ impl Stack {
 
 type Answer = anyhow::Result<SqsBatchResponse>;
 
-async fn invoke_dispatch(dispatch: Arc<Dispatch<Shell>>, event: SqsEvent, deadline_ms: u64) -> Answer {
+async fn invoke_dispatch(
+    dispatch: Arc<Dispatch<Shell>>,
+    event: SqsEvent,
+    deadline_ms: u64,
+) -> Answer {
     let records = records::read(received(&event)?)?;
     let deadline = Deadline::new(Machine.now_ms(), deadline_ms);
     Ok(records::answer(dispatch.handle(&records, &deadline).await))
@@ -158,7 +174,11 @@ async fn invoke_deadletter(letters: Arc<DeadLetters<StorageShell>>, event: SqsEv
 }
 
 /// The functions' environment, as the template would set it.
-fn environment(aws: &LocalAws, subscriptions: &Path, allow_private: &str) -> impl Fn(&str) -> Option<String> + use<> {
+fn environment(
+    aws: &LocalAws,
+    subscriptions: &Path,
+    allow_private: &str,
+) -> impl Fn(&str) -> Option<String> + use<> {
     let values = [
         (settings::SUBSCRIPTIONS_URI, format!("file://{}", subscriptions.display())),
         (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),

@@ -1,7 +1,7 @@
 //! A sample subscriber: prints what it receives and answers as told.
 //!
-//! What a destination looks like from the other side, for trying things out. It answers every path and method, and it
-//! consents to everything: a question for consent uses up no answer.
+//! What a destination looks like from the other side, for trying things out. It answers every path
+//! and method, and it consents to everything: a question for consent uses up no answer.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -44,10 +44,16 @@ impl Received {
     /// One line for people, and the body below it.
     #[must_use]
     pub fn describe(&self, status: StatusCode) -> String {
-        let content_type = self.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("-");
+        let content_type =
+            self.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("-");
         let (at, bytes) = (moment::rfc3339(self.at_ms), self.body.len());
         let body = String::from_utf8_lossy(&self.body);
-        format!("{at} {} {} {content_type} {bytes} bytes -> {}\n{body}", self.method, self.path, status.as_u16())
+        format!(
+            "{at} {} {} {content_type} {bytes} bytes -> {}\n{body}",
+            self.method,
+            self.path,
+            status.as_u16()
+        )
     }
 }
 
@@ -70,7 +76,8 @@ impl Told {
 impl Answers for Told {
     fn answer(&self, _: &Received) -> (StatusCode, u64) {
         let turn = self.given.fetch_add(1, Ordering::Relaxed);
-        let status = self.statuses.get(turn).or(self.statuses.last()).copied().unwrap_or(StatusCode::OK);
+        let status =
+            self.statuses.get(turn).or(self.statuses.last()).copied().unwrap_or(StatusCode::OK);
         (status, self.delay_ms)
     }
 }
@@ -118,8 +125,15 @@ struct Desk {
     seen: Box<dyn Fn(&Received, StatusCode) + Send + Sync>,
 }
 
-async fn receive(State(desk): State<Arc<Desk>>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let received = Received { at_ms: Machine.now_ms(), method, path: uri.path().to_owned(), headers, body };
+async fn receive(
+    State(desk): State<Arc<Desk>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let received =
+        Received { at_ms: Machine.now_ms(), method, path: uri.path().to_owned(), headers, body };
     if let Some(consent) = consent(&received) {
         (desk.seen)(&received, StatusCode::OK);
         return consent;
@@ -132,7 +146,8 @@ async fn receive(State(desk): State<Arc<Desk>>, method: Method, uri: Uri, header
     status.into_response()
 }
 
-/// The answer to a question for consent: to CloudEvents' OPTIONS, or to Event Grid's validation event.
+/// The answer to a question for consent: to CloudEvents' OPTIONS, or to Event Grid's validation
+/// event.
 fn consent(received: &Received) -> Option<Response> {
     let header = |name: &str| received.headers.get(name).cloned();
     if let Some(origin) = header(REQUEST_ORIGIN).filter(|_| received.method == Method::OPTIONS) {

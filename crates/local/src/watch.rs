@@ -1,7 +1,8 @@
 //! The functions' log lines, as they happen, for whoever runs them here.
 //!
-//! In the cloud the lines are JSON in a log; on a developer's machine they are a stream of values that can be printed
-//! or waited for. Same lines, same fields: this is a subscriber of `tracing` and nothing in the functions knows it.
+//! In the cloud the lines are JSON in a log; on a developer's machine they are a stream of values
+//! that can be printed or waited for. Same lines, same fields: this is a subscriber of `tracing`
+//! and nothing in the functions knows it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,7 +52,8 @@ impl<S: Subscriber> Layer<S> for Watch {
         if !ours.iter().any(|krate| metadata.target().starts_with(krate)) {
             return;
         }
-        let mut line = Line { name: String::new(), level: *metadata.level(), fields: BTreeMap::new() };
+        let mut line =
+            Line { name: String::new(), level: *metadata.level(), fields: BTreeMap::new() };
         event.record(&mut line);
         // Nobody listens any more when the program ends.
         let _ = self.lines.send(line);

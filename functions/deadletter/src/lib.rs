@@ -1,9 +1,10 @@
 //! deadletter: from the dead-letter queue to object storage.
 //!
-//! This file is the flow of one record, top to bottom: **decode → due? → group → store → done, again later, or last
-//! resort**. The letter in the message says everything: this function knows no subscriptions. Letters that share a blob
-//! are stored together and answered for one by one. A record is acknowledged only when its blob is in storage or its
-//! message in the last-resort queue, so a dead letter is never lost.
+//! This file is the flow of one record, top to bottom: **decode → due? → group → store → done,
+//! again later, or last resort**. The letter in the message says everything: this function knows no
+//! subscriptions. Letters that share a blob are stored together and answered for one by one. A
+//! record is acknowledged only when its blob is in storage or its message in the last-resort queue,
+//! so a dead letter is never lost.
 
 mod open;
 mod parcel;
@@ -28,7 +29,8 @@ use crate::parcel::{Opened, parcels};
 
 /// Letters that are being stored at a time.
 const AT_ONCE: usize = 50;
-/// A record can be hidden no longer than this after its receive; an hour is left for the invocation itself.
+/// A record can be hidden no longer than this after its receive; an hour is left for the invocation
+/// itself.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
 const HIDE_MAX_SECONDS: u64 = 43_200 - 3_600;
 
@@ -73,7 +75,8 @@ impl<P: StoragePorts> DeadLetters<P> {
         again
     }
 
-    /// One parcel; a panic in it is its own and nobody else's. Names its records that have to come again.
+    /// One parcel; a panic in it is its own and nobody else's. Names its records that have to come
+    /// again.
     async fn contained(&self, parcel: &[Opened<'_>], now_ms: u64) -> Vec<String> {
         let done = AssertUnwindSafe(self.store(parcel, now_ms)).catch_unwind().await;
         done.unwrap_or_else(|_| {
@@ -85,7 +88,8 @@ impl<P: StoragePorts> DeadLetters<P> {
     /// One parcel, to the end of it or until its records come again; names those.
     async fn store(&self, parcel: &[Opened<'_>], now_ms: u64) -> Vec<String> {
         let mut again = Vec::new();
-        let due: Vec<&Letter> = parcel.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
+        let due: Vec<&Letter> =
+            parcel.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
         let stored = letters::store_together(&self.ports, &self.container, &due).await;
         for one in parcel {
             if !self.is_done(one, stored.as_ref().err(), now_ms).await {
@@ -96,7 +100,12 @@ impl<P: StoragePorts> DeadLetters<P> {
     }
 
     /// One record after its parcel was stored, or was not; says whether it is done.
-    async fn is_done(&self, Opened { record, letter }: &Opened<'_>, error: Option<&PutError>, now_ms: u64) -> bool {
+    async fn is_done(
+        &self,
+        Opened { record, letter }: &Opened<'_>,
+        error: Option<&PutError>,
+        now_ms: u64,
+    ) -> bool {
         if now_ms < letter.not_before_ms {
             return self.come_again(record, letter.not_before_ms - now_ms).await;
         }
@@ -113,9 +122,11 @@ impl<P: StoragePorts> DeadLetters<P> {
         self.come_again(record, wait_ms).await
     }
 
-    /// Hides the record for the wait and gives it back: a letter whose storage refuses waits by visibility.
+    /// Hides the record for the wait and gives it back: a letter whose storage refuses waits by
+    /// visibility.
     async fn come_again(&self, record: &Record, wait_ms: u64) -> bool {
-        let seconds = u32::try_from(wait_ms.div_ceil(SECOND_MS).min(HIDE_MAX_SECONDS)).unwrap_or(u32::MAX);
+        let seconds =
+            u32::try_from(wait_ms.div_ceil(SECOND_MS).min(HIDE_MAX_SECONDS)).unwrap_or(u32::MAX);
         self.ports.hide(&record.queue, &record.receipt, seconds).await;
         false
     }

@@ -17,7 +17,8 @@ async fn serve() -> Result<(), Error> {
     let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("deadletter cannot start: {error}"))?;
     let shell = StorageShell::new(&aws_config().await, &settings);
-    let letters = &DeadLetters::new(shell, settings.container).counting(Telemetry::new(settings.metrics));
+    let letters =
+        &DeadLetters::new(shell, settings.container).counting(Telemetry::new(settings.metrics));
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
         let records = records::read(invocation.payload)?;
         let again = letters.handle(&records).await;

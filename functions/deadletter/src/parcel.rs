@@ -1,8 +1,8 @@
 //! Records whose letters go into one blob. Pure.
 //!
-//! Separate because nothing but storing knows of it: a letter that is not due, or that wants a blob of its own, is a
-//! parcel of one, and every record of a parcel is answered for itself. So is one that comes again: whatever went wrong
-//! with its parcel, it holds up no other.
+//! Separate because nothing but storing knows of it: a letter that is not due, or that wants a blob
+//! of its own, is a parcel of one, and every record of a parcel is answered for itself. So is one
+//! that comes again: whatever went wrong with its parcel, it holds up no other.
 
 use adapters::records::Record;
 use delivery::blob::{Share, share};
@@ -17,14 +17,17 @@ pub(crate) struct Opened<'a> {
     pub(crate) letter: Letter,
 }
 
-/// Puts letters that are due into parcels, one blob each: those that can share one do, as many as they allow.
+/// Puts letters that are due into parcels, one blob each: those that can share one do, as many as
+/// they allow.
 pub(crate) fn parcels(opened: Vec<Opened<'_>>, now_ms: u64) -> Vec<Vec<Opened<'_>>> {
     let mut parcels: Vec<(Option<Share>, Vec<Opened<'_>>)> = Vec::new();
     for one in opened {
         let together = one.letter.not_before_ms <= now_ms && one.record.receives <= 1;
         let shared = share(&one.letter).filter(|_| together);
         let most = usize::try_from(one.letter.events_per_blob).unwrap_or(usize::MAX);
-        let room = |(of, parcel): &&mut (Option<Share>, Vec<Opened<'_>>)| *of == shared && parcel.len() < most;
+        let room = |(of, parcel): &&mut (Option<Share>, Vec<Opened<'_>>)| {
+            *of == shared && parcel.len() < most
+        };
         match parcels.iter_mut().find(room).filter(|_| shared.is_some()) {
             Some((_, parcel)) => parcel.push(one),
             None => parcels.push((shared, vec![one])),

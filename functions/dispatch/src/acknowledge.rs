@@ -1,8 +1,9 @@
 //! What Lambda is told: the last step, from the book alone.
 //!
-//! A record of which nothing was attempted is given back as a whole, and soon. Of any other record, each delivery that
-//! is not finished leaves as its own message first. What broke off counts as an attempt (`Aborted`), so that an event
-//! that breaks us is tried as often as its policy says and ends as a dead letter.
+//! A record of which nothing was attempted is given back as a whole, and soon. Of any other record,
+//! each delivery that is not finished leaves as its own message first. What broke off counts as an
+//! attempt (`Aborted`), so that an event that breaks us is tried as often as its policy says and
+//! ends as a dead letter.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use crate::book::{Entry, Stage, Ticket};
 use crate::open::Piece;
 use crate::{AT_ONCE, Dispatch, Invocation};
 
-/// A record given back for lack of time comes again after one second less than it was received times, at most this.
+/// A record given back for lack of time comes again after one second less than it was received
+/// times, at most this.
 const GIVEN_BACK_MAX_SECONDS: u32 = 30;
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -28,12 +30,22 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
-        stream::iter(answers).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
+        stream::iter(answers)
+            .buffer_unordered(AT_ONCE)
+            .filter_map(std::future::ready)
+            .collect()
+            .await
     }
 
     /// Gives every record back, to come again after so many seconds.
-    pub(crate) async fn give_back_all(&self, records: &[Record], why: &str, seconds: u32) -> Vec<String> {
-        let hiding: Vec<_> = records.iter().map(|record| self.give_back(record, why, seconds)).collect();
+    pub(crate) async fn give_back_all(
+        &self,
+        records: &[Record],
+        why: &str,
+        seconds: u32,
+    ) -> Vec<String> {
+        let hiding: Vec<_> =
+            records.iter().map(|record| self.give_back(record, why, seconds)).collect();
         stream::iter(hiding).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
         records.iter().map(|record| record.message.clone()).collect()
     }
@@ -45,7 +57,12 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Closes one record; a panic in it is its own. Names it if it has to come again.
-    async fn contained_close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> Option<String> {
+    async fn contained_close(
+        &self,
+        record: &Record,
+        index: usize,
+        of: &Invocation<'_>,
+    ) -> Option<String> {
         let closed = AssertUnwindSafe(self.close(record, index, of)).catch_unwind().await;
         if closed.is_err() {
             telemetry::panicked("acknowledge");
@@ -58,19 +75,24 @@ impl<P: DispatchPorts> Dispatch<P> {
         let stages = of.book.stages_of(index);
         if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::Untouched) {
             let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
-            // Boxed, and what follows too: it is rare, and would make room for itself in the future of every record.
+            // Boxed, and what follows too: it is rare, and would make room for itself in the future
+            // of every record.
             self.give_back(record, "nothing of it was begun", seconds).boxed().await;
             return false;
         }
         let unfinished = of.book.unfinished_of(index);
         if !unfinished.is_empty() {
-            let leaving: Vec<_> = unfinished.into_iter().map(|entry| self.let_go(entry, of)).collect();
+            let leaving: Vec<_> =
+                unfinished.into_iter().map(|entry| self.let_go(entry, of)).collect();
             stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
         }
         let done = of.book.stages_of(index).iter().all(|stage| *stage == Stage::Gone);
-        // Counted when it is done, so that a record which comes again counts once; a delivery that came back, never.
+        // Counted when it is done, so that a record which comes again counts once; a delivery that
+        // came back, never.
         if done && record.delivery.is_none() {
-            of.book.read(index, |piece| piece.subscription().into_iter().for_each(|name| self.telemetry.matched(name)));
+            of.book.read(index, |piece| {
+                piece.subscription().into_iter().for_each(|name| self.telemetry.matched(name))
+            });
         }
         done
     }
@@ -85,12 +107,19 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             (Stage::Untouched | Stage::Waiting, Piece::Deliver(subscription, delivery)) => {
                 let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());
-                self.pass_on(&of.book, &Ticket { place, subscription, delivery }, QueueName::Retry, wait_ms).await;
+                self.pass_on(
+                    &of.book,
+                    &Ticket { place, subscription, delivery },
+                    QueueName::Retry,
+                    wait_ms,
+                )
+                .await;
             }
             (Stage::Attempting, Piece::Deliver(subscription, mut delivery)) => {
                 let now_ms = self.ports.now_ms();
                 let aborted = Exchange::new(Ending::Aborted, now_ms, 0);
-                let settled = settle(&mut delivery, &subscription, &aborted, now_ms, self.ports.roll());
+                let settled =
+                    settle(&mut delivery, &subscription, &aborted, now_ms, self.ports.roll());
                 // Whatever broke may have been one of a batch: each goes on alone.
                 delivery.company = Company::Alone;
                 self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);

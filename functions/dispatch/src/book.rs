@@ -1,7 +1,7 @@
 //! Who owes what: every piece of an invocation's records, and how far it came.
 //!
-//! Acknowledgement is decided from this book and nothing else, after all work is done. A piece whose work panicked or
-//! ran out of time still stands here, so it can leave as its own message.
+//! Acknowledgement is decided from this book and nothing else, after all work is done. A piece
+//! whose work panicked or ran out of time still stands here, so it can leave as its own message.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -103,7 +103,9 @@ impl Book {
             Stage::Untouched | Stage::Attempting | Stage::Waiting => true,
             Stage::Gone | Stage::Stuck => false,
         };
-        self.with(|entries| of_record(entries, record).iter().filter(is_unfinished).cloned().collect())
+        self.with(|entries| {
+            of_record(entries, record).iter().filter(is_unfinished).cloned().collect()
+        })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {

@@ -1,19 +1,22 @@
-//! Where a subscription asks for consent, nothing is delivered before it is there, and no faster than it allows.
+//! Where a subscription asks for consent, nothing is delivered before it is there, and no faster
+//! than it allows.
 //!
-//! The rules are `delivery::consent`; here a consent is looked up, the destination asked, and the pace kept. What has to
-//! wait leaves as its own message, uncounted: its time to live goes on.
+//! The rules are `delivery::consent`; here a consent is looked up, the destination asked, and the
+//! pace kept. What has to wait leaves as its own message, uncounted: its time to live goes on.
 //!
-//! Promises: a destination is asked by one delivery at a time, the others wait for that answer; it is asked again after
-//! a minute at the earliest, then after twice as long each time, at most 15 minutes. Both per process: others ask for
-//! themselves until one has kept a consent. While nobody can say whether there is a consent, nobody is asked.
-//! Does not offer an address to confirm a consent by: nobody listens here. `lastmile validate --listen` does.
+//! Promises: a destination is asked by one delivery at a time, the others wait for that answer; it
+//! is asked again after a minute at the earliest, then after twice as long each time, at most 15
+//! minutes. Both per process: others ask for themselves until one has kept a consent. While nobody
+//! can say whether there is a consent, nobody is asked. Does not offer an address to confirm a
+//! consent by: nobody listens here. `lastmile validate --listen` does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::telemetry::{self, Held};
 use delivery::consent::{
-    ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, Share, ask, judge, pause_ms, wait_ms,
+    ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, Share, ask, judge, pause_ms,
+    wait_ms,
 };
 use delivery::delivery::Leg;
 use delivery::ports::DispatchPorts;
@@ -35,7 +38,8 @@ pub(crate) struct Doors {
     doors: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<Door>>>>,
 }
 
-/// Storage that cannot be read may take seconds to say so; all who come meanwhile wait behind one who asks.
+/// Storage that cannot be read may take seconds to say so; all who come meanwhile wait behind one
+/// who asks.
 const UNKNOWN_FOR_MS: u64 = 30_000;
 
 /// One destination.
@@ -64,12 +68,19 @@ impl Doors {
     }
 
     fn door(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<Door>> {
-        Arc::clone(self.doors.lock().unwrap_or_else(PoisonError::into_inner).entry(key.clone()).or_default())
+        Arc::clone(
+            self.doors
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .entry(key.clone())
+                .or_default(),
+        )
     }
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// Those that may go in one request now: all of them, or none, and then each has left as its own message.
+    /// Those that may go in one request now: all of them, or none, and then each has left as its
+    /// own message.
     pub(crate) async fn welcome(
         &self,
         due: Vec<Ticket>,
@@ -77,7 +88,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Vec<Ticket> {
         let to_destination = due.iter().any(|ticket| ticket.delivery.leg == Leg::Event);
-        let Some(consent) = subscription.destination.consent.as_ref().filter(|_| to_destination) else { return due };
+        let Some(consent) = subscription.destination.consent.as_ref().filter(|_| to_destination)
+        else {
+            return due;
+        };
         let welcome = self.is_welcome(subscription, consent, of).boxed().await;
         if matches!(welcome, Welcome::Now) {
             return due;
@@ -97,7 +111,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         Vec::new()
     }
 
-    async fn is_welcome(&self, subscription: &Subscription, consent: &Consent, of: &Invocation<'_>) -> Welcome {
+    async fn is_welcome(
+        &self,
+        subscription: &Subscription,
+        consent: &Consent,
+        of: &Invocation<'_>,
+    ) -> Welcome {
         let key = ConsentKey::of(&subscription.destination.url, consent);
         let door = self.doors.door(&key);
         // Held while the destination is asked, so that all who come meanwhile share the answer.
@@ -143,7 +162,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         telemetry::asked(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
         door.closed = None;
-        let granted = Granted::new(&subscription.destination.url, consent, rate, self.ports.now_ms());
+        let granted =
+            Granted::new(&subscription.destination.url, consent, rate, self.ports.now_ms());
         if let Err(error) = self.ports.keep_consent(key, &granted).await {
             telemetry::consent_unknown(subscription, &error.to_string());
         }
@@ -168,7 +188,16 @@ impl<P: DispatchPorts> Dispatch<P> {
         timeout_ms: u64,
     ) -> Result<Request, Unsendable> {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = self.ports.keyring(&names).await.map_err(|error| Unsendable::Unready(error.to_string()))?;
-        ask(subscription, consent, question, Occasion { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms })
+        let keyring = self
+            .ports
+            .keyring(&names)
+            .await
+            .map_err(|error| Unsendable::Unready(error.to_string()))?;
+        ask(
+            subscription,
+            consent,
+            question,
+            Occasion { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms },
+        )
     }
 }

@@ -1,14 +1,14 @@
 //! How long an invocation may go on.
 //!
-//! Work is begun only if it can end before Lambda ends us. An attempt's response timeout is cut so that a fresh
-//! invocation always has time for one.
+//! Work is begun only if it can end before Lambda ends us. An attempt's response timeout is cut so
+//! that a fresh invocation always has time for one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A response timeout is at most the function's timeout less this.
 const RESPONSE_MARGIN_MS: u64 = 15_000;
-/// No attempt begins unless it can time out and leave this much for sending messages: one call to a queue, all tries
-/// together (`adapters::shell::OPERATION_TIMEOUT`), and the wait for company.
+/// No attempt begins unless it can time out and leave this much for sending messages: one call to a
+/// queue, all tries together (`adapters::shell::OPERATION_TIMEOUT`), and the wait for company.
 const FINISH_MARGIN_MS: u64 = 9_000;
 /// However short the function's timeout, a destination gets this long to answer.
 const RESPONSE_MIN_MS: u64 = 1_000;
@@ -22,7 +22,8 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The deadline Lambda tells; one in the past means that nobody knows (`cargo lambda watch` sends such).
+    /// The deadline Lambda tells; one in the past means that nobody knows (`cargo lambda watch`
+    /// sends such).
     #[must_use]
     pub fn new(started_ms: u64, told_ms: u64) -> Self {
         let ends_ms = Some(told_ms).filter(|told_ms| *told_ms > started_ms);
@@ -34,11 +35,13 @@ impl Deadline {
         self.ends_ms.map_or(u64::MAX, |ends_ms| ends_ms.saturating_sub(FINISH_MARGIN_MS))
     }
 
-    /// The response timeout of an attempt that begins now, if one may; the first of an invocation always may.
+    /// The response timeout of an attempt that begins now, if one may; the first of an invocation
+    /// always may.
     pub(crate) fn begin(&self, now_ms: u64, wanted_ms: u64) -> Option<u64> {
         let Some(ends_ms) = self.ends_ms else { return Some(wanted_ms) };
         let whole_ms = ends_ms - self.started_ms;
-        let timeout_ms = wanted_ms.min(whole_ms.saturating_sub(RESPONSE_MARGIN_MS).max(RESPONSE_MIN_MS));
+        let timeout_ms =
+            wanted_ms.min(whole_ms.saturating_sub(RESPONSE_MARGIN_MS).max(RESPONSE_MIN_MS));
         let left_ms = ends_ms.saturating_sub(now_ms).saturating_sub(FINISH_MARGIN_MS);
         let first = !self.begun.swap(true, Ordering::Relaxed);
         match left_ms {
@@ -76,6 +79,8 @@ mod tests {
     #[test]
     fn what_is_kept_free_for_sending_is_longer_than_a_call_may_take() {
         let operation_ms = adapters::shell::OPERATION_TIMEOUT.as_millis();
-        assert!(u128::from(FINISH_MARGIN_MS) > operation_ms && RESPONSE_MARGIN_MS > FINISH_MARGIN_MS);
+        assert!(
+            u128::from(FINISH_MARGIN_MS) > operation_ms && RESPONSE_MARGIN_MS > FINISH_MARGIN_MS
+        );
     }
 }

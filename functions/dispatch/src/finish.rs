@@ -1,6 +1,7 @@
 //! How a delivery leaves: as an end, as its own message, or as a dead letter.
 //!
-//! Straight lines after the decision. Whatever could not leave is noted as stuck, and its record comes again.
+//! Straight lines after the decision. Whatever could not leave is noted as stuck, and its record
+//! comes again.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -24,9 +25,14 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out an end.
     pub(crate) async fn finish(&self, of: &Invocation<'_>, ticket: &Ticket, end: End) {
         match end {
-            // Boxed, as all that sends: it is large for the clients in it, and most events need none.
-            End::Retry { wait_ms } => self.pass_on(&of.book, ticket, QueueName::Retry, wait_ms).boxed().await,
-            End::DeadLetter(letter) => self.finish_letter(&of.book, ticket.place, &letter).boxed().await,
+            // Boxed, as all that sends: it is large for the clients in it, and most events need
+            // none.
+            End::Retry { wait_ms } => {
+                self.pass_on(&of.book, ticket, QueueName::Retry, wait_ms).boxed().await
+            }
+            End::DeadLetter(letter) => {
+                self.finish_letter(&of.book, ticket.place, &letter).boxed().await
+            }
             End::ToSink(letter) => self.hand_over(of, ticket, &letter).boxed().await,
             End::Done => {
                 self.telemetry.delivered(&ticket.delivery, self.ports.now_ms());
@@ -41,7 +47,8 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Lets a dead letter leave for its sink.
     async fn hand_over(&self, of: &Invocation<'_>, ticket: &Ticket, letter: &Letter) {
-        let follows = deliver(letter.clone(), &ticket.subscription, &of.catalogue, self.ports.now_ms());
+        let follows =
+            deliver(letter.clone(), &ticket.subscription, &of.catalogue, self.ports.now_ms());
         let follows = if follows.iter().all(fits_on_the_way) { follows } else { kept(letter) };
         let first = match follows.first() {
             Some(Follow::Deliver(first)) => Some(first.leg.clone()),
@@ -54,8 +61,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Carries out the ends of several. A panic in one is its own and nobody else's: what it left undone stands in the
-    /// book.
+    /// Carries out the ends of several. A panic in one is its own and nobody else's: what it left
+    /// undone stands in the book.
     pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
         // Of most groups nothing is: then nothing is made to wait for.
         if unfinished.is_empty() {
@@ -71,20 +78,30 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Ends a delivery that was taken, after everything that follows from its answer has left.
-    pub(crate) async fn finish_with(&self, of: &Invocation<'_>, ticket: &Ticket, follows: Vec<Follow>) {
+    pub(crate) async fn finish_with(
+        &self,
+        of: &Invocation<'_>,
+        ticket: &Ticket,
+        follows: Vec<Follow>,
+    ) {
         if follows.is_empty() || self.followed(&of.book, ticket.place, follows).boxed().await {
             self.finish(of, ticket, End::Done).await;
         }
     }
 
-    /// Lets everything leave that follows from an end; says whether it did, and notes it in the book.
+    /// Lets everything leave that follows from an end; says whether it did, and notes it in the
+    /// book.
     async fn followed(&self, book: &Book, place: Place, follows: Vec<Follow>) -> bool {
         for follow in follows {
             let gone = match follow {
                 Follow::Deliver(next) if can_travel(&next) => {
                     let wait_ms = next.due_ms.saturating_sub(self.ports.now_ms());
                     let queue = if wait_ms == 0 { QueueName::Events } else { QueueName::Retry };
-                    self.sent(queue, message(&next, Attribute::Delivery(write_delivery(&next)), wait_ms)).await
+                    self.sent(
+                        queue,
+                        message(&next, Attribute::Delivery(write_delivery(&next)), wait_ms),
+                    )
+                    .await
                 }
                 Follow::Deliver(next) => {
                     let (reason, now_ms) = (Reason::EventTooLargeToResend, self.ports.now_ms());
@@ -106,7 +123,13 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Sends a delivery on as its own message, to be received after about the wait.
-    pub(crate) async fn pass_on(&self, book: &Book, ticket: &Ticket, queue: QueueName, wait_ms: u64) {
+    pub(crate) async fn pass_on(
+        &self,
+        book: &Book,
+        ticket: &Ticket,
+        queue: QueueName,
+        wait_ms: u64,
+    ) {
         let Ticket { place, subscription, delivery } = ticket;
         let message = message(delivery, Attribute::Delivery(write_delivery(delivery)), wait_ms);
         if message.fits() {
@@ -136,7 +159,8 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     async fn buried(&self, letter: &Letter) -> bool {
         let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
-        let message = message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
+        let message =
+            message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
         let gone = if message.fits() {
             self.sent(QueueName::DeadLetter, message).await
         } else {
@@ -165,14 +189,16 @@ impl<P: DispatchPorts> Dispatch<P> {
         let stored = letters::store(&self.ports, &self.container, letter).await;
         match &stored {
             Ok(()) => self.telemetry.dead_lettered(letter),
-            Err(error) => telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string()),
+            Err(error) => {
+                telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string())
+            }
         }
         stored.is_ok()
     }
 }
 
-/// Whether a delivery that follows from a letter can travel. One to an address may be too large: it gives the letter
-/// back by itself. A publication would be a letter about a letter.
+/// Whether a delivery that follows from a letter can travel. One to an address may be too large: it
+/// gives the letter back by itself. A publication would be a letter about a letter.
 fn fits_on_the_way(follow: &Follow) -> bool {
     match follow {
         Follow::Deliver(next) => matches!(next.leg, Leg::Sink(_)) || can_travel(next),

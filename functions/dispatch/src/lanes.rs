@@ -1,9 +1,9 @@
 //! How many requests are under way at once: so many to one destination, so many in all.
 //!
-//! Separate from the flow because it decides nothing about a delivery, only when its turn comes. A destination that
-//! hangs fills its own lane and no other of the invocation: whoever waits for a place in a lane holds none of the places
-//! of all. A turn
-//! may come so late that the invocation has no time left; the flow sees that when it asks its deadline.
+//! Separate from the flow because it decides nothing about a delivery, only when its turn comes. A
+//! destination that hangs fills its own lane and no other of the invocation: whoever waits for a
+//! place in a lane holds none of the places of all. A turn may come so late that the invocation has
+//! no time left; the flow sees that when it asks its deadline.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use delivery::subscription::{Subscription, SubscriptionName};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests of one invocation that are under way at once, to all destinations together: each is an open socket, and a
-/// function has 1,024 file descriptors. Connections that rest have some as well, for a while (`adapters::http`): with ten
-/// full lanes just before there may be none left, and what cannot connect then is tried again as its policy says.
+/// Requests of one invocation that are under way at once, to all destinations together: each is an
+/// open socket, and a function has 1,024 file descriptors. Connections that rest have some as well,
+/// for a while (`adapters::http`): with ten full lanes just before there may be none left, and what
+/// cannot connect then is tried again as its policy says.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
 
@@ -41,13 +42,15 @@ impl Lanes {
     /// Waits for a turn of this subscription: first in its lane, then among all.
     pub(crate) async fn turn(&self, subscription: &Subscription) -> Turn {
         let lane = self.lane(subscription);
-        // A semaphore that nobody closes always gives a permit; should one be closed, nobody has to wait for it.
+        // A semaphore that nobody closes always gives a permit; should one be closed, nobody has to
+        // wait for it.
         let of_lane = lane.acquire_owned().await.ok();
         Turn { _of_lane: of_lane, _of_all: Arc::clone(&self.all).acquire_owned().await.ok() }
     }
 
     fn lane(&self, subscription: &Subscription) -> Arc<Semaphore> {
-        let wide = || Arc::new(Semaphore::new(subscription.destination.max_concurrency.max(1) as usize));
+        let wide =
+            || Arc::new(Semaphore::new(subscription.destination.max_concurrency.max(1) as usize));
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         match lanes.get(&subscription.name) {
             Some(lane) => Arc::clone(lane),
@@ -72,7 +75,8 @@ mod tests {
 
     #[test]
     fn a_full_lane_lets_nobody_else_wait() {
-        let (lanes, slow, fast) = (Lanes::default(), subscription("n/t/slow", 2), subscription("n/t/fast", 600));
+        let (lanes, slow, fast) =
+            (Lanes::default(), subscription("n/t/slow", 2), subscription("n/t/fast", 600));
         let turn = |subscription| lanes.turn(subscription).now_or_never();
         let held = [turn(&slow), turn(&slow)];
         assert!(held.iter().all(Option::is_some) && turn(&slow).is_none());

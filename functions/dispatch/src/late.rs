@@ -1,9 +1,11 @@
-//! Late answers: an exchange that had no answer in time stays open for a while, where its subscription asks for it.
+//! Late answers: an exchange that had no answer in time stays open for a while, where its
+//! subscription asks for it.
 //!
-//! Separate because it changes nothing that was settled: the attempt has failed and its delivery has its end. Carrying
-//! that end out is put off until the first of: an answer, the moment the retry is due, the end of the window, ten
-//! seconds after all other work of the invocation, and the invocation's own deadline. A late success ends the delivery
-//! instead, and no retry is queued. Best effort (Event Grid, "message delivery and retry").
+//! Separate because it changes nothing that was settled: the attempt has failed and its delivery
+//! has its end. Carrying that end out is put off until the first of: an answer, the moment the
+//! retry is due, the end of the window, ten seconds after all other work of the invocation, and the
+//! invocation's own deadline. A late success ends the delivery instead, and no retry is queued.
+//! Best effort (Event Grid, "message delivery and retry").
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,7 +35,9 @@ impl Unfinished {
     /// The same with what is left of its wait.
     fn with_rest_of_wait(self, now_ms: u64) -> Self {
         let end = match self.end {
-            End::Retry { .. } => End::Retry { wait_ms: self.ticket.delivery.due_ms.saturating_sub(now_ms) },
+            End::Retry { .. } => {
+                End::Retry { wait_ms: self.ticket.delivery.due_ms.saturating_sub(now_ms) }
+            }
             end @ (End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => end,
         };
         Self { end, ..self }
@@ -51,7 +55,11 @@ pub(crate) struct Busy {
 impl Busy {
     /// So many pieces of work are to be done.
     pub(crate) fn with(works: usize) -> Self {
-        Self { works: AtomicUsize::new(works), none_left: Notify::new(), open: Semaphore::new(OPEN_MAX) }
+        Self {
+            works: AtomicUsize::new(works),
+            none_left: Notify::new(),
+            open: Semaphore::new(OPEN_MAX),
+        }
     }
 
     /// One piece of work is done, or does nothing but wait.
@@ -105,10 +113,12 @@ impl<P: DispatchPorts> Dispatch<P> {
             None => None,
         };
         drop(rest);
-        let success = answer.filter(|exchange| exchange.outcome(&subscription.retry) == Outcome::Success);
+        let success =
+            answer.filter(|exchange| exchange.outcome(&subscription.retry) == Outcome::Success);
         let now_ms = self.ports.now_ms();
         let Some(exchange) = success else {
-            let unfinished = unfinished.into_iter().map(|one| one.with_rest_of_wait(now_ms)).collect();
+            let unfinished =
+                unfinished.into_iter().map(|one| one.with_rest_of_wait(now_ms)).collect();
             return self.finish_all(of, unfinished).await;
         };
         for Unfinished { ticket, .. } in unfinished {

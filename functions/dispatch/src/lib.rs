@@ -1,12 +1,12 @@
 //! dispatch: from a queue to an HTTP endpoint.
 //!
-//! This file is the flow of a batch of records, top to bottom: **decode → match → group → arrive → attempt → settle →
-//! acknowledge**. Each decision in it is a call of a pure function ([`open`], and `delivery::step`); what is left here
-//! is the order of things, and I/O through the ports.
+//! This file is the flow of a batch of records, top to bottom: **decode → match → group → arrive →
+//! attempt → settle → acknowledge**. Each decision in it is a call of a pure function ([`open`],
+//! and `delivery::step`); what is left here is the order of things, and I/O through the ports.
 //!
-//! The promise that shapes it: a record is acknowledged last, when each of its deliveries has its end or has left as
-//! its own message. It is given back only while nothing of it was attempted. A crash at any point duplicates and never
-//! loses.
+//! The promise that shapes it: a record is acknowledged last, when each of its deliveries has its
+//! end or has left as its own message. It is given back only while nothing of it was attempted. A
+//! crash at any point duplicates and never loses.
 
 mod acknowledge;
 mod book;
@@ -31,7 +31,9 @@ use delivery::ports::{DispatchPorts, Late, QueueName};
 use delivery::reply::follow;
 use delivery::request::{Occasion, Unsendable, compose, secrets};
 use delivery::secret::SecretName;
-use delivery::step::{Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company};
+use delivery::step::{
+    Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company,
+};
 use delivery::subscription::{Subscription, TopicName};
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
@@ -46,8 +48,9 @@ use crate::probation::Probations;
 
 /// Records that are acknowledged at a time.
 const AT_ONCE: usize = 100;
-/// Deliveries of one record that run in place; a record with more is split into one message each. An event too large
-/// to travel beside its state runs in place even so: otherwise it would become a dead letter without one attempt.
+/// Deliveries of one record that run in place; a record with more is split into one message each.
+/// An event too large to travel beside its state runs in place even so: otherwise it would become a
+/// dead letter without one attempt.
 pub const DELIVERIES_IN_PLACE: usize = 10;
 /// A wait below this is waited here instead of as a message.
 pub const IN_PLACE_BELOW_MS: u64 = 1_000;
@@ -106,7 +109,8 @@ enum Work {
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// The function with its ports, the deployment's container of dead letters, and the topic of records without one.
+    /// The function with its ports, the deployment's container of dead letters, and the topic of
+    /// records without one.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
         let (probations, doors) = (Probations::default(), Doors::shared_by(1));
         Self { ports, container, default_topic, probations, doors, telemetry: Telemetry::default() }
@@ -133,7 +137,9 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
         let mut catalogue = match self.ports.current().await {
             Ok(catalogue) => catalogue,
-            Err(problem) => return self.give_back_all(records, &problem, NO_SUBSCRIPTIONS_SECONDS).await,
+            Err(problem) => {
+                return self.give_back_all(records, &problem, NO_SUBSCRIPTIONS_SECONDS).await;
+            }
         };
         let book = Book::default();
         let mut given_back = Vec::new();
@@ -150,9 +156,14 @@ impl<P: DispatchPorts> Dispatch<P> {
                 match piece {
                     Piece::Bury(letter) => work.push(Work::Bury(place, letter)),
                     Piece::Deliver(subscription, delivery) => {
-                        let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
+                        let ticket =
+                            Ticket { place, subscription: Arc::clone(&subscription), delivery };
                         let leaves = split && finish::can_travel(&ticket.delivery);
-                        if leaves { work.push(Work::Split(ticket)) } else { deliveries.push((subscription, ticket)) }
+                        if leaves {
+                            work.push(Work::Split(ticket))
+                        } else {
+                            deliveries.push((subscription, ticket))
+                        }
                     }
                 }
             }
@@ -160,14 +171,20 @@ impl<P: DispatchPorts> Dispatch<P> {
         work.extend(group(deliveries, self.ports.now_ms()).into_iter().map(Work::Deliver));
         let busy = Busy::with(work.len());
         let invocation = Invocation { book, lanes: Lanes::default(), busy, deadline, catalogue };
-        stream::iter(work).for_each_concurrent(None, |work| self.contained(work, &invocation)).await;
+        stream::iter(work)
+            .for_each_concurrent(None, |work| self.contained(work, &invocation))
+            .await;
         given_back.extend(self.acknowledge(records, &invocation).await);
         given_back
     }
 
-    /// Reads a record; `None` when it is given back. A name counts as missing only after a look at the newest
-    /// subscriptions; while nobody can say what those are, the record waits.
-    async fn decode_and_match(&self, record: &Record, catalogue: &mut Arc<Catalogue>) -> Option<Vec<Piece>> {
+    /// Reads a record; `None` when it is given back. A name counts as missing only after a look at
+    /// the newest subscriptions; while nobody can say what those are, the record waits.
+    async fn decode_and_match(
+        &self,
+        record: &Record,
+        catalogue: &mut Arc<Catalogue>,
+    ) -> Option<Vec<Piece>> {
         let mut opened = self.open(record, catalogue)?;
         if opened.pieces.iter().any(Piece::is_missing_a_name) {
             match self.ports.reread().await {
@@ -179,14 +196,18 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             opened = self.open(record, catalogue)?;
         }
-        opened.unwanted.iter().for_each(|(place, event)| self.telemetry.unmatched(&record.message, place, event));
+        opened
+            .unwanted
+            .iter()
+            .for_each(|(place, event)| self.telemetry.unmatched(&record.message, place, event));
         Some(opened.pieces)
     }
 
     fn open(&self, record: &Record, catalogue: &Catalogue) -> Option<Opened> {
         let now_ms = self.ports.now_ms();
-        let opened =
-            std::panic::catch_unwind(AssertUnwindSafe(|| open(record, catalogue, self.default_topic.as_ref(), now_ms)));
+        let opened = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            open(record, catalogue, self.default_topic.as_ref(), now_ms)
+        }));
         match opened {
             Ok(Ok(opened)) => return Some(opened),
             Ok(Err(error)) => telemetry::given_back(&record.message, &error.to_string()),
@@ -195,7 +216,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         None
     }
 
-    /// One piece of work; a panic in it is its own and nobody else's. What it left undone stands in the book.
+    /// One piece of work; a panic in it is its own and nobody else's. What it left undone stands in
+    /// the book.
     async fn contained(&self, work: Work, of: &Invocation<'_>) {
         let work = async {
             match work {
@@ -219,10 +241,19 @@ impl<P: DispatchPorts> Dispatch<P> {
         let Group { subscription, members: mut tickets } = group;
         for turn in 0..=IN_PLACE_WAITS {
             let in_place_ms = if turn < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
-            let Sorted { due, mut soon } = self.arrive(tickets, &subscription, in_place_ms, of).await;
+            let Sorted { due, mut soon } =
+                self.arrive(tickets, &subscription, in_place_ms, of).await;
             if !due.is_empty() {
-                let Some((exchange, late)) = self.attempt(&subscription, &due, of).await else { return };
-                let settled = self.settle(due, &subscription, &exchange, late.as_ref().map_or(in_place_ms, |_| 0), of);
+                let Some((exchange, late)) = self.attempt(&subscription, &due, of).await else {
+                    return;
+                };
+                let settled = self.settle(
+                    due,
+                    &subscription,
+                    &exchange,
+                    late.as_ref().map_or(in_place_ms, |_| 0),
+                    of,
+                );
                 let Settlement { again, unfinished } = settled.await;
                 match late {
                     Some(late) => {
@@ -233,13 +264,16 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 soon.extend(again);
             }
-            let Some(due_ms) = soon.iter().map(|ticket| ticket.delivery.due_ms).max() else { return };
+            let Some(due_ms) = soon.iter().map(|ticket| ticket.delivery.due_ms).max() else {
+                return;
+            };
             self.ports.sleep(due_ms.saturating_sub(self.ports.now_ms())).await;
             tickets = soon;
         }
     }
 
-    /// Says of each delivery whether it may be attempted now; what is neither due nor due soon leaves.
+    /// Says of each delivery whether it may be attempted now; what is neither due nor due soon
+    /// leaves.
     async fn arrive(
         &self,
         tickets: Vec<Ticket>,
@@ -251,13 +285,15 @@ impl<P: DispatchPorts> Dispatch<P> {
         for mut ticket in tickets {
             let now_ms = self.ports.now_ms();
             let end = match arrive(&ticket.delivery, subscription, now_ms) {
-                Arrival::Attempt => match self.probations.put_off(&mut ticket.delivery, subscription, now_ms) {
-                    Some(wait_ms) => End::Retry { wait_ms },
-                    None => {
-                        sorted.due.push(ticket);
-                        continue;
+                Arrival::Attempt => {
+                    match self.probations.put_off(&mut ticket.delivery, subscription, now_ms) {
+                        Some(wait_ms) => End::Retry { wait_ms },
+                        None => {
+                            sorted.due.push(ticket);
+                            continue;
+                        }
                     }
-                },
+                }
                 Arrival::NotDue { wait_ms } if wait_ms < in_place_ms => {
                     sorted.soon.push(ticket);
                     continue;
@@ -267,7 +303,9 @@ impl<P: DispatchPorts> Dispatch<P> {
                     telemetry::held(&ticket.delivery, Held::Paused, wait_ms);
                     End::Retry { wait_ms }
                 }
-                Arrival::Expired(reason) => end_without_success(&ticket.delivery, subscription, reason, now_ms),
+                Arrival::Expired(reason) => {
+                    end_without_success(&ticket.delivery, subscription, reason, now_ms)
+                }
             };
             leaving.push(Unfinished { ticket, end });
         }
@@ -295,11 +333,15 @@ impl<P: DispatchPorts> Dispatch<P> {
         };
         due.iter().for_each(|ticket| of.book.note(ticket.place, Stage::Attempting));
         let request = match &keyring {
-            Ok(keyring) => compose(subscription, &deliveries, Occasion { keyring, now_ms, timeout_ms }),
+            Ok(keyring) => {
+                compose(subscription, &deliveries, Occasion { keyring, now_ms, timeout_ms })
+            }
             Err(error) => Err(Unsendable::Unready(error.to_string())),
         };
         let (exchange, late) = match request {
-            Ok(request) if destination.late_window_ms > 0 => self.ports.exchange_or_late(&request).await,
+            Ok(request) if destination.late_window_ms > 0 => {
+                self.ports.exchange_or_late(&request).await
+            }
             Ok(request) => (self.ports.exchange(&request).await, None),
             Err(problem) => (problem.exchange(now_ms), None),
         };
@@ -309,7 +351,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         Some((exchange.without(&hidden), late))
     }
 
-    /// What the exchange means for each of them. Ends without success are told, and carried out by the caller.
+    /// What the exchange means for each of them. Ends without success are told, and carried out by
+    /// the caller.
     async fn settle(
         &self,
         due: Vec<Ticket>,
@@ -325,12 +368,15 @@ impl<P: DispatchPorts> Dispatch<P> {
             let settled = settle(&mut ticket.delivery, subscription, exchange, now_ms, jitter);
             self.telemetry.attempted(&ticket.delivery, subscription, exchange, &settled);
             match settled.end {
-                End::Retry { wait_ms } if wait_ms < in_place_ms && ticket.delivery.company != Company::OwedAlone => {
+                End::Retry { wait_ms }
+                    if wait_ms < in_place_ms && ticket.delivery.company != Company::OwedAlone =>
+                {
                     of.book.keep(&ticket, Stage::Waiting);
                     settlement.again.push(ticket);
                 }
                 End::Done => {
-                    let follows = follow(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
+                    let follows =
+                        follow(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
                     self.finish_with(of, &ticket, follows).await;
                 }
                 end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {

@@ -21,7 +21,8 @@ async fn serve() -> Result<(), Error> {
     let dispatch = &start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
         let records = records::read(invocation.payload)?;
-        let deadline = Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
+        let deadline =
+            Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
         let again = dispatch.handle(&records, &deadline).await;
         telemetry::write(&dispatch.metrics());
         Ok::<_, Error>(records::answer(again))
@@ -31,7 +32,8 @@ async fn serve() -> Result<(), Error> {
 
 async fn start() -> anyhow::Result<Dispatch<Shell>> {
     let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
-    let shell = Shell::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
+    let shell =
+        Shell::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
     let dispatch = Dispatch::new(shell, settings.container, settings.default_topic);
     Ok(dispatch.one_of(settings.max_concurrency).counting(Telemetry::new(settings.metrics)))
 }

@@ -1,9 +1,9 @@
 //! Decode and match: from a record to the deliveries it stands for. Pure.
 //!
-//! A published record becomes one delivery per event and matching subscription; a record that comes back carries its
-//! one delivery in our attribute. What nobody can deliver (malformed, unknown topic, subscription gone) becomes a dead
-//! letter right here. Nothing is dropped: an event yields no piece only when its topic is known and no filter takes
-//! it, and then it is told apart.
+//! A published record becomes one delivery per event and matching subscription; a record that comes
+//! back carries its one delivery in our attribute. What nobody can deliver (malformed, unknown
+//! topic, subscription gone) becomes a dead letter right here. Nothing is dropped: an event yields
+//! no piece only when its topic is known and no filter takes it, and then it is told apart.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub(crate) enum Piece {
 pub(crate) struct Opened {
     /// What is to be done for it.
     pub(crate) pieces: Vec<Piece>,
-    /// Its events that no subscription wants, each with its topic and [`NAMELESS`] in the subscription's place.
+    /// Its events that no subscription wants, each with its topic and [`NAMELESS`] in the
+    /// subscription's place.
     pub(crate) unwanted: Vec<(SubscriptionName, Event)>,
 }
 
@@ -55,7 +56,10 @@ impl Piece {
         match self {
             Self::Deliver(..) => false,
             Self::Bury(letter) => {
-                matches!(letter.newest_reason(), Reason::SubscriptionNotFound | Reason::TopicNotFound)
+                matches!(
+                    letter.newest_reason(),
+                    Reason::SubscriptionNotFound | Reason::TopicNotFound
+                )
             }
         }
     }
@@ -64,7 +68,8 @@ impl Piece {
 /// Reads a record.
 ///
 /// # Errors
-/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to be given back.
+/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to be
+/// given back.
 pub(crate) fn open(
     record: &Record,
     catalogue: &Catalogue,
@@ -73,26 +78,46 @@ pub(crate) fn open(
 ) -> Result<Opened, WireError> {
     match &record.delivery {
         Some(attribute) => match reopen(record, attribute, catalogue, now_ms) {
-            Err(WireError::Unreadable(why)) => Ok(unprocessed(record, default_topic, &why, now_ms).into()),
+            Err(WireError::Unreadable(why)) => {
+                Ok(unprocessed(record, default_topic, &why, now_ms).into())
+            }
             reopened => reopened.map(Opened::from),
         },
         None => Ok(publish(record, catalogue, default_topic, now_ms)),
     }
 }
 
-/// A record with a `delivery` attribute that we never wrote: nobody can say what it wants, so a person should look.
-fn unprocessed(record: &Record, default_topic: Option<&TopicName>, why: &str, now_ms: u64) -> Piece {
-    let subscription = SubscriptionName { topic: topic_of(record, default_topic), name: UNPROCESSED.to_owned() };
+/// A record with a `delivery` attribute that we never wrote: nobody can say what it wants, so a
+/// person should look.
+fn unprocessed(
+    record: &Record,
+    default_topic: Option<&TopicName>,
+    why: &str,
+    now_ms: u64,
+) -> Piece {
+    let subscription =
+        SubscriptionName { topic: topic_of(record, default_topic), name: UNPROCESSED.to_owned() };
     let origin = Origin { message: record.message.clone(), index: 0 };
-    let new = Delivery::new(Event::recall(&record.body, Input::Auto), subscription, origin, record.sent_ms);
+    let new = Delivery::new(
+        Event::recall(&record.body, Input::Auto),
+        subscription,
+        origin,
+        record.sent_ms,
+    );
     let delivery = Delivery { traceparent: record.traceparent.clone(), ..new };
-    let letter = Letter::without_subscription(delivery, Reason::ProcessingFailed, now_ms).because(why);
+    let letter =
+        Letter::without_subscription(delivery, Reason::ProcessingFailed, now_ms).because(why);
     Piece::Bury(Box::new(letter))
 }
 
-/// A delivery that comes back: its subscription is looked up by name, so that today's file decides. The
-/// event keeps the shape it was taken in, however its topic is read today.
-fn reopen(record: &Record, attribute: &str, catalogue: &Catalogue, now_ms: u64) -> Result<Piece, WireError> {
+/// A delivery that comes back: its subscription is looked up by name, so that today's file decides.
+/// The event keeps the shape it was taken in, however its topic is read today.
+fn reopen(
+    record: &Record,
+    attribute: &str,
+    catalogue: &Catalogue,
+    now_ms: u64,
+) -> Result<Piece, WireError> {
     let delivery = read_delivery(attribute, Event::recall(&record.body, Input::Auto))?;
     Ok(match catalogue.subscription(&delivery.subscription) {
         Some(subscription) => Piece::Deliver(Arc::clone(subscription), Box::new(delivery)),
@@ -100,7 +125,12 @@ fn reopen(record: &Record, attribute: &str, catalogue: &Catalogue, now_ms: u64) 
     })
 }
 
-fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicName>, now_ms: u64) -> Opened {
+fn publish(
+    record: &Record,
+    catalogue: &Catalogue,
+    default_topic: Option<&TopicName>,
+    now_ms: u64,
+) -> Opened {
     let Route { name, topic, input, publisher } = route(record, catalogue, default_topic);
     let elements = decode(&record.body, input);
     let (mut pieces, mut unwanted) = (Vec::with_capacity(elements.len()), Vec::new());
@@ -110,22 +140,29 @@ fn publish(record: &Record, catalogue: &Catalogue, default_topic: Option<&TopicN
             let new = Delivery::new(event.clone(), subscription, origin, record.sent_ms);
             Delivery { traceparent: record.traceparent.clone(), ..new }
         };
-        let in_place = |place: &str| SubscriptionName { topic: name.clone(), name: place.to_owned() };
+        let in_place =
+            |place: &str| SubscriptionName { topic: name.clone(), name: place.to_owned() };
         match element {
             Element::Malformed { text, why } => {
                 let delivery = deliver(&Event::recall(&text, Input::Opaque), in_place(MALFORMED));
-                let letter = Letter::without_subscription(delivery, Reason::MalformedEvent, now_ms).because(why);
+                let letter = Letter::without_subscription(delivery, Reason::MalformedEvent, now_ms)
+                    .because(why);
                 pieces.push(Piece::Bury(Box::new(letter)));
             }
             Element::Event(event) if topic.is_none() => {
                 let delivery = deliver(&event, in_place(UNKNOWN_TOPIC));
                 let letter = Letter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
-                pieces.push(Piece::Bury(Box::new(letter.because(missing(record, publisher.as_ref())))));
+                pieces.push(Piece::Bury(Box::new(
+                    letter.because(missing(record, publisher.as_ref())),
+                )));
             }
             Element::Event(event) => {
                 let before = pieces.len();
                 pieces.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
-                    Piece::Deliver(Arc::clone(subscription), Box::new(deliver(&event, subscription.name.clone())))
+                    Piece::Deliver(
+                        Arc::clone(subscription),
+                        Box::new(deliver(&event, subscription.name.clone())),
+                    )
                 }));
                 if pieces.len() == before {
                     unwanted.push((in_place(NAMELESS), event));
@@ -150,10 +187,14 @@ struct Route<'c> {
     publisher: Option<Publisher>,
 }
 
-/// The topic a record names; else the one that takes from its publisher, else the default. A record that names none
-/// and looks like SNS, EventBridge or S3 comes from there, so with automatic input it is read as such. Of a topic that
-/// nobody knows, it stays as it is.
-fn route<'c>(record: &Record, catalogue: &'c Catalogue, default_topic: Option<&TopicName>) -> Route<'c> {
+/// The topic a record names; else the one that takes from its publisher, else the default. A record
+/// that names none and looks like SNS, EventBridge or S3 comes from there, so with automatic input
+/// it is read as such. Of a topic that nobody knows, it stays as it is.
+fn route<'c>(
+    record: &Record,
+    catalogue: &'c Catalogue,
+    default_topic: Option<&TopicName>,
+) -> Route<'c> {
     let publisher = match record.topic {
         Some(_) => None,
         None => foreign::publisher(&record.body),
@@ -172,12 +213,15 @@ fn route<'c>(record: &Record, catalogue: &'c Catalogue, default_topic: Option<&T
 fn missing(record: &Record, publisher: Option<&Publisher>) -> String {
     match (&record.topic, publisher) {
         (Some(named), _) => format!("{named:?}"),
-        (None, Some(publisher)) => format!("no topic is named, and none has {publisher} in its from"),
+        (None, Some(publisher)) => {
+            format!("no topic is named, and none has {publisher} in its from")
+        }
         (None, None) => "no topic is named".to_owned(),
     }
 }
 
-/// The topic a record names, else the default; what is no topic's name keeps as much of it as can be kept.
+/// The topic a record names, else the default; what is no topic's name keeps as much of it as can
+/// be kept.
 fn topic_of(record: &Record, default_topic: Option<&TopicName>) -> TopicName {
     let Some(named) = record.topic.as_deref() else {
         return default_topic.cloned().unwrap_or_else(nameless_topic);
@@ -210,7 +254,9 @@ spec: {destination: {url: 'https://audit.example.com/'}}
 ";
 
     fn catalogue() -> Catalogue {
-        manifest::read(&[Source { name: "test", text: SUBSCRIPTIONS }]).into_result().expect("the file is right")
+        manifest::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
+            .into_result()
+            .expect("the file is right")
     }
 
     fn record(body: &str, topic: Option<&str>) -> Record {
@@ -235,7 +281,9 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         topic: Option<&str>,
         default_topic: Option<&TopicName>,
     ) -> Vec<(String, u32, Option<Reason>)> {
-        let pieces = open(&record(body, topic), &catalogue(), default_topic, 2_000).expect("readable").pieces;
+        let pieces = open(&record(body, topic), &catalogue(), default_topic, 2_000)
+            .expect("readable")
+            .pieces;
         let what = |piece: &Piece| {
             let (delivery, reason) = match piece {
                 Piece::Deliver(_, delivery) => (&**delivery, None),
@@ -252,14 +300,18 @@ spec: {destination: {url: 'https://audit.example.com/'}}
 
     #[test]
     fn an_event_is_delivered_to_each_subscription_that_wants_it() {
-        let both = [("shop/orders/audit".to_owned(), 0, None), ("shop/orders/billing".to_owned(), 0, None)];
+        let both = [
+            ("shop/orders/audit".to_owned(), 0, None),
+            ("shop/orders/billing".to_owned(), 0, None),
+        ];
         assert_eq!(opened(&event("order.created"), Some("shop/orders"), None), both);
         assert_eq!(opened(&event("order.paid"), Some("shop/orders"), None), both[..1]);
     }
 
     #[test]
     fn a_bad_element_is_buried_alone_and_keeps_its_place() {
-        let body = format!(r#"[{}, {{"specversion":"7"}}, {}]"#, event("order.paid"), event("order.paid"));
+        let body =
+            format!(r#"[{}, {{"specversion":"7"}}, {}]"#, event("order.paid"), event("order.paid"));
         let pieces = opened(&body, Some("shop/orders"), None);
         let audit = |index| ("shop/orders/audit".to_owned(), index, None);
         let malformed = ("shop/orders/_malformed".to_owned(), 1, Some(Reason::MalformedEvent));
@@ -303,15 +355,25 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         format!(r#"{{"Records":[{},{}]}}"#, record("a"), record("b"))
     }
 
-    /// Subscription, place and shape, or reason, of each piece of a record of a publisher that speaks no CloudEvents.
-    fn opened_from(body: &str, topic: Option<&str>, default_topic: Option<&str>) -> Vec<(String, u32, String)> {
+    /// Subscription, place and shape, or reason, of each piece of a record of a publisher that
+    /// speaks no CloudEvents.
+    fn opened_from(
+        body: &str,
+        topic: Option<&str>,
+        default_topic: Option<&str>,
+    ) -> Vec<(String, u32, String)> {
         let text = format!("{SUBSCRIPTIONS}---{FROM}");
-        let catalogue =
-            manifest::read(&[Source { name: "test", text: &text }]).into_result().expect("the file is right");
+        let catalogue = manifest::read(&[Source { name: "test", text: &text }])
+            .into_result()
+            .expect("the file is right");
         let default_topic = default_topic.map(|name| name.parse().expect("a topic"));
-        let pieces = open(&record(body, topic), &catalogue, default_topic.as_ref(), 2_000).expect("readable").pieces;
+        let pieces = open(&record(body, topic), &catalogue, default_topic.as_ref(), 2_000)
+            .expect("readable")
+            .pieces;
         let what = |piece: &Piece| match piece {
-            Piece::Deliver(_, of) => (of.subscription.to_string(), of.origin.index, format!("{:?}", of.event.shape())),
+            Piece::Deliver(_, of) => {
+                (of.subscription.to_string(), of.origin.index, format!("{:?}", of.event.shape()))
+            }
             Piece::Bury(letter) => {
                 let of = &letter.delivery;
                 let why = letter.detail.clone().unwrap_or_default();
@@ -335,9 +397,16 @@ spec: {destination: {url: 'https://resize.example.com/'}}
     #[test]
     fn a_stranger_takes_the_default_topic_and_is_told_by_name_where_there_is_none() {
         let audit = |index| ("shop/orders/audit".to_owned(), index, "CloudEvent".to_owned());
-        assert_eq!(opened_from(&notification("other"), None, Some("shop/orders")), [audit(0), audit(1)]);
-        let why = "Custom TopicNotFound: no topic is named, and none has bucket other in its from".to_owned();
-        assert_eq!(opened_from(&notification("other"), None, None), [("_/_/_unknown".to_owned(), 0, why)]);
+        assert_eq!(
+            opened_from(&notification("other"), None, Some("shop/orders")),
+            [audit(0), audit(1)]
+        );
+        let why = "Custom TopicNotFound: no topic is named, and none has bucket other in its from"
+            .to_owned();
+        assert_eq!(
+            opened_from(&notification("other"), None, None),
+            [("_/_/_unknown".to_owned(), 0, why)]
+        );
     }
 
     #[test]
@@ -350,8 +419,12 @@ spec: {destination: {url: 'https://resize.example.com/'}}
     fn a_delivery_whose_subscription_is_gone_is_buried_under_its_last_known_name() {
         let mut record = record(&event("t"), Some("shop/orders"));
         let origin = Origin { message: "m0".to_owned(), index: 0 };
-        let gone =
-            Delivery::new(Event::recall(&record.body, Input::Auto), "shop/orders/gone".parse().unwrap(), origin, 5);
+        let gone = Delivery::new(
+            Event::recall(&record.body, Input::Auto),
+            "shop/orders/gone".parse().unwrap(),
+            origin,
+            5,
+        );
         record.delivery = Some(delivery::wire::write_delivery(&gone));
         let pieces = open(&record, &catalogue(), None, 9).unwrap().pieces;
         let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };

@@ -1,7 +1,7 @@
 //! Dead destinations are left alone: the probations that this process knows of.
 //!
-//! The rule is `delivery::probation`; here it is asked before each attempt and told what each one brought. It lives as
-//! long as the process, over many invocations.
+//! The rule is `delivery::probation`; here it is asked before each attempt and told what each one
+//! brought. It lives as long as the process, over many invocations.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +21,12 @@ pub(crate) struct Probations(Mutex<probation::Probations<Url>>);
 
 impl Probations {
     /// Puts a delivery off if its destination is on probation, and says for how long. No attempt.
-    pub(crate) fn put_off(&self, delivery: &mut Delivery, subscription: &Subscription, now_ms: u64) -> Option<u64> {
+    pub(crate) fn put_off(
+        &self,
+        delivery: &mut Delivery,
+        subscription: &Subscription,
+        now_ms: u64,
+    ) -> Option<u64> {
         if !subscription.destination.probation || delivery.leg != Leg::Event {
             return None;
         }
@@ -42,7 +47,9 @@ impl Probations {
         if subscription.destination.probation && to_destination {
             let ids: Vec<Uuid> = due.iter().map(|ticket| ticket.delivery.id).collect();
             let outcome = exchange.outcome(&subscription.retry);
-            let change = self.with(|of| of.note(&subscription.destination.url, &ids, outcome, exchange.ended_ms()));
+            let change = self.with(|of| {
+                of.note(&subscription.destination.url, &ids, outcome, exchange.ended_ms())
+            });
             if let Some(change) = change {
                 telemetry::probation(subscription, outcome, change);
             }

@@ -45,8 +45,14 @@ fn a_batch_that_fails_leaves_one_message_per_member_with_its_own_state() {
         })
         .collect();
     left.sort_by(|a, b| a.1.cmp(&b.1));
-    let retry = |origin: &str, attempts, wait_ms| (QueueName::Retry, origin.to_owned(), attempts, wait_ms);
-    let expected = [retry("m1", 1, 2_000), retry("m2", 1, 2_000), retry("m3", 1, 2_000), retry("published", 3, 8_000)];
+    let retry =
+        |origin: &str, attempts, wait_ms| (QueueName::Retry, origin.to_owned(), attempts, wait_ms);
+    let expected = [
+        retry("m1", 1, 2_000),
+        retry("m2", 1, 2_000),
+        retry("m3", 1, 2_000),
+        retry("published", 3, 8_000),
+    ];
     assert_eq!(left, expected);
 }
 
@@ -62,7 +68,8 @@ fn a_panic_while_one_member_leaves_is_its_own() {
     let desk = desk(batching(OnRefused::Split)).answering(503).panicking_once_while_sending();
     assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
     let newest = |message| carried(message).history.newest().map(|entry| entry.outcome);
-    let mut outcomes: Vec<_> = desk.sent().iter().filter_map(|(_, message)| newest(message)).collect();
+    let mut outcomes: Vec<_> =
+        desk.sent().iter().filter_map(|(_, message)| newest(message)).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, [Outcome::Busy, Outcome::Busy, Outcome::Aborted]);
 }
@@ -84,19 +91,25 @@ fn a_refused_batch_leaves_each_member_as_a_message_that_is_owed_an_attempt_alone
 
 #[test]
 fn what_is_owed_an_attempt_alone_gets_it_even_at_its_limit_and_then_ends() {
-    for (status, reason) in
-        [(400, Reason::UndeliverableDueToHttpBadRequest), (503, Reason::MaxDeliveryAttemptsExceeded)]
-    {
+    for (status, reason) in [
+        (400, Reason::UndeliverableDueToHttpBadRequest),
+        (503, Reason::MaxDeliveryAttemptsExceeded),
+    ] {
         let mut once = batching(OnRefused::Split);
         once.retry.max_attempts = 1;
         let desk = desk(once).answering(status);
-        let owed = Delivery { attempts: 1, company: Company::OwedAlone, ..delivery("shop/orders/s0") };
-        let owed = ["m1", "m2"].map(|message| Record { message: message.to_owned(), ..retried(&owed) });
+        let owed =
+            Delivery { attempts: 1, company: Company::OwedAlone, ..delivery("shop/orders/s0") };
+        let owed =
+            ["m1", "m2"].map(|message| Record { message: message.to_owned(), ..retried(&owed) });
         assert_eq!(dispatch(&desk, &owed, ENDS_MS), [""; 0]);
         assert_eq!(bodies(&desk), [format!("[{EVENT}]"), format!("[{EVENT}]")]);
         for (queue, message) in desk.sent() {
             let letter = letter(&message);
-            assert_eq!((queue, letter.reason, letter.delivery.attempts), (QueueName::DeadLetter, reason, 2));
+            assert_eq!(
+                (queue, letter.reason, letter.delivery.attempts),
+                (QueueName::DeadLetter, reason, 2)
+            );
         }
     }
 }
@@ -135,19 +148,28 @@ fn one_of_a_batch_that_is_retried_within_the_second_is_tried_again_with_the_othe
     quick.retry.schedule.kind = delivery::schedule::Kind::Constant { delay_ms: 200 };
     let desk = desk(quick).meeting("s0.example.com", &[answers(503), answers(200)]);
     assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
-    assert_eq!((bodies(&desk), desk.sent().len()), (vec![format!("[{EVENT},{EVENT},{EVENT}]"); 2], 0));
+    assert_eq!(
+        (bodies(&desk), desk.sent().len()),
+        (vec![format!("[{EVENT},{EVENT},{EVENT}]"); 2], 0)
+    );
 }
 
 /// Every id of 250 events in a request's body.
 fn ids_in(body: &str) -> Vec<usize> {
-    body.split("\"id\":\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse().ok()).collect()
+    body.split("\"id\":\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next()?.parse().ok())
+        .collect()
 }
 
 #[test]
 fn of_250_events_in_invocations_of_100_records_none_is_lost_while_every_second_request_fails() {
-    let turns: Vec<_> = (0..200).map(|turn| answers(if turn % 2 == 0 { 503 } else { 200 })).collect();
+    let turns: Vec<_> =
+        (0..200).map(|turn| answers(if turn % 2 == 0 { 503 } else { 200 })).collect();
     let desk = desk(batching(OnRefused::Split)).meeting("specversion", &turns);
-    let published = |id: usize| record(&format!("m{id}"), &EVENT.replace("\"id\":\"1\"", &format!("\"id\":\"{id}\"")));
+    let published = |id: usize| {
+        record(&format!("m{id}"), &EVENT.replace("\"id\":\"1\"", &format!("\"id\":\"{id}\"")))
+    };
     let mut waiting: Vec<Record> = (0..250).map(published).collect();
     let mut invocations = 0;
     while !waiting.is_empty() && invocations < 50 {
@@ -156,14 +178,22 @@ fn of_250_events_in_invocations_of_100_records_none_is_lost_while_every_second_r
         assert_eq!(dispatch(&desk, &waiting, ENDS_MS + 36_000_000), [""; 0]);
         let again = desk.sent().into_iter().skip(before).map(|(_, message)| {
             let state = carried(&message);
-            Record { message: format!("r{}", state.origin.message), body: message.body, ..retried(&state) }
+            Record {
+                message: format!("r{}", state.origin.message),
+                body: message.body,
+                ..retried(&state)
+            }
         });
         waiting = rest.into_iter().chain(again).collect();
         desk.passes_ms(600_000);
         invocations += 1;
     }
     let requests: Vec<Vec<usize>> = bodies(&desk).iter().map(|body| ids_in(body)).collect();
-    assert!(requests.iter().all(|ids| ids.len() <= 100) && requests.len() <= 12, "{} requests", requests.len());
+    assert!(
+        requests.iter().all(|ids| ids.len() <= 100) && requests.len() <= 12,
+        "{} requests",
+        requests.len()
+    );
     let mut taken: Vec<usize> = requests.iter().skip(1).step_by(2).flatten().copied().collect();
     taken.sort_unstable();
     assert_eq!((taken, waiting.len()), ((0..250).collect(), 0));

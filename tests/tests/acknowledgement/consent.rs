@@ -38,7 +38,10 @@ impl Process {
     /// One invocation; what it sent.
     fn takes(&self, records: &[adapters::records::Record]) -> Vec<(QueueName, Message)> {
         let before = self.desk.sent().len();
-        assert_eq!(block_on(self.dispatch.handle(records, &Deadline::new(NOW_MS, NOW_MS))), [""; 0]);
+        assert_eq!(
+            block_on(self.dispatch.handle(records, &Deadline::new(NOW_MS, NOW_MS))),
+            [""; 0]
+        );
         self.desk.sent().split_off(before)
     }
 }
@@ -56,7 +59,10 @@ fn a_delivery_that_awaits_consent_leaves_uncounted_and_is_delivered_after_the_gr
         let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
         assert_eq!((message.wait_ms, message.body.as_ref()), (60_000, EVENT));
         let waiting = carried(message);
-        assert_eq!((waiting.attempts, waiting.due_ms, waiting.history.first().len()), (0, NOW_MS - 10, 0));
+        assert_eq!(
+            (waiting.attempts, waiting.due_ms, waiting.history.first().len()),
+            (0, NOW_MS - 10, 0)
+        );
         assert_eq!((process.desk.requests(), process.desk.questions().len()), (0, 1));
 
         process.desk.now_allows(&ALLOWED);
@@ -128,7 +134,10 @@ fn a_delivery_over_the_allowed_rate_leaves_uncounted_until_its_turn() {
     let sent = process.takes(&records);
     let waits: Vec<u64> = sent.iter().map(|(_, message)| message.wait_ms).collect();
     assert_eq!((process.desk.requests(), waits), (1, vec![30_000, 60_000, 90_000]));
-    assert!(sent.iter().all(|(queue, message)| *queue == QueueName::Retry && carried(message).attempts == 0));
+    assert!(
+        sent.iter()
+            .all(|(queue, message)| *queue == QueueName::Retry && carried(message).attempts == 0)
+    );
     process.desk.passes_ms(30_000);
     assert_eq!(process.takes(&[retried(&carried(&sent[0].1))]), []);
 }
@@ -137,13 +146,16 @@ fn a_delivery_over_the_allowed_rate_leaves_uncounted_until_its_turn() {
 fn a_rate_is_shared_with_all_who_may_run_at_once_and_an_asterisk_is_no_limit() {
     let desk = Desk::new(cloud_events("120"));
     desk.now_allows(&[ALLOWED[0], ("allowed-rate", "120")]);
-    let process = Process { dispatch: Dispatch::new(desk.clone(), container(), None).one_of(60), desk };
+    let process =
+        Process { dispatch: Dispatch::new(desk.clone(), container(), None).one_of(60), desk };
     let records: Vec<_> = (0..3).map(|n| record(&format!("m{n}"), EVENT)).collect();
-    let waits: Vec<u64> = process.takes(&records).iter().map(|(_, message)| message.wait_ms).collect();
+    let waits: Vec<u64> =
+        process.takes(&records).iter().map(|(_, message)| message.wait_ms).collect();
     assert_eq!(waits, [30_000, 60_000]);
     let desk = Desk::new(cloud_events("120"));
     desk.now_allows(&[("allowed-origin", "*"), ("allowed-rate", "*")]);
-    let process = Process { dispatch: Dispatch::new(desk.clone(), container(), None).one_of(60), desk };
+    let process =
+        Process { dispatch: Dispatch::new(desk.clone(), container(), None).one_of(60), desk };
     assert_eq!((process.takes(&records), process.desk.requests()), (vec![], 3));
 }
 
@@ -156,7 +168,11 @@ fn while_nobody_can_say_who_consented_nobody_is_asked() {
     assert_eq!((sent[0].0, sent[0].1.wait_ms), (QueueName::Retry, 60_000));
     assert_eq!((process.desk.questions().len(), process.desk.requests()), (0, 0));
     process.desk.consents_unreadable(false);
-    assert_eq!(process.takes(&[record("m2", EVENT)]).len(), 1, "storage is not asked again at once");
+    assert_eq!(
+        process.takes(&[record("m2", EVENT)]).len(),
+        1,
+        "storage is not asked again at once"
+    );
     process.desk.passes_ms(30_000);
     assert_eq!((process.takes(&[record("m3", EVENT)]), process.desk.requests()), (vec![], 1));
 }
@@ -168,9 +184,15 @@ fn without_time_for_the_question_nothing_is_counted_and_nobody_is_asked() {
     let dispatch = Dispatch::new(desk.clone(), container(), None);
     let deadline = Deadline::new(NOW_MS, ENDS_MS);
     desk.passes_ms(119_000);
-    // The first attempt of an invocation may always begin: here it is the question, and the delivery has no time left.
+    // The first attempt of an invocation may always begin: here it is the question, and the
+    // delivery has no time left.
     assert_eq!(block_on(dispatch.handle(&[record("m1", EVENT)], &deadline)), ["m1"]);
     assert_eq!((desk.questions().len(), desk.requests(), desk.sent().len()), (1, 0, 0));
-    assert_eq!(block_on(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(ENDS_MS, ENDS_MS + 120_000))), [""; 0]);
+    assert_eq!(
+        block_on(
+            dispatch.handle(&[record("m1", EVENT)], &Deadline::new(ENDS_MS, ENDS_MS + 120_000))
+        ),
+        [""; 0]
+    );
     assert_eq!((desk.questions().len(), desk.requests()), (1, 1));
 }

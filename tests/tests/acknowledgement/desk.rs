@@ -11,8 +11,8 @@ use delivery::deadletter::Container;
 use delivery::manifest::{self, Source};
 use delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage, Queue, QueueError,
-    QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage,
+    Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::{Method, Request};
 use delivery::schedule::Jitter;
@@ -65,11 +65,15 @@ pub(crate) fn subscriptions_with_destination(more: &str) -> Catalogue {
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
          spec: {{destination: {{url: 'https://s0.example.com/', {more}}}, retry: {{jitterPercent: 0, timeToLive: PT1H}}}}\n"
     );
-    manifest::read(&[Source { name: "scene", text: &text }]).into_result().expect("the scene is right")
+    manifest::read(&[Source { name: "scene", text: &text }])
+        .into_result()
+        .expect("the scene is right")
 }
 
 fn catalogue(count: usize, more: &str) -> Catalogue {
-    let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n".to_owned();
+    let topic =
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n"
+            .to_owned();
     let subscription = |n: usize| {
         format!(
             "---\napiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s{n}}}\n\
@@ -77,7 +81,9 @@ fn catalogue(count: usize, more: &str) -> Catalogue {
         )
     };
     let text = (0..count).map(subscription).fold(topic, |text, next| text + &next);
-    manifest::read(&[Source { name: "scene", text: &text }]).into_result().expect("the scene is right")
+    manifest::read(&[Source { name: "scene", text: &text }])
+        .into_result()
+        .expect("the scene is right")
 }
 
 /// These subscriptions and their topics.
@@ -101,7 +107,8 @@ struct Asked {
     handed_over: Vec<(String, Uuid, String)>,
     consents: HashMap<ConsentKey, Granted>,
     consents_are_unreadable: bool,
-    /// The `webhook-*` headers of answers to questions for consent; an empty list answers with none.
+    /// The `webhook-*` headers of answers to questions for consent; an empty list answers with
+    /// none.
     allows: Vec<(String, String)>,
     questions: Vec<Request>,
     posts: Vec<Request>,
@@ -128,15 +135,20 @@ fn answer(status: u16) -> Ending {
 
 /// Whether a request asks for consent.
 fn is_question(request: &Request) -> bool {
-    let validation = |(name, value): &(String, String)| name == "aeg-event-type" && value == "SubscriptionValidation";
+    let validation = |(name, value): &(String, String)| {
+        name == "aeg-event-type" && value == "SubscriptionValidation"
+    };
     request.method == Method::Options || request.headers.iter().any(validation)
 }
 
 /// A destination that allows something names it, and echoes the code of a validation event.
 fn answer_to_question(request: &Request, allows: &[(String, String)], now_ms: u64) -> Exchange {
-    let body = String::from_utf8_lossy(&request.body).replace("validationCode", "validationResponse");
+    let body =
+        String::from_utf8_lossy(&request.body).replace("validationCode", "validationResponse");
     let data = body.split_once(r#""data":"#).and_then(|(_, rest)| rest.split_once(','));
-    let echo = data.filter(|_| !allows.is_empty()).map_or(Vec::new(), |(data, _)| data.as_bytes().to_vec());
+    let echo = data
+        .filter(|_| !allows.is_empty())
+        .map_or(Vec::new(), |(data, _)| data.as_bytes().to_vec());
     let ending = Ending::Answered { status: 200, retry_after: None, body: echo };
     let content = Content { webhook: allows.to_vec(), ..Content::default() };
     Exchange { content: Some(content), ..Exchange::new(ending, now_ms, 0) }
@@ -180,7 +192,8 @@ impl Desk {
         self.ending(answer(status))
     }
 
-    /// Requests whose address or body holds this text meet these reactions in turn; the last one repeats.
+    /// Requests whose address or body holds this text meet these reactions in turn; the last one
+    /// repeats.
     pub(crate) fn meeting(mut self, text: &str, reactions: &[Reaction]) -> Self {
         let known = Arc::get_mut(&mut self.reactions).expect("a desk is set before it is shared");
         known.add(text, reactions);
@@ -234,7 +247,8 @@ impl Desk {
         self.hours.pass(wait_ms);
     }
 
-    /// Lets a scene happen: whenever nothing else can, time goes on to the next moment that somebody waits for.
+    /// Lets a scene happen: whenever nothing else can, time goes on to the next moment that
+    /// somebody waits for.
     pub(crate) fn run<T>(&self, scene: impl Future<Output = T>) -> T {
         self.hours.run(scene)
     }
@@ -345,7 +359,10 @@ impl Secrets for Desk {
 impl Consents for Desk {
     async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         if self.asked().consents_are_unreadable {
-            return Err(ConsentError { key: key.as_str().to_owned(), problem: "as the scene wants it".to_owned() });
+            return Err(ConsentError {
+                key: key.as_str().to_owned(),
+                problem: "as the scene wants it".to_owned(),
+            });
         }
         Ok(self.asked().consents.get(key).cloned())
     }

@@ -1,5 +1,5 @@
-//! The clock of a scene. Nobody really waits: when nothing else can happen, time leaps to the next moment that somebody
-//! waits for.
+//! The clock of a scene. Nobody really waits: when nothing else can happen, time leaps to the next
+//! moment that somebody waits for.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -59,7 +59,12 @@ impl Hours {
 
     fn leap(&self) {
         let mut face = self.face();
-        let next_ms = face.waiting.iter().map(|(at_ms, _)| *at_ms).min().expect("somebody waits for something");
+        let next_ms = face
+            .waiting
+            .iter()
+            .map(|(at_ms, _)| *at_ms)
+            .min()
+            .expect("somebody waits for something");
         face.now_ms = face.now_ms.max(next_ms);
         let due = face.waiting.extract_if(.., |(at_ms, _)| *at_ms <= next_ms);
         due.for_each(|(_, waker)| waker.wake());

@@ -1,4 +1,5 @@
-//! Answers that come after their response timeout: a late success ends a delivery, and nothing waits too long for one.
+//! Answers that come after their response timeout: a late success ends a delivery, and nothing
+//! waits too long for one.
 
 use adapters::records::Record;
 use delivery::catalogue::Catalogue;
@@ -60,7 +61,8 @@ fn without_a_late_answer_the_retry_leaves_with_the_rest_of_its_wait() {
         // The moment it is due.
         (60_000, 3_000, 4_000),
     ] {
-        let desk = Desk::new(one(window_ms, retry_ms)).meeting("s0.example.com", &[times_out_after(1_000)]);
+        let desk = Desk::new(one(window_ms, retry_ms))
+            .meeting("s0.example.com", &[times_out_after(1_000)]);
         assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
         assert_eq!(sent(&desk), [(left_ms, 1_000 + retry_ms - left_ms)]);
         let state = carried(&desk.sent()[0].1);
@@ -88,7 +90,8 @@ fn nothing_late_is_waited_for_when_the_invocation_has_to_end() {
 
 #[test]
 fn groups_that_wait_for_nothing_but_late_answers_end_together() {
-    let both = [patient("shop/orders/s0", 60_000, 120_000), patient("shop/orders/s1", 60_000, 240_000)];
+    let both =
+        [patient("shop/orders/s0", 60_000, 120_000), patient("shop/orders/s1", 60_000, 240_000)];
     let desk = Desk::new(catalogue_of(both))
         .meeting("s0.example.com", &[times_out_after(1_000)])
         .meeting("s1.example.com", &[times_out_after(3_000)]);
@@ -108,19 +111,25 @@ fn a_late_success_takes_back_a_dead_letter_that_was_not_sent_yet() {
     let desk = Desk::new(one(3_000, 20_000)).meeting("s0.example.com", &late);
     assert_eq!(dispatch(&desk, &[retried(&last)], ENDS_MS), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
-    assert_eq!((queue, letter(&message).delivery.attempts, sent(&desk)[0].0), (QueueName::DeadLetter, 10, 4_000));
+    assert_eq!(
+        (queue, letter(&message).delivery.attempts, sent(&desk)[0].0),
+        (QueueName::DeadLetter, 10, 4_000)
+    );
 }
 
 #[test]
 fn a_late_success_that_carries_a_reply_sends_the_reply() {
-    const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed"}"#;
+    const REPLY: &str =
+        r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed"}"#;
     let mut replying = patient("shop/orders/s0", 10_000, 20_000);
-    replying.reply = Some(ReplyTo::Address("https://replies.example.com/".parse().expect("an address")));
+    replying.reply =
+        Some(ReplyTo::Address("https://replies.example.com/".parse().expect("an address")));
     let late = [times_out_after(1_000).and_late(5_000, replies(REPLY))];
     let desk = Desk::new(catalogue_of([replying.clone()])).meeting("s0.example.com", &late);
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     assert_eq!((sent(&desk), desk.sent()[0].1.body.as_ref()), (vec![(5_000, 0)], REPLY));
-    let desk = Desk::new(catalogue_of([replying])).meeting("s0.example.com", &late).refusing_messages();
+    let desk =
+        Desk::new(catalogue_of([replying])).meeting("s0.example.com", &late).refusing_messages();
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), ["m1"]);
 }
 
@@ -128,7 +137,8 @@ fn a_late_success_that_carries_a_reply_sends_the_reply() {
 fn what_waits_for_a_late_answer_keeps_nobody_from_a_turn() {
     let mut narrow = patient("shop/orders/s0", 60_000, 120_000);
     narrow.destination.max_concurrency = 1;
-    let desk = Desk::new(catalogue_of([narrow])).meeting("s0.example.com", &[times_out_after(1_000), answers(200)]);
+    let desk = Desk::new(catalogue_of([narrow]))
+        .meeting("s0.example.com", &[times_out_after(1_000), answers(200)]);
     let records: [Record; 2] = [record("m1", EVENT), record("m2", EVENT)];
     assert_eq!(dispatch(&desk, &records, ENDS_MS), [""; 0]);
     assert_eq!((desk.requests(), sent(&desk)), (2, vec![(11_000, 110_000)]));

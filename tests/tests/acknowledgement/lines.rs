@@ -1,4 +1,5 @@
-//! What the log tells of a delivery: enough in every line to find it by its event, its id or its trace.
+//! What the log tells of a delivery: enough in every line to find it by its event, its id or its
+//! trace.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,9 +24,14 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 fn lines(level: tracing::Level, scene: impl FnOnce()) -> Vec<Value> {
     let paper: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&paper);
-    let lines = Lines::to(move |_, line: &str| keep.lock().expect("nobody panics with the paper").push_str(line));
+    let lines = Lines::to(move |_, line: &str| {
+        keep.lock().expect("nobody panics with the paper").push_str(line)
+    });
     let levels = LevelFilter::from_level(level);
-    tracing::subscriber::with_default(tracing_subscriber::registry().with(levels).with(lines), scene);
+    tracing::subscriber::with_default(
+        tracing_subscriber::registry().with(levels).with(lines),
+        scene,
+    );
     let text = paper.lock().expect("the scene is over").clone();
     text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
 }
@@ -59,27 +65,43 @@ fn a_trace_goes_on_over_queue_attempt_and_dead_letter_and_stands_in_every_line()
     let told = ["delivery.attempted", "delivery.attempted", "delivery.ended", "deadletter.stored"];
     assert_eq!(messages(&lines), told, "{lines:#?}");
     for line in &lines {
-        let found = ["event_id", "source", "type", "subscription", "trace_id"].map(|name| line[name].as_str());
-        assert_eq!(found, [Some("1"), Some("s"), Some("t"), Some("shop/orders/s0"), Some(TRACE)], "{line}");
+        let found = ["event_id", "source", "type", "subscription", "trace_id"]
+            .map(|name| line[name].as_str());
+        assert_eq!(
+            found,
+            [Some("1"), Some("s"), Some("t"), Some("shop/orders/s0"), Some(TRACE)],
+            "{line}"
+        );
         assert_eq!(line["delivery_id"], lines[0]["delivery_id"], "{line}");
     }
     let header = |name: &String| name == "traceparent";
     for post in desk.posts() {
-        let carried = post.headers.iter().find(|(name, _)| header(name)).map(|(_, value)| value.as_str());
+        let carried =
+            post.headers.iter().find(|(name, _)| header(name)).map(|(_, value)| value.as_str());
         assert_eq!(carried, Some(PARENT));
     }
-    assert!(desk.blobs()[0].1.contains(&format!(r#""traceparent":"{PARENT}""#)), "{:?}", desk.blobs());
+    assert!(
+        desk.blobs()[0].1.contains(&format!(r#""traceparent":"{PARENT}""#)),
+        "{:?}",
+        desk.blobs()
+    );
 }
 
 #[test]
 fn a_message_that_its_queue_gave_up_keeps_its_trace() {
     let desk = Desk::new(subscriptions(0));
-    let given_up =
-        Record { traceparent: Some(PARENT.to_owned()), queue: "dead-letter".to_owned(), ..record("m1", EVENT) };
+    let given_up = Record {
+        traceparent: Some(PARENT.to_owned()),
+        queue: "dead-letter".to_owned(),
+        ..record("m1", EVENT)
+    };
     let lines = lines(tracing::Level::INFO, || {
         desk.run(DeadLetters::new(desk.clone(), container()).handle(&[given_up]));
     });
-    assert_eq!((messages(&lines), lines[0]["trace_id"].as_str()), (vec!["deadletter.stored"], Some(TRACE)));
+    assert_eq!(
+        (messages(&lines), lines[0]["trace_id"].as_str()),
+        (vec!["deadletter.stored"], Some(TRACE))
+    );
 }
 
 #[test]
@@ -90,7 +112,8 @@ fn the_line_of_an_attempt_says_what_happened_and_what_follows() {
         desk.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
     });
     let [line] = &lines[..] else { panic!("{lines:#?}") };
-    let said = ["attempt", "outcome", "status", "verdict", "wait_ms", "duration_ms"].map(|name| line[name].to_string());
+    let said = ["attempt", "outcome", "status", "verdict", "wait_ms", "duration_ms"]
+        .map(|name| line[name].to_string());
     assert_eq!(said, ["1", r#""Busy""#, "503", r#""retry""#, "2000", "7"]);
 }
 
@@ -103,7 +126,9 @@ fn an_event_that_nobody_wants_is_told_by_its_own_id() {
         desk.run(dispatch.handle(&[record("m1", &two)], &Deadline::new(NOW_MS, 0)));
     });
     assert_eq!(messages(&lines), ["event.unmatched"; 2]);
-    let said = |line: &Value| ["event_id", "source", "type", "topic", "message_id"].map(|name| line[name].to_string());
+    let said = |line: &Value| {
+        ["event_id", "source", "type", "topic", "message_id"].map(|name| line[name].to_string())
+    };
     assert_eq!(said(&lines[1]), [r#""2""#, r#""s""#, r#""t""#, r#""shop/orders""#, r#""m1""#]);
 }
 
@@ -126,21 +151,30 @@ fn a_probation_is_told_when_it_begins_and_when_it_ends() {
     let mut watched = subscription("shop/orders/s0");
     watched.destination.probation = true;
     let desk = Desk::new(catalogue_of([watched]));
-    let desk = desk.meeting("s0", &[&vec![times_out_after(1_000); 10][..], &[answers(200)]].concat());
+    let desk =
+        desk.meeting("s0", &[&vec![times_out_after(1_000); 10][..], &[answers(200)]].concat());
     let dispatch = Dispatch::new(desk.clone(), container(), None);
     let lines = lines(tracing::Level::INFO, || {
         for number in 0..10 {
-            desk.run(dispatch.handle(&[record(&format!("m{number}"), EVENT)], &Deadline::new(NOW_MS, 0)));
+            desk.run(
+                dispatch.handle(&[record(&format!("m{number}"), EVENT)], &Deadline::new(NOW_MS, 0)),
+            );
         }
         desk.passes_ms(10_000);
         desk.run(dispatch.handle(&[record("m10", EVENT)], &Deadline::new(NOW_MS, 0)));
     });
-    let told: Vec<&Value> =
-        lines.iter().filter(|line| line["message"].as_str().is_some_and(|it| it.starts_with("probation."))).collect();
+    let told: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["message"].as_str().is_some_and(|it| it.starts_with("probation.")))
+        .collect();
     let [began, ended] = told[..] else { panic!("{told:#?}") };
     assert_eq!(messages(&[began.clone(), ended.clone()]), ["probation.began", "probation.ended"]);
-    let said = ["subscription", "destination", "outcome", "lasts_ms"].map(|name| began[name].to_string());
-    assert_eq!(said, [r#""shop/orders/s0""#, r#""https://s0.example.com/""#, r#""TimedOut""#, "10000"]);
+    let said =
+        ["subscription", "destination", "outcome", "lasts_ms"].map(|name| began[name].to_string());
+    assert_eq!(
+        said,
+        [r#""shop/orders/s0""#, r#""https://s0.example.com/""#, r#""TimedOut""#, "10000"]
+    );
 }
 
 #[test]
@@ -148,7 +182,9 @@ fn at_level_warn_attempts_and_ends_that_went_as_asked_write_nothing() {
     let desk = Desk::new(subscriptions(1)).meeting("s0", &[answers(200), answers(400)]);
     let dispatch = Dispatch::new(desk.clone(), container(), None);
     let lines = lines(tracing::Level::WARN, || {
-        desk.run(dispatch.handle(&[record("m1", EVENT), record("m2", EVENT)], &Deadline::new(NOW_MS, 0)));
+        desk.run(
+            dispatch.handle(&[record("m1", EVENT), record("m2", EVENT)], &Deadline::new(NOW_MS, 0)),
+        );
         let (queue, message) = &desk.sent()[0];
         assert_eq!(*queue, QueueName::DeadLetter);
         desk.run(DeadLetters::new(desk.clone(), container()).handle(&[buried(&letter(message))]));

@@ -1,4 +1,5 @@
-//! What a scene counts: each metric once, in each of its dimension sets, in one line per combination.
+//! What a scene counts: each metric once, in each of its dimension sets, in one line per
+//! combination.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ use super::reactions::{answers, times_out_after};
 use super::{ENDS_MS, EVENT, buried, delivery, large, letter, retried, subscriptions};
 use crate::desk::{Desk, NOW_MS, container, record, subscriptions_with_destination};
 
-/// One event for four destinations that take it, are busy, refuse it, and refuse it without a dead letter; and a topic
-/// whose events nobody wants.
+/// One event for four destinations that take it, are busy, refuse it, and refuse it without a dead
+/// letter; and a topic whose events nobody wants.
 const SCENE: &str = "
 apiVersion: lastmile.dev/v1
 kind: Subscription
@@ -48,7 +49,9 @@ spec: {destination: {url: 'https://picky.example.com/'}, filter: {exact: {type: 
 ";
 
 fn catalogue() -> Catalogue {
-    manifest::read(&[Source { name: "scene", text: SCENE }]).into_result().expect("the scene is right")
+    manifest::read(&[Source { name: "scene", text: SCENE }])
+        .into_result()
+        .expect("the scene is right")
 }
 
 fn telemetry(per_subscription: bool) -> Telemetry {
@@ -66,7 +69,9 @@ fn said(lines: &[String]) -> BTreeMap<String, Value> {
         let line: Value = serde_json::from_str(line).expect("a line is JSON");
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
         let dimensions = directive["Dimensions"][0].as_array().expect("a dimension set").iter();
-        let value = |name: &Value| name.as_str().and_then(|name| line[name].as_str()).expect("a dimension has a value");
+        let value = |name: &Value| {
+            name.as_str().and_then(|name| line[name].as_str()).expect("a dimension has a value")
+        };
         let values: Vec<String> = dimensions.map(|name| value(name).to_owned()).collect();
         for metric in directive["Metrics"].as_array().expect("metrics") {
             let name = metric["Name"].as_str().expect("a name");
@@ -137,7 +142,11 @@ fn a_scene_with_every_end_counts_each_of_them_once_per_dimension_set() {
     assert!(dispatch.metrics().is_empty(), "what was read is not said again");
 
     // The dead letter counts where it comes into storage, and nowhere else.
-    let (_, message) = desk.sent().into_iter().find(|(queue, _)| *queue == QueueName::DeadLetter).expect("a letter");
+    let (_, message) = desk
+        .sent()
+        .into_iter()
+        .find(|(queue, _)| *queue == QueueName::DeadLetter)
+        .expect("a letter");
     let stored = counted_by_deadletter(&desk, &[buried(&letter(&message))]);
     let counted = [
         "[] DeadLetteredCount 1",
@@ -160,7 +169,10 @@ fn subscriptions_have_metrics_of_their_own_only_where_that_is_asked_for() {
     }
     assert!(said.contains(&"[shop/orders] MatchedEventCount 2".to_owned()), "{said:#?}");
     let without = counted(&Desk::new(subscriptions(2)), &[record("m1", EVENT)]);
-    assert!(without.iter().all(|line| !line.contains("s0") && !line.contains("s1")), "{without:#?}");
+    assert!(
+        without.iter().all(|line| !line.contains("s0") && !line.contains("s1")),
+        "{without:#?}"
+    );
 }
 
 #[test]
@@ -169,7 +181,10 @@ fn a_record_that_comes_again_and_a_delivery_that_comes_back_match_once() {
     let dispatch = counting(&desk, false);
     let records = [record("m1", EVENT), record("m2", EVENT)];
     // The first exchange takes so long that the second would not end in time.
-    assert_eq!(desk.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 45_000))), ["m2"]);
+    assert_eq!(
+        desk.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 45_000))),
+        ["m2"]
+    );
     assert_eq!(said(&dispatch.metrics())["[] MatchedEventCount"], 1);
     let now_ms = NOW_MS + 60_000;
     desk.run(dispatch.handle(&records[1..], &Deadline::new(now_ms, now_ms + 120_000)));
@@ -235,15 +250,25 @@ fn a_letter_for_an_unknown_topic_makes_no_dimension_of_its_name() {
     let said = counted_by_deadletter(&desk, &[buried(&letter(&desk.sent()[0].1))]);
     assert_eq!(
         said,
-        sorted(["[] DeadLetteredCount 1", "[TopicNotFound] DeadLetteredCount 1", "[_/_] DeadLetteredCount 1"])
+        sorted([
+            "[] DeadLetteredCount 1",
+            "[TopicNotFound] DeadLetteredCount 1",
+            "[_/_] DeadLetteredCount 1"
+        ])
     );
 }
 
 #[test]
 fn a_letter_counts_as_refused_only_when_it_lies_in_the_last_resort_queue() {
-    let ill = || Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
+    let ill = || {
+        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()))
+    };
     let letter = |since_ms| {
-        Letter::without_subscription(delivery("shop/orders/s0"), Reason::TimeToLiveExceeded, NOW_MS - since_ms)
+        Letter::without_subscription(
+            delivery("shop/orders/s0"),
+            Reason::TimeToLiveExceeded,
+            NOW_MS - since_ms,
+        )
     };
     let (young, old) = (letter(0), letter(2 * 86_400_000));
     assert_eq!(counted_by_deadletter(&ill(), &[buried(&young)]), [""; 0]);

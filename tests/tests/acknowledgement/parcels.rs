@@ -1,4 +1,5 @@
-//! Several dead letters in one blob: each record is answered for itself, and what comes again comes alone.
+//! Several dead letters in one blob: each record is answered for itself, and what comes again comes
+//! alone.
 
 use adapters::records::Record;
 use delivery::blob::{key, shared_key};
@@ -22,13 +23,20 @@ fn letter(message: &str) -> Letter {
 
 fn carrying(letter: &Letter) -> Record {
     let message = &letter.delivery.origin.message;
-    Record { deadletter: Some(write_letter(letter)), queue: "dead-letter".to_owned(), ..record(message, EVENT) }
+    Record {
+        deadletter: Some(write_letter(letter)),
+        queue: "dead-letter".to_owned(),
+        ..record(message, EVENT)
+    }
 }
 
 /// The keys of what is stored, and how many letters stand in each blob.
 fn stored(desk: &Desk) -> Vec<(String, usize)> {
-    let read = |key: &str, blob: &str| stored::read(key, "letters", blob.as_bytes()).expect("a blob of ours").len();
-    let mut blobs: Vec<_> = desk.blobs().into_iter().map(|(key, blob)| (key.clone(), read(&key, &blob))).collect();
+    let read = |key: &str, blob: &str| {
+        stored::read(key, "letters", blob.as_bytes()).expect("a blob of ours").len()
+    };
+    let mut blobs: Vec<_> =
+        desk.blobs().into_iter().map(|(key, blob)| (key.clone(), read(&key, &blob))).collect();
     blobs.sort();
     blobs
 }
@@ -47,7 +55,10 @@ fn letters_that_are_alike_share_blobs_of_as_many_as_they_allow() {
     let records: Vec<Record> = letters.iter().chain([&own]).map(carrying).collect();
     assert_eq!(deadletter(&desk, &records), [""; 0]);
     let shared = shared_key(&[&letters[0], &letters[1]], "");
-    assert_eq!(stored(&desk), sorted(vec![(shared, 2), (key(&letters[2], ""), 1), (key(&own, ""), 1)]));
+    assert_eq!(
+        stored(&desk),
+        sorted(vec![(shared, 2), (key(&letters[2], ""), 1), (key(&own, ""), 1)])
+    );
 }
 
 #[test]
@@ -79,14 +90,16 @@ fn what_comes_again_is_stored_alone() {
 
 #[test]
 fn a_shared_blob_that_storage_refuses_makes_each_record_wait_for_itself() {
-    let desk = Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
+    let desk =
+        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
     let fresh = letter("m1");
     let older = Letter { decided_ms: NOW_MS - 60_000, ..letter("m2") };
     assert_eq!(deadletter(&desk, &[&fresh, &older].map(carrying)), ["m1", "m2"]);
     let hidden = |message: &str, seconds| ("dead-letter".to_owned(), message.to_owned(), seconds);
     assert_eq!(desk.hidden(), [hidden("m1", 10), hidden("m2", 240)]);
     // One of them has been refused for too long: it leaves, the other waits on.
-    let desk = Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
+    let desk =
+        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
     let oldest = Letter { decided_ms: NOW_MS - 2 * 86_400_000, ..letter("m3") };
     assert_eq!(deadletter(&desk, &[&fresh, &oldest].map(carrying)), ["m1"]);
     assert_eq!((desk.sent().len(), desk.hidden()), (1, vec![hidden("m1", 10)]));

@@ -1,4 +1,5 @@
-//! A destination that is dead is left alone: what is due meanwhile is put off, and one of them probes.
+//! A destination that is dead is left alone: what is due meanwhile is put off, and one of them
+//! probes.
 
 use adapters::records::Record;
 use delivery::delivery::Delivery;
@@ -24,7 +25,8 @@ fn watched(name: &str) -> Subscription {
 }
 
 impl Process {
-    /// Topic shop/orders goes to s0, which meets requests so; topic shop/others to s1, which is well.
+    /// Topic shop/orders goes to s0, which meets requests so; topic shop/others to s1, which is
+    /// well.
     fn meeting(reactions: &[Reaction]) -> Self {
         let desk = Desk::new(catalogue_of([watched("shop/orders/s0"), watched("shop/others/s1")]));
         let desk = desk.meeting("s0.example.com", reactions);
@@ -46,7 +48,10 @@ impl Process {
     fn takes(&self, records: &[Record]) -> Vec<(QueueName, Message)> {
         let before = self.desk.sent().len();
         let now_ms = self.desk.now_ms();
-        assert_eq!(self.desk.run(self.dispatch.handle(records, &Deadline::new(now_ms, 0))), [""; 0]);
+        assert_eq!(
+            self.desk.run(self.dispatch.handle(records, &Deadline::new(now_ms, 0))),
+            [""; 0]
+        );
         self.desk.sent().split_off(before)
     }
 
@@ -94,7 +99,10 @@ fn put_offs_in_a_row_leave_one_entry_and_a_failed_probe_doubles_the_probation() 
     let sent = process.takes(&[record("m12", EVENT)]);
     assert_eq!((process.desk.requests(), carried(&sent[0].1).attempts), (11, 1), "the probe");
     let (put_off, wait_ms) = process.puts_off(retried(&put_off));
-    assert_eq!((wait_ms, outcomes(&put_off), put_off.attempts), (20_000, vec![Outcome::Probation], 0));
+    assert_eq!(
+        (wait_ms, outcomes(&put_off), put_off.attempts),
+        (20_000, vec![Outcome::Probation], 0)
+    );
 }
 
 #[test]
@@ -103,7 +111,9 @@ fn of_several_that_are_due_when_it_ends_one_probes_and_after_its_success_all_are
     process.desk.passes_ms(10_000);
     let sent = process.takes(&[record("m11", EVENT), record("m12", EVENT), record("m13", EVENT)]);
     assert_eq!((process.desk.requests(), sent.len()), (11, 2));
-    assert!(sent.iter().all(|(queue, message)| *queue == QueueName::Retry && message.wait_ms == 10_000));
+    assert!(
+        sent.iter().all(|(queue, message)| *queue == QueueName::Retry && message.wait_ms == 10_000)
+    );
     let back: Vec<Record> = sent.iter().map(|(_, message)| retried(&carried(message))).collect();
     process.desk.passes_ms(10_000);
     assert_eq!((process.takes(&back).len(), process.desk.requests()), (0, 13));
@@ -119,14 +129,23 @@ fn an_invocation_without_time_for_its_probe_leaves_it_to_another() {
     let (records, short) = ([other, record("m12", EVENT)], Deadline::new(now_ms, now_ms + 9_500));
     assert_eq!(process.desk.run(process.dispatch.handle(&records, &short)), ["m12"]);
     assert_eq!(process.desk.requests(), 11);
-    assert_eq!((process.takes(&[record("m12", EVENT)]).len(), process.desk.requests()), (0, 12), "the probe");
-    assert_eq!((process.takes(&[record("m13", EVENT)]).len(), process.desk.requests()), (0, 13), "no probation");
+    assert_eq!(
+        (process.takes(&[record("m12", EVENT)]).len(), process.desk.requests()),
+        (0, 12),
+        "the probe"
+    );
+    assert_eq!(
+        (process.takes(&[record("m13", EVENT)]).len(), process.desk.requests()),
+        (0, 13),
+        "no probation"
+    );
 }
 
 #[test]
 fn other_destinations_are_not_touched() {
     let process = Process::after_ten_timeouts(&[times_out_after(1_000)]);
-    let other = |message: &str| Record { topic: Some("shop/others".to_owned()), ..record(message, EVENT) };
+    let other =
+        |message: &str| Record { topic: Some("shop/others".to_owned()), ..record(message, EVENT) };
     let sent = process.takes(&[other("m11"), record("m12", EVENT), other("m13")]);
     assert_eq!((process.desk.requests(), sent.len()), (12, 1));
     assert_eq!(carried(&sent[0].1).subscription.name, "s0");
@@ -134,8 +153,8 @@ fn other_destinations_are_not_touched() {
 
 #[test]
 fn a_subscription_that_asks_for_no_probation_is_always_tried() {
-    let desk =
-        Desk::new(catalogue_of([subscription("shop/orders/s0")])).meeting("s0.example.com", &[times_out_after(1_000)]);
+    let desk = Desk::new(catalogue_of([subscription("shop/orders/s0")]))
+        .meeting("s0.example.com", &[times_out_after(1_000)]);
     let process = Process { dispatch: Dispatch::new(desk.clone(), container(), None), desk };
     for number in 0..30 {
         process.takes(&[record(&format!("m{number}"), EVENT)]);

@@ -1,4 +1,5 @@
-//! How the destinations of a scene react to requests, in turn, after how long, and perhaps too late.
+//! How the destinations of a scene react to requests, in turn, after how long, and perhaps too
+//! late.
 
 use std::future::pending;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +29,8 @@ pub(crate) fn answers(status: u16) -> Reaction {
 
 /// An answer that carries a structured CloudEvent.
 pub(crate) fn replies(event: &str) -> Reaction {
-    let ending = Ending::Answered { status: 200, retry_after: None, body: event.as_bytes().to_vec() };
+    let ending =
+        Ending::Answered { status: 200, retry_after: None, body: event.as_bytes().to_vec() };
     let content_type = Some("application/cloudevents+json".to_owned());
     let content = Some(Content { content_type, whole: true, ..Content::default() });
     Reaction { ending, content, ..answers(200) }
@@ -58,7 +60,10 @@ impl Reaction {
     }
 
     fn exchange(&self, started_ms: u64) -> Exchange {
-        Exchange { content: self.content.clone(), ..Exchange::new(self.ending.clone(), started_ms, self.takes_ms) }
+        Exchange {
+            content: self.content.clone(),
+            ..Exchange::new(self.ending.clone(), started_ms, self.takes_ms)
+        }
     }
 
     fn late(self, started_ms: u64, hours: Hours) -> Option<Late> {

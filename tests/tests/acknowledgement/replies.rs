@@ -46,7 +46,10 @@ fn a_reply_leaves_as_its_own_message_and_the_record_is_acknowledged() {
 fn the_record_comes_again_when_the_queue_does_not_take_its_reply() {
     for to in [to_address(), to_topic()] {
         let desk = desk(to).refusing_messages();
-        assert_eq!(dispatch(&desk, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS), ["m1", "m2"]);
+        assert_eq!(
+            dispatch(&desk, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS),
+            ["m1", "m2"]
+        );
         assert_eq!((desk.requests(), desk.hidden().len()), (2, 0));
     }
 }
@@ -66,11 +69,17 @@ fn a_reply_to_a_topic_of_two_subscriptions_leaves_as_two_messages() {
     let desk = desk(to_topic());
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let sent = desk.sent();
-    let left: Vec<_> =
-        sent.iter().map(|(queue, message)| (*queue, carried(message).subscription.to_string())).collect();
+    let left: Vec<_> = sent
+        .iter()
+        .map(|(queue, message)| (*queue, carried(message).subscription.to_string()))
+        .collect();
     let events = |name: &str| (QueueName::Events, name.to_owned());
     assert_eq!(left, [events("shop/billed/a"), events("shop/billed/b")]);
-    assert!(sent.iter().all(|(_, message)| message.body.as_ref() == REPLY && carried(message).leg == Leg::Event));
+    assert!(
+        sent.iter().all(
+            |(_, message)| message.body.as_ref() == REPLY && carried(message).leg == Leg::Event
+        )
+    );
 }
 
 #[test]
@@ -89,7 +98,10 @@ fn a_reply_that_fails_is_tried_again_by_itself() {
     assert_eq!(dispatch(&desk, &[retried(&reply)], ENDS_MS), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
     let again = carried(&message);
-    assert_eq!((queue, &again.leg, again.hops, again.attempts), (QueueName::Retry, &Leg::Reply, 1, 1));
+    assert_eq!(
+        (queue, &again.leg, again.hops, again.attempts),
+        (QueueName::Retry, &Leg::Reply, 1, 1)
+    );
 }
 
 #[test]
@@ -100,7 +112,10 @@ fn the_eleventh_hop_is_a_letter() {
             let far = Delivery { hops, ..delivery("shop/orders/s0") };
             assert_eq!(dispatch(&desk, &[retried(&far)], ENDS_MS), [""; 0]);
             let sent = desk.sent();
-            assert!(!sent.is_empty() && sent.iter().all(|(queue, _)| *queue == expected), "{sent:?}");
+            assert!(
+                !sent.is_empty() && sent.iter().all(|(queue, _)| *queue == expected),
+                "{sent:?}"
+            );
             for (_, message) in sent.iter().filter(|_| hops == 10) {
                 let letter = letter(message);
                 assert_eq!((letter.reason, letter.delivery.hops), (Reason::ReplyLoop, 11));
@@ -112,14 +127,17 @@ fn the_eleventh_hop_is_a_letter() {
 #[test]
 fn a_letter_about_a_reply_is_dropped_where_letters_are_and_else_kept_at_rest() {
     let address = Sink::Address("https://sink.example.com/".parse().expect("an address"));
-    for (sink, letters, says_why) in [(Sink::None, 0, false), (Sink::DefaultContainer, 1, false), (address, 1, true)] {
+    for (sink, letters, says_why) in
+        [(Sink::None, 0, false), (Sink::DefaultContainer, 1, false), (address, 1, true)]
+    {
         let mut replying = replying(to_address());
         replying.dead_letter.sink = sink;
         let desk = Desk::new(catalogue_of([replying])).meeting("s0.example.com", &[replies("{}")]);
         assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
         let sent = desk.sent();
         assert!(sent.iter().all(|(queue, _)| *queue == QueueName::DeadLetter), "{sent:?}");
-        let errors: Vec<bool> = sent.iter().map(|(_, message)| letter(message).sink_error.is_some()).collect();
+        let errors: Vec<bool> =
+            sent.iter().map(|(_, message)| letter(message).sink_error.is_some()).collect();
         assert_eq!(errors, vec![says_why; letters]);
     }
 }

@@ -1,4 +1,5 @@
-//! Sinks that are no containers: a dead letter is a further delivery, a publication, or a message of somebody else's.
+//! Sinks that are no containers: a dead letter is a further delivery, a publication, or a message
+//! of somebody else's.
 
 use delivery::deadletter::{Format, Letter, LetterFormat, Reason, Store};
 use delivery::delivery::{Delivery, Leg};
@@ -9,7 +10,9 @@ use delivery::subscription::{ReplyTo, Subscription};
 use serde_json::Value;
 
 use super::reactions::{answers, replies};
-use super::{ENDS_MS, EVENT, buried, carried, deadletter, delivery, dispatch, letter, retried, subscription};
+use super::{
+    ENDS_MS, EVENT, buried, carried, deadletter, delivery, dispatch, letter, retried, subscription,
+};
 use crate::desk::{Desk, NOW_MS, catalogue_of, record, subscriptions};
 
 const QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
@@ -60,7 +63,10 @@ fn a_letter_to_an_address_leaves_as_a_delivery_of_its_own_with_the_event_untouch
     let errand = errand();
     assert_eq!(errand.event.text().as_ref(), EVENT);
     let Leg::Sink(letter) = &errand.leg else { panic!("{errand:?}") };
-    assert_eq!((letter.reason, letter.delivery.attempts), (Reason::UndeliverableDueToHttpBadRequest, 1));
+    assert_eq!(
+        (letter.reason, letter.delivery.attempts),
+        (Reason::UndeliverableDueToHttpBadRequest, 1)
+    );
     assert_ne!(errand.id, letter.delivery.id);
 }
 
@@ -70,7 +76,8 @@ fn the_sink_is_sent_the_event_with_why_and_nothing_that_the_destination_is_sent(
     assert_eq!(dispatch(&desk, &[retried(&errand())], ENDS_MS), [""; 0]);
     let posts = desk.posts();
     assert_eq!(posts[0].url.as_str(), "https://sink.example.com/in?code=7");
-    let names: Vec<_> = posts[0].headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let names: Vec<_> =
+        posts[0].headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(names, [("content-type", "application/cloudevents+json; charset=utf-8")]);
     let told: Value = serde_json::from_slice(&posts[0].body).expect("JSON");
     assert_eq!((&told["id"], &told["knativeerrorcode"]), (&"1".into(), &400.into()));
@@ -93,7 +100,10 @@ fn a_letter_that_its_sink_refuses_is_stored_with_the_first_reason_and_the_histor
     assert_eq!(dispatch(&desk, &[retried(&errand())], ENDS_MS), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
     let back = letter(&message);
-    assert_eq!((queue, back.reason), (QueueName::DeadLetter, Reason::UndeliverableDueToHttpBadRequest));
+    assert_eq!(
+        (queue, back.reason),
+        (QueueName::DeadLetter, Reason::UndeliverableDueToHttpBadRequest)
+    );
     let returned = back.returned.clone().expect("it came back");
     assert_eq!((returned.reason, returned.attempts), (Reason::UndeliverableDueToHttpNotFound, 1));
     assert_eq!((returned.history.first().len(), back.delivery.history.first().len()), (1, 1));
@@ -106,9 +116,13 @@ fn a_letter_that_its_sink_refuses_is_stored_with_the_first_reason_and_the_histor
     assert!(key.ends_with(&format!("/{}.json", back.delivery.id)), "{key}");
     assert_eq!((&told[0]["knativeerrorcode"], &told[0]["errorretry"]), (&404.into(), &1.into()));
     assert_eq!(told[0]["knativeerrordest"], "https://sink.example.com/in?code=7");
-    let ours: Value = serde_json::from_str(told[0]["lastmile"].as_str().expect("a text")).expect("JSON");
+    let ours: Value =
+        serde_json::from_str(told[0]["lastmile"].as_str().expect("a text")).expect("JSON");
     assert_eq!(ours["sink"]["destination"], "https://sink.example.com/in");
-    assert_eq!((&ours["lasthttpstatuscode"], &ours["sink"]["history"][0]["status"]), (&400.into(), &404.into()));
+    assert_eq!(
+        (&ours["lasthttpstatuscode"], &ours["sink"]["history"][0]["status"]),
+        (&400.into(), &404.into())
+    );
 }
 
 #[test]
@@ -119,7 +133,10 @@ fn a_letter_whose_subscription_is_gone_or_has_no_address_any_more_is_stored() {
         assert_eq!(dispatch(&desk, &[retried(&errand())], ENDS_MS), [""; 0]);
         let (queue, message) = desk.sent().remove(0);
         let back = letter(&message);
-        assert_eq!((queue, back.reason), (QueueName::DeadLetter, Reason::UndeliverableDueToHttpBadRequest));
+        assert_eq!(
+            (queue, back.reason),
+            (QueueName::DeadLetter, Reason::UndeliverableDueToHttpBadRequest)
+        );
         assert_eq!((back.newest_reason(), desk.requests()), (reason, 0));
     }
 }
@@ -146,12 +163,17 @@ fn a_letter_waits_for_its_time_also_on_the_way_to_a_sink() {
     let desk = desk([late]);
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let (queue, errand) = only(&desk);
-    assert_eq!((queue, errand.due_ms, desk.sent()[0].1.wait_ms), (QueueName::Retry, NOW_MS + 300_000, 300_000));
+    assert_eq!(
+        (queue, errand.due_ms, desk.sent()[0].1.wait_ms),
+        (QueueName::Retry, NOW_MS + 300_000, 300_000)
+    );
 }
 
 #[test]
 fn the_wait_of_a_letter_is_no_part_of_the_time_to_live_at_its_sink() {
-    for (sink, other) in [(address(), None), (topic("shop/lost"), Some(subscription("shop/lost/a")))] {
+    for (sink, other) in
+        [(address(), None), (topic("shop/lost"), Some(subscription("shop/lost/a")))]
+    {
         let mut late = sinking("shop/orders/s0", sink);
         late.dead_letter.delay_ms = 300_000;
         let desk = desk(other.into_iter().chain([late]));
@@ -169,7 +191,8 @@ fn a_letter_too_large_to_travel_to_its_sink_is_stored_and_says_so() {
     let (_, blob) = desk.blobs().remove(0);
     let told: Value = serde_json::from_str(&blob).expect("JSON");
     assert_eq!(told[0]["errorreason"], "UndeliverableDueToHttpBadRequest");
-    let ours: Value = serde_json::from_str(told[0]["lastmile"].as_str().expect("a text")).expect("JSON");
+    let ours: Value =
+        serde_json::from_str(told[0]["lastmile"].as_str().expect("a text")).expect("JSON");
     assert_eq!(ours["sink"]["reason"], "EventTooLargeToResend");
 }
 
@@ -190,16 +213,27 @@ fn a_letter_too_large_to_be_published_to_its_topic_is_kept_as_the_letter_it_is()
 
 #[test]
 fn a_letter_to_a_topic_is_published_to_each_of_its_subscriptions() {
-    let all = [sinking("shop/orders/s0", topic("shop/lost")), subscription("shop/lost/a"), subscription("shop/lost/b")];
+    let all = [
+        sinking("shop/orders/s0", topic("shop/lost")),
+        subscription("shop/lost/a"),
+        subscription("shop/lost/b"),
+    ];
     let desk = desk(all);
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let sent = desk.sent();
-    let names: Vec<_> = sent.iter().map(|(_, message)| carried(message).subscription.to_string()).collect();
+    let names: Vec<_> =
+        sent.iter().map(|(_, message)| carried(message).subscription.to_string()).collect();
     assert_eq!(names, ["shop/lost/a", "shop/lost/b"]);
     for (queue, message) in &sent {
         let published = carried(message);
-        assert_eq!((*queue, &published.leg, published.attempts), (QueueName::Events, &Leg::Event, 0));
-        assert_eq!(published.via.iter().map(ToString::to_string).collect::<Vec<_>>(), ["shop/orders"]);
+        assert_eq!(
+            (*queue, &published.leg, published.attempts),
+            (QueueName::Events, &Leg::Event, 0)
+        );
+        assert_eq!(
+            published.via.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["shop/orders"]
+        );
         let told: Value = serde_json::from_str(&message.body).expect("JSON");
         assert_eq!(told["errorreason"], "UndeliverableDueToHttpBadRequest");
     }
@@ -207,7 +241,10 @@ fn a_letter_to_a_topic_is_published_to_each_of_its_subscriptions() {
 
 #[test]
 fn a_chain_of_topics_that_leads_back_ends_in_the_container() {
-    let all = [sinking("shop/orders/s0", topic("shop/lost")), sinking("shop/lost/s0", topic("shop/orders"))];
+    let all = [
+        sinking("shop/orders/s0", topic("shop/lost")),
+        sinking("shop/lost/s0", topic("shop/orders")),
+    ];
     let desk = desk(all);
     dispatch(&desk, &[record("m1", EVENT)], ENDS_MS);
     let (_, message) = desk.sent().remove(0);
@@ -228,15 +265,21 @@ fn a_letter_that_no_subscription_of_its_topic_takes_is_stored_and_says_so() {
     assert_eq!(back.sink_error.as_deref(), Some("no subscription of topic shop/lost takes it"));
     let desk = Desk::new(subscriptions(0));
     deadletter(&desk, &[buried(&back)]);
-    assert!(desk.blobs()[0].1.contains(r#"\"sinkerror\":\"no subscription of topic shop/lost takes it\""#));
+    assert!(
+        desk.blobs()[0]
+            .1
+            .contains(r#"\"sinkerror\":\"no subscription of topic shop/lost takes it\""#)
+    );
 }
 
 #[test]
 fn a_reply_that_nobody_can_deliver_is_kept_and_says_why_it_is_not_at_its_sink() {
     for sink in [address(), topic("shop/lost")] {
         let mut answering = sinking("shop/orders/s0", sink);
-        answering.reply = Some(ReplyTo::Address("https://replies.example.com/".parse().expect("an address")));
-        let desk = Desk::new(catalogue_of([answering])).meeting("s0.example.com", &[replies(EVENT)]);
+        answering.reply =
+            Some(ReplyTo::Address("https://replies.example.com/".parse().expect("an address")));
+        let desk =
+            Desk::new(catalogue_of([answering])).meeting("s0.example.com", &[replies(EVENT)]);
         let far = Delivery { hops: HOPS_MAX, ..delivery("shop/orders/s0") };
         assert_eq!(dispatch(&desk, &[retried(&far)], ENDS_MS), [""; 0]);
         let (queue, message) = desk.sent().remove(0);
@@ -245,7 +288,10 @@ fn a_reply_that_nobody_can_deliver_is_kept_and_says_why_it_is_not_at_its_sink() 
             (queue, kept.reason, kept.store),
             (QueueName::DeadLetter, Reason::ReplyLoop, Store::DefaultContainer)
         );
-        assert_eq!(kept.sink_error.as_deref(), Some("a reply that nobody can deliver goes to no sink"));
+        assert_eq!(
+            kept.sink_error.as_deref(),
+            Some("a reply that nobody can deliver goes to no sink")
+        );
     }
 }
 
@@ -266,20 +312,31 @@ fn a_letter_to_a_queue_of_others_is_handed_over_with_its_id() {
 }
 
 #[test]
-fn a_queue_that_refuses_for_now_is_tried_again_and_one_that_refuses_for_good_is_replaced_by_the_container() {
+fn a_queue_that_refuses_for_now_is_tried_again_and_one_that_refuses_for_good_is_replaced_by_the_container()
+ {
     let letter = for_a_queue();
-    let desk = Desk::new(subscriptions(0)).refusing_blobs(QUEUE, PutError::Refused("503".to_owned()));
+    let desk =
+        Desk::new(subscriptions(0)).refusing_blobs(QUEUE, PutError::Refused("503".to_owned()));
     assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
-    assert_eq!((desk.blobs().len(), desk.hidden()), (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 10)]));
-    let desk = Desk::new(subscriptions(0)).refusing_blobs(QUEUE, PutError::NoSuchContainer("denied".to_owned()));
+    assert_eq!(
+        (desk.blobs().len(), desk.hidden()),
+        (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 10)])
+    );
+    let desk = Desk::new(subscriptions(0))
+        .refusing_blobs(QUEUE, PutError::NoSuchContainer("denied".to_owned()));
     assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
     let (key, blob) = desk.blobs().remove(0);
-    assert!(key.starts_with("letters/a/b/c/") && blob.contains(&format!(r#"sinkerror\":\"{QUEUE}: denied"#)), "{blob}");
+    assert!(
+        key.starts_with("letters/a/b/c/")
+            && blob.contains(&format!(r#"sinkerror\":\"{QUEUE}: denied"#)),
+        "{blob}"
+    );
 }
 
 #[test]
 fn one_letter_to_a_queue_that_refuses_holds_up_no_other() {
-    let desk = Desk::new(subscriptions(0)).refusing_blobs(QUEUE, PutError::Refused("503".to_owned()));
+    let desk =
+        Desk::new(subscriptions(0)).refusing_blobs(QUEUE, PutError::Refused("503".to_owned()));
     let other = Letter::without_subscription(delivery("a/b/d"), Reason::TimeToLiveExceeded, NOW_MS);
     let mut second = buried(&other);
     second.message = "m2".to_owned();

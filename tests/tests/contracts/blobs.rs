@@ -1,4 +1,5 @@
-//! `PutBlob` and `ReadBlobs`: the same key twice is one blob, and the first wins; a listing shows what was written.
+//! `PutBlob` and `ReadBlobs`: the same key twice is one blob, and the first wins; a listing shows
+//! what was written.
 
 use adapters::blobs::S3Blobs;
 use delivery::deadletter::Container;
@@ -24,7 +25,10 @@ async fn the_first_write_of_a_key_wins(blobs: &(impl PutBlob + ReadBlobs)) {
         assert_eq!(blobs.put(BUCKET, "a/b.json", bytes).await, Ok(()));
     }
     assert_eq!(blobs.get(BUCKET, "a/b.json").await, Ok(Some(b"first".to_vec())));
-    assert_eq!(blobs.list(&container(BUCKET)).await, Ok(vec![BlobName { key: "a/b.json".to_owned(), bytes: 5 }]));
+    assert_eq!(
+        blobs.list(&container(BUCKET)).await,
+        Ok(vec![BlobName { key: "a/b.json".to_owned(), bytes: 5 }])
+    );
 }
 
 /// Writes of one key at the same time are all a success, and one of their contents is there, whole.
@@ -43,7 +47,10 @@ async fn a_listing_shows_what_was_written_before_it(blobs: &(impl PutBlob + Read
     for key in ["b/2.json", "b/10.json", "a/%C3%B6%20.json", "c.json", "b/A.json"] {
         assert_eq!(blobs.put(BUCKET, key, b"{}".to_vec()).await, Ok(()));
     }
-    assert_eq!(keys(blobs, BUCKET).await, ["a/%C3%B6%20.json", "b/10.json", "b/2.json", "b/A.json", "c.json"]);
+    assert_eq!(
+        keys(blobs, BUCKET).await,
+        ["a/%C3%B6%20.json", "b/10.json", "b/2.json", "b/A.json", "c.json"]
+    );
     assert_eq!(keys(blobs, "dead-letters/b").await, ["b/10.json", "b/2.json", "b/A.json"]);
     assert_eq!(keys(blobs, "dead-letters/none").await, [""; 0]);
 }
@@ -110,7 +117,8 @@ async fn in_s3_a_listing_of_more_than_a_page_is_whole() {
 async fn a_blob_in_s3_is_json_to_whoever_reads_it() {
     let (cloud, blobs) = on_s3().await;
     assert_eq!(blobs.put(BUCKET, "a.json", b"{}".to_vec()).await, Ok(()));
-    let head = cloud.s3.head_object().bucket(BUCKET).key("a.json").send().await.expect("the object");
+    let head =
+        cloud.s3.head_object().bucket(BUCKET).key("a.json").send().await.expect("the object");
     assert_eq!(head.content_type(), Some("application/json"));
 }
 

@@ -30,7 +30,8 @@ impl Cloud {
     }
 
     pub(crate) fn urls(&self) -> HashMap<QueueName, String> {
-        let names = [QueueName::Events, QueueName::Retry, QueueName::DeadLetter, QueueName::LastResort];
+        let names =
+            [QueueName::Events, QueueName::Retry, QueueName::DeadLetter, QueueName::LastResort];
         names.into_iter().map(|name| (name, self.aws.queue_url(local_name(name)))).collect()
     }
 }

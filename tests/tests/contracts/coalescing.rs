@@ -17,12 +17,16 @@ enum Says {
 }
 
 /// A server that answers `SendMessageBatch` in SQS's JSON protocol, entry by entry.
-async fn scripted_sqs(says: impl Fn(&str) -> Says + Send + Sync + 'static) -> (Scripted, SqsQueues) {
+async fn scripted_sqs(
+    says: impl Fn(&str) -> Says + Send + Sync + 'static,
+) -> (Scripted, SqsQueues) {
     let script = move |asked: &Asked| {
         let (mut taken, mut failed) = (Vec::new(), Vec::new());
         for (id, body) in batch(asked) {
             match says(&body) {
-                Says::Taken => taken.push(json!({"Id": id, "MessageId": id, "MD5OfMessageBody": ""})),
+                Says::Taken => {
+                    taken.push(json!({"Id": id, "MessageId": id, "MD5OfMessageBody": ""}))
+                }
                 Says::Failed => {
                     failed.push(json!({"Id": id, "Code": "Throttled", "Message": "later", "SenderFault": false}));
                 }
@@ -92,7 +96,10 @@ async fn no_batch_has_more_than_ten_entries_or_an_id_twice() {
 async fn a_wait_is_asked_for_in_whole_seconds_rounded_up_and_at_most_900() {
     for (wait_ms, seconds) in [(0, 0), (1, 1), (1_001, 2), (899_500, 900), (7_200_000, 900)] {
         let (server, queues) = scripted_sqs(|_| Says::Taken).await;
-        assert_eq!(queues.send(QueueName::Events, Message { wait_ms, ..message("later") }).await, Ok(()));
+        assert_eq!(
+            queues.send(QueueName::Events, Message { wait_ms, ..message("later") }).await,
+            Ok(())
+        );
         let request: Value = serde_json::from_slice(&server.asked()[0].body).expect("JSON");
         assert_eq!(request["Entries"][0]["DelaySeconds"].as_u64(), Some(seconds), "{wait_ms}");
     }
@@ -119,7 +126,8 @@ async fn a_failed_entry_reaches_only_its_own_sender() {
 #[tokio::test]
 async fn when_a_whole_request_fails_every_sender_hears_of_it() {
     let body = br#"{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"no such queue"}"#;
-    let steps = || vec![answer("400 Bad Request", &[("content-type", "application/x-amz-json-1.0")], body)];
+    let steps =
+        || vec![answer("400 Bad Request", &[("content-type", "application/x-amz-json-1.0")], body)];
     for steps in [steps(), vec![Step::Reset], vec![answer("200 OK", &[], b"<html>")]] {
         let script = steps.clone();
         let server = Scripted::start(move |_| script.clone()).await.expect("a free port");

@@ -1,4 +1,5 @@
-//! `Consents`: a consent that was kept is found, by its keeper at once and by everybody else within half a minute.
+//! `Consents`: a consent that was kept is found, by its keeper at once and by everybody else within
+//! half a minute.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -122,7 +123,8 @@ async fn in_a_bucket_a_consent_is_kept_until_it_is_removed() {
 
 #[tokio::test]
 async fn in_a_folder_what_cannot_be_read_is_neither_a_consent_nor_none() {
-    what_cannot_be_read_is_neither_a_consent_nor_none(&tempfile::tempdir().expect("a folder")).await;
+    what_cannot_be_read_is_neither_a_consent_nor_none(&tempfile::tempdir().expect("a folder"))
+        .await;
 }
 
 #[tokio::test]
@@ -142,8 +144,11 @@ async fn what_cannot_be_kept_is_told_and_known_here_all_the_same() {
 #[tokio::test]
 async fn consents_are_beside_the_subscriptions() {
     let cloud = Cloud::start().await;
-    let beside = |uri| ConsentPlace::beside(&Location::parse(uri).expect("a location"), cloud.s3.clone());
-    let ConsentPlace::Folder(folder) = beside("file:///etc/lastmile/subscriptions.yaml") else { panic!("no folder") };
+    let beside =
+        |uri| ConsentPlace::beside(&Location::parse(uri).expect("a location"), cloud.s3.clone());
+    let ConsentPlace::Folder(folder) = beside("file:///etc/lastmile/subscriptions.yaml") else {
+        panic!("no folder")
+    };
     assert_eq!(folder, Path::new("/etc/lastmile"));
     assert_eq!(beside("s3://config/a/subscriptions.yaml").to_string(), "s3://config");
 }

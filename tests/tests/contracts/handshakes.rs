@@ -26,7 +26,8 @@ async fn asked(
 ) -> (Answer, Option<Asked>) {
     let server = Scripted::start(script).await.expect("a port is free");
     let url = format!("{}/in?code=1", server.endpoint()).parse().expect("a URL");
-    let subscription = Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
+    let subscription =
+        Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
     let question = Question::new([1, 2, 3, 4], listens.then(|| CALLBACK.parse().expect("a URL")));
     let occasion = Occasion { keyring: &Keyring::default(), now_ms: 1_795_158_180_000, timeout_ms };
     let request = ask(&subscription, consent, &question, occasion).expect("a request");
@@ -78,7 +79,10 @@ async fn event_grid_does_not_take_another_code_another_status_or_a_redirect_for_
     let wrong = |_: &Asked| vec![answer("200 OK", &[], br#"{"validationResponse":"00000000"}"#)];
     is_refused(&asked(&Consent::EventGrid, true, LONG_MS, wrong).await.0, "another code");
     is_refused(&asked(&Consent::EventGrid, true, LONG_MS, echo("202 Accepted")).await.0, "202");
-    is_refused(&asked(&Consent::EventGrid, true, LONG_MS, echo("307 Temporary Redirect")).await.0, "redirects");
+    is_refused(
+        &asked(&Consent::EventGrid, true, LONG_MS, echo("307 Temporary Redirect")).await.0,
+        "redirects",
+    );
     let silent = || says("200 OK", &[]);
     assert_eq!(asked(&Consent::EventGrid, true, LONG_MS, silent()).await.0, Answer::Pending);
     is_refused(&asked(&Consent::EventGrid, false, LONG_MS, silent()).await.0, "validationResponse");
@@ -86,8 +90,11 @@ async fn event_grid_does_not_take_another_code_another_status_or_a_redirect_for_
 
 #[tokio::test]
 async fn cloud_events_asks_with_options_and_learns_the_rate() {
-    const ALLOWED: &[(&str, &str)] =
-        &[("Allow", "POST"), ("WebHook-Allowed-Origin", "events.example.com"), ("WebHook-Allowed-Rate", "100")];
+    const ALLOWED: &[(&str, &str)] = &[
+        ("Allow", "POST"),
+        ("WebHook-Allowed-Origin", "events.example.com"),
+        ("WebHook-Allowed-Rate", "100"),
+    ];
     let (answer, asked) = asked(&cloud_events(), true, LONG_MS, says("200 OK", ALLOWED)).await;
     assert_eq!(answer, rate("100"));
     let asked = asked.expect("it was asked");
@@ -100,10 +107,14 @@ async fn cloud_events_asks_with_options_and_learns_the_rate() {
 
 #[tokio::test]
 async fn cloud_events_consents_by_the_origin_and_by_no_status() {
-    const EVERYBODY: &[(&str, &str)] = &[("webhook-allowed-origin", "*"), ("webhook-allowed-rate", "*")];
-    const OTHER: &[(&str, &str)] = &[("webhook-allowed-origin", "other.example.com"), ("webhook-allowed-rate", "*")];
+    const EVERYBODY: &[(&str, &str)] =
+        &[("webhook-allowed-origin", "*"), ("webhook-allowed-rate", "*")];
+    const OTHER: &[(&str, &str)] =
+        &[("webhook-allowed-origin", "other.example.com"), ("webhook-allowed-rate", "*")];
     const NO_RATE: &[(&str, &str)] = &[("webhook-allowed-origin", "events.example.com")];
-    let told = async |listens, status, headers| asked(&cloud_events(), listens, LONG_MS, says(status, headers)).await.0;
+    let told = async |listens, status, headers| {
+        asked(&cloud_events(), listens, LONG_MS, says(status, headers)).await.0
+    };
     assert_eq!(told(false, "204 No Content", EVERYBODY).await, rate("*"));
     assert_eq!(told(false, "200 OK", NO_RATE).await, rate("120"));
     is_refused(&told(true, "200 OK", OTHER).await, "other.example.com");
@@ -118,6 +129,9 @@ async fn cloud_events_consents_by_the_origin_and_by_no_status() {
 async fn who_does_not_answer_in_time_has_not_consented() {
     for consent in [Consent::EventGrid, cloud_events()] {
         is_refused(&asked(&consent, true, 200, |_| vec![Step::Silence]).await.0, "200 ms");
-        is_refused(&asked(&consent, true, LONG_MS, |_| vec![Step::Reset]).await.0, "could not be asked");
+        is_refused(
+            &asked(&consent, true, LONG_MS, |_| vec![Step::Reset]).await.0,
+            "could not be asked",
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! `SendHttp`: never fails. Whatever happens is an `Exchange`, and it ends within the request's timeout.
+//! `SendHttp`: never fails. Whatever happens is an `Exchange`, and it ends within the request's
+//! timeout.
 
 use std::time::Duration;
 
@@ -66,29 +67,42 @@ pub(crate) async fn exchange_with(sender: &impl SendHttp, request: &Request) -> 
     let before_ms = Machine.now_ms();
     let made = sender.exchange(request).await;
     let after_ms = Machine.now_ms();
-    assert!(after_ms - before_ms <= request.timeout_ms + GRACE_MS, "{} ms: {made:?}", after_ms - before_ms);
-    assert!(before_ms <= made.started_ms && made.ended_ms() <= after_ms, "{before_ms}..{after_ms}: {made:?}");
+    assert!(
+        after_ms - before_ms <= request.timeout_ms + GRACE_MS,
+        "{} ms: {made:?}",
+        after_ms - before_ms
+    );
+    assert!(
+        before_ms <= made.started_ms && made.ended_ms() <= after_ms,
+        "{before_ms}..{after_ms}: {made:?}"
+    );
     made
 }
 
 fn answered(status: u16, retry_after: Option<&str>, body: &[u8]) -> Ending {
-    Ending::Answered { status, retry_after: retry_after.map(ToOwned::to_owned), body: body.to_vec() }
+    Ending::Answered {
+        status,
+        retry_after: retry_after.map(ToOwned::to_owned),
+        body: body.to_vec(),
+    }
 }
 
 /// The request is a POST with the headers and the body as they were given.
 async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     let mut request = request(&format!("{}/in/a%20b?code=1%2F2", server.endpoint()), LONG_MS);
-    request
-        .headers
-        .extend([("X-Twice", "1"), ("x-twice", "2"), ("x-latin", "größe")].map(|(n, v)| (n.into(), v.into())));
+    request.headers.extend(
+        [("X-Twice", "1"), ("x-twice", "2"), ("x-latin", "größe")]
+            .map(|(n, v)| (n.into(), v.into())),
+    );
     assert_eq!(exchange_with(sender, &request).await.ending, answered(200, None, b""));
     let [asked] = &server.asked()[..] else { panic!("one request is expected") };
     assert!(asked.head.starts_with("POST /in/a%20b?code=1%2F2 HTTP/1.1\r\n"), "{}", asked.head);
     assert_eq!(asked.body, request.body);
     assert_eq!(asked.header("content-type"), Some("application/json"));
     assert_eq!(asked.header("x-latin"), Some("größe"));
-    let twice = asked.head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-twice:")).count();
+    let twice =
+        asked.head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-twice:")).count();
     assert_eq!(twice, 2, "{}", asked.head);
     assert_eq!(asked.header("referer"), None);
 }
@@ -102,7 +116,8 @@ async fn says_the_length_of_an_empty_body(sender: &impl SendHttp) {
     assert_eq!(server.asked()[0].header("content-length"), Some("0"));
 }
 
-/// An exchange without an answer in time may stay open, and tells what came of it; its times are those of the whole.
+/// An exchange without an answer in time may stay open, and tells what came of it; its times are
+/// those of the whole.
 async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync)) {
     let late = vec![Step::Pause(LATE), answer("200 OK", &[], b"late")];
     let server = Scripted::start(move |_| late.clone()).await.expect("a free port");
@@ -123,7 +138,12 @@ async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
         ("200 OK", vec![], "taken", answered(200, None, b"taken")),
         ("204 No Content", vec![], "", answered(204, None, b"")),
         ("299 Odd", vec![], "", answered(299, None, b"")),
-        ("400 Bad Request", vec![], "{\"error\":\"größe\"}", answered(400, None, "{\"error\":\"größe\"}".as_bytes())),
+        (
+            "400 Bad Request",
+            vec![],
+            "{\"error\":\"größe\"}",
+            answered(400, None, "{\"error\":\"größe\"}".as_bytes()),
+        ),
         ("503 Busy", vec![("Retry-After", "7")], "", answered(503, Some("7"), b"")),
         (
             "429 Slow Down",
@@ -140,10 +160,18 @@ async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
 
 /// What an answer says about its body, and whether all of it was read, is told beside it.
 async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
-    let headers = [("Content-Type", "text/plain"), ("CE-Id", "1"), ("ce-type", "t"), ("ce", "x"), ("x-ce-id", "x")];
-    let attributes = [("id", "1"), ("type", "t")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let headers = [
+        ("Content-Type", "text/plain"),
+        ("CE-Id", "1"),
+        ("ce-type", "t"),
+        ("ce", "x"),
+        ("x-ce-id", "x"),
+    ];
+    let attributes =
+        [("id", "1"), ("type", "t")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     for (body, whole) in [("", true), ("short", true), (&"x".repeat(ANSWER_MAX_BYTES + 1), false)] {
-        let (made, _) = exchange(sender, LONG_MS, &[answer("200 OK", &headers, body.as_bytes())]).await;
+        let (made, _) =
+            exchange(sender, LONG_MS, &[answer("200 OK", &headers, body.as_bytes())]).await;
         let content_type = Some("text/plain".to_owned());
         assert_eq!(
             made.content,
@@ -164,12 +192,16 @@ async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
     for answer_max_bytes in [1, 1_000, 100_000, 512 * 1_024, long.len(), long.len() + 1] {
         let asked = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
         let made = exchange_with(sender, &asked).await;
-        assert_eq!(made.ending, answered(200, None, &long.as_bytes()[..answer_max_bytes.min(long.len())]));
+        assert_eq!(
+            made.ending,
+            answered(200, None, &long.as_bytes()[..answer_max_bytes.min(long.len())])
+        );
         assert_eq!(made.content.map(|content| content.whole), Some(answer_max_bytes > long.len()));
     }
 }
 
-/// Silence ends with the timeout, wherever in the exchange it begins, and so does an answer that never ends.
+/// Silence ends with the timeout, wherever in the exchange it begins, and so does an answer that
+/// never ends.
 async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
     for steps in [
@@ -187,7 +219,8 @@ async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
     }
 }
 
-/// A connection that is refused, or ends before the answer is whole, is a failure of the connection.
+/// A connection that is refused, or ends before the answer is whole, is a failure of the
+/// connection.
 async fn tells_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let nobody = format!("http://{}", listener.local_addr().expect("an address"));
@@ -200,7 +233,10 @@ async fn tells_a_broken_connection(sender: &impl SendHttp) {
         vec![write("HTTP/1.1 200 OK\r\ncontent-le"), Step::Close],
         vec![write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), Step::Close],
         vec![write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), Step::Reset],
-        vec![write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n"), Step::Close],
+        vec![
+            write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n"),
+            Step::Close,
+        ],
         vec![write("SSH-2.0-OpenSSH_9.9\r\n"), Step::Close],
     ] {
         let (made, _server) = exchange(sender, LONG_MS, &steps).await;
@@ -226,19 +262,23 @@ async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHtt
 /// No more of a body than its beginning is read, and an endless one is an answer all the same.
 async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
-    let (made, _server) = exchange(sender, LONG_MS, &[answer("500 Long", &[], long.as_bytes())]).await;
+    let (made, _server) =
+        exchange(sender, LONG_MS, &[answer("500 Long", &[], long.as_bytes())]).await;
     assert_eq!(made.ending, answered(500, None, &long.as_bytes()[..ANSWER_MAX_BYTES]));
     assert_eq!(ANSWER_MAX_BYTES, 65_536);
     let head = Step::Write(b"HTTP/1.1 200 OK\r\n\r\n".to_vec());
     let endless = [head, Step::Write(long.into_bytes()), Step::Drip(b'x')];
     let (made, _server) = exchange(sender, LONG_MS, &endless).await;
-    assert!(matches!(made.ending, Ending::Answered { status: 200, ref body, .. } if body.len() == 65_536));
+    assert!(
+        matches!(made.ending, Ending::Answered { status: 200, ref body, .. } if body.len() == 65_536)
+    );
 }
 
 /// A redirect is an answer; nobody goes where it points.
 async fn follows_no_redirect(sender: &impl SendHttp) {
     for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
-        let elsewhere = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+        let elsewhere =
+            Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
         let redirect = answer(status, &[("location", &elsewhere.endpoint())], b"");
         let (made, server) = exchange(sender, LONG_MS, &[redirect]).await;
         assert_eq!(made.status().map(|code| code.to_string()).as_deref(), status.get(..3));
@@ -248,15 +288,22 @@ async fn follows_no_redirect(sender: &impl SendHttp) {
 
 /// A body is kept as it came; nobody asked for a compressed one.
 async fn does_not_decompress(sender: &impl SendHttp) {
-    let gzip = [0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0x4b, 0x04, 0, 0x43, 0xbe, 0xb7, 0xe8, 0x01, 0, 0, 0];
-    let (made, server) = exchange(sender, LONG_MS, &[answer("200 OK", &[("content-encoding", "gzip")], &gzip)]).await;
+    let gzip = [
+        0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0x4b, 0x04, 0, 0x43, 0xbe, 0xb7, 0xe8, 0x01, 0,
+        0, 0,
+    ];
+    let (made, server) =
+        exchange(sender, LONG_MS, &[answer("200 OK", &[("content-encoding", "gzip")], &gzip)])
+            .await;
     assert_eq!(made.ending, answered(200, None, &gzip));
     assert_eq!(server.asked()[0].header("accept-encoding"), None);
 }
 
 /// A connection that the destination has closed meanwhile is no failure of the next request.
 async fn survives_a_connection_that_was_closed_while_idle(sender: &impl SendHttp) {
-    let server = Scripted::start(|_| vec![answer("200 OK", &[], b""), Step::Close]).await.expect("a free port");
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b""), Step::Close])
+        .await
+        .expect("a free port");
     for _ in 0..3 {
         let made = exchange_with(sender, &request(&server.endpoint(), LONG_MS)).await;
         assert_eq!(made.ending, answered(200, None, b""));
@@ -345,7 +392,8 @@ async fn a_full_lane_connects_once_and_not_for_each_batch() {
 async fn a_name_that_does_not_resolve_is_told_apart() {
     // A label of more than 63 characters resolves nowhere, without asking anyone.
     let host = format!("{}.invalid", "a".repeat(64));
-    let made = exchange_with(&sender_allowing(&host), &request(&format!("http://{host}/"), LONG_MS)).await;
+    let made =
+        exchange_with(&sender_allowing(&host), &request(&format!("http://{host}/"), LONG_MS)).await;
     assert_eq!(made.ending, Ending::ResolutionError);
 }
 
@@ -375,8 +423,14 @@ async fn a_header_that_cannot_be_sent_is_not_sent_and_nothing_else_is() {
 
 #[tokio::test]
 async fn a_url_of_another_scheme_is_not_sent() {
-    for url in ["ftp://example.com/", "ws://example.com/", "file:///etc/passwd", "mailto:someone@example.com"] {
-        let made = exchange_with(&sender_allowing("0.0.0.0/0,example.com"), &request(url, LONG_MS)).await;
+    for url in [
+        "ftp://example.com/",
+        "ws://example.com/",
+        "file:///etc/passwd",
+        "mailto:someone@example.com",
+    ] {
+        let made =
+            exchange_with(&sender_allowing("0.0.0.0/0,example.com"), &request(url, LONG_MS)).await;
         assert!(matches!(made.ending, Ending::Unsendable | Ending::Blocked), "{url}: {made:?}");
     }
 }
@@ -386,6 +440,7 @@ async fn what_people_are_told_names_no_query() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let nobody = format!("http://{}/?code=secret", listener.local_addr().expect("an address"));
     drop(listener);
-    let detail = exchange_with(&sender(), &request(&nobody, LONG_MS)).await.detail.expect("a detail");
+    let detail =
+        exchange_with(&sender(), &request(&nobody, LONG_MS)).await.detail.expect("a detail");
     assert!(detail.contains("refused") && !detail.contains("secret"), "{detail}");
 }

@@ -1,4 +1,5 @@
-//! `Queue`: what it took is received after about the wait; perhaps early, perhaps twice, but not lost.
+//! `Queue`: what it took is received after about the wait; perhaps early, perhaps twice, but not
+//! lost.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +7,9 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use adapters::queues::SqsQueues;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
-use delivery::ports::{Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName};
+use delivery::ports::{
+    Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName,
+};
 use futures::future::join_all;
 
 use crate::cloud::Cloud;
@@ -49,8 +52,9 @@ impl Observed for Sqs {
     async fn receive(&self, queue: QueueName, within_seconds: i32) -> Vec<Received> {
         let request = self.cloud.sqs.receive_message().queue_url(&self.cloud.urls()[&queue]);
         let request = request.max_number_of_messages(10).wait_time_seconds(within_seconds);
-        let request =
-            request.message_attribute_names("All").message_system_attribute_names(MessageSystemAttributeName::All);
+        let request = request
+            .message_attribute_names("All")
+            .message_system_attribute_names(MessageSystemAttributeName::All);
         let received = request.send().await.expect("a receive").messages.unwrap_or_default();
         received.into_iter().map(as_received).collect()
     }
@@ -63,7 +67,9 @@ fn as_received(message: aws_sdk_sqs::types::Message) -> Received {
     Received {
         body: message.body.unwrap_or_default(),
         topic: text("topic"),
-        attribute: text("delivery").map(Attribute::Delivery).or(text("deadletter").map(Attribute::DeadLetter)),
+        attribute: text("delivery")
+            .map(Attribute::Delivery)
+            .or(text("deadletter").map(Attribute::DeadLetter)),
         group: system.get(&MessageSystemAttributeName::MessageGroupId).cloned(),
     }
 }
@@ -89,11 +95,16 @@ async fn receive_all(queue: &impl Observed, name: QueueName, count: usize) -> Ve
     all
 }
 
-/// A message comes out with body, topic and our attribute as they went in, from its own queue and no other.
+/// A message comes out with body, topic and our attribute as they went in, from its own queue and
+/// no other.
 async fn keeps_a_message_as_it_is(queue: &impl Observed) {
     let body = "{ \"b\" : 1.50,\n\"a\":\"\\u0000 é 漢 🦀\" }";
     let of_delivery = message(body);
-    let of_letter = Message { topic: None, attribute: Attribute::DeadLetter("{\"v\":1}".to_owned()), ..message(body) };
+    let of_letter = Message {
+        topic: None,
+        attribute: Attribute::DeadLetter("{\"v\":1}".to_owned()),
+        ..message(body)
+    };
     for (name, sent) in [
         (QueueName::Events, &of_delivery),
         (QueueName::Retry, &of_delivery),
@@ -101,7 +112,9 @@ async fn keeps_a_message_as_it_is(queue: &impl Observed) {
         (QueueName::LastResort, &of_letter),
     ] {
         queue.send(name, sent.clone()).await.expect("taken");
-        let [received] = &queue.receive(name, 5).await[..] else { panic!("one message is in {name:?}") };
+        let [received] = &queue.receive(name, 5).await[..] else {
+            panic!("one message is in {name:?}")
+        };
         assert_eq!(received.body, body);
         assert_eq!(received.topic, sent.topic.as_ref().map(ToString::to_string));
         assert_eq!(received.attribute.as_ref(), Some(&sent.attribute));
@@ -113,7 +126,8 @@ async fn loses_none_of_many_concurrent_messages(queue: &impl Observed) {
     let sends = (0..25).map(|index| queue.send(QueueName::Events, message(index.to_string())));
     assert_eq!(join_all(sends).await, vec![Ok(()); 25]);
     let received = receive_all(queue, QueueName::Events, 25).await;
-    let bodies: BTreeSet<usize> = received.iter().map(|message| message.body.parse().expect("a number")).collect();
+    let bodies: BTreeSet<usize> =
+        received.iter().map(|message| message.body.parse().expect("a number")).collect();
     assert_eq!(bodies, (0..25).collect());
 }
 
@@ -124,15 +138,19 @@ async fn refuses_what_is_too_large_or_unsendable_and_nothing_else(queue: &impl O
     let results = join_all(sends.map(|message| queue.send(QueueName::Events, message))).await;
     let taken: Vec<bool> = results.iter().map(Result::is_ok).collect();
     assert_eq!(taken, [true, false, true, false, true], "{results:?}");
-    let mut bodies: Vec<String> =
-        receive_all(queue, QueueName::Events, 3).await.into_iter().map(|message| message.body).collect();
+    let mut bodies: Vec<String> = receive_all(queue, QueueName::Events, 3)
+        .await
+        .into_iter()
+        .map(|message| message.body)
+        .collect();
     bodies.sort();
     assert_eq!(bodies, ["one", "three", "two"]);
 }
 
 /// Messages that are large only together are all taken.
 async fn takes_large_messages_at_the_same_time(queue: &impl Observed) {
-    let sends = (0..4).map(|index| queue.send(QueueName::Events, message(index.to_string().repeat(600_000))));
+    let sends = (0..4)
+        .map(|index| queue.send(QueueName::Events, message(index.to_string().repeat(600_000))));
     assert_eq!(join_all(sends).await, vec![Ok(()); 4]);
     let received = receive_all(queue, QueueName::Events, 4).await;
     let bodies: BTreeSet<&str> = received.iter().map(|message| &message.body[..1]).collect();
@@ -180,7 +198,9 @@ async fn sqs_delays_by_whole_seconds_and_never_comes_early() {
     let sqs = Sqs::start(false).await;
     let sent_ms = Machine.now_ms();
     // 1.001 s is two whole seconds.
-    sqs.send(QueueName::Retry, Message { wait_ms: 1_001, ..message("later") }).await.expect("taken");
+    sqs.send(QueueName::Retry, Message { wait_ms: 1_001, ..message("later") })
+        .await
+        .expect("taken");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
     assert_eq!(sqs.receive(QueueName::Retry, 10).await[0].body, "later");
     let waited_ms = Machine.now_ms() - sent_ms;
@@ -190,7 +210,9 @@ async fn sqs_delays_by_whole_seconds_and_never_comes_early() {
 #[tokio::test]
 async fn sqs_takes_a_wait_longer_than_it_can_delay() {
     let sqs = Sqs::start(false).await;
-    sqs.send(QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") }).await.expect("taken");
+    sqs.send(QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") })
+        .await
+        .expect("taken");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
     assert_eq!(sqs.cloud.aws.messages_held().await.expect("counts")["retry"], 1);
 }
@@ -199,16 +221,28 @@ async fn sqs_takes_a_wait_longer_than_it_can_delay() {
 async fn fair_queues_group_by_subscription_and_others_do_not_group() {
     for fair in [true, false] {
         let sqs = Sqs::start(fair).await;
-        let other = Message { subscription: "shop/orders/audit".parse().expect("well formed"), ..message("2") };
-        let sends = [message("1"), message("1"), other].map(|message| sqs.send(QueueName::Events, message));
+        let other = Message {
+            subscription: "shop/orders/audit".parse().expect("well formed"),
+            ..message("2")
+        };
+        let sends =
+            [message("1"), message("1"), other].map(|message| sqs.send(QueueName::Events, message));
         assert_eq!(join_all(sends).await, vec![Ok(()); 3]);
         let received = receive_all(&sqs, QueueName::Events, 3).await;
         let groups: BTreeSet<(String, Option<String>)> =
             received.into_iter().map(|message| (message.body, message.group)).collect();
         if fair {
             assert_eq!(groups.len(), 2, "{groups:?}");
-            assert!(groups.iter().all(|(_, group)| group.as_ref().is_some_and(|group| group.len() == 64)));
-            assert_eq!(groups.iter().map(|(_, group)| group).collect::<BTreeSet<_>>().len(), 2, "{groups:?}");
+            assert!(
+                groups
+                    .iter()
+                    .all(|(_, group)| group.as_ref().is_some_and(|group| group.len() == 64))
+            );
+            assert_eq!(
+                groups.iter().map(|(_, group)| group).collect::<BTreeSet<_>>().len(),
+                2,
+                "{groups:?}"
+            );
         } else {
             assert!(groups.iter().all(|(_, group)| group.is_none()), "{groups:?}");
         }
@@ -220,6 +254,8 @@ async fn a_queue_that_the_function_does_not_have_is_an_error() {
     let cloud = Cloud::start().await;
     let events = cloud.urls().remove(&QueueName::Events).expect("events");
     let queues = SqsQueues::new(cloud.sqs.clone(), [(QueueName::Events, events)], false);
-    assert!(queues.send(QueueName::Retry, message("x")).await.expect_err("unknown").0.contains("Retry"));
+    assert!(
+        queues.send(QueueName::Retry, message("x")).await.expect_err("unknown").0.contains("Retry")
+    );
     queues.send(QueueName::Events, message("x")).await.expect("taken");
 }

@@ -1,7 +1,8 @@
-//! `Secrets`: every name that was asked for is in the keyring, with a value that was right a few minutes ago; no value
-//! is ever shown.
+//! `Secrets`: every name that was asked for is in the keyring, with a value that was right a few
+//! minutes ago; no value is ever shown.
 //!
-//! The extension of AWS is a scripted server here, and the clock stands still until a test moves it.
+//! The extension of AWS is a scripted server here, and the clock stands still until a test moves
+//! it.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +59,9 @@ impl Beside {
     async fn saying(step: Step) -> Self {
         let says = Arc::new(Mutex::new(vec![step]));
         let script = Arc::clone(&says);
-        let server = Scripted::start(move |_| script.lock().expect("no panic").clone()).await.expect("a free port");
+        let server = Scripted::start(move |_| script.lock().expect("no panic").clone())
+            .await
+            .expect("a free port");
         let clock = Standing::default();
         let stores = stores(&server, clock.clone());
         Self { server, says, clock, stores }
@@ -148,7 +151,8 @@ async fn the_function_s_own_credentials_are_no_secret_to_send() {
 #[tokio::test]
 async fn a_secret_is_asked_for_with_its_name_encoded_and_the_token() {
     let beside = Beside::saying(secret_string("token-1")).await;
-    let text = "secretsmanager:arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/billing-AbCdEf";
+    let text =
+        "secretsmanager:arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/billing-AbCdEf";
     assert_eq!(value(&beside.stores, text).await, Ok("token-1".to_owned()));
     let [asked] = &beside.asked()[..] else { panic!("one request is expected") };
     let line = "GET /secretsmanager/get?secretId=arn%3Aaws%3Asecretsmanager%3Aeu-west-1%3A123456789012%3Asecret%3A\
@@ -169,25 +173,39 @@ async fn a_parameter_is_asked_for_decrypted() {
 
 #[tokio::test]
 async fn the_members_of_one_secret_are_one_look_up() {
-    let beside = Beside::saying(secret_string(r#"{"user": "acme", "pin": 0042e1, "hush-hush": []}"#)).await;
-    assert!(problem(&beside.stores, "secretsmanager:billing#user").await.contains("no JSON object"));
+    let beside =
+        Beside::saying(secret_string(r#"{"user": "acme", "pin": 0042e1, "hush-hush": []}"#)).await;
+    assert!(
+        problem(&beside.stores, "secretsmanager:billing#user").await.contains("no JSON object")
+    );
     beside.clock.pass(FRESH_MS + 1);
     beside.says(secret_string(r#"{"user": "acme", "pin": 42.0, "list": ["hush-hush"]}"#));
-    let names = ["env:BILLING", "secretsmanager:billing#user", "secretsmanager:billing#pin"].map(name);
-    let keyring = beside.stores.keyring(&names.iter().collect::<Vec<_>>()).await.expect("all are there");
+    let names =
+        ["env:BILLING", "secretsmanager:billing#user", "secretsmanager:billing#pin"].map(name);
+    let keyring =
+        beside.stores.keyring(&names.iter().collect::<Vec<_>>()).await.expect("all are there");
     let values = names.iter().map(|name| keyring.get(name).map(Secret::expose)).collect::<Vec<_>>();
     assert_eq!(values, [Some("from-the-environment"), Some("acme"), Some("42.0")]);
-    assert!(problem(&beside.stores, "secretsmanager:billing#password").await.contains("no such member"));
-    assert!(problem(&beside.stores, "secretsmanager:billing#list").await.contains("neither a text"));
+    assert!(
+        problem(&beside.stores, "secretsmanager:billing#password").await.contains("no such member")
+    );
+    assert!(
+        problem(&beside.stores, "secretsmanager:billing#list").await.contains("neither a text")
+    );
     assert_eq!(beside.asked().len(), 2);
 }
 
 #[tokio::test]
 async fn a_refusal_tells_its_status_and_nothing_of_its_text() {
-    for (status, code) in
-        [("400 Bad Request", "400"), ("401 Unauthorized", "401"), ("500 Oh", "500"), ("302 Go", "302")]
-    {
-        let beside = Beside::saying(answer(status, &[("location", "/secretsmanager/get")], HUSH.as_bytes())).await;
+    for (status, code) in [
+        ("400 Bad Request", "400"),
+        ("401 Unauthorized", "401"),
+        ("500 Oh", "500"),
+        ("302 Go", "302"),
+    ] {
+        let beside =
+            Beside::saying(answer(status, &[("location", "/secretsmanager/get")], HUSH.as_bytes()))
+                .await;
         let problem = problem(&beside.stores, "secretsmanager:billing").await;
         assert!(problem.contains(code) && problem.contains("SecretArns"), "{problem}");
         assert_eq!(beside.asked().len(), 1);
@@ -216,10 +234,12 @@ async fn without_the_extension_the_problem_says_how_to_add_it() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     drop(listener);
-    let problem_at = async |port: String| problem(&stores_at(port, Machine), "ssm:/billing/token").await;
+    let problem_at =
+        async |port: String| problem(&stores_at(port, Machine), "ssm:/billing/token").await;
     let problem = problem_at(port.to_string()).await;
     assert!(
-        problem.contains(&format!("127.0.0.1:{port}")) && problem.contains("SecretsExtensionLayerArn"),
+        problem.contains(&format!("127.0.0.1:{port}"))
+            && problem.contains("SecretsExtensionLayerArn"),
         "{problem}"
     );
     assert!(problem_at("27730000".to_owned()).await.contains(PORT));
@@ -324,7 +344,11 @@ async fn the_last_value_is_used_while_there_is_no_newer_one() {
 async fn of_several_names_the_first_that_cannot_be_had_is_told() {
     let beside = Beside::saying(secret_string("token-7")).await;
     let names = ["secretsmanager:billing", "env:ABSENT", "env:EMPTY"].map(name);
-    let error = beside.stores.keyring(&names.iter().collect::<Vec<_>>()).await.expect_err("two are missing");
+    let error = beside
+        .stores
+        .keyring(&names.iter().collect::<Vec<_>>())
+        .await
+        .expect_err("two are missing");
     assert_eq!(error.name, names[1]);
 }
 

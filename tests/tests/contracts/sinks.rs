@@ -18,12 +18,23 @@ async fn what_was_taken_is_in_the_queue_with_its_id() {
     let cloud = Cloud::start().await;
     let sinks = SqsSinks::new(cloud.sqs.clone());
     let json = r#"{"id":"größe","data":"\u0001"}"#;
-    assert_eq!(sinks.put_message(&queue(&cloud, "last-resort"), DELIVERY_NAMESPACE, json).await, Ok(()));
+    assert_eq!(
+        sinks.put_message(&queue(&cloud, "last-resort"), DELIVERY_NAMESPACE, json).await,
+        Ok(())
+    );
     let receive = cloud.sqs.receive_message().queue_url(cloud.aws.queue_url("last-resort"));
-    let received = receive.message_attribute_names("All").wait_time_seconds(5).send().await.expect("a receive");
+    let received = receive
+        .message_attribute_names("All")
+        .wait_time_seconds(5)
+        .send()
+        .await
+        .expect("a receive");
     let message = &received.messages()[0];
     assert_eq!(message.body(), Some(json));
-    let id = message.message_attributes().and_then(|all| all.get(ID_ATTRIBUTE)).and_then(|of| of.string_value());
+    let id = message
+        .message_attributes()
+        .and_then(|all| all.get(ID_ATTRIBUTE))
+        .and_then(|of| of.string_value());
     assert_eq!(id, Some(DELIVERY_NAMESPACE.to_string().as_str()));
 }
 

@@ -1,4 +1,5 @@
-//! `SubscriptionSource`: the last good catalogue. A broken newer one is reported and does not replace it.
+//! `SubscriptionSource`: the last good catalogue. A broken newer one is reported and does not
+//! replace it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +43,8 @@ impl Place for File {
     }
 
     fn reader(&self) -> impl SubscriptionSource {
-        let location = Location::parse(&format!("file://{}", self.path.display())).expect("a location");
+        let location =
+            Location::parse(&format!("file://{}", self.path.display())).expect("a location");
         LiveSubscriptions::new(location, None)
     }
 
@@ -107,7 +109,11 @@ async fn keeps_the_last_good_one_while_a_newer_one_is_broken(place: &impl Place)
         assert!(place.reader().current().await.is_err(), "{broken:?} is broken");
         let newest = looked_again(&source).await.expect_err("nobody can say what is the newest");
         assert!(newest.contains(&place.name()), "{newest}");
-        assert_eq!(names(&source.current().await.expect("the last good one")), ["good"], "{broken:?}");
+        assert_eq!(
+            names(&source.current().await.expect("the last good one")),
+            ["good"],
+            "{broken:?}"
+        );
     }
     place.write(&one("repaired")).await;
     assert_eq!(names(&looked_again(&source).await.expect("a catalogue")), ["repaired"]);
@@ -132,7 +138,11 @@ async fn gives_everyone_the_same_catalogue(place: &impl Place) {
     let source = place.reader();
     let all = futures::future::join_all((0..20).map(|_| source.current())).await;
     let first = all[0].as_ref().expect("a catalogue");
-    assert!(all.iter().all(|catalogue| catalogue.as_ref().is_ok_and(|catalogue| Arc::ptr_eq(catalogue, first))));
+    assert!(
+        all.iter().all(|catalogue| catalogue
+            .as_ref()
+            .is_ok_and(|catalogue| Arc::ptr_eq(catalogue, first)))
+    );
 }
 
 #[tokio::test]
@@ -181,7 +191,15 @@ async fn an_object_that_was_removed_leaves_the_last_good_version() {
     place.write(&one("good")).await;
     let source = place.reader();
     assert_eq!(names(&source.current().await.expect("a catalogue")), ["good"]);
-    place.0.s3.delete_object().bucket("config").key("a/subscriptions.yaml").send().await.expect("a delete");
+    place
+        .0
+        .s3
+        .delete_object()
+        .bucket("config")
+        .key("a/subscriptions.yaml")
+        .send()
+        .await
+        .expect("a delete");
     assert!(looked_again(&source).await.is_err(), "nobody can say what is the newest");
     assert_eq!(names(&source.current().await.expect("the last good one")), ["good"]);
 }

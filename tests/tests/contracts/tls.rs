@@ -1,6 +1,7 @@
 //! What the sender makes of a certificate that nobody vouches for.
 //!
-//! The certificate in `golden/tls` is signed by itself, for 127.0.0.1; it and its key are worth nothing to anyone.
+//! The certificate in `golden/tls` is signed by itself, for 127.0.0.1; it and its key are worth
+//! nothing to anyone.
 
 use std::io;
 use std::net::TcpListener;
@@ -18,11 +19,16 @@ use crate::http::{LONG_MS, exchange_with, request, sender};
 /// A server's side of one connection, with the certificate of `golden/tls`.
 fn untrusted() -> ServerConnection {
     let file = |name: &str| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/tls").join(name);
-    let certificate = CertificateDer::from_pem_file(file("untrusted-certificate.pem")).expect("a certificate");
+    let certificate =
+        CertificateDer::from_pem_file(file("untrusted-certificate.pem")).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(file("untrusted-key.pem")).expect("a key");
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
-    let config = config.with_safe_default_protocol_versions().expect("TLS 1.2 and 1.3").with_no_client_auth();
-    let config = config.with_single_cert(vec![certificate], key).expect("the key of the certificate");
+    let config = config
+        .with_safe_default_protocol_versions()
+        .expect("TLS 1.2 and 1.3")
+        .with_no_client_auth();
+    let config =
+        config.with_single_cert(vec![certificate], key).expect("the key of the certificate");
     ServerConnection::new(Arc::new(config)).expect("a connection")
 }
 
@@ -42,6 +48,7 @@ async fn a_certificate_that_nobody_vouches_for_is_told_apart_from_a_broken_conne
     let server = tokio::task::spawn_blocking(move || shake_hands(&listener, untrusted()));
     let made = exchange_with(&sender(), &request(&url, LONG_MS)).await;
     assert_eq!(made.ending, Ending::TlsError);
-    let refused = server.await.expect("no panic").expect_err("the client goes away before it says anything");
+    let refused =
+        server.await.expect("no panic").expect_err("the client goes away before it says anything");
     assert!(refused.to_string().contains("fatal alert"), "{refused}");
 }

@@ -12,7 +12,9 @@ use crate::town::Town;
 
 /// Records of ten events each, as many as these events need; a record with more would be split.
 fn records(events: usize) -> Vec<String> {
-    let event = |number: usize| format!(r#"{{"specversion":"1.0","id":"e{number}","source":"s","type":"t"}}"#);
+    let event = |number: usize| {
+        format!(r#"{{"specversion":"1.0","id":"e{number}","source":"s","type":"t"}}"#)
+    };
     let all: Vec<String> = (0..events).map(event).collect();
     all.chunks(10).map(|ten| format!("[{}]", ten.join(","))).collect()
 }
@@ -46,8 +48,13 @@ async fn all_events_arrive_in_batches_although_every_second_request_is_refused_f
     let sizes: Vec<usize> = received.iter().map(|request| ids(request).len()).collect();
     let most = sizes.iter().max().copied().unwrap_or_default();
     assert!(most > 10 && most <= 100, "{sizes:?}");
-    println!("250 events in {} requests of at most {most}, every second of them refused", sizes.len());
-    let arrived = taken(received.iter().enumerate().filter(|(turn, _)| turn % 2 == 1).map(|(_, request)| request));
+    println!(
+        "250 events in {} requests of at most {most}, every second of them refused",
+        sizes.len()
+    );
+    let arrived = taken(
+        received.iter().enumerate().filter(|(turn, _)| turn % 2 == 1).map(|(_, request)| request),
+    );
     assert_eq!(arrived.len(), 250);
     assert!(arrived.values().all(|times| *times == 1), "{arrived:?}");
 }
@@ -55,15 +62,19 @@ async fn all_events_arrive_in_batches_although_every_second_request_is_refused_f
 #[tokio::test]
 async fn one_event_that_is_always_refused_ends_as_one_letter_and_its_neighbours_arrive() {
     let poisonous = |request: &Received| ids(request).iter().any(|id| id == "e13");
-    let town = Town::reacting(&[subscription("billing", "/in", "  batch: {maxEvents: 100}")], move |_, request| {
-        answers(if poisonous(request) { 400 } else { 200 })
-    })
+    let town = Town::reacting(
+        &[subscription("billing", "/in", "  batch: {maxEvents: 100}")],
+        move |_, request| answers(if poisonous(request) { 400 } else { 200 }),
+    )
     .await;
     town.publish_all("shop/orders", &records(30)).await;
     let (_, letter) = town.letters(1).await.remove(0);
     assert_eq!(town.letters_at_rest().await.len(), 1);
     let properties = &letter["deadletterProperties"];
-    assert_eq!((&letter["event"]["id"], &properties["deliveryattempts"]), (&Value::from("e13"), &Value::from(2)));
+    assert_eq!(
+        (&letter["event"]["id"], &properties["deliveryattempts"]),
+        (&Value::from("e13"), &Value::from(2))
+    );
     assert_eq!(properties["deadletterreasoncode"], "UndeliverableDueToHttpBadRequest");
     assert_eq!(properties["history"][0]["outcome"], Outcome::BadRequest.as_str());
     let received = town.received(1).await;

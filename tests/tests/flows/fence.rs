@@ -3,7 +3,8 @@
 use crate::CLOUD_EVENT;
 use crate::town::Town;
 
-/// Spellings of the machine itself, of a metadata service and of the Runtime API; `PORT` is a server that listens.
+/// Spellings of the machine itself, of a metadata service and of the Runtime API; `PORT` is a
+/// server that listens.
 const FORBIDDEN: [&str; 8] = [
     "https://169.254.169.254/latest/meta-data",
     "https://[::ffff:127.0.0.1]:PORT/",
@@ -29,8 +30,14 @@ async fn a_forbidden_destination_gets_no_packet_and_its_delivery_is_dead_lettere
     let letters = town.letters(FORBIDDEN.len()).await;
     for (key, letter) in &letters {
         let properties = &letter["deadletterProperties"];
-        assert_eq!(properties["deadletterreasoncode"], "UndeliverableDueToBlockedAddress", "{key}: {letter}");
-        assert_eq!((&properties["deliveryattempts"], &properties["deliveryresult"]), (&1.into(), &"Blocked".into()));
+        assert_eq!(
+            properties["deadletterreasoncode"], "UndeliverableDueToBlockedAddress",
+            "{key}: {letter}"
+        );
+        assert_eq!(
+            (&properties["deliveryattempts"], &properties["deliveryresult"]),
+            (&1.into(), &"Blocked".into())
+        );
     }
     assert_eq!(town.received(0).await.len(), 0);
 }

@@ -1,5 +1,5 @@
-//! The examples of `docs/publishing.md` that need nothing but SQS, as a reader runs them; the others run on the emulated
-//! AWS.
+//! The examples of `docs/publishing.md` that need nothing but SQS, as a reader runs them; the
+//! others run on the emulated AWS.
 
 use lastmile_tests::snippets::{self, Snippet};
 use serde_json::{Value, json};
@@ -17,8 +17,11 @@ async fn publishes(heading: &str, id: &str) {
     let (endpoint, queue) = (aws.endpoint(), aws.queue_url("events"));
     let snippet = snippets::under(PAGE, heading);
     let run = move |snippet: Snippet| {
-        let environment =
-            [("AWS_ENDPOINT_URL", endpoint.as_str()), ("EVENTS_QUEUE_URL", &queue), ("PUBLISH_URL", &ingress)];
+        let environment = [
+            ("AWS_ENDPOINT_URL", endpoint.as_str()),
+            ("EVENTS_QUEUE_URL", &queue),
+            ("PUBLISH_URL", &ingress),
+        ];
         snippet.run(&environment)
     };
     if !tokio::task::spawn_blocking(move || run(snippet)).await.expect("the example runs") {
@@ -28,7 +31,16 @@ async fn publishes(heading: &str, id: &str) {
     assert_eq!(request.headers["content-type"], "application/cloudevents+json; charset=utf-8");
     let event: Value = serde_json::from_slice(&request.body).expect("an event is JSON");
     let seen = ["specversion", "id", "source", "type", "data"].map(|name| &event[name]);
-    assert_eq!(seen, [&json!("1.0"), &json!(id), &json!("/shop"), &json!("order.created"), &json!({"orderId": 7})]);
+    assert_eq!(
+        seen,
+        [
+            &json!("1.0"),
+            &json!(id),
+            &json!("/shop"),
+            &json!("order.created"),
+            &json!({"orderId": 7})
+        ]
+    );
     assert_eq!(town.letters_at_rest().await, []);
 }
 

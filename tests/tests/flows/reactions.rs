@@ -1,4 +1,5 @@
-//! A subscriber that reacts to each request as a flow wants it: late, with a body, by what the request says.
+//! A subscriber that reacts to each request as a flow wants it: late, with a body, by what the
+//! request says.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +28,11 @@ pub(crate) fn answers(status: u16) -> Reaction {
 
 /// An answer that is a structured CloudEvent.
 pub(crate) fn replies(event: &str) -> Reaction {
-    Reaction { content_type: "application/cloudevents+json", body: event.to_owned(), ..answers(200) }
+    Reaction {
+        content_type: "application/cloudevents+json",
+        body: event.to_owned(),
+        ..answers(200)
+    }
 }
 
 impl Reaction {

@@ -17,7 +17,9 @@ fn subscription(name: &str, channel: &str, reply: &str) -> String {
 }
 
 fn to_channel(channel: &str) -> String {
-    format!("{{ref: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: {channel}}}}}")
+    format!(
+        "{{ref: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: {channel}}}}}"
+    )
 }
 
 fn channel(name: &str) -> String {
@@ -28,21 +30,30 @@ fn channel(name: &str) -> String {
 
 #[tokio::test]
 async fn a_reply_arrives_at_its_address_once_and_as_it_was() {
-    let documents = [channel("orders"), subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}")];
+    let documents = [
+        channel("orders"),
+        subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}"),
+    ];
     let town = Town::reacting(&documents, |_, _| replies(REPLY)).await;
     town.publish("shop/orders", CLOUD_EVENT).await;
     town.received(2).await;
     assert_eq!(town.letters_at_rest().await, []);
     let received = town.received(2).await;
     let paths: Vec<&str> = received.iter().map(|request| request.path.as_str()).collect();
-    assert_eq!((paths, &received[0].headers["prefer"]), (vec!["/billing", "/replies"], &"reply".parse().unwrap()));
+    assert_eq!(
+        (paths, &received[0].headers["prefer"]),
+        (vec!["/billing", "/replies"], &"reply".parse().unwrap())
+    );
     assert_eq!(received[1].body, REPLY);
     assert_eq!(received[1].headers["content-type"], "application/cloudevents+json; charset=utf-8");
 }
 
 #[tokio::test]
 async fn a_plain_answer_is_no_reply() {
-    let documents = [channel("orders"), subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}")];
+    let documents = [
+        channel("orders"),
+        subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}"),
+    ];
     let town = Town::reacting(&documents, |_, _| answers(200)).await;
     town.publish("shop/orders", CLOUD_EVENT).await;
     town.received(1).await;
@@ -63,10 +74,14 @@ async fn two_channels_whose_subscribers_reply_to_each_other_stop_after_ten_hops(
     town.publish("shop/pong", CLOUD_EVENT).await;
     let letters = town.letters(2).await;
     assert_eq!(town.letters_at_rest().await.len(), 2);
-    // One request for each published event, and one for each of the ten replies that follow from it.
+    // One request for each published event, and one for each of the ten replies that follow from
+    // it.
     assert_eq!(town.received(22).await.len(), 22);
     for (_, letter) in letters {
         assert_eq!(letter[0]["errorreason"], "ReplyLoop");
-        assert_eq!((&letter[0]["errorretry"], &letter[0]["id"]), (&Value::from(0), &Value::from("r1")));
+        assert_eq!(
+            (&letter[0]["errorretry"], &letter[0]["id"]),
+            (&Value::from(0), &Value::from("r1"))
+        );
     }
 }

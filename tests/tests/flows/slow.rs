@@ -35,9 +35,10 @@ async fn a_success_that_comes_too_late_but_within_the_window_is_the_end_and_no_s
 
 #[tokio::test]
 async fn without_a_window_the_same_success_comes_too_late() {
-    let town =
-        Town::reacting(&[subscription("billing", "timeout: PT1S")], |_, _| answers(200).after(Duration::from_secs(2)))
-            .await;
+    let town = Town::reacting(&[subscription("billing", "timeout: PT1S")], |_, _| {
+        answers(200).after(Duration::from_secs(2))
+    })
+    .await;
     town.publish("shop/orders", CLOUD_EVENT).await;
     town.received(1).await;
     assert_eq!(town.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
@@ -46,15 +47,12 @@ async fn without_a_window_the_same_success_comes_too_late() {
 #[tokio::test]
 async fn one_endpoint_that_hangs_keeps_nine_others_waiting_for_nothing() {
     const EVENTS: usize = 100;
-    let subscriptions: Vec<String> = (0..10).map(|n| subscription(&format!("s{n}"), "timeout: PT30S")).collect();
-    let town =
-        Town::reacting(
-            &subscriptions,
-            |_, request| {
-                if request.path == "/s3" { answers(200).after(NEVER) } else { answers(200) }
-            },
-        )
-        .await;
+    let subscriptions: Vec<String> =
+        (0..10).map(|n| subscription(&format!("s{n}"), "timeout: PT30S")).collect();
+    let town = Town::reacting(&subscriptions, |_, request| {
+        if request.path == "/s3" { answers(200).after(NEVER) } else { answers(200) }
+    })
+    .await;
     let began_ms = Machine.now_ms();
     for _ in 0..EVENTS / 20 {
         town.publish_all("shop/orders", &vec![CLOUD_EVENT.to_owned(); 10]).await;
@@ -71,6 +69,8 @@ async fn one_endpoint_that_hangs_keeps_nine_others_waiting_for_nothing() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), others).await.expect("the others have everything within 5 s");
+    tokio::time::timeout(Duration::from_secs(5), others)
+        .await
+        .expect("the others have everything within 5 s");
     println!("nine endpoints had {EVENTS} events each after {} ms", Machine.now_ms() - began_ms);
 }

@@ -24,11 +24,13 @@ pub(crate) struct Town {
 }
 
 impl Town {
-    /// A town with these subscriptions (`PORT` is the subscriber's), whose subscriber answers these statuses in turn.
+    /// A town with these subscriptions (`PORT` is the subscriber's), whose subscriber answers these
+    /// statuses in turn.
     pub(crate) async fn start(subscriptions: &[String], answers: &[u16]) -> Self {
         let subscriber = Subscriber::listen(0).await.expect("a port is free");
         let port = subscriber.port().expect("it listens");
-        let statuses = answers.iter().map(|status| StatusCode::from_u16(*status).expect("a status")).collect();
+        let statuses =
+            answers.iter().map(|status| StatusCode::from_u16(*status).expect("a status")).collect();
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let keep = Arc::clone(&received);
         tokio::spawn(subscriber.serve(Told::new(statuses, 0), move |request, _| {
@@ -54,7 +56,11 @@ impl Town {
         Self::allowing("", subscriptions, port, received).await
     }
 
-    async fn around(subscriptions: &[String], port: u16, received: Arc<Mutex<Vec<Received>>>) -> Self {
+    async fn around(
+        subscriptions: &[String],
+        port: u16,
+        received: Arc<Mutex<Vec<Received>>>,
+    ) -> Self {
         Self::allowing("127.0.0.1", subscriptions, port, received).await
     }
 
@@ -69,14 +75,23 @@ impl Town {
         let text = subscriptions.join("---\n").replace("PORT", &port.to_string());
         std::fs::write(&file, text).expect("the file can be written");
         let allow_private = allow_private.to_owned();
-        let config = StackConfig { aws_port: 0, data: data.path().to_owned(), subscriptions: file, allow_private };
+        let config = StackConfig {
+            aws_port: 0,
+            data: data.path().to_owned(),
+            subscriptions: file,
+            allow_private,
+        };
         let stack = Stack::start(&config).await.expect("the stack starts");
         Self { stack, received, data }
     }
 
     /// Sends a record to the events queue, as any publisher would.
     pub(crate) async fn publish(&self, topic: &str, body: &str) {
-        let topic = MessageAttributeValue::builder().data_type("String").string_value(topic).build().expect("typed");
+        let topic = MessageAttributeValue::builder()
+            .data_type("String")
+            .string_value(topic)
+            .build()
+            .expect("typed");
         let queue = self.stack.aws().queue_url("events");
         let send = self.stack.sqs().send_message().queue_url(queue).message_body(body);
         send.message_attributes("topic", topic).send().await.expect("the queue takes it");
@@ -84,13 +99,19 @@ impl Town {
 
     /// Sends up to ten records in one request, so that one invocation may have them all.
     pub(crate) async fn publish_all(&self, topic: &str, bodies: &[String]) {
-        let named = MessageAttributeValue::builder().data_type("String").string_value(topic).build().expect("typed");
+        let named = MessageAttributeValue::builder()
+            .data_type("String")
+            .string_value(topic)
+            .build()
+            .expect("typed");
         let entry = |(number, body): (usize, &String)| {
-            let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body);
+            let entry =
+                SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(body);
             entry.message_attributes("topic", named.clone()).build().expect("complete")
         };
         let entries = bodies.iter().enumerate().map(entry).collect();
-        let send = self.stack.sqs().send_message_batch().queue_url(self.stack.aws().queue_url("events"));
+        let send =
+            self.stack.sqs().send_message_batch().queue_url(self.stack.aws().queue_url("events"));
         let answer = send.set_entries(Some(entries)).send().await.expect("the queue takes them");
         assert!(answer.failed().is_empty(), "{answer:?}");
     }
@@ -111,7 +132,10 @@ impl Town {
     /// What the subscriber received, once it is this many requests.
     pub(crate) async fn received(&self, requests: usize) -> Vec<Received> {
         let held = || self.received.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        until(&format!("{requests} requests"), async || Some(held()).filter(|held| held.len() >= requests)).await
+        until(&format!("{requests} requests"), async || {
+            Some(held()).filter(|held| held.len() >= requests)
+        })
+        .await
     }
 
     /// The dead letters by key, once there are this many.
@@ -127,7 +151,14 @@ impl Town {
     pub(crate) async fn message_of(&self, queue: &str) -> Value {
         let url = self.stack.aws().queue_url(queue);
         until(&format!("a message of {queue}"), async || {
-            let received = self.stack.sqs().receive_message().queue_url(&url).send().await.expect("the queue answers");
+            let received = self
+                .stack
+                .sqs()
+                .receive_message()
+                .queue_url(&url)
+                .send()
+                .await
+                .expect("the queue answers");
             let message = received.messages().first()?;
             let receipt = message.receipt_handle().expect("it was received");
             let delete = self.stack.sqs().delete_message().queue_url(&url).receipt_handle(receipt);
@@ -157,7 +188,9 @@ async fn until<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("waited in vain for {what}"))
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .unwrap_or_else(|_| panic!("waited in vain for {what}"))
 }
 
 fn files(folder: &Path) -> Vec<(String, Value)> {

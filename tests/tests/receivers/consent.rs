@@ -21,9 +21,12 @@ fn cloud_events(origin: &str) -> Consent {
 /// What a receiver answers to a question.
 async fn asked(endpoint: &str, consent: &Consent) -> Answer {
     let url = format!("{endpoint}/in").parse().expect("a URL");
-    let subscription = Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
-    let question = Question::new([5, 6, 7, 8], Some("https://me.example.com/1".parse().expect("a URL")));
-    let occasion = Occasion { keyring: &Keyring::default(), now_ms: PUBLISHED_MS, timeout_ms: TIMEOUT_MS };
+    let subscription =
+        Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
+    let question =
+        Question::new([5, 6, 7, 8], Some("https://me.example.com/1".parse().expect("a URL")));
+    let occasion =
+        Occasion { keyring: &Keyring::default(), now_ms: PUBLISHED_MS, timeout_ms: TIMEOUT_MS };
     let request = ask(&subscription, consent, &question, occasion).expect("a request");
     let exchange = sender().exchange(&request).await;
     assert!(matches!(exchange.ending, Ending::Answered { status: 200, .. }), "{exchange:?}");
@@ -34,7 +37,11 @@ async fn asked(endpoint: &str, consent: &Consent) -> Answer {
 async fn the_sdks_of_event_grid_read_the_validation_event_and_their_answer_is_a_consent() {
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else { continue };
-        assert_eq!(asked(endpoint, &Consent::EventGrid).await, Answer::Granted(Rate::Unlimited), "{sdk:?}");
+        assert_eq!(
+            asked(endpoint, &Consent::EventGrid).await,
+            Answer::Granted(Rate::Unlimited),
+            "{sdk:?}"
+        );
     }
 }
 
@@ -52,7 +59,11 @@ async fn receivers_consent_to_options_and_find_the_origin_on_every_delivery_afte
         subscription.destination.consent = Some(cloud_events(ORIGIN));
         let told = send(&sender(), &composed_for(&subscription, events::EXACT)).await;
         assert_eq!(told.header("webhook-request-origin"), Some(ORIGIN), "{sdk:?}");
-        assert_eq!((told.signature.as_str(), told.event["id"].as_str()), ("verified", Some("e-1")), "{sdk:?}");
+        assert_eq!(
+            (told.signature.as_str(), told.event["id"].as_str()),
+            ("verified", Some("e-1")),
+            "{sdk:?}"
+        );
     }
 }
 

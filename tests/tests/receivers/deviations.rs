@@ -1,7 +1,8 @@
 //! Where an SDK understands something else than what was sent, and it was sent right.
 //!
-//! The list is exact in both directions: a difference that does not stand here fails a test, and so does a line that no
-//! difference needs any more. `docs/conformance.md` shows it to those who write subscribers.
+//! The list is exact in both directions: a difference that does not stand here fails a test, and so
+//! does a line that no difference needs any more. `docs/conformance.md` shows it to those who write
+//! subscribers.
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -87,7 +88,9 @@ static PYTHON: &[Deviation] = &[
         events: &["null-subject", "null-time"],
         field: "$refused",
         what: "refuses attributes that are null, which the JSON format allows",
-        did: |_, seen| says(seen, "must be a <class 'str'>") || says(seen, "'NoneType' has no len()"),
+        did: |_, seen| {
+            says(seen, "must be a <class 'str'>") || says(seen, "'NoneType' has no len()")
+        },
     },
     Deviation {
         sdk: Sdk::Python,
@@ -203,7 +206,9 @@ static NODE: &[Deviation] = &[
         events: &["number", "zero", "false", "null"],
         field: "data",
         what: "reads JSON that is neither object, array nor string as a string",
-        did: |sent, seen| seen.as_str().is_some_and(|seen| serde_json::from_str(seen).ok().as_ref() == Some(sent)),
+        did: |sent, seen| {
+            seen.as_str().is_some_and(|seen| serde_json::from_str(seen).ok().as_ref() == Some(sent))
+        },
     },
     Deviation {
         sdk: Sdk::Node,

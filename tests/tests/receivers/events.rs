@@ -1,4 +1,5 @@
-//! The events that are sent, and what has to arrive: written out by hand, or read from the event by a JSON library.
+//! The events that are sent, and what has to arrive: written out by hand, or read from the event by
+//! a JSON library.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -65,9 +66,11 @@ impl Sent {
         }
     }
 
-    /// What a subscriber has to understand: attributes by name, and `data`. What is null is not there.
+    /// What a subscriber has to understand: attributes by name, and `data`. What is null is not
+    /// there.
     pub(crate) fn meaning(&self, mode: Mode) -> Map<String, Value> {
-        let mut event: Map<String, Value> = serde_json::from_str(self.structured()).expect("an event is an object");
+        let mut event: Map<String, Value> =
+            serde_json::from_str(self.structured()).expect("an event is an object");
         event.retain(|_, value| !value.is_null());
         match mode {
             Mode::Structured => {
@@ -77,7 +80,9 @@ impl Sent {
             }
             Mode::Binary => {
                 event.retain(|name, _| !matches!(name.as_str(), "data" | "data_base64"));
-                let attributes = event.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), as_text(value)));
+                let attributes = event
+                    .into_iter()
+                    .map(|(name, value)| (name.to_ascii_lowercase(), as_text(value)));
                 event = attributes.collect();
                 event.insert("datacontenttype".to_owned(), self.content_type.into());
                 event.extend(self.binary_data().map(|data| ("data".to_owned(), data)));
@@ -92,7 +97,9 @@ impl Sent {
         let json = self.content_type.to_ascii_lowercase().contains("json");
         match text {
             Ok("") | Ok("null") => None,
-            Ok(text) if json => Some(serde_json::from_str(text).expect("data of a JSON type is JSON")),
+            Ok(text) if json => {
+                Some(serde_json::from_str(text).expect("data of a JSON type is JSON"))
+            }
             Ok(text) => Some(text.into()),
             Err(_) => Some(json!({"$base64": STANDARD.encode(self.data)})),
         }
@@ -123,18 +130,43 @@ macro_rules! event {
     };
 }
 
-const fn sent(name: &'static str, published: &'static str, data: &'static [u8], content_type: &'static str) -> Sent {
+const fn sent(
+    name: &'static str,
+    published: &'static str,
+    data: &'static [u8],
+    content_type: &'static str,
+) -> Sent {
     Sent { name, published, converted: None, data, content_type }
 }
 
 /// Events whose attributes are the subject.
 static ATTRIBUTES: [Sent; 15] = [
-    sent("exact", EXACT, "{\"b\":1.50,\"a\" : [1,\t2],\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}".as_bytes(), JSON),
+    sent(
+        "exact",
+        EXACT,
+        "{\"b\":1.50,\"a\" : [1,\t2],\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}".as_bytes(),
+        JSON,
+    ),
     sent("subject", event!(r#","subject":"Euro € 😀""#), b"", JSON),
-    sent("hard-subject", event!(r#","subject":"100% \"said\" %41 ~\ttab\u0001\u007f\n\\ü""#), b"", JSON),
+    sent(
+        "hard-subject",
+        event!(r#","subject":"100% \"said\" %41 ~\ttab\u0001\u007f\n\\ü""#),
+        b"",
+        JSON,
+    ),
     sent("empty-subject", event!(r#","subject":"""#), b"", JSON),
-    sent("no-time", r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1"}"#, b"", JSON),
-    sent("null-subject", event!(r#","subject":null,"dataschema":null,"datacontenttype":null"#), b"", JSON),
+    sent(
+        "no-time",
+        r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1"}"#,
+        b"",
+        JSON,
+    ),
+    sent(
+        "null-subject",
+        event!(r#","subject":null,"dataschema":null,"datacontenttype":null"#),
+        b"",
+        JSON,
+    ),
     sent(
         "null-time",
         r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1","time":null}"#,
@@ -151,9 +183,19 @@ static ATTRIBUTES: [Sent; 15] = [
     ),
     sent("capital-extension", event!(r#","MyExtension":"x""#), b"", JSON),
     sent("fraction-extension", event!(r#","ratio":1.5"#), b"", JSON),
-    sent("dataschema", event!(r#","dataschema":"https://example.com/schema","data":{"a":1}"#), br#"{"a":1}"#, JSON),
+    sent(
+        "dataschema",
+        event!(r#","dataschema":"https://example.com/schema","data":{"a":1}"#),
+        br#"{"a":1}"#,
+        JSON,
+    ),
     // Event Grid really sends this one.
-    sent("event-grid-dataschema", event!(r##","dataschema":"#","data":{"a":1}"##), br#"{"a":1}"#, JSON),
+    sent(
+        "event-grid-dataschema",
+        event!(r##","dataschema":"#","data":{"a":1}"##),
+        br#"{"a":1}"#,
+        JSON,
+    ),
     sent(
         "seven-digits",
         r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1","time":"2026-11-20T07:03:00.1234567+01:00"}"#,
@@ -213,7 +255,12 @@ static DATA: [Sent; 17] = [
         "text/plain; charset=utf-8",
     ),
     sent("empty-text", event!(r#","datacontenttype":"text/plain","data":"""#), b"", "text/plain"),
-    sent("xml", event!(r#","datacontenttype":"text/xml","data":"<a b=\"c\"/>""#), br#"<a b="c"/>"#, "text/xml"),
+    sent(
+        "xml",
+        event!(r#","datacontenttype":"text/xml","data":"<a b=\"c\"/>""#),
+        br#"<a b="c"/>"#,
+        "text/xml",
+    ),
     sent(
         "bytes",
         event!(r#","datacontenttype":"application/octet-stream","data_base64":"AP+AgQ==""#),

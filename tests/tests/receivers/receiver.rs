@@ -1,7 +1,8 @@
 //! The receivers as processes: installed once, started once, ended with the tests.
 //!
-//! Separate because the tests should speak of events, not of virtual environments. The libraries are kept beside the
-//! rest of cargo's output; where a machine lacks a language, that is said and nothing of it is tested.
+//! Separate because the tests should speak of events, not of virtual environments. The libraries
+//! are kept beside the rest of cargo's output; where a machine lacks a language, that is said and
+//! nothing of it is tested.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -54,8 +55,11 @@ impl Sdk {
             Self::Node => "receiver.mjs",
         };
         command.arg(sources().join(program)).arg(&folder).env("WEBHOOK_SECRET", SECRET);
-        let mut process =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("an installed language starts");
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("an installed language starts");
         let mut port = String::new();
         let printed = process.stdout.take().expect("its standard output is ours");
         BufReader::new(printed).read_line(&mut port).expect("a receiver prints its port");
@@ -66,10 +70,16 @@ impl Sdk {
     /// The folder with its libraries.
     fn install(self) -> Option<PathBuf> {
         let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = temporary.parent().expect("the folder for temporary files is in the target folder");
+        let folder =
+            temporary.parent().expect("the folder for temporary files is in the target folder");
         let folder = folder.join("receivers");
         let mut setup = Command::new(sources().join("setup.sh"));
-        let done = setup.arg(&folder).arg(self.as_str()).stdin(Stdio::null()).output().expect("setup.sh starts");
+        let done = setup
+            .arg(&folder)
+            .arg(self.as_str())
+            .stdin(Stdio::null())
+            .output()
+            .expect("setup.sh starts");
         let said = String::from_utf8_lossy(&done.stderr);
         if done.status.code() == Some(MISSING) {
             skipped(self, said.trim());
@@ -82,8 +92,11 @@ impl Sdk {
 
 /// Says, past the test harness that would swallow it, that a receiver is not there.
 fn skipped(sdk: Sdk, missing: &str) {
-    let said =
-        writeln!(std::io::stderr(), "SKIPPED: the receiver in {}: {missing} is not on this machine", sdk.as_str());
+    let said = writeln!(
+        std::io::stderr(),
+        "SKIPPED: the receiver in {}: {missing} is not on this machine",
+        sdk.as_str()
+    );
     said.expect("standard error takes a line");
 }
 

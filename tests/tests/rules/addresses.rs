@@ -1,4 +1,5 @@
-//! Which hosts are refused, however they are spelled: the corpus in `fixtures/addresses`, and properties around it.
+//! Which hosts are refused, however they are spelled: the corpus in `fixtures/addresses`, and
+//! properties around it.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -61,7 +62,8 @@ fn literal(fence: &Fence, address: IpAddr) -> Result<(), Refusal> {
     fence.admit(&format!("https://{host}/").parse().expect("a URL")).map(|_| ())
 }
 
-/// A literal is refused before anything is done; a name may begin, and is refused for the address it leads to.
+/// A literal is refused before anything is done; a name may begin, and is refused for the address
+/// it leads to.
 #[test]
 fn every_refused_spelling_is_refused_in_the_way_it_is_marked() {
     let fence = Fence::default();
@@ -75,7 +77,10 @@ fn every_refused_spelling_is_refused_in_the_way_it_is_marked() {
             }
             ("name", Some(url)) => {
                 assert!(url.domain().is_some(), "{line}: {url} has an address");
-                assert!(fence.admit(&url).is_ok(), "{line}: a name is not judged before it is resolved");
+                assert!(
+                    fence.admit(&url).is_ok(),
+                    "{line}: a name is not judged before it is resolved"
+                );
                 assert!(led(&fence, &url, &spelling.addresses).is_err(), "{line}");
             }
             (kind, url) => panic!("{line}: {kind} makes {url:?}"),
@@ -89,7 +94,10 @@ fn every_allowed_spelling_leads_to_the_addresses_it_means() {
     for spelling in corpus("allowed.txt") {
         let line = &spelling.line;
         let url = spelling.url().unwrap_or_else(|| panic!("no URL: {line}"));
-        assert!(!spelling.addresses.is_empty() && (spelling.kind == "name") == url.domain().is_some(), "{line}: {url}");
+        assert!(
+            !spelling.addresses.is_empty() && (spelling.kind == "name") == url.domain().is_some(),
+            "{line}: {url}"
+        );
         if spelling.kind == "literal" {
             let host = url.host_str().expect("a host").trim_matches(['[', ']']);
             assert_eq!(address(host), spelling.addresses[0], "{line}");
@@ -101,12 +109,20 @@ fn every_allowed_spelling_leads_to_the_addresses_it_means() {
 /// A spelling that is refused is refused as what it means, so no notation can matter.
 #[test]
 fn the_corpus_is_large_and_no_spelling_stands_twice() {
-    let all: Vec<String> =
-        ["refused.txt", "allowed.txt"].into_iter().flat_map(corpus).map(|spelling| spelling.host).collect();
+    let all: Vec<String> = ["refused.txt", "allowed.txt"]
+        .into_iter()
+        .flat_map(corpus)
+        .map(|spelling| spelling.host)
+        .collect();
     let mut distinct = all.clone();
     distinct.sort();
     distinct.dedup();
-    assert!(distinct.len() >= SPELLINGS_MIN && distinct.len() == all.len(), "{} of {}", distinct.len(), all.len());
+    assert!(
+        distinct.len() >= SPELLINGS_MIN && distinct.len() == all.len(),
+        "{} of {}",
+        distinct.len(),
+        all.len()
+    );
 }
 
 /// Every IPv6 address that carries an IPv4 one, in the forms that could lead there.
@@ -148,7 +164,10 @@ fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
         [255, 255],
     ];
     let special = (prop::sample::select(special.to_vec()), any::<[u8; 2]>());
-    prop_oneof![any::<u32>().prop_map(Ipv4Addr::from_bits), special.prop_map(|([a, b], [c, d])| [a, b, c, d].into())]
+    prop_oneof![
+        any::<u32>().prop_map(Ipv4Addr::from_bits),
+        special.prop_map(|([a, b], [c, d])| [a, b, c, d].into())
+    ]
 }
 
 /// The first 64 bits of an address of global unicast.
@@ -160,7 +179,8 @@ fn global_prefix() -> impl Strategy<Value = u64> {
 fn range_and_address() -> impl Strategy<Value = (Ipv4Addr, u8, Ipv4Addr)> {
     (any_v4(), 0_u8..=32, any_v4(), any::<bool>()).prop_map(|(network, bits, other, near)| {
         let mask = u32::MAX.checked_shl(u32::from(32 - bits)).unwrap_or(0);
-        let host = if near { network.to_bits() & mask | other.to_bits() & !mask } else { other.to_bits() };
+        let host =
+            if near { network.to_bits() & mask | other.to_bits() & !mask } else { other.to_bits() };
         (network, bits, Ipv4Addr::from_bits(host))
     })
 }
@@ -174,7 +194,8 @@ proptest! {
         }
     }
 
-    /// Only the forms that lead to the open internet do; the deprecated and the local ones lead nowhere.
+    /// Only the forms that lead to the open internet do; the deprecated and the local ones lead
+    /// nowhere.
     #[test]
     fn what_carries_a_public_address_is_public_where_its_form_is(v4 in any_v4(), prefix in global_prefix()) {
         prop_assume!(is_public(v4.into()));

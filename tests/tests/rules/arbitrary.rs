@@ -15,15 +15,29 @@ use crate::samples::EVENT;
 
 /// Any delivery of the sample event.
 pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
-    let origin = ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
+    let origin =
+        ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
     let moments = (any::<u64>(), option::of(any::<u64>()), any::<u64>());
     let told = (any::<u32>(), history(), option::of(response()));
     (name(), origin, moments, told, course()).prop_map(|(name, origin, moments, told, course)| {
-        let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) = (moments, told);
+        let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
+            (moments, told);
         let (leg, hops, via, company, traceparent) = course;
         let event = Event::recall(&EVENT.into(), Input::CloudEvents);
         let new = Delivery::new(event, name, origin, published_ms);
-        Delivery { attempts, first_ms, due_ms, history, last_response, leg, hops, via, company, traceparent, ..new }
+        Delivery {
+            attempts,
+            first_ms,
+            due_ms,
+            history,
+            last_response,
+            leg,
+            hops,
+            via,
+            company,
+            traceparent,
+            ..new
+        }
     })
 }
 
@@ -32,12 +46,19 @@ fn course() -> impl Strategy<Value = (Leg, u32, Vec<TopicName>, Company, Option<
     let leg = select(&[Leg::Event, Leg::Reply][..]);
     let company = select(&[Company::Welcome, Company::OwedAlone, Company::Alone][..]);
     let via = vec(name().prop_map(|name| name.topic), 0..3);
-    (leg, prop_oneof![Just(0), any::<u32>()], via, company, option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"))
+    (
+        leg,
+        prop_oneof![Just(0), any::<u32>()],
+        via,
+        company,
+        option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
+    )
 }
 
 /// Any delivery that brings such a letter to its sink.
 pub(crate) fn errand() -> impl Strategy<Value = Delivery> {
-    (delivery(), letter()).prop_map(|(delivery, letter)| Delivery { leg: Leg::Sink(Box::new(letter)), ..delivery })
+    (delivery(), letter())
+        .prop_map(|(delivery, letter)| Delivery { leg: Leg::Sink(Box::new(letter)), ..delivery })
 }
 
 /// Any letter about such a delivery.
@@ -48,15 +69,44 @@ pub(crate) fn letter() -> impl Strategy<Value = Letter> {
         |(delivery, reason, detail, (decided_ms, not_before_ms, keep_trying_for_ms), place)| {
             let (store, destination, headers) = place;
             let bare = Letter::without_subscription(delivery, reason, decided_ms);
-            Letter { detail, not_before_ms, keep_trying_for_ms, store, destination, headers, ..bare }
+            Letter {
+                detail,
+                not_before_ms,
+                keep_trying_for_ms,
+                store,
+                destination,
+                headers,
+                ..bare
+            }
         },
     );
-    let written = (select(&Format::ALL[..]), select(&Layout::ALL[..]), select(&ErrorData::ALL[..]), 1_u32..20_000);
+    let written = (
+        select(&Format::ALL[..]),
+        select(&Layout::ALL[..]),
+        select(&ErrorData::ALL[..]),
+        1_u32..20_000,
+    );
     let sink = (option::of(".{0,40}"), option::of(returned()));
     (stored, written, option::of(mapped()), option::of((".{0,40}", ".{0,40}")), sink).prop_map(
-        |(letter, (format, layout, error_data, events_per_blob), mapped, addresses, (sink_error, returned))| {
+        |(
+            letter,
+            (format, layout, error_data, events_per_blob),
+            mapped,
+            addresses,
+            (sink_error, returned),
+        )| {
             let addresses = addresses.map(|(subscriber, failed)| Addresses { subscriber, failed });
-            Letter { format, layout, error_data, events_per_blob, mapped, addresses, sink_error, returned, ..letter }
+            Letter {
+                format,
+                layout,
+                error_data,
+                events_per_blob,
+                mapped,
+                addresses,
+                sink_error,
+                returned,
+                ..letter
+            }
         },
     )
 }
@@ -79,12 +129,18 @@ fn mapped() -> impl Strategy<Value = Mapped> {
 /// Any name that a file may give.
 pub(crate) fn name() -> impl Strategy<Value = SubscriptionName> {
     let part = "[^/\\p{Cc}]{1,20}".prop_filter("a name has its limits", |text| is_name(text));
-    [part.clone(), part.clone(), part].prop_map(|parts| parts.join("/").parse().expect("three names"))
+    [part.clone(), part.clone(), part]
+        .prop_map(|parts| parts.join("/").parse().expect("three names"))
 }
 
 fn history() -> impl Strategy<Value = History> {
     let entry = (any::<u64>(), select(&Outcome::ALL[..]), option::of(any::<u16>()), any::<u64>());
-    let entry = entry.prop_map(|(at_ms, outcome, status, duration_ms)| Entry { at_ms, outcome, status, duration_ms });
+    let entry = entry.prop_map(|(at_ms, outcome, status, duration_ms)| Entry {
+        at_ms,
+        outcome,
+        status,
+        duration_ms,
+    });
     vec(entry, 0..60).prop_map(|entries| History::restore(entries, 0))
 }
 
@@ -101,7 +157,9 @@ fn store() -> impl Strategy<Value = Store> {
     let queue = r"sqs\.[a-z0-9-]{1,20}\.amazonaws\.com/[0-9]{12}/[A-Za-z0-9_-]{1,80}";
     prop_oneof![
         Just(Store::DefaultContainer),
-        container.prop_map(|text| Store::Container(text.parse().expect("a bucket and perhaps a prefix"))),
+        container.prop_map(|text| Store::Container(
+            text.parse().expect("a bucket and perhaps a prefix")
+        )),
         queue.prop_map(|text| Store::Queue(text.parse().expect("a queue"))),
     ]
 }

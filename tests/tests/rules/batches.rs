@@ -1,4 +1,5 @@
-//! Output batching: which deliveries travel together, what such a request is, and what a refusal of it means.
+//! Output batching: which deliveries travel together, what such a request is, and what a refusal of
+//! it means.
 
 use std::sync::Arc;
 
@@ -39,7 +40,8 @@ fn batching(max_events: u32, preferred_bytes: u64) -> Subscription {
 fn event(id: usize, bytes: usize) -> Delivery {
     let bare = format!(r#"{{"specversion":"1.0","id":"{id:05}","source":"/s","type":"t","x":""}}"#);
     let padding = "x".repeat(bytes.saturating_sub(bare.len()));
-    let mut delivery = delivery_of(&bare.replace(r#""x":"""#, &format!(r#""x":"{padding}""#)), Input::Auto);
+    let mut delivery =
+        delivery_of(&bare.replace(r#""x":"""#, &format!(r#""x":"{padding}""#)), Input::Auto);
     delivery.id = Uuid::from_u128(id as u128);
     delivery
 }
@@ -47,14 +49,23 @@ fn event(id: usize, bytes: usize) -> Delivery {
 /// The ids of each group, in order.
 fn groups(subscription: &Subscription, deliveries: Vec<Delivery>) -> Vec<Vec<u128>> {
     let subscription = Arc::new(subscription.clone());
-    let members = deliveries.into_iter().map(|delivery| (Arc::clone(&subscription), Member(delivery))).collect();
+    let members = deliveries
+        .into_iter()
+        .map(|delivery| (Arc::clone(&subscription), Member(delivery)))
+        .collect();
     let groups = group(members, PUBLISHED_MS);
-    groups.iter().map(|group| group.members.iter().map(|member| member.0.id.as_u128()).collect()).collect()
+    groups
+        .iter()
+        .map(|group| group.members.iter().map(|member| member.0.id.as_u128()).collect())
+        .collect()
 }
 
 #[test]
 fn without_batching_each_delivery_travels_alone() {
-    assert_eq!(groups(&subscription(Dialect::Native), vec![event(1, 80), event(2, 80)]), [[1], [2]]);
+    assert_eq!(
+        groups(&subscription(Dialect::Native), vec![event(1, 80), event(2, 80)]),
+        [[1], [2]]
+    );
 }
 
 #[test]
@@ -62,7 +73,10 @@ fn the_number_is_hard_and_the_size_is_soft() {
     let seven = || (1..=7).map(|id| event(id, 100)).collect::<Vec<_>>();
     assert_eq!(groups(&batching(3, 64 * 1_024), seven()), [vec![1, 2, 3], vec![4, 5, 6], vec![7]]);
     // Two events of 100 bytes with brackets and a comma are 203 bytes.
-    assert_eq!(groups(&batching(5_000, 203), seven()), [vec![1, 2], vec![3, 4], vec![5, 6], vec![7]]);
+    assert_eq!(
+        groups(&batching(5_000, 203), seven()),
+        [vec![1, 2], vec![3, 4], vec![5, 6], vec![7]]
+    );
     assert_eq!(groups(&batching(5_000, 202), seven()), [[1], [2], [3], [4], [5], [6], [7]]);
     let large_between = vec![event(1, 100), event(2, 5_000), event(3, 100)];
     assert_eq!(groups(&batching(5_000, 1_024), large_between), [[1], [2], [3]]);
@@ -74,11 +88,16 @@ fn only_what_is_due_and_alike_travels_together() {
     later.due_ms = PUBLISHED_MS + 1;
     let refused = Delivery { company: Company::OwedAlone, ..event(3, 80) };
     let wary = Delivery { company: Company::Alone, ..event(4, 80) };
-    let mut grid =
-        delivery_of(r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z"}"#, Input::Auto);
+    let mut grid = delivery_of(
+        r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z"}"#,
+        Input::Auto,
+    );
     grid.id = Uuid::from_u128(5);
     let deliveries = vec![event(1, 80), later, refused, wary, grid, event(6, 80)];
-    assert_eq!(groups(&batching(9, 9_999), deliveries), [vec![1, 6], vec![2], vec![3], vec![4], vec![5]]);
+    assert_eq!(
+        groups(&batching(9, 9_999), deliveries),
+        [vec![1, 6], vec![2], vec![3], vec![4], vec![5]]
+    );
     let mut binary = batching(9, 9_999);
     binary.destination.schema = Some(Schema::CloudEventsBinary);
     assert_eq!(groups(&binary, vec![event(1, 80), event(2, 80)]), [[1], [2]]);
@@ -94,7 +113,10 @@ fn a_header_from_the_event_parts_events_with_other_values() {
 }
 
 fn request_of(subscription: &Subscription, deliveries: &[Delivery]) -> delivery::request::Request {
-    let secret = ("env:S".parse().expect("a name"), Secret::new("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3".to_owned()));
+    let secret = (
+        "env:S".parse().expect("a name"),
+        Secret::new("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3".to_owned()),
+    );
     let keyring: Keyring = [secret].into_iter().collect();
     let deliveries: Vec<&Delivery> = deliveries.iter().collect();
     let occasion = Occasion { keyring: &keyring, now_ms: PUBLISHED_MS, timeout_ms: 30_000 };
@@ -111,7 +133,10 @@ fn a_batch_is_an_array_of_its_schema() {
     assert_printed("batch-cloudevents", &request_of(&subscription, &[event(1, 80), event(2, 85)]));
     assert_printed("batch-of-one-cloudevent", &request_of(&subscription, &[event(1, 80)]));
     subscription.destination.notification_headers = true;
-    assert_printed("batch-event-grid", &request_of(&subscription, &[grid("1"), Delivery { attempts: 3, ..grid("2") }]));
+    assert_printed(
+        "batch-event-grid",
+        &request_of(&subscription, &[grid("1"), Delivery { attempts: 3, ..grid("2") }]),
+    );
     let custom = ["1", "{\"a\": 1}"].map(|text| delivery_of(text, Input::Custom));
     assert_printed("batch-custom", &request_of(&subscription, &custom));
 }
@@ -135,14 +160,31 @@ fn a_refused_batch_owes_each_of_its_events_one_attempt_alone() {
     let mut subscription = batching(9, 9_999);
     subscription.retry.max_attempts = 1;
     let mut delivery = event(1, 80);
-    let settled =
-        settle_in_company(&mut delivery, &subscription, &answered(400, PUBLISHED_MS), PUBLISHED_MS, Jitter::NONE);
+    let settled = settle_in_company(
+        &mut delivery,
+        &subscription,
+        &answered(400, PUBLISHED_MS),
+        PUBLISHED_MS,
+        Jitter::NONE,
+    );
     assert_eq!(settled.verdict, Verdict::Undeliverable(Reason::UndeliverableDueToHttpBadRequest));
     assert_eq!(settled.end, End::Retry { wait_ms: 0 });
     assert_eq!((delivery.attempts, delivery.company), (1, Company::OwedAlone));
-    assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS), Arrival::Attempt, "whatever the limit is");
-    let settled = settle(&mut delivery, &subscription, &answered(503, PUBLISHED_MS), PUBLISHED_MS, Jitter::NONE);
-    assert!(matches!(&settled.end, End::DeadLetter(letter) if letter.reason == Reason::MaxDeliveryAttemptsExceeded));
+    assert_eq!(
+        arrive(&delivery, &subscription, PUBLISHED_MS),
+        Arrival::Attempt,
+        "whatever the limit is"
+    );
+    let settled = settle(
+        &mut delivery,
+        &subscription,
+        &answered(503, PUBLISHED_MS),
+        PUBLISHED_MS,
+        Jitter::NONE,
+    );
+    assert!(
+        matches!(&settled.end, End::DeadLetter(letter) if letter.reason == Reason::MaxDeliveryAttemptsExceeded)
+    );
     assert_eq!((delivery.attempts, delivery.company), (2, Company::Alone));
 }
 
@@ -158,14 +200,19 @@ fn whatever_is_no_refusal_of_a_batch_means_the_same_for_each_of_its_events() {
         let mut subscription = batching(9, 9_999);
         subscription.batch = Some(Batch { max_events: 9, preferred_bytes: 9_999, on_refused });
         let (mut together, mut alone) = (event(1, 80), event(1, 80));
-        let settled = settle_in_company(&mut together, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
-        assert_eq!(settled, settle(&mut alone, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE));
+        let settled =
+            settle_in_company(&mut together, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
+        assert_eq!(
+            settled,
+            settle(&mut alone, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE)
+        );
         assert_eq!(together, alone);
     }
 }
 
 proptest! {
-    /// Each delivery is in one group, none is over the limits, and no two neighbours could have been one.
+    /// Each delivery is in one group, none is over the limits, and no two neighbours could have
+    /// been one.
     #[test]
     fn groups_hold_everything_once_and_are_as_few_as_their_order_allows(
         sizes in vec(70_usize..400, 0..60),

@@ -1,7 +1,8 @@
-//! Blobs as they leave the system, compared to the byte with the files in `golden/blobs`, and their keys.
+//! Blobs as they leave the system, compared to the byte with the files in `golden/blobs`, and their
+//! keys.
 //!
-//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the table of
-//! dead-letter formats.
+//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed
+//! against the table of dead-letter formats.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +18,8 @@ use delivery::subscription::SubscriptionName;
 
 use crate::samples::{PUBLISHED_MS, delivery, delivery_of};
 
-/// An event in which every byte counts: order, spaces, escapes, a number twice, big and exact numbers.
+/// An event in which every byte counts: order, spaces, escapes, a number twice, big and exact
+/// numbers.
 const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"exact-1\",\
     \"time\":\"2026-11-20T07:03:00.1234567+01:00\",\"dataschema\":\"#\",\"comexampleothervalue\":5,\
     \"data\":{\"b\":1.50,\"a\":12345678901234567890123,\"a\":1e400,\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}}";
@@ -33,7 +35,12 @@ fn letter(delivery: Delivery, reason: Reason) -> Letter {
 fn answered(mut delivery: Delivery, outcome: Outcome, status: u16, body: &[u8]) -> Delivery {
     delivery.attempts = 1;
     delivery.first_ms = Some(PUBLISHED_MS + 40);
-    delivery.history.push(Entry { at_ms: PUBLISHED_MS + 40, outcome, status: Some(status), duration_ms: 25 });
+    delivery.history.push(Entry {
+        at_ms: PUBLISHED_MS + 40,
+        outcome,
+        status: Some(status),
+        duration_ms: 25,
+    });
     delivery.last_response = Some(body.to_vec());
     delivery
 }
@@ -48,7 +55,11 @@ fn refused(body: &[u8]) -> Letter {
 /// The letter of the documents' sample: three attempts, the last one refused, two headers.
 pub(crate) fn documented() -> Letter {
     let mut delivery = delivery_of(DOCUMENTED, Input::CloudEvents);
-    let attempts = [(Outcome::TimedOut, None), (Outcome::SocketError, None), (Outcome::Unauthorized, Some(401))];
+    let attempts = [
+        (Outcome::TimedOut, None),
+        (Outcome::SocketError, None),
+        (Outcome::Unauthorized, Some(401)),
+    ];
     for (minute, (outcome, status)) in (0..).zip(attempts) {
         let at_ms = PUBLISHED_MS + minute * MINUTE_MS;
         delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 30_000 });
@@ -66,14 +77,20 @@ fn long() -> Letter {
     delivery.attempts = 30;
     for minute in 0..30 {
         let at_ms = PUBLISHED_MS + minute * MINUTE_MS;
-        delivery.history.push(Entry { at_ms, outcome: Outcome::TimedOut, status: None, duration_ms: 30_000 });
+        delivery.history.push(Entry {
+            at_ms,
+            outcome: Outcome::TimedOut,
+            status: None,
+            duration_ms: 30_000,
+        });
     }
     letter(delivery, Reason::MaxDeliveryAttemptsExceeded)
 }
 
 /// Compares with the golden file of this name, or writes it when asked to.
 pub(crate) fn assert_golden(name: &str, bytes: &[u8]) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/blobs").join(format!("{name}.json"));
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/blobs").join(format!("{name}.json"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
@@ -122,9 +139,10 @@ fn headers_stand_in_the_custom_properties_as_they_were_spelled() {
 
 #[test]
 fn what_was_no_event_is_kept_as_text_with_the_reason() {
-    for (name, text) in
-        [("malformed-text", "{\"id\": \"1\",\n <oops> \u{fffd} \"ü\""), ("malformed-json", "{\"a\":1,\"a\":2}")]
-    {
+    for (name, text) in [
+        ("malformed-text", "{\"id\": \"1\",\n <oops> \u{fffd} \"ü\""),
+        ("malformed-json", "{\"a\":1,\"a\":2}"),
+    ] {
         let letter = letter(delivery_of(text, Input::Opaque), Reason::MalformedEvent);
         assert_blob(name, &letter.because("the member \"a\" stands twice"));
     }
@@ -134,21 +152,29 @@ fn what_was_no_event_is_kept_as_text_with_the_reason() {
 fn the_text_of_an_opaque_topic_stays_text() {
     assert_blob(
         "opaque",
-        &letter(delivery_of("<order id=\"1\">grüße</order>\n", Input::Opaque), Reason::TimeToLiveExceeded),
+        &letter(
+            delivery_of("<order id=\"1\">grüße</order>\n", Input::Opaque),
+            Reason::TimeToLiveExceeded,
+        ),
     );
 }
 
 #[test]
 fn a_letter_that_missed_its_container_says_why() {
     let letter = letter(delivery(), Reason::TimeToLiveExceeded);
-    assert_golden("sink-error", &blob::bytes(&letter, Some("letters/shop: NoSuchBucket: \"letters\" does not exist")));
+    assert_golden(
+        "sink-error",
+        &blob::bytes(&letter, Some("letters/shop: NoSuchBucket: \"letters\" does not exist")),
+    );
 }
 
 #[test]
 fn the_events_own_bytes_are_not_touched() {
     let letter = letter(delivery_of(EXACT, Input::CloudEvents), Reason::TimeToLiveExceeded);
     let bytes = blob::bytes(&letter, None);
-    assert!(bytes.starts_with(format!("{{\"event\":{EXACT},\"deadletterProperties\":{{").as_bytes()));
+    assert!(
+        bytes.starts_with(format!("{{\"event\":{EXACT},\"deadletterProperties\":{{").as_bytes())
+    );
     assert_golden("exact", &bytes);
 }
 
@@ -175,14 +201,18 @@ fn every_golden_blob_is_read_back() {
         let path = file.expect("a file").path();
         let key = blob::key(&letter(delivery(), Reason::TimeToLiveExceeded), "");
         let letters = stored::read(&key, "", &fs::read(&path).expect("bytes")).expect("a letter");
-        assert!(!letters.is_empty() && letters.iter().all(|letter| letter.id.get_version_num() == 5), "{path:?}");
+        assert!(
+            !letters.is_empty() && letters.iter().all(|letter| letter.id.get_version_num() == 5),
+            "{path:?}"
+        );
         assert!(letters.iter().all(|letter| letter.reason.parse::<Reason>().is_ok()), "{path:?}");
         blobs += 1;
     }
     assert!(blobs > 0);
 }
 
-/// The names of an object's members in the order they are written; `serde_json::Value` would sort them.
+/// The names of an object's members in the order they are written; `serde_json::Value` would sort
+/// them.
 pub(crate) fn names_in_order(object: &str) -> Vec<String> {
     let members = delivery::event::Members::parse(object).expect("an object");
     members.iter().map(|(name, _)| name.to_owned()).collect()
@@ -201,7 +231,10 @@ const DOCUMENTED_PROPERTIES: [&str; 5] =
 fn the_documents_sample_is_written_with_its_names_in_its_order_and_ours_after_them() {
     let blob = String::from_utf8(blob::bytes(&documented(), None)).expect("text");
     assert_golden("documented", blob.as_bytes());
-    assert_eq!(names_in_order(&blob), ["event", "customDeliveryProperties", "deadletterProperties"]);
+    assert_eq!(
+        names_in_order(&blob),
+        ["event", "customDeliveryProperties", "deadletterProperties"]
+    );
     assert_eq!(member(&blob, "event"), DOCUMENTED);
     let properties = member(&blob, "deadletterProperties");
     assert_eq!(names_in_order(&properties)[..5], DOCUMENTED_PROPERTIES);
@@ -221,7 +254,8 @@ fn a_key_is_names_hour_and_guid_behind_the_prefix() {
     ] {
         assert_eq!(blob::key(&letter, prefix), expected);
     }
-    // 2027-01-02T03:04:05Z: month, day and hour stand without leading zeros; the time is when the attempt was due.
+    // 2027-01-02T03:04:05Z: month, day and hour stand without leading zeros; the time is when the
+    // attempt was due.
     letter.delivery.due_ms = 1_798_859_045_000;
     assert_eq!(blob::key(&letter, ""), format!("shop/orders/billing/2027/1/2/3/{guid}.json"));
     letter.decided_ms += HOUR_MS;
@@ -232,11 +266,16 @@ fn a_key_is_names_hour_and_guid_behind_the_prefix() {
 fn a_key_is_percent_encoded_and_stays_within_its_folders() {
     let in_key = |name: SubscriptionName| {
         let origin = Origin { message: "m".to_owned(), index: 0 };
-        let delivery = Delivery::new(Event::recall(&"{}".into(), Input::Auto), name, origin, PUBLISHED_MS);
+        let delivery =
+            Delivery::new(Event::recall(&"{}".into(), Input::Auto), name, origin, PUBLISHED_MS);
         let guid = format!("/2026/11/20/7/{}.json", delivery.id);
-        blob::key(&letter(delivery, Reason::TopicNotFound), "").strip_suffix(&guid).expect("the hour").to_owned()
+        blob::key(&letter(delivery, Reason::TopicNotFound), "")
+            .strip_suffix(&guid)
+            .expect("the hour")
+            .to_owned()
     };
-    let in_place = |place: &str| SubscriptionName { topic: nameless_topic(), name: place.to_owned() };
+    let in_place =
+        |place: &str| SubscriptionName { topic: nameless_topic(), name: place.to_owned() };
     for (name, key) in [
         ("a b/ö+ü/日本".parse().expect("well formed"), "a%20b/%C3%B6%2B%C3%BC/%E6%97%A5%E6%9C%AC"),
         ("a/b/..".parse().expect("well formed"), "a/b/%2E%2E"),
@@ -245,11 +284,17 @@ fn a_key_is_percent_encoded_and_stays_within_its_folders() {
         ("a%2Fb/c:d/e\\f".parse().expect("well formed"), "a%252Fb/c%3Ad/e%5Cf"),
         (in_place(MALFORMED), "_/_/_malformed"),
         (
-            SubscriptionName { topic: "shop/orders".parse().expect("well formed"), name: MALFORMED.to_owned() },
+            SubscriptionName {
+                topic: "shop/orders".parse().expect("well formed"),
+                name: MALFORMED.to_owned(),
+            },
             "shop/orders/_malformed",
         ),
         (
-            SubscriptionName { topic: "shop/gone".parse().expect("well formed"), name: UNKNOWN_TOPIC.to_owned() },
+            SubscriptionName {
+                topic: "shop/gone".parse().expect("well formed"),
+                name: UNKNOWN_TOPIC.to_owned(),
+            },
             "shop/gone/_unknown",
         ),
     ] {

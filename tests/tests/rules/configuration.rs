@@ -1,5 +1,6 @@
-//! `docs/configuration.md` against what is read: the schema of the native format, the functions' environment, the
-//! templates. A field that is not documented, or documented otherwise, is found here; `UPDATE_GOLDEN=1` writes the tables.
+//! `docs/configuration.md` against what is read: the schema of the native format, the functions'
+//! environment, the templates. A field that is not documented, or documented otherwise, is found
+//! here; `UPDATE_GOLDEN=1` writes the tables.
 
 #[path = "configuration/schema.rs"]
 mod schema;
@@ -42,7 +43,12 @@ const DEFAULTS: [(&str, &str); 4] = [
 fn every_field_of_the_native_format_is_documented_as_the_schema_has_it() {
     for (kind, fields) in schema::documents() {
         let rows: Vec<String> = fields.iter().map(schema::Field::row).collect();
-        assert_table(PAGE, &format!("native-{}", kind.to_lowercase()), "| field | may be | default | meaning |", &rows);
+        assert_table(
+            PAGE,
+            &format!("native-{}", kind.to_lowercase()),
+            "| field | may be | default | meaning |",
+            &rows,
+        );
     }
 }
 
@@ -55,8 +61,7 @@ fn put(document: &mut Value, path: &str, value: &Value) {
 /// The Subscription of this spec, as it is read.
 fn subscribed(spec: &Value) -> Arc<Subscription> {
     let metadata = json!({"namespace": "shop", "topic": "orders", "name": "billing"});
-    let subscription =
-        json!({"apiVersion": "lastmile.dev/v1", "kind": "Subscription", "metadata": metadata, "spec": spec});
+    let subscription = json!({"apiVersion": "lastmile.dev/v1", "kind": "Subscription", "metadata": metadata, "spec": spec});
     let reading = manifest::read(&[Source { name: "a.json", text: &subscription.to_string() }]);
     assert!(reading.findings.is_empty(), "{subscription:#} {:#?}", reading.findings);
     let found = reading.catalogue.subscriptions().next().expect("one subscription");
@@ -67,11 +72,15 @@ fn subscribed(spec: &Value) -> Arc<Subscription> {
 fn the_documented_defaults_are_those_that_count() {
     let plain = json!({"destination": {"url": "https://billing.example.com/"}});
     let documents = schema::documents();
-    let (_, fields) = documents.iter().find(|(kind, _)| kind == "Subscription").expect("there are subscriptions");
+    let (_, fields) =
+        documents.iter().find(|(kind, _)| kind == "Subscription").expect("there are subscriptions");
     let (mut all, mut tried) = (plain.clone(), 0);
     for field in fields {
         // `onRefused` cannot stand alone: nothing is batched by default.
-        let Some(default) = field.default.as_ref().filter(|_| field.path != "spec.batch.onRefused") else { continue };
+        let Some(default) = field.default.as_ref().filter(|_| field.path != "spec.batch.onRefused")
+        else {
+            continue;
+        };
         let path = field.path.strip_prefix("spec.").expect("only the spec has defaults");
         put(&mut all, path, default);
         tried += 1;
@@ -113,18 +122,21 @@ fn default_of(name: &str) -> String {
     if let Some(value) = known {
         assert_eq!(read(Some(value)), unset, "{value} is not the default of {name}");
     }
-    let found = known.or_else(|| ["false", "true"].into_iter().find(|value| read(Some(value)) == unset));
+    let found =
+        known.or_else(|| ["false", "true"].into_iter().find(|value| read(Some(value)) == unset));
     found.map_or("none".to_owned(), |value| format!("`{value}`"))
 }
 
-/// The names of variables, with the sentences about them: `/// …` before `pub const NAME: &str = "NAME";`.
+/// The names of variables, with the sentences about them: `/// …` before `pub const NAME: &str =
+/// "NAME";`.
 fn variables() -> Vec<(String, String)> {
     let (mut found, mut sentences) = (Vec::new(), Vec::new());
     for line in SETTINGS.lines() {
         if let Some(sentence) = line.strip_prefix("/// ") {
             sentences.push(sentence.trim_matches(['<', '>']));
         } else {
-            let name = line.strip_prefix("pub const ").and_then(|rest| rest.split_once(": &str = \""));
+            let name =
+                line.strip_prefix("pub const ").and_then(|rest| rest.split_once(": &str = \""));
             found.extend(name.map(|(name, _)| (name.to_owned(), sentences.join(" "))));
             sentences.clear();
         }
@@ -142,7 +154,10 @@ fn every_variable_of_the_functions_is_documented() {
     }
     let row = |(name, meaning): &(String, String)| {
         let functions = [("dispatch", &dispatch), ("deadletter", &deadletter)];
-        let functions = functions.iter().filter(|(_, looked)| looked.contains(name)).map(|(function, _)| *function);
+        let functions = functions
+            .iter()
+            .filter(|(_, looked)| looked.contains(name))
+            .map(|(function, _)| *function);
         let functions = functions.collect::<Vec<_>>().join(", ");
         format!("| `{name}` | {functions} | {} | {meaning} |", default_of(name))
     };
@@ -150,7 +165,10 @@ fn every_variable_of_the_functions_is_documented() {
     assert_table(PAGE, "environment", "| variable | of | default | meaning |", &rows);
     let page = template::file("docs/configuration.md");
     for name in template::environment(&template::file("template.yaml")) {
-        assert!(page.contains(&format!("`{name}`")), "{name} is set by the template and is not on the page");
+        assert!(
+            page.contains(&format!("`{name}`")),
+            "{name} is set by the template and is not on the page"
+        );
     }
 }
 
@@ -163,7 +181,9 @@ fn every_parameter_and_output_of_the_template_is_documented() {
     assert_table(PAGE, "parameters", "| parameter | may be | default | meaning |", &rows);
     let outputs = template::section(&text, "Outputs");
     assert!(outputs.len() > 5);
-    let row = |entry: &template::Entry| format!("| `{}` | {} |", entry.name, entry.get("Description").unwrap_or("–"));
+    let row = |entry: &template::Entry| {
+        format!("| `{}` | {} |", entry.name, entry.get("Description").unwrap_or("–"))
+    };
     let rows: Vec<String> = outputs.iter().map(row).collect();
     assert_table(PAGE, "outputs", "| output | what it is |", &rows);
 }
@@ -173,28 +193,46 @@ fn every_parameter_of_the_templates_beside_it_is_documented() {
     let mut rows = Vec::new();
     for path in template::surrounding() {
         let parameters = template::section(&template::file(&path), "Parameters");
-        rows.extend(parameters.iter().map(|entry| format!("| [{path}](../{path}) {}", entry.parameter_row())));
+        rows.extend(
+            parameters
+                .iter()
+                .map(|entry| format!("| [{path}](../{path}) {}", entry.parameter_row())),
+        );
     }
-    assert_table(PAGE, "infra-parameters", "| template | parameter | may be | default | meaning |", &rows);
+    assert_table(
+        PAGE,
+        "infra-parameters",
+        "| template | parameter | may be | default | meaning |",
+        &rows,
+    );
 }
 
 /// The first cells of a table of the page.
 fn first_cells(table: &str) -> Vec<String> {
     let page = template::file("docs/configuration.md");
-    let (_, rest) = page.split_once(&format!("<!-- {table} -->\n")).expect("the page has that table");
+    let (_, rest) =
+        page.split_once(&format!("<!-- {table} -->\n")).expect("the page has that table");
     let (rows, _) = rest.split_once(&format!("<!-- /{table} -->")).expect("it ends");
-    let cells =
-        rows.lines().skip(2).map(|row| row.split('|').nth(1).expect("a cell").trim().trim_matches('`').to_owned());
+    let cells = rows
+        .lines()
+        .skip(2)
+        .map(|row| row.split('|').nth(1).expect("a cell").trim().trim_matches('`').to_owned());
     cells.collect()
 }
 
 #[test]
 fn the_table_of_equivalents_names_fields_that_there_are() {
-    let fields: BTreeSet<String> =
-        schema::documents().into_iter().flat_map(|(_, fields)| fields).map(|field| field.path).collect();
+    let fields: BTreeSet<String> = schema::documents()
+        .into_iter()
+        .flat_map(|(_, fields)| fields)
+        .map(|field| field.path)
+        .collect();
     let named = first_cells("equivalents");
     assert!(named.len() > 10, "{named:?}");
     for name in named {
-        assert!(fields.contains(&format!("spec.{name}")), "{name} is no field of the native format");
+        assert!(
+            fields.contains(&format!("spec.{name}")),
+            "{name} is no field of the native format"
+        );
     }
 }

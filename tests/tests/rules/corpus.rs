@@ -1,9 +1,10 @@
 //! What is sent of each event of the corpus, and of a set made here, in both modes.
 //!
-//! `events` holds which of them we take. Here it is held what leaves: a structured body is the published text, and a
-//! binary message is what the HTTP binding demands, computed a second time by other means. Each case of the format
-//! tests that is not valid has its row in `docs/conformance.md`, and so has each way in which an event read back from
-//! binary mode is another JSON than it was.
+//! `events` holds which of them we take. Here it is held what leaves: a structured body is the
+//! published text, and a binary message is what the HTTP binding demands, computed a second time by
+//! other means. Each case of the format tests that is not valid has its row in
+//! `docs/conformance.md`, and so has each way in which an event read back from binary mode is
+//! another JSON than it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -57,11 +58,17 @@ impl Message {
     /// What the HTTP binding demands for this event.
     fn demanded(event: &str) -> Self {
         let mut members = members(event);
-        let said = members.remove("datacontenttype").as_ref().and_then(text_of).filter(|said| !said.is_empty());
+        let said = members
+            .remove("datacontenttype")
+            .as_ref()
+            .and_then(text_of)
+            .filter(|said| !said.is_empty());
         let content_type = said.unwrap_or_else(|| "application/json".to_owned());
         let data = members.remove("data");
         let body = match (members.remove("data_base64"), data) {
-            (Some(base64), _) => STANDARD.decode(text_of(&base64).expect("a text")).expect("base64"),
+            (Some(base64), _) => {
+                STANDARD.decode(text_of(&base64).expect("a text")).expect("base64")
+            }
             (None, Some(data)) if says_json(&content_type) => data.get().into(),
             (None, Some(data)) => text_of(&data).unwrap_or_else(|| data.get().to_owned()).into(),
             (None, None) => Vec::new(),
@@ -75,7 +82,8 @@ impl Message {
     }
 }
 
-/// 3.1.3.2 of the HTTP binding: everything but printable ASCII, and of that the space, the double quote and `%`.
+/// 3.1.3.2 of the HTTP binding: everything but printable ASCII, and of that the space, the double
+/// quote and `%`.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -98,17 +106,20 @@ fn says_json(content_type: &str) -> bool {
 /// Holds both modes of an event.
 #[track_caller]
 fn assert_travels(name: &str, event: &str) {
-    let request = composed(event, Schema::CloudEventsStructured).unwrap_or_else(|why| panic!("{name}: {why}"));
+    let request = composed(event, Schema::CloudEventsStructured)
+        .unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(request.body, event.as_bytes(), "{name}");
     assert_eq!(request.headers[0].1, "application/cloudevents+json; charset=utf-8", "{name}");
     assert_eq!(request.headers.len(), 1, "{name}");
-    let request = composed(event, Schema::CloudEventsBinary).unwrap_or_else(|why| panic!("{name}: {why}"));
+    let request =
+        composed(event, Schema::CloudEventsBinary).unwrap_or_else(|why| panic!("{name}: {why}"));
     let message = Message::of(&request);
     assert_eq!(message, Message::demanded(event), "{name}");
     assert_says_the_same_to_the_sdk(name, event, &message);
 }
 
-/// Holds each header against what the CloudEvents SDK for Rust reads from the event, if it reads it at all.
+/// Holds each header against what the CloudEvents SDK for Rust reads from the event, if it reads it
+/// at all.
 fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
     let Ok(read) = serde_json::from_str::<cloudevents::Event>(event) else { return };
     for (attribute, value) in read.iter().filter(|(attribute, _)| *attribute != "datacontenttype") {
@@ -139,7 +150,9 @@ fn valid_events() -> Vec<(String, String)> {
             events.extend(batch.iter().map(|event| (name.clone(), event.get().to_owned())));
         }
     }
-    for file in ["functions-framework-conformance", "vcenter-event-broker-appliance", "knative-docs"] {
+    for file in
+        ["functions-framework-conformance", "vcenter-event-broker-appliance", "knative-docs"]
+    {
         let Some(text) = corpus(&format!("cloudevents-samples/{file}.jsonl")) else { continue };
         for (line, sample) in text.lines().enumerate() {
             let event = members(sample)["event"].get().to_owned();
@@ -159,7 +172,8 @@ fn every_valid_event_of_the_corpus_travels_in_both_modes() {
     }
 }
 
-/// Members that an event may have besides those it must have; nothing of them needs a header that cannot be.
+/// Members that an event may have besides those it must have; nothing of them needs a header that
+/// cannot be.
 const ATTRIBUTES: [&str; 22] = [
     "",
     r#""subject":"Euro € 😀""#,
@@ -214,11 +228,14 @@ const DATA: [&str; 23] = [
 
 /// Each attribute with each data.
 fn made_events() -> Vec<String> {
-    let pairs = ATTRIBUTES.iter().flat_map(|attributes| DATA.iter().map(move |data| [*attributes, *data]));
+    let pairs =
+        ATTRIBUTES.iter().flat_map(|attributes| DATA.iter().map(move |data| [*attributes, *data]));
     let made = pairs.map(|[attributes, data]| {
         let required = r#""specversion":"1.0","id":"1","source":"/s","type":"t""#;
-        let members: Vec<&str> =
-            [required, attributes, data].into_iter().filter(|members| !members.is_empty()).collect();
+        let members: Vec<&str> = [required, attributes, data]
+            .into_iter()
+            .filter(|members| !members.is_empty())
+            .collect();
         format!("{{ {}\t}}", members.join(" ,\n"))
     });
     made.collect()
@@ -243,8 +260,10 @@ fn what_is_no_text_is_not_sent_in_binary_mode() {
         (r#""datacontenttype":5"#, "datacontenttype"),
         (r#""datacontenttype":"text/plain","data":"\ud83d""#, "data"),
     ] {
-        let event = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t",{members}}}"#);
-        let structured = composed(&event, Schema::CloudEventsStructured).expect("its bytes can be sent");
+        let event =
+            format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t",{members}}}"#);
+        let structured =
+            composed(&event, Schema::CloudEventsStructured).expect("its bytes can be sent");
         assert_eq!(structured.body, event.as_bytes());
         let why = composed(&event, Schema::CloudEventsBinary).expect_err(&event).to_string();
         assert!(why.contains(says), "{event}: {why}");
@@ -254,16 +273,23 @@ fn what_is_no_text_is_not_sent_in_binary_mode() {
 #[test]
 fn the_docs_tell_of_every_invalid_event_what_becomes_of_it() {
     let Some(text) = corpus("cloudevents-format/invalid-events.json") else { return };
-    let rows: Vec<String> = cases(&text, "event").iter().map(|(name, event)| invalid_row(name, event)).collect();
+    let rows: Vec<String> =
+        cases(&text, "event").iter().map(|(name, event)| invalid_row(name, event)).collect();
     assert_eq!(rows.len(), 25);
-    assert_table("conformance.md", "invalid-events", "| format test | decision | why | in binary mode |", &rows);
+    assert_table(
+        "conformance.md",
+        "invalid-events",
+        "| format test | decision | why | in binary mode |",
+        &rows,
+    );
 }
 
 fn invalid_row(name: &str, event: &str) -> String {
     if let Err(why) = decode_one(event, Input::CloudEvents) {
         return format!("| `{name}` | refused | {why} | |");
     }
-    let structured = composed(event, Schema::CloudEventsStructured).expect("what is taken can be sent");
+    let structured =
+        composed(event, Schema::CloudEventsStructured).expect("what is taken can be sent");
     assert_eq!(structured.body, event.as_bytes(), "{name}");
     let binary = match composed(event, Schema::CloudEventsBinary) {
         Ok(request) => {
@@ -271,7 +297,11 @@ fn invalid_row(name: &str, event: &str) -> String {
             assert_eq!(message, Message::demanded(event), "{name}");
             let said = members(event).get("datacontenttype").and_then(text_of);
             let sent_as = &message.headers["content-type"];
-            if said.is_none_or(|said| said == *sent_as) { "sent".to_owned() } else { format!("sent as `{sent_as}`") }
+            if said.is_none_or(|said| said == *sent_as) {
+                "sent".to_owned()
+            } else {
+                format!("sent as `{sent_as}`")
+            }
         }
         Err(why) => format!("refused: {why}"),
     };
@@ -286,7 +316,8 @@ fn the_docs_tell_of_every_invalid_batch_which_elements_are_taken() {
         Element::Malformed { why, .. } => format!("refused: {why}"),
     };
     let row = |(name, batch): (String, String)| {
-        let judged: Vec<String> = decode(&batch.as_str().into(), Input::CloudEvents).into_iter().map(judged).collect();
+        let judged: Vec<String> =
+            decode(&batch.as_str().into(), Input::CloudEvents).into_iter().map(judged).collect();
         format!("| `{name}` | {} |", judged.join("; "))
     };
     let rows: Vec<String> = cases(&text, "batch").into_iter().map(row).collect();
@@ -325,38 +356,64 @@ impl Change {
     /// For the docs: the published members, what is read back, and why.
     fn row(self) -> [&'static str; 3] {
         match self {
-            Self::SaysContentType => ["no `datacontenttype`", "`\"application/json\"`", "the header says it"],
-            Self::DropsNull => ["an attribute that is null", "not there", "no header says it"],
-            Self::LowersName => ["`\"MyExtension\":…`", "`\"myextension\":…`", "headers have no case"],
-            Self::BooleanIsText => ["`true`", "`\"true\"`", "headers have no types"],
-            Self::NumberIsText => {
-                ["`1.50`, `2147483648`", "`\"1.50\"`, `\"2147483648\"`", "only 32-bit integers are read as numbers"]
+            Self::SaysContentType => {
+                ["no `datacontenttype`", "`\"application/json\"`", "the header says it"]
             }
+            Self::DropsNull => ["an attribute that is null", "not there", "no header says it"],
+            Self::LowersName => {
+                ["`\"MyExtension\":…`", "`\"myextension\":…`", "headers have no case"]
+            }
+            Self::BooleanIsText => ["`true`", "`\"true\"`", "headers have no types"],
+            Self::NumberIsText => [
+                "`1.50`, `2147483648`",
+                "`\"1.50\"`, `\"2147483648\"`",
+                "only 32-bit integers are read as numbers",
+            ],
             Self::TextIsNumber => ["an extension `\"5\"`", "`5`", "it looks like a 32-bit integer"],
-            Self::DropsEmptyData => ["data that is an empty text or no bytes", "no data", "an empty body is no data"],
-            Self::TextIsBase64 => ["data that is text of another type than JSON", "`data_base64`", "it is not JSON"],
-            Self::OtherIsBase64 => ["JSON data whose type is not JSON", "`data_base64`", "its type says so"],
-            Self::Base64IsJson => ["`data_base64` of a JSON type that holds JSON", "`data`", "the type says JSON"],
+            Self::DropsEmptyData => {
+                ["data that is an empty text or no bytes", "no data", "an empty body is no data"]
+            }
+            Self::TextIsBase64 => {
+                ["data that is text of another type than JSON", "`data_base64`", "it is not JSON"]
+            }
+            Self::OtherIsBase64 => {
+                ["JSON data whose type is not JSON", "`data_base64`", "its type says so"]
+            }
+            Self::Base64IsJson => {
+                ["`data_base64` of a JSON type that holds JSON", "`data`", "the type says JSON"]
+            }
         }
     }
 }
 
 /// The event as our own reader of binary mode understands the message.
 fn read_back(message: &Message) -> BTreeMap<String, Raw> {
-    let attribute = |(name, value): (&String, &String)| Some((name.strip_prefix("ce-")?.to_owned(), value.clone()));
+    let attribute = |(name, value): (&String, &String)| {
+        Some((name.strip_prefix("ce-")?.to_owned(), value.clone()))
+    };
     let attributes: Vec<(String, String)> = message.headers.iter().filter_map(attribute).collect();
-    members(&structured(&attributes, message.headers.get("content-type").map(String::as_str), &message.body))
+    members(&structured(
+        &attributes,
+        message.headers.get("content-type").map(String::as_str),
+        &message.body,
+    ))
 }
 
 /// What differs between an event and what is read back; whatever has no name here is a mistake.
 fn changes(event: &str, message: &Message) -> BTreeSet<Change> {
     let (mut was, mut is) = (members(event), read_back(message));
-    let mut changes: BTreeSet<Change> = data_change(&mut was, &mut is, message).into_iter().collect();
+    let mut changes: BTreeSet<Change> =
+        data_change(&mut was, &mut is, message).into_iter().collect();
     for (name, raw) in was {
         let lower = name.to_lowercase();
         let now = is.remove(&lower);
         changes.extend((lower != name).then_some(Change::LowersName));
-        changes.extend(attribute_change(&lower, raw.get(), now.as_ref().map(|raw| raw.get()), event));
+        changes.extend(attribute_change(
+            &lower,
+            raw.get(),
+            now.as_ref().map(|raw| raw.get()),
+            event,
+        ));
     }
     if let Some(content_type) = is.remove("datacontenttype") {
         assert_eq!(content_type.get(), r#""application/json""#, "{event}");
@@ -373,7 +430,9 @@ fn attribute_change(name: &str, was: &str, is: Option<&str>, event: &str) -> Opt
         return Some(Change::DropsNull);
     };
     match (value(was), value(is)) {
-        (Value::Null, Value::String(text)) if name == "datacontenttype" && text == "application/json" => {
+        (Value::Null, Value::String(text))
+            if name == "datacontenttype" && text == "application/json" =>
+        {
             Some(Change::SaysContentType)
         }
         (Value::Bool(_), Value::String(text)) if text == was => Some(Change::BooleanIsText),
@@ -386,7 +445,11 @@ fn attribute_change(name: &str, was: &str, is: Option<&str>, event: &str) -> Opt
 }
 
 /// Takes the data from both and tells how it changed: JSON keeps its spelling, bytes stay bytes.
-fn data_change(was: &mut BTreeMap<String, Raw>, is: &mut BTreeMap<String, Raw>, message: &Message) -> Option<Change> {
+fn data_change(
+    was: &mut BTreeMap<String, Raw>,
+    is: &mut BTreeMap<String, Raw>,
+    message: &Message,
+) -> Option<Change> {
     let mut take = |name: &str| (was.remove(name), is.remove(name));
     let ((data, data_now), (base64, base64_now)) = (take("data"), take("data_base64"));
     let bytes = |raw: &Raw| STANDARD.decode(text_of(raw).expect("a text")).expect("base64");
@@ -402,7 +465,9 @@ fn data_change(was: &mut BTreeMap<String, Raw>, is: &mut BTreeMap<String, Raw>, 
             None if data.get().as_bytes() == bytes(&now) => Some(Change::OtherIsBase64),
             _ => panic!("{data} became {now}"),
         },
-        (None, Some(base64), Some(now), None) if bytes(&base64) == now.get().as_bytes() => Some(Change::Base64IsJson),
+        (None, Some(base64), Some(now), None) if bytes(&base64) == now.get().as_bytes() => {
+            Some(Change::Base64IsJson)
+        }
         other => panic!("{message:?}: {other:?}"),
     }
 }
@@ -419,6 +484,7 @@ fn an_event_that_travelled_in_binary_mode_is_read_back_as_it_was_but_for_what_th
         let request = composed(&event, Schema::CloudEventsBinary).expect("it can be sent");
         changes(&event, &Message::of(&request));
     }
-    let rows: Vec<String> = Change::ALL.iter().map(|change| format!("| {} |", change.row().join(" | "))).collect();
+    let rows: Vec<String> =
+        Change::ALL.iter().map(|change| format!("| {} |", change.row().join(" | "))).collect();
     assert_table("conformance.md", "round-trip", "| published | read back | because |", &rows);
 }

@@ -1,7 +1,9 @@
-//! The samples of the documents, in every format: the letters they show, as blobs of ours, and where those differ.
+//! The samples of the documents, in every format: the letters they show, as blobs of ours, and
+//! where those differ.
 //!
-//! The blobs are golden files. Where the documents lie beside the repository, each is compared with its sample: the same
-//! names in the same order, the same values, and nothing beside it that [`SAMPLES`] does not name.
+//! The blobs are golden files. Where the documents lie beside the repository, each is compared with
+//! its sample: the same names in the same order, the same values, and nothing beside it that
+//! [`SAMPLES`] does not name.
 
 use std::fs;
 use std::path::PathBuf;
@@ -42,12 +44,13 @@ struct Sample {
 }
 
 const STATUS: &str = "what §6 adds: the status of the last attempt";
-const OURS: &str = "what §6 adds: our own fields, as JSON in a string, since CloudEvents allows no objects there";
+const OURS: &str =
+    "what §6 adds: our own fields, as JSON in a string, since CloudEvents allows no objects there";
 const WHOLE: &str = "our own fields come after the five of the sample";
 const SHORT: &str = "the sample leaves out what stands there";
 
-/// Every deviation. All arrays are so because a blob may hold several letters (§10); all times have milliseconds, and
-/// zeros in place of what follows.
+/// Every deviation. All arrays are so because a blob may hold several letters (§10); all times have
+/// milliseconds, and zeros in place of what follows.
 const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "eventgrid-documented",
@@ -120,7 +123,13 @@ fn delivery(event: &str, input: Input, published: &str) -> Delivery {
     Delivery::new(Event::recall(&event.into(), input), name, origin, published_ms)
 }
 
-fn attempted(delivery: &mut Delivery, at_ms: u64, outcome: Outcome, status: Option<u16>, body: &str) {
+fn attempted(
+    delivery: &mut Delivery,
+    at_ms: u64,
+    outcome: Outcome,
+    status: Option<u16>,
+    body: &str,
+) {
     delivery.attempts += 1;
     delivery.first_ms.get_or_insert(at_ms);
     delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 12 });
@@ -128,11 +137,18 @@ fn attempted(delivery: &mut Delivery, at_ms: u64, outcome: Outcome, status: Opti
 }
 
 /// After one attempt that found nothing, as all samples of Event Grid tell.
-fn not_found(event: &str, input: Input, published: &str, attempted_at: &str, format: Format) -> Letter {
+fn not_found(
+    event: &str,
+    input: Input,
+    published: &str,
+    attempted_at: &str,
+    format: Format,
+) -> Letter {
     let mut delivery = delivery(event, input, published);
     let at_ms = moment::parse(attempted_at).expect("a moment");
     attempted(&mut delivery, at_ms, Outcome::NotFound, Some(404), "");
-    let letter = Letter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, at_ms + 12);
+    let letter =
+        Letter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, at_ms + 12);
     Letter { format, destination: Some("https://example.com/in".to_owned()), ..letter }
 }
 
@@ -148,7 +164,8 @@ fn cloud_event() -> Letter {
     not_found(event, Input::Auto, published, at, Format::CloudEvents)
 }
 
-/// The mapping of the sample is not shown: its id and time are the message's, the rest are fields or defaults.
+/// The mapping of the sample is not shown: its id and time are the message's, the rest are fields
+/// or defaults.
 fn custom() -> Letter {
     let event = r#"{"prop1":"my property","prop2":5,"myEventType":"fooEventType"}"#;
     let [published, at] = ["2020-08-13T18:11:29.4121391Z", "2020-08-13T18:11:29.4277644Z"];
@@ -160,7 +177,10 @@ fn custom() -> Letter {
         subject: Some("subjectDefault".to_owned()),
         data_version: Some("1.0".to_owned()),
     };
-    Letter { mapped: Some(mapped), ..not_found(event, Input::Custom, published, at, Format::Custom) }
+    Letter {
+        mapped: Some(mapped),
+        ..not_found(event, Input::Custom, published, at, Format::Custom)
+    }
 }
 
 fn namespace() -> Letter {
@@ -183,21 +203,31 @@ fn namespace_binary() -> Letter {
         ("comexampleothervalue", "5"),
     ];
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let event = structured(&attributes, Some("application/vnd.apache.thrift.binary"), &[0x80, 0x01, 0xff, 0x00]);
+    let event = structured(
+        &attributes,
+        Some("application/vnd.apache.thrift.binary"),
+        &[0x80, 0x01, 0xff, 0x00],
+    );
     let mut letter = namespace();
     letter.delivery.event = Event::recall(&event.into(), Input::Auto);
-    letter.headers.iter_mut().for_each(|(name, _)| *name = name.replace("custom-header", "Custom-Header"));
+    letter
+        .headers
+        .iter_mut()
+        .for_each(|(name, _)| *name = name.replace("custom-header", "Custom-Header"));
     letter
 }
 
 /// The page on Knative's deliveries shows no whole event, but an address and an answer.
 pub(crate) fn knative() -> Letter {
-    let event =
-        r#"{"specversion":"1.0","type":"dev.knative.example","source":"/mycontext","id":"1","data":{"n":1.50}}"#;
+    let event = r#"{"specversion":"1.0","type":"dev.knative.example","source":"/mycontext","id":"1","data":{"n":1.50}}"#;
     let mut delivery = delivery(event, Input::Auto, "2026-11-20T07:03:00.123Z");
     let body = "Internal Server Error: Failed to process event.\n";
     attempted(&mut delivery, PUBLISHED_MS + 40, Outcome::GenericError, Some(500), body);
-    let letter = Letter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, PUBLISHED_MS + 60);
+    let letter = Letter::without_subscription(
+        delivery,
+        Reason::MaxDeliveryAttemptsExceeded,
+        PUBLISHED_MS + 60,
+    );
     let subscriber = "http://myservice.mynamespace.svc.cluster.local:3000/mypath".to_owned();
     let destination = Some(subscriber.clone());
     let addresses = Some(Addresses { failed: subscriber.clone(), subscriber });
@@ -228,16 +258,22 @@ fn a_blob_has_the_samples_names_in_the_samples_order_and_nothing_more_than_is_li
         let Some(shown) = shown(sample.page, sample.place) else {
             return skipped("the samples of dead letters", "../shared/seeds");
         };
-        let ours = one(&String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text"), sample.array);
+        let ours = one(
+            &String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text"),
+            sample.array,
+        );
         let more = |name: &String| !sample.more.iter().any(|(of, _)| of == name);
         let names: Vec<String> = names_in_order(&ours).into_iter().filter(more).collect();
         assert_eq!(names, names_in_order(&shown), "{}", sample.blob);
-        let [ours, theirs]: [Value; 2] = [&ours, &shown].map(|text| serde_json::from_str(text).expect("JSON"));
+        let [ours, theirs]: [Value; 2] =
+            [&ours, &shown].map(|text| serde_json::from_str(text).expect("JSON"));
         for (name, why) in sample.more.iter().chain(sample.other) {
             assert_ne!(ours[name], theirs[name], "{}: {name} is no deviation: {why}", sample.blob);
         }
         for name in names.iter().filter(|name| !sample.other.iter().any(|(of, _)| of == name)) {
-            let text = |value: &Value| value.as_str().map(|text| text.get(..23).unwrap_or(text).to_owned());
+            let text = |value: &Value| {
+                value.as_str().map(|text| text.get(..23).unwrap_or(text).to_owned())
+            };
             let same = ours[name] == theirs[name]
                 || (TIMES.contains(&name.as_str()) && text(&ours[name]) == text(&theirs[name]));
             assert!(same, "{}: {name}: {} is not {}", sample.blob, ours[name], theirs[name]);
@@ -252,8 +288,11 @@ fn the_properties_of_a_namespaces_letter_begin_with_the_samples_and_its_event_ha
             return skipped("the samples of dead letters", "../shared/seeds");
         };
         let ours = String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text");
-        let of = |text: &str, name| Members::parse(text).expect("an object").get(name).map(str::to_owned);
-        let [ours_said, said] = [&ours, &shown].map(|text| of(text, "deadletterProperties").expect("properties"));
+        let of = |text: &str, name| {
+            Members::parse(text).expect("an object").get(name).map(str::to_owned)
+        };
+        let [ours_said, said] =
+            [&ours, &shown].map(|text| of(text, "deadletterProperties").expect("properties"));
         assert_eq!(names_in_order(&ours_said)[..5], names_in_order(&said), "{}", sample.blob);
         if let (Some(ours), Some(shown)) = (of(&ours, "event"), of(&shown, "event")) {
             assert_eq!(names_in_order(&ours), names_in_order(&shown), "{}", sample.blob);
@@ -273,9 +312,15 @@ fn the_samples_themselves_are_read_as_dead_letters() {
             .map(|bytes| stored::read(&key, "", &bytes).expect(sample.blob).remove(0));
         assert_eq!((theirs.id, theirs.attempts), (ours.id, ours.attempts), "{}", sample.blob);
         assert_eq!(theirs.outcome, ours.outcome, "{}", sample.blob);
-        assert_eq!((theirs.event_id, theirs.event_type), (ours.event_id, ours.event_type), "{}", sample.blob);
+        assert_eq!(
+            (theirs.event_id, theirs.event_type),
+            (ours.event_id, ours.event_type),
+            "{}",
+            sample.blob
+        );
         assert_eq!(theirs.headers, ours.headers, "{}", sample.blob);
-        let names = |event: &str| names_in_order(event).into_iter().filter(|name| name != "specversion");
+        let names =
+            |event: &str| names_in_order(event).into_iter().filter(|name| name != "specversion");
         assert!(names(&theirs.event).eq(names(&ours.event)), "{}: {}", sample.blob, theirs.event);
     }
 }
@@ -291,7 +336,8 @@ fn shown(page: &str, place: usize) -> Option<String> {
     while let Some(begin) = rest.find("{\n") {
         let length = object_length(&rest[begin..]).unwrap_or(1);
         let object = &rest[begin..begin + length];
-        let is_letter = object.contains("\"deadLetterReason\"") || object.contains("\"deadletterreason\"");
+        let is_letter =
+            object.contains("\"deadLetterReason\"") || object.contains("\"deadletterreason\"");
         letters.extend(is_letter.then(|| object.replace(",\n}", "\n}")));
         rest = &rest[begin + length..];
     }
@@ -321,13 +367,25 @@ fn errors_of_knative_are_told_to_the_letter() {
         let added = names_in_order(&text).split_off(5);
         (added, serde_json::from_str::<Value>(&text).expect("JSON"))
     };
-    let all = ["knativeerrordest", "knativeerrorcode", "knativeerrordata", "errorsubscriberuri", "errorreason"];
+    let all = [
+        "knativeerrordest",
+        "knativeerrorcode",
+        "knativeerrordata",
+        "errorsubscriberuri",
+        "errorreason",
+    ];
     let (names, told) = of(&knative());
     assert_eq!(names, [&all[..], &["errorretry", "lastmile"]].concat());
-    assert_eq!(told["knativeerrordest"], "http://myservice.mynamespace.svc.cluster.local:3000/mypath");
+    assert_eq!(
+        told["knativeerrordest"],
+        "http://myservice.mynamespace.svc.cluster.local:3000/mypath"
+    );
     assert_eq!(told["knativeerrorcode"], 500);
     assert_eq!(told["knativeerrordata"], "Internal Server Error: Failed to process event.");
-    assert_eq!((&told["errorreason"], &told["errorretry"]), (&"MaxDeliveryAttemptsExceeded".into(), &1.into()));
+    assert_eq!(
+        (&told["errorreason"], &told["errorretry"]),
+        (&"MaxDeliveryAttemptsExceeded".into(), &1.into())
+    );
     let base64 = Letter { error_data: ErrorData::Base64, ..knative() };
     let encoded = "SW50ZXJuYWwgU2VydmVyIEVycm9yOiBGYWlsZWQgdG8gcHJvY2VzcyBldmVudC4=";
     assert_eq!(of(&base64).1["knativeerrordata"], encoded);
@@ -338,6 +396,9 @@ fn errors_of_knative_are_told_to_the_letter() {
     // No answer: neither code nor data, although the page says that the code is always there (§10).
     let mut silent = knative();
     attempted(&mut silent.delivery, PUBLISHED_MS + 1_000, Outcome::TimedOut, None, "");
-    assert_eq!(of(&silent).0, ["knativeerrordest", "errorsubscriberuri", "errorreason", "errorretry", "lastmile"]);
+    assert_eq!(
+        of(&silent).0,
+        ["knativeerrordest", "errorsubscriberuri", "errorreason", "errorretry", "lastmile"]
+    );
     assert_golden("knative-no-answer", &blob::bytes(&silent, None));
 }

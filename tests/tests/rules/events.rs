@@ -1,4 +1,5 @@
-//! Events of other people: an independent library as the oracle, and a corpus of real and of invalid ones.
+//! Events of other people: an independent library as the oracle, and a corpus of real and of
+//! invalid ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -92,7 +93,8 @@ pub(crate) type Raw = Box<RawValue>;
 /// Name and text of each case of a file of `cloudevents-format`.
 pub(crate) fn cases(text: &str, member: &str) -> Vec<(String, String)> {
     let file: BTreeMap<String, Raw> = serde_json::from_str(text).expect("an object");
-    let tests: Vec<BTreeMap<String, Raw>> = serde_json::from_str(file["tests"].get()).expect("a list of cases");
+    let tests: Vec<BTreeMap<String, Raw>> =
+        serde_json::from_str(file["tests"].get()).expect("a list of cases");
     let case = |test: &BTreeMap<String, Raw>| {
         (serde_json::from_str(test["id"].get()).expect("a name"), test[member].get().to_owned())
     };
@@ -112,16 +114,24 @@ fn every_sample_of_the_corpus_keeps_its_bytes() {
         assert_eq!(samples.len(), count, "{file}");
         for sample in &samples {
             let text = sample["event"].get();
-            // Not everything in other people's documentation is a CloudEvent; all of it can be published.
+            // Not everything in other people's documentation is a CloudEvent; all of it can be
+            // published.
             let event = decode_one(text, Input::Custom).expect("JSON");
             assert_eq!(event.text().as_ref(), text);
             if let Ok(event) = decode_one(text, Input::Auto) {
                 assert_eq!(event.text().as_ref(), text);
             }
         }
-        let body = format!("[{}]", samples.iter().map(|sample| sample["event"].get()).collect::<Vec<_>>().join(" ,\n"));
-        let kept: Vec<String> = decode(&body.into(), Input::Custom).into_iter().map(text_of).collect();
-        assert!(kept.iter().map(String::as_str).eq(samples.iter().map(|sample| sample["event"].get())), "{file}");
+        let body = format!(
+            "[{}]",
+            samples.iter().map(|sample| sample["event"].get()).collect::<Vec<_>>().join(" ,\n")
+        );
+        let kept: Vec<String> =
+            decode(&body.into(), Input::Custom).into_iter().map(text_of).collect();
+        assert!(
+            kept.iter().map(String::as_str).eq(samples.iter().map(|sample| sample["event"].get())),
+            "{file}"
+        );
     }
 }
 
@@ -138,8 +148,13 @@ fn every_valid_event_of_the_format_tests_is_accepted() {
     let cases = cases(&text, "event");
     assert_eq!(cases.len(), 10);
     for (name, text) in cases {
-        let event = decode_one(&text, Input::CloudEvents).unwrap_or_else(|why| panic!("{name}: {why}"));
-        assert_eq!((event.shape(), event.text().as_ref()), (Shape::CloudEvent, text.as_str()), "{name}");
+        let event =
+            decode_one(&text, Input::CloudEvents).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!(
+            (event.shape(), event.text().as_ref()),
+            (Shape::CloudEvent, text.as_str()),
+            "{name}"
+        );
     }
 }
 
@@ -149,16 +164,24 @@ fn every_valid_batch_of_the_format_tests_is_accepted() {
     for (name, batch) in cases(&text, "batch") {
         let events: Vec<Raw> = serde_json::from_str(&batch).expect("an array");
         let elements = decode(&batch.as_str().into(), Input::CloudEvents);
-        assert!(elements.iter().all(|element| matches!(element, Element::Event(_))), "{name}: {elements:?}");
+        assert!(
+            elements.iter().all(|element| matches!(element, Element::Event(_))),
+            "{name}: {elements:?}"
+        );
         let kept: Vec<String> = elements.into_iter().map(text_of).collect();
-        assert!(kept.iter().map(String::as_str).eq(events.iter().map(|event| event.get())), "{name}");
+        assert!(
+            kept.iter().map(String::as_str).eq(events.iter().map(|event| event.get())),
+            "{name}"
+        );
     }
 }
 
-/// Why we accept what the format calls invalid. Whatever is accepted and does not stand here is a mistake.
+/// Why we accept what the format calls invalid. Whatever is accepted and does not stand here is a
+/// mistake.
 pub(crate) fn why_laxer(case: &str) -> &'static str {
     match case {
-        // Event Grid and real publishers write times of their own; nothing here computes with an event's time.
+        // Event Grid and real publishers write times of their own; nothing here computes with an
+        // event's time.
         "invalidTimeGarbage"
         | "invalidTimeToMinute"
         | "invalidTimeOffsetX"
@@ -166,11 +189,19 @@ pub(crate) fn why_laxer(case: &str) -> &'static str {
         | "invalidTimeOffsetNonInteger"
         | "invalidTimeOffsetHourOnly" => "a time is carried, not read",
         // The content type is the subscriber's to understand; we send the bytes either way.
-        "invalidNonRfc2046DataContentType" | "invalidEmptyDataContentType" => "a content type is carried, not read",
-        // Event Grid really sends `dataschema: "#"`; empty optional attributes harm nobody on the way.
-        "invalidEmptyDataSchema" | "invalidEmptySubject" => "an empty optional attribute is carried",
-        // Upper case and dots are common in what brokers add; refusing would dead-letter events that everyone else takes.
-        "invalidCapitalizedExtension" | "invalidPunctuatedExtension" => "an odd attribute name is carried",
+        "invalidNonRfc2046DataContentType" | "invalidEmptyDataContentType" => {
+            "a content type is carried, not read"
+        }
+        // Event Grid really sends `dataschema: "#"`; empty optional attributes harm nobody on the
+        // way.
+        "invalidEmptyDataSchema" | "invalidEmptySubject" => {
+            "an empty optional attribute is carried"
+        }
+        // Upper case and dots are common in what brokers add; refusing would dead-letter events
+        // that everyone else takes.
+        "invalidCapitalizedExtension" | "invalidPunctuatedExtension" => {
+            "an odd attribute name is carried"
+        }
         // The bytes are untouched, so a fraction loses nothing here.
         "invalidNonIntegerExtensionValue" => "a fraction is carried",
         _ => "NO REASON",

@@ -1,13 +1,16 @@
-//! What SNS, EventBridge and S3 write, as CloudEvents: their documented samples, compared to the byte with the files in
-//! `golden/foreign`, and read by an independent library.
+//! What SNS, EventBridge and S3 write, as CloudEvents: their documented samples, compared to the
+//! byte with the files in `golden/foreign`, and read by an independent library.
 //!
-//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the mappings
-//! (`docs/publishing.md`). The samples are, but for white space and placeholders:
+//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed
+//! against the mappings (`docs/publishing.md`). The samples are, but for white space and
+//! placeholders:
 //! - `sns-*`: <https://docs.aws.amazon.com/sns/latest/dg/SendMessageToSQS.html>,
 //!   <https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html>
-//! - `eventbridge-*`: <https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html>,
+//! - `eventbridge-*`:
+//!   <https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html>,
 //!   <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html>
-//! - `s3-*`: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
+//! - `s3-*`:
+//!   <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,7 +42,9 @@ fn samples() -> Vec<(&'static str, Publisher, usize)> {
 }
 
 fn sample(name: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/foreign").join(format!("{name}.json"));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/foreign")
+        .join(format!("{name}.json"));
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -53,11 +58,14 @@ fn events(text: &str, input: Input) -> Vec<Event> {
 }
 
 fn assert_golden(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/foreign").join(format!("{name}.json"));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("golden/foreign")
+        .join(format!("{name}.json"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
-    let golden = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let golden =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert_eq!(text, golden, "{name}");
 }
 
@@ -75,7 +83,8 @@ fn each_documented_sample_becomes_the_cloud_events_of_its_mapping() {
 fn an_independent_library_reads_each_of_them() {
     for (name, publisher, _) in samples() {
         for made in events(&sample(name), input_of(&publisher)) {
-            let read: cloudevents::Event = serde_json::from_str(made.text()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let read: cloudevents::Event =
+                serde_json::from_str(made.text()).unwrap_or_else(|e| panic!("{name}: {e}"));
             let members = made.members();
             assert_eq!(Some(read.id()), members.id().as_deref(), "{name}");
             assert_eq!(Some(read.ty()), members.event_type().as_deref(), "{name}");
@@ -100,7 +109,8 @@ fn each_publisher_is_known_by_its_shape_and_nobody_else_is() {
         r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#,
         r#"{"Type":"Notification","MessageId":"1"}"#,
         &sample("sns-notification").replace(r#""Notification""#, r#""Note""#),
-        &sample("sns-notification").replace(r#""arn:aws:sns:us-west-2:123456789012:MyTopic","#, r#""MyTopic","#),
+        &sample("sns-notification")
+            .replace(r#""arn:aws:sns:us-west-2:123456789012:MyTopic","#, r#""MyTopic","#),
         &sample("eventbridge-state-change").replace(r#""region""#, r#""place""#),
         &s3.replace("aws:s3\"", "minio:s3\""),
         r#"{"Records":[]}"#,
@@ -114,9 +124,15 @@ fn each_publisher_is_known_by_its_shape_and_nobody_else_is() {
 #[test]
 fn where_the_subscription_is_not_told_the_topic_is_the_source() {
     let told = sample("sns-notification");
-    let of_another =
-        told.replace(&format!("SubscriptionArn={SNS_TOPIC}:"), "SubscriptionArn=arn:aws:sns:us-west-2:1:other:");
-    for text in [&told.replace("UnsubscribeURL", "Other"), &told.replace("SubscriptionArn=", "Of="), &of_another] {
+    let of_another = told.replace(
+        &format!("SubscriptionArn={SNS_TOPIC}:"),
+        "SubscriptionArn=arn:aws:sns:us-west-2:1:other:",
+    );
+    for text in [
+        &told.replace("UnsubscribeURL", "Other"),
+        &told.replace("SubscriptionArn=", "Of="),
+        &of_another,
+    ] {
         let [event] = &events(text, Input::Sns)[..] else { panic!("{text}") };
         assert_eq!(event.members().source().as_deref(), Some(SNS_TOPIC), "{text}");
     }
@@ -137,7 +153,11 @@ fn without_a_topic_that_says_so_an_envelope_is_custom_json() {
     for (name, _, _) in samples() {
         let text = sample(name);
         let [event] = &events(&text, Input::Auto)[..] else { panic!("{name}") };
-        assert_eq!((event.shape(), event.text().as_ref()), (Shape::Custom, text.as_str()), "{name}");
+        assert_eq!(
+            (event.shape(), event.text().as_ref()),
+            (Shape::Custom, text.as_str()),
+            "{name}"
+        );
     }
 }
 
@@ -146,13 +166,17 @@ fn a_cloud_event_stays_itself_whoever_carries_it() {
     let event = "{ \"specversion\":\"1.0\",\"id\":\"1\", \"source\":\"s\",\"type\":\"t\",\"data\":{\"n\":1.50} }";
     let message = serde_json::to_string(event).expect("a string is JSON");
     let carried = sample("sns-notification").replace("\"Hello world!\"", &message);
-    for (text, input) in
-        [(carried.as_str(), Input::Sns), (event, Input::Sns), (event, Input::EventBridge), (event, Input::S3)]
-    {
+    for (text, input) in [
+        (carried.as_str(), Input::Sns),
+        (event, Input::Sns),
+        (event, Input::EventBridge),
+        (event, Input::S3),
+    ] {
         let [read] = &events(text, input)[..] else { panic!("{text}") };
         assert_eq!((read.shape(), read.text().as_ref()), (Shape::CloudEvent, event), "{input:?}");
     }
-    let broken = sample("sns-notification").replace("\"Hello world!\"", &message.replace("1.0", "0.3"));
+    let broken =
+        sample("sns-notification").replace("\"Hello world!\"", &message.replace("1.0", "0.3"));
     let [read] = &events(&broken, Input::Sns)[..] else { panic!("{broken}") };
     assert_eq!(read.members().event_type().as_deref(), Some("com.amazonaws.sns.Notification"));
 }
@@ -178,7 +202,11 @@ fn what_the_publisher_of_the_input_never_writes_is_kept_and_told_apart() {
         (r#"{"Type":"Notification","MessageId":"1","TopicArn":7}"#, Input::Sns, "TopicArn"),
         (r#"{"orderId":7}"#, Input::EventBridge, "detail"),
         (r#"{"detail":{},"source":"s","detail-type":"t"}"#, Input::EventBridge, "id"),
-        (r#"{"detail":{},"source":"\ud800","id":"1","detail-type":"t"}"#, Input::EventBridge, "source"),
+        (
+            r#"{"detail":{},"source":"\ud800","id":"1","detail-type":"t"}"#,
+            Input::EventBridge,
+            "source",
+        ),
         (r#"{"orderId":7}"#, Input::S3, "Records"),
         (r#"{"Records":[]}"#, Input::S3, "Records"),
         (r#"{"Records":[7]}"#, Input::S3, "s3"),
@@ -186,15 +214,23 @@ fn what_the_publisher_of_the_input_never_writes_is_kept_and_told_apart() {
         (r#"{"specversion":"1.0"}"#, Input::S3, "id"),
     ] {
         match &decode(&text.into(), input)[..] {
-            [Element::Malformed { why, .. }] => assert!(why.to_string().contains(says), "{text}: {why}"),
+            [Element::Malformed { why, .. }] => {
+                assert!(why.to_string().contains(says), "{text}: {why}")
+            }
             other => panic!("{text}: {other:?}"),
         }
     }
     let spoiled = s3.replacen("x-amz-request-id", "x-request", 1);
     let elements = decode(&spoiled.into(), Input::S3);
-    assert!(matches!(elements[..], [Element::Malformed { .. }, Element::Event(_)]), "a record spoils only itself");
-    let many: Arc<str> = format!(r#"{{"Records":[{}{{}}]}}"#, "{},".repeat(delivery::event::ELEMENTS_MAX)).into();
-    let [Element::Malformed { text, .. }] = &decode(&many, Input::S3)[..] else { panic!("too many records") };
+    assert!(
+        matches!(elements[..], [Element::Malformed { .. }, Element::Event(_)]),
+        "a record spoils only itself"
+    );
+    let many: Arc<str> =
+        format!(r#"{{"Records":[{}{{}}]}}"#, "{},".repeat(delivery::event::ELEMENTS_MAX)).into();
+    let [Element::Malformed { text, .. }] = &decode(&many, Input::S3)[..] else {
+        panic!("too many records")
+    };
     assert_eq!(*text, many);
 }
 

@@ -1,7 +1,10 @@
-//! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is read back.
+//! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is
+//! read back.
 
 use delivery::blob;
-use delivery::deadletter::{ErrorData, Format, Layout, Letter, LetterFormat, Reason, Returned, Store};
+use delivery::deadletter::{
+    ErrorData, Format, Layout, Letter, LetterFormat, Reason, Returned, Store,
+};
 use delivery::delivery::{Delivery, Entry, History, Origin};
 use delivery::duration::{HOUR_MS, MINUTE_MS};
 use delivery::event::{Event, Input, Shape};
@@ -27,7 +30,12 @@ fn letter(text: &str, input: Input, format: Format) -> Letter {
     let mut delivery = delivery_of(text, input);
     delivery.attempts = 1;
     let at_ms = PUBLISHED_MS + 40;
-    delivery.history.push(Entry { at_ms, outcome: Outcome::NotFound, status: Some(404), duration_ms: 25 });
+    delivery.history.push(Entry {
+        at_ms,
+        outcome: Outcome::NotFound,
+        status: Some(404),
+        duration_ms: 25,
+    });
     delivery.last_response = Some(b"gone".to_vec());
     let mut subscription = subscription(Dialect::Native);
     subscription.dead_letter.format = LetterFormat::Fixed(format);
@@ -64,7 +72,8 @@ fn an_event_in_another_schema_than_it_was_published_in_keeps_what_it_was() {
         let letter = letter(text, input, format);
         assert_golden(name, &blob::bytes(&letter, None));
         let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
-        let [was, is]: [Value; 2] = [text, &back.event].map(|text| serde_json::from_str(text).expect("JSON"));
+        let [was, is]: [Value; 2] =
+            [text, &back.event].map(|text| serde_json::from_str(text).expect("JSON"));
         assert_eq!(was, is, "{name}");
     }
 }
@@ -73,18 +82,31 @@ fn an_event_in_another_schema_than_it_was_published_in_keeps_what_it_was() {
 fn an_unmapped_custom_event_is_named_by_its_message() {
     let mut unmapped = subscription(Dialect::Native);
     unmapped.dead_letter.format = LetterFormat::Fixed(Format::Custom);
-    let letter = Letter::new(delivery_of(CUSTOM, Input::Custom), &unmapped, Reason::TimeToLiveExceeded, PUBLISHED_MS);
+    let letter = Letter::new(
+        delivery_of(CUSTOM, Input::Custom),
+        &unmapped,
+        Reason::TimeToLiveExceeded,
+        PUBLISHED_MS,
+    );
     assert_golden("custom-unmapped", &blob::bytes(&letter, None));
     let told: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
     assert_eq!(told[0]["id"], letter.delivery.origin.message);
-    assert_eq!((&told[0]["eventTime"], &told[0]["topic"]), (&told[0]["publishTime"], &"shop/orders".into()));
+    assert_eq!(
+        (&told[0]["eventTime"], &told[0]["topic"]),
+        (&told[0]["publishTime"], &"shop/orders".into())
+    );
 }
 
 #[test]
 fn a_member_with_a_name_of_ours_is_replaced_and_its_value_kept() {
     let event = r#"{"specversion":"1.0","id":"1","lastmile":"mine","source":"s","deadletterreason":"x","errorretry":9,"customDeliveryProperties":"c","type":"t"}"#;
     for (name, format, layout, replaced) in [
-        ("cloudevents-replaced", Format::CloudEvents, Layout::Nested, &["lastmile", "deadletterreason"][..]),
+        (
+            "cloudevents-replaced",
+            Format::CloudEvents,
+            Layout::Nested,
+            &["lastmile", "deadletterreason"][..],
+        ),
         ("knative-replaced", Format::Knative, Layout::Nested, &["lastmile", "errorretry"]),
         ("namespace-flat-replaced", Format::Namespace, Layout::Flat, &["customDeliveryProperties"]),
     ] {
@@ -93,9 +115,11 @@ fn a_member_with_a_name_of_ours_is_replaced_and_its_value_kept() {
         let blob: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
         let about = match &blob[0]["lastmile"] {
             Value::String(ours) => serde_json::from_str(ours).expect("JSON in a string"),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                blob["deadletterProperties"].clone()
-            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => blob["deadletterProperties"].clone(),
         };
         let original = about["original"].as_object().expect("what was replaced");
         assert_eq!(
@@ -103,7 +127,8 @@ fn a_member_with_a_name_of_ours_is_replaced_and_its_value_kept() {
             replaced.iter().copied().map(str::to_owned).collect::<Vec<_>>().iter().collect()
         );
         let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
-        let [was, is]: [Value; 2] = [event, &back.event].map(|text| serde_json::from_str(text).expect("JSON"));
+        let [was, is]: [Value; 2] =
+            [event, &back.event].map(|text| serde_json::from_str(text).expect("JSON"));
         assert_eq!(was, is, "{name}");
     }
 }
@@ -121,12 +146,19 @@ fn what_has_no_place_in_a_format_is_nested() {
         (r#"{"a":1,"a":2}"#, Input::Auto, Format::Namespace, Layout::Flat),
     ] {
         let letter = Letter { layout, ..letter(text, input, format) };
-        let nested = text_of(&Letter { format: Format::Namespace, layout: Layout::Nested, ..letter.clone() });
+        let nested = text_of(&Letter {
+            format: Format::Namespace,
+            layout: Layout::Nested,
+            ..letter.clone()
+        });
         let expected = if format == Format::Namespace { nested } else { format!("[{nested}]") };
         assert_eq!(text_of(&letter), expected);
         assert_eq!(read_back(&[&letter])[0].event, text);
     }
-    assert_golden("cloudevents-opaque", &blob::bytes(&letter("<xml/>", Input::Opaque, Format::CloudEvents), None));
+    assert_golden(
+        "cloudevents-opaque",
+        &blob::bytes(&letter("<xml/>", Input::Opaque, Format::CloudEvents), None),
+    );
 }
 
 #[test]
@@ -142,8 +174,16 @@ fn without_an_attempt_no_format_tells_outcome_time_or_status() {
         let letter = Letter { delivery, reason: Reason::TimeToLiveExceeded, ..with };
         assert_golden(name, &blob::bytes(&letter, Some("b: missing")));
         let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
-        assert_eq!((back.attempts, back.status, &back.outcome, back.last_attempt_ms), (0, None, &None, None), "{name}");
-        assert_eq!((back.reason.as_str(), back.published_ms), ("TimeToLiveExceeded", Some(PUBLISHED_MS)), "{name}");
+        assert_eq!(
+            (back.attempts, back.status, &back.outcome, back.last_attempt_ms),
+            (0, None, &None, None),
+            "{name}"
+        );
+        assert_eq!(
+            (back.reason.as_str(), back.published_ms),
+            ("TimeToLiveExceeded", Some(PUBLISHED_MS)),
+            "{name}"
+        );
     }
 }
 
@@ -157,7 +197,9 @@ fn other(message: &str, letter: &Letter) -> Letter {
 
 #[test]
 fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
-    for (name, format) in [("eventgrid-shared", Format::EventGrid), ("namespace-shared", Format::Namespace)] {
+    for (name, format) in
+        [("eventgrid-shared", Format::EventGrid), ("namespace-shared", Format::Namespace)]
+    {
         let one = letter(GRID, Input::Auto, format);
         let [first, second] = ["m1", "m2"].map(|message| other(message, &one));
         let bytes = blob::shared_bytes(&[&first, &second], None);
@@ -170,7 +212,10 @@ fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
         assert_ne!(blob::shared_key(&[&first, &second], ""), blob::key(&first, ""));
         let mut ids = [first.delivery.id, second.delivery.id];
         ids.sort();
-        assert_eq!(read_back(&[&first, &second]).iter().map(|letter| letter.id).collect::<Vec<_>>(), ids);
+        assert_eq!(
+            read_back(&[&first, &second]).iter().map(|letter| letter.id).collect::<Vec<_>>(),
+            ids
+        );
     }
 }
 
@@ -200,11 +245,21 @@ fn a_letter_that_came_back_keeps_its_reason_and_tells_of_its_sink() {
         let letter = returned_letter(format);
         assert_golden(name, &blob::bytes(&letter, None));
         let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
-        assert_eq!((back.reason.as_str(), back.attempts), ("MaxDeliveryAttemptsExceeded", 1), "{name}");
+        assert_eq!(
+            (back.reason.as_str(), back.attempts),
+            ("MaxDeliveryAttemptsExceeded", 1),
+            "{name}"
+        );
         assert_eq!((back.status, back.history.len()), (Some(404), 1), "{name}");
         let sink = back.sink.as_ref().expect("it was asked");
-        assert_eq!((sink.destination.as_deref(), sink.attempts), (Some("https://sink.example.com/letters"), 1));
-        assert_eq!((sink.history[0].status, sink.last_response.as_deref()), (Some(503), Some("later")));
+        assert_eq!(
+            (sink.destination.as_deref(), sink.attempts),
+            (Some("https://sink.example.com/letters"), 1)
+        );
+        assert_eq!(
+            (sink.history[0].status, sink.last_response.as_deref()),
+            (Some(503), Some("later"))
+        );
     }
 }
 
@@ -267,7 +322,13 @@ fn the_default_format_is_the_dialects() {
     let by = |dialect, schema: Option<Schema>, text: &str, input| {
         let mut subscription: Subscription = subscription(dialect);
         subscription.destination.schema = schema;
-        Letter::new(delivery_of(text, input), &subscription, Reason::TimeToLiveExceeded, PUBLISHED_MS).format
+        Letter::new(
+            delivery_of(text, input),
+            &subscription,
+            Reason::TimeToLiveExceeded,
+            PUBLISHED_MS,
+        )
+        .format
     };
     for dialect in [Dialect::EventGrid, Dialect::EventGridResource, Dialect::EventGridKubernetes] {
         for (text, input, format) in [
@@ -297,7 +358,8 @@ fn the_default_format_is_the_dialects() {
 }
 
 #[test]
-fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minutes_after_the_last_attempt() {
+fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minutes_after_the_last_attempt()
+ {
     let mut subscription = subscription(Dialect::EventGrid);
     subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
     let not_before = |attempted_ms: Option<u64>, reason, decided_ms| {
@@ -321,7 +383,8 @@ fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minut
 #[test]
 fn addresses_are_told_in_full_to_knatives_format_alone_and_never_with_a_user() {
     let mut subscription = subscription(Dialect::Knative);
-    subscription.destination.url = "https://user:hush@a.example.com/in?code=7".parse().expect("an address");
+    subscription.destination.url =
+        "https://user:hush@a.example.com/in?code=7".parse().expect("an address");
     let made = |subscription: &Subscription| {
         let delivery = delivery_of(EVENT, Input::Auto);
         Letter::new(delivery, subscription, Reason::TimeToLiveExceeded, PUBLISHED_MS)
@@ -340,8 +403,7 @@ fn addresses_are_told_in_full_to_knatives_format_alone_and_never_with_a_user() {
 
 #[test]
 fn a_flat_blob_begins_with_the_bytes_of_the_event() {
-    let event =
-        "{ \"specversion\":\"1.0\" ,\n\"id\": \"1\",\"source\":\"s\",\"type\":\"t\",\"data\":{\"a\":1.50,\"a\":2} }";
+    let event = "{ \"specversion\":\"1.0\" ,\n\"id\": \"1\",\"source\":\"s\",\"type\":\"t\",\"data\":{\"a\":1.50,\"a\":2} }";
     for (format, layout, bracket) in [
         (Format::CloudEvents, Layout::Nested, "["),
         (Format::Knative, Layout::Nested, "["),
@@ -365,15 +427,31 @@ fn event() -> impl Strategy<Value = (String, Input)> {
     ];
     let name = prop_oneof![
         "[a-z]{1,8}",
-        select(&["lastmile", "data", "event", "deadletterreason", "deadLetterReason", "errorretry", "original"][..])
-            .prop_map(str::to_owned),
         select(
-            &["deadletterProperties", "customDeliveryProperties", "brokerProperties", "published", "knativeerrordata"]
-                [..]
+            &[
+                "lastmile",
+                "data",
+                "event",
+                "deadletterreason",
+                "deadLetterReason",
+                "errorretry",
+                "original"
+            ][..]
+        )
+        .prop_map(str::to_owned),
+        select(
+            &[
+                "deadletterProperties",
+                "customDeliveryProperties",
+                "brokerProperties",
+                "published",
+                "knativeerrordata"
+            ][..]
         )
         .prop_map(str::to_owned),
     ];
-    let members = proptest::collection::btree_map(name, value, 0..6).prop_map(Vec::from_iter).prop_shuffle();
+    let members =
+        proptest::collection::btree_map(name, value, 0..6).prop_map(Vec::from_iter).prop_shuffle();
     let members = members.prop_map(|members| {
         let written = members.into_iter().map(|(name, value)| format!("\"{name}\": {value}"));
         written.collect::<Vec<_>>().join(",")

@@ -1,4 +1,5 @@
-//! Whole lives of deliveries, by `arrive` and `settle` alone: when each attempt is, and how it ends.
+//! Whole lives of deliveries, by `arrive` and `settle` alone: when each attempt is, and how it
+//! ends.
 
 use delivery::deadletter::{Reason, Store};
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
@@ -24,7 +25,8 @@ struct Life {
 /// More turns than any delivery may take.
 const TURNS_MAX: u32 = 2 * ATTEMPTS_MAX;
 
-/// Lives a delivery with instant answers; `status` says what attempt `n` (1 for the first) is answered with.
+/// Lives a delivery with instant answers; `status` says what attempt `n` (1 for the first) is
+/// answered with.
 fn live(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Life {
     let mut delivery = delivery();
     let mut now_ms = PUBLISHED_MS;
@@ -105,12 +107,21 @@ fn each_dialect_lives_by_its_defaults() {
             125_200,
             Some(Reason::TimeToLiveExceeded),
         ),
-        (Dialect::EventGridNamespace, vec![0, 10, 30, 60, 300, 600, 900, 1_200, 1_500, 1_800], 1_800, exceeded),
+        (
+            Dialect::EventGridNamespace,
+            vec![0, 10, 30, 60, 300, 600, 900, 1_200, 1_500, 1_800],
+            1_800,
+            exceeded,
+        ),
         (Dialect::EventGridKubernetes, kubernetes, 7_260, Some(Reason::TimeToLiveExceeded)),
         (Dialect::Native, vec![0, 2, 6, 14, 30, 62, 126, 254, 510, 1_022], 1_022, exceeded),
     ] {
         let life = always_500(&subscription(dialect));
-        assert_eq!(life, Life { attempts: seconds(&attempts_s), ended: ended_s * SECOND_MS, reason }, "{dialect:?}");
+        assert_eq!(
+            life,
+            Life { attempts: seconds(&attempts_s), ended: ended_s * SECOND_MS, reason },
+            "{dialect:?}"
+        );
     }
 }
 
@@ -118,7 +129,8 @@ fn each_dialect_lives_by_its_defaults() {
 fn a_namespace_tries_at_its_moments_until_the_time_to_live_has_passed() {
     let life = always_500(&limited(Dialect::EventGridNamespace, 10, Some(20 * MINUTE_MS)));
     let attempts = seconds(&[0, 10, 30, 60, 300, 600, 900]);
-    let expected = Life { attempts, ended: 20 * MINUTE_MS, reason: Some(Reason::TimeToLiveExceeded) };
+    let expected =
+        Life { attempts, ended: 20 * MINUTE_MS, reason: Some(Reason::TimeToLiveExceeded) };
     assert_eq!(life, expected);
 }
 
@@ -126,7 +138,8 @@ fn a_namespace_tries_at_its_moments_until_the_time_to_live_has_passed() {
 fn kubernetes_with_three_attempts_ends_after_eleven_minutes() {
     let life = always_500(&limited(Dialect::EventGridKubernetes, 3, Some(120 * MINUTE_MS)));
     let attempts = seconds(&[0, 60, 660]);
-    let expected = Life { attempts, ended: 11 * MINUTE_MS, reason: Some(Reason::MaxDeliveryAttemptsExceeded) };
+    let expected =
+        Life { attempts, ended: 11 * MINUTE_MS, reason: Some(Reason::MaxDeliveryAttemptsExceeded) };
     assert_eq!(life, expected);
 }
 
@@ -162,7 +175,10 @@ fn a_success_ends_a_delivery_even_at_its_last_attempt() {
 fn no_delivery_makes_more_than_a_thousand_attempts() {
     let life = always_500(&unlimited(SECOND_MS));
     assert_eq!(life.attempts.len(), 1_000);
-    assert_eq!((life.ended, life.reason), (999 * SECOND_MS, Some(Reason::MaxDeliveryAttemptsExceeded)));
+    assert_eq!(
+        (life.ended, life.reason),
+        (999 * SECOND_MS, Some(Reason::MaxDeliveryAttemptsExceeded))
+    );
 }
 
 #[test]
@@ -192,7 +208,10 @@ fn what_is_not_due_is_put_off_by_the_rest_of_its_wait_whatever_its_age() {
     delivery.due_ms = PUBLISHED_MS + HOUR_MS;
     let before = delivery.clone();
     for (age_ms, wait_ms) in [(0, HOUR_MS), (2, HOUR_MS - 2), (HOUR_MS - 1, 1)] {
-        assert_eq!(arrive(&delivery, &subscription, PUBLISHED_MS + age_ms), Arrival::NotDue { wait_ms });
+        assert_eq!(
+            arrive(&delivery, &subscription, PUBLISHED_MS + age_ms),
+            Arrival::NotDue { wait_ms }
+        );
     }
     assert_eq!(delivery, before);
     let expired = Arrival::Expired(Reason::TimeToLiveExceeded);
@@ -226,7 +245,8 @@ fn a_maximum_that_was_lowered_meanwhile_ends_a_delivery_without_a_request() {
     let mut delivery = delivery();
     for _ in 0..3 {
         let now_ms = delivery.due_ms;
-        let end = settle(&mut delivery, &subscription, &answered(500, now_ms), now_ms, Jitter::NONE).end;
+        let end =
+            settle(&mut delivery, &subscription, &answered(500, now_ms), now_ms, Jitter::NONE).end;
         assert!(matches!(end, End::Retry { .. }));
     }
     let due_ms = delivery.due_ms;
@@ -251,7 +271,9 @@ fn in_the_event_grid_dialects_the_last_attempt_names_the_limit_whatever_its_stat
         (Dialect::EventGridNamespace, exceeded),
         (Dialect::Native, refused),
     ] {
-        let on_413_at = |attempt| live(&limited(dialect, 3, None), move |n| if n == attempt { 413 } else { 500 });
+        let on_413_at = |attempt| {
+            live(&limited(dialect, 3, None), move |n| if n == attempt { 413 } else { 500 })
+        };
         let (second, third) = (on_413_at(2), on_413_at(3));
         assert_eq!((second.attempts.len(), second.reason), (2, refused), "{dialect:?}");
         assert_eq!((third.attempts.len(), third.reason), (3, at_the_last), "{dialect:?}");
@@ -282,10 +304,12 @@ fn a_namespace_that_answers_slowly_skips_no_moment() {
         let started_ms = delivery.due_ms;
         starts.push((started_ms - PUBLISHED_MS) / SECOND_MS);
         let exchange = Exchange::new(Ending::TimedOut, started_ms, 30 * SECOND_MS);
-        let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
+        let end =
+            settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
         assert!(matches!(end, End::Retry { .. }));
     }
-    // 30 s of silence and 10 s of least wait push the first three on; from 5 min the moments hold again.
+    // 30 s of silence and 10 s of least wait push the first three on; from 5 min the moments hold
+    // again.
     assert_eq!(starts, [0, 40, 80, 120, 300, 600, 900]);
 }
 
@@ -293,7 +317,8 @@ fn a_namespace_that_answers_slowly_skips_no_moment() {
 fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
     for (asked, wait_ms) in [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)] {
         let mut delivery = delivery();
-        let ending = Ending::Answered { status: 429, retry_after: Some(asked.to_owned()), body: Vec::new() };
+        let ending =
+            Ending::Answered { status: 429, retry_after: Some(asked.to_owned()), body: Vec::new() };
         let exchange = Exchange::new(ending, PUBLISHED_MS, 0);
         let subscription = subscription(Dialect::EventGrid);
         let settled = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
@@ -304,18 +329,28 @@ fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
 #[test]
 fn a_letter_says_all_that_its_writer_needs_and_knows_when_it_may_be_written() {
     let mut subscription = subscription(Dialect::EventGrid);
-    subscription.destination.url = "https://user:secret@billing.example.com/in?code=secret".parse().unwrap();
+    subscription.destination.url =
+        "https://user:secret@billing.example.com/in?code=secret".parse().unwrap();
     subscription.destination.headers =
         vec![Header { name: "X-Tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
     subscription.dead_letter.sink = Sink::Container("letters/shop".parse().unwrap());
     subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
     let mut delivery = delivery();
-    let settled = settle(&mut delivery, &subscription, &answered(400, PUBLISHED_MS), PUBLISHED_MS + 7, Jitter::NONE);
+    let settled = settle(
+        &mut delivery,
+        &subscription,
+        &answered(400, PUBLISHED_MS),
+        PUBLISHED_MS + 7,
+        Jitter::NONE,
+    );
     assert_eq!(settled.verdict, Verdict::Undeliverable(Reason::UndeliverableDueToHttpBadRequest));
     let End::DeadLetter(letter) = settled.end else { panic!("{:?}", settled.end) };
     assert_eq!(letter.delivery, delivery);
     assert_eq!((letter.delivery.attempts, letter.delivery.due_ms), (1, PUBLISHED_MS));
-    assert_eq!((letter.decided_ms, letter.not_before_ms), (PUBLISHED_MS + 7, PUBLISHED_MS + 5 * MINUTE_MS));
+    assert_eq!(
+        (letter.decided_ms, letter.not_before_ms),
+        (PUBLISHED_MS + 7, PUBLISHED_MS + 5 * MINUTE_MS)
+    );
     assert_eq!(letter.keep_trying_for_ms, 4 * HOUR_MS);
     assert_eq!(letter.store, Store::Container("letters/shop".parse().unwrap()));
     assert_eq!(letter.headers, [("X-Tenant".to_owned(), "acme".to_owned())]);
@@ -326,6 +361,12 @@ fn a_letter_says_all_that_its_writer_needs_and_knows_when_it_may_be_written() {
 fn a_subscription_without_dead_letters_drops_with_the_reason() {
     let mut subscription = limited(Dialect::Native, 1, None);
     subscription.dead_letter.sink = Sink::None;
-    let settled = settle(&mut delivery(), &subscription, &answered(500, PUBLISHED_MS), PUBLISHED_MS, Jitter::NONE);
+    let settled = settle(
+        &mut delivery(),
+        &subscription,
+        &answered(500, PUBLISHED_MS),
+        PUBLISHED_MS,
+        Jitter::NONE,
+    );
     assert_eq!(settled.end, End::Drop(Reason::MaxDeliveryAttemptsExceeded));
 }

@@ -1,5 +1,5 @@
-//! What operators are told they see is what there is: the tables of `docs/observability.md`, the saved queries, the
-//! alarms and the dashboard, held against the code and against each other.
+//! What operators are told they see is what there is: the tables of `docs/observability.md`, the
+//! saved queries, the alarms and the dashboard, held against the code and against each other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,8 @@ fn docs() -> String {
 fn table(docs: &str, first: &str) -> Vec<Vec<String>> {
     let rows = docs.lines().skip_while(|line| !line.starts_with(&format!("| {first} |")));
     let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
-    rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+    rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
+        .collect()
 }
 
 /// What stands between backquotes.
@@ -33,7 +34,9 @@ fn quoted(text: &str) -> Vec<String> {
 
 /// Every Rust file of the functions and of what they log through.
 fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.expect("an entry").path());
+    let entries = fs::read_dir(folder)
+        .expect("a folder of sources")
+        .map(|entry| entry.expect("an entry").path());
     entries
         .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
@@ -45,7 +48,9 @@ fn lines_of_the_code() -> BTreeSet<String> {
     let folders = ["crates/adapters/src", "functions/dispatch/src", "functions/deadletter/src"];
     let files = folders.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder)));
     let is_name = |name: &str| {
-        let word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let word = |part: &str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        };
         name.split_once('.').is_some_and(|(subject, what)| word(subject) && word(what))
     };
     let named = |path: PathBuf| {
@@ -66,19 +71,25 @@ fn lines_of_the_code() -> BTreeSet<String> {
 #[test]
 fn every_metric_is_in_the_table_with_its_unit_and_its_dimension_sets() {
     let table = table(&docs(), "metric");
-    let told: Vec<(String, String, Vec<String>)> =
-        table.iter().map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone(), quoted(&row[4]))).collect();
+    let told: Vec<(String, String, Vec<String>)> = table
+        .iter()
+        .map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone(), quoted(&row[4])))
+        .collect();
     let sets = |metric: Metric| {
         let set = |of: &Dimensions| format!("[{}]", of.names().join(", "));
         metric.dimensions().iter().map(set).collect::<Vec<_>>()
     };
-    let known: Vec<_> = Metric::ALL.iter().map(|of| (of.name().to_owned(), of.unit().to_owned(), sets(*of))).collect();
+    let known: Vec<_> = Metric::ALL
+        .iter()
+        .map(|of| (of.name().to_owned(), of.unit().to_owned(), sets(*of)))
+        .collect();
     assert_eq!(told, known);
 }
 
 #[test]
 fn every_line_of_the_log_is_in_the_table_and_no_other() {
-    let told: BTreeSet<String> = table(&docs(), "line").iter().flat_map(|row| quoted(&row[0])).collect();
+    let told: BTreeSet<String> =
+        table(&docs(), "line").iter().flat_map(|row| quoted(&row[0])).collect();
     let known = lines_of_the_code();
     assert!(known.len() > 20 && known.contains("delivery.attempted"), "{known:?}");
     assert_eq!(told, known);
@@ -87,11 +98,18 @@ fn every_line_of_the_log_is_in_the_table_and_no_other() {
 /// Name and text of each file of infra/queries.
 fn queries() -> Vec<(String, String)> {
     let folder = Path::new(ROOT).join("infra/queries");
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     paths.sort();
     let named = |path: &PathBuf| {
-        assert_eq!(path.extension().and_then(|extension| extension.to_str()), Some("query"), "{}", path.display());
+        assert_eq!(
+            path.extension().and_then(|extension| extension.to_str()),
+            Some("query"),
+            "{}",
+            path.display()
+        );
         let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
         (name, fs::read_to_string(path).expect("a query is text"))
     };
@@ -106,10 +124,14 @@ fn every_query_stands_word_for_word_in_the_template_and_in_the_table() {
         let saved = format!(
             "Name: !Sub \"${{Application}}/{name}\"\n      LogGroupNames: [!Ref DispatchLogGroupName, !Ref DeadLetterLogGroupName]\n      QueryString: |\n{indented}\n"
         );
-        assert!(template.contains(&saved), "infra/observability.yaml does not have {name}.query as it is");
+        assert!(
+            template.contains(&saved),
+            "infra/observability.yaml does not have {name}.query as it is"
+        );
     }
     assert_eq!(template.matches("AWS::Logs::QueryDefinition").count(), queries.len());
-    let told: BTreeSet<String> = table(&docs(), "query").iter().flat_map(|row| quoted(&row[0])).collect();
+    let told: BTreeSet<String> =
+        table(&docs(), "query").iter().flat_map(|row| quoted(&row[0])).collect();
     assert_eq!(told, queries.into_iter().map(|(name, _)| name).collect());
 }
 
@@ -128,21 +150,32 @@ fn queries_ask_for_lines_that_there_are() {
 fn every_alarm_is_in_the_table_and_the_dashboard_shows_metrics_that_there_are() {
     let template = text("infra/observability.yaml");
     let names = template.split("AlarmName: !Sub \"${Application}-").skip(1);
-    let known: BTreeSet<String> = names.map(|rest| rest.split('"').next().expect("a name").to_owned()).collect();
-    let told: BTreeSet<String> = table(&docs(), "alarm").iter().flat_map(|row| quoted(&row[0])).collect();
+    let known: BTreeSet<String> =
+        names.map(|rest| rest.split('"').next().expect("a name").to_owned()).collect();
+    let told: BTreeSet<String> =
+        table(&docs(), "alarm").iter().flat_map(|row| quoted(&row[0])).collect();
     assert_eq!(told, known);
 
     let body = template.split("DashboardBody: !Sub |\n").nth(1).expect("a dashboard");
-    let body: String = body.lines().take_while(|line| line.is_empty() || line.starts_with("        ")).collect();
+    let body: String =
+        body.lines().take_while(|line| line.is_empty() || line.starts_with("        ")).collect();
     let dashboard: Value = serde_json::from_str(&body).expect("the dashboard is JSON");
     let widgets = dashboard["widgets"].as_array().expect("widgets");
     let ours = |name: &str| Metric::ALL.iter().any(|metric| metric.name() == name);
-    for metric in widgets.iter().flat_map(|widget| widget["properties"]["metrics"].as_array().expect("metrics")) {
+    for metric in widgets
+        .iter()
+        .flat_map(|widget| widget["properties"]["metrics"].as_array().expect("metrics"))
+    {
         match (metric[0].as_str(), metric[0]["expression"].as_str()) {
-            (Some("${MetricsNamespace}"), _) => assert!(ours(metric[1].as_str().expect("a name")), "{metric}"),
-            (Some(namespace), _) => assert!(matches!(namespace, "AWS/SQS" | "AWS/Lambda"), "{metric}"),
+            (Some("${MetricsNamespace}"), _) => {
+                assert!(ours(metric[1].as_str().expect("a name")), "{metric}")
+            }
+            (Some(namespace), _) => {
+                assert!(matches!(namespace, "AWS/SQS" | "AWS/Lambda"), "{metric}")
+            }
             (None, Some(search)) => {
-                let name = search.split("MetricName=\"").nth(1).and_then(|rest| rest.split('"').next());
+                let name =
+                    search.split("MetricName=\"").nth(1).and_then(|rest| rest.split('"').next());
                 assert!(name.is_some_and(ours), "{metric}");
             }
             (None, None) => panic!("{metric} is neither a metric nor a search"),

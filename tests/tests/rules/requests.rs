@@ -1,7 +1,9 @@
-//! Requests as they leave the system, compared to the byte with the files in `golden/requests`, and what cannot leave.
+//! Requests as they leave the system, compared to the byte with the files in `golden/requests`, and
+//! what cannot leave.
 //!
-//! A golden file is the request as text: method and path, headers, an empty line, the body. It changes only on
-//! purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the table of what is sent.
+//! A golden file is the request as text: method and path, headers, an empty line, the body. It
+//! changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the table of
+//! what is sent.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,17 +22,21 @@ use proptest::prelude::*;
 
 use crate::samples::{PUBLISHED_MS, delivery_of, subscription};
 
-/// A CloudEvent in which every byte counts: order, spaces, escapes, a name twice inside the data, exact numbers.
+/// A CloudEvent in which every byte counts: order, spaces, escapes, a name twice inside the data,
+/// exact numbers.
 const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"exact-1\",\
     \"subject\":\"Euro € 😀\",\"time\":\"2026-11-20T07:03:00.1234567+01:00\",\"dataschema\":\"#\",\"count\":5,\"yes\":true,\
     \"none\":null,\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\"a\":1e400,\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}}";
 const EVENT_GRID: &str = r##"{"id":"e-1","topic":"/subscriptions/s/topics/t","subject":"orders/7","eventType":"Shop.Created","eventTime":"2026-11-20T07:03:00.1234567Z","dataVersion":"2.1","metadataVersion":"1","data":{"n":12345678901234567890123}}"##;
-const CUSTOM: &str = r#"{"orderId": 7, "kind": "created", "total": 1.10, "nested": {"at": "2026-11-20T07:03:00Z"}}"#;
+const CUSTOM: &str =
+    r#"{"orderId": 7, "kind": "created", "total": 1.10, "nested": {"at": "2026-11-20T07:03:00Z"}}"#;
 
 /// One attempt as text.
 fn printed(request: &Request) -> String {
-    let headers: String = request.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
-    let body = String::from_utf8(request.body.to_vec()).expect("the bodies of these requests are text");
+    let headers: String =
+        request.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let body =
+        String::from_utf8(request.body.to_vec()).expect("the bodies of these requests are text");
     format!("POST {}\n{headers}\n{body}", request.url)
 }
 
@@ -44,7 +50,11 @@ fn composed(subscription: &Subscription, delivery: &Delivery) -> Result<Request,
         .map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned())))
         .into_iter()
         .collect();
-    compose(subscription, &[delivery], Occasion { keyring: &keyring, now_ms: PUBLISHED_MS + 4_000, timeout_ms: 30_000 })
+    compose(
+        subscription,
+        &[delivery],
+        Occasion { keyring: &keyring, now_ms: PUBLISHED_MS + 4_000, timeout_ms: 30_000 },
+    )
 }
 
 fn in_schema(schema: Schema) -> Subscription {
@@ -54,7 +64,10 @@ fn in_schema(schema: Schema) -> Subscription {
 }
 
 fn field(path: Option<&str>, default: Option<&str>) -> Field {
-    Field { path: path.map(|path| path.parse().expect("a path")), default: default.map(ToOwned::to_owned) }
+    Field {
+        path: path.map(|path| path.parse().expect("a path")),
+        default: default.map(ToOwned::to_owned),
+    }
 }
 
 fn mapped(mut subscription: Subscription) -> Subscription {
@@ -77,11 +90,14 @@ fn assert_golden(name: &str, subscription: &Subscription, delivery: &Delivery) {
 #[track_caller]
 pub(crate) fn assert_printed(name: &str, request: &Request) {
     let text = printed(request);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/requests").join(format!("{name}.http"));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("golden/requests")
+        .join(format!("{name}.http"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
-    let golden = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let golden =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert_eq!(text, golden, "{name}");
 }
 
@@ -100,9 +116,21 @@ fn events_without_a_schema_travel_in_the_shape_they_were_published_in() {
 
 #[test]
 fn a_cloud_event_travels_structured_or_binary() {
-    assert_golden("cloudevent-structured", &in_schema(Schema::CloudEventsStructured), &delivery_of(EXACT, Input::Auto));
-    assert_golden("cloudevent-binary", &in_schema(Schema::CloudEventsBinary), &delivery_of(EXACT, Input::Auto));
-    assert_golden("cloudevent-custom", &in_schema(Schema::Custom), &delivery_of(EXACT, Input::Auto));
+    assert_golden(
+        "cloudevent-structured",
+        &in_schema(Schema::CloudEventsStructured),
+        &delivery_of(EXACT, Input::Auto),
+    );
+    assert_golden(
+        "cloudevent-binary",
+        &in_schema(Schema::CloudEventsBinary),
+        &delivery_of(EXACT, Input::Auto),
+    );
+    assert_golden(
+        "cloudevent-custom",
+        &in_schema(Schema::Custom),
+        &delivery_of(EXACT, Input::Auto),
+    );
 }
 
 #[test]
@@ -110,14 +138,21 @@ fn binary_data_is_what_its_content_type_says() {
     let binary = in_schema(Schema::CloudEventsBinary);
     for (name, members) in [
         ("binary-no-data", ""),
-        ("binary-text", r#","datacontenttype":"text/plain; charset=utf-8","data":"gr\u00fc\u00dfe\n""#),
+        (
+            "binary-text",
+            r#","datacontenttype":"text/plain; charset=utf-8","data":"gr\u00fc\u00dfe\n""#,
+        ),
         ("binary-json-string", r#","datacontenttype":"application/json","data":"gr\u00fc\u00dfe""#),
         ("binary-json-suffix", r#","datacontenttype":"application/vnd.x+JSON;v=1","data":[1, 2 ]"#),
         ("binary-xml-object", r#","datacontenttype":"application/xml","data":{"not": "xml"}"#),
-        ("binary-base64", r#","datacontenttype":"application/octet-stream","data_base64":"Z3LDvMOfZQ==""#),
+        (
+            "binary-base64",
+            r#","datacontenttype":"application/octet-stream","data_base64":"Z3LDvMOfZQ==""#,
+        ),
         ("binary-null", r#","data":null"#),
     ] {
-        let event = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{members}}}"#);
+        let event =
+            format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{members}}}"#);
         assert_golden(name, &binary, &delivery_of(&event, Input::Auto));
     }
 }
@@ -127,20 +162,34 @@ fn event_grid_becomes_cloud_events() {
     let event = delivery_of(EVENT_GRID, Input::Auto);
     assert_golden("event-grid-as-structured", &in_schema(Schema::CloudEventsStructured), &event);
     assert_golden("event-grid-as-binary", &in_schema(Schema::CloudEventsBinary), &event);
-    let without_topic = delivery_of(&EVENT_GRID.replace(r#""topic":"/subscriptions/s/topics/t","#, ""), Input::Auto);
-    assert_golden("event-grid-without-topic", &in_schema(Schema::CloudEventsStructured), &without_topic);
+    let without_topic = delivery_of(
+        &EVENT_GRID.replace(r#""topic":"/subscriptions/s/topics/t","#, ""),
+        Input::Auto,
+    );
+    assert_golden(
+        "event-grid-without-topic",
+        &in_schema(Schema::CloudEventsStructured),
+        &without_topic,
+    );
 }
 
 #[test]
 fn a_custom_event_becomes_what_its_topics_mapping_says() {
     let event = delivery_of(CUSTOM, Input::Auto);
     assert_golden("custom-as-event-grid", &mapped(in_schema(Schema::EventGrid)), &event);
-    assert_golden("custom-as-structured", &mapped(in_schema(Schema::CloudEventsStructured)), &event);
+    assert_golden(
+        "custom-as-structured",
+        &mapped(in_schema(Schema::CloudEventsStructured)),
+        &event,
+    );
     assert_golden("custom-as-binary", &mapped(in_schema(Schema::CloudEventsBinary)), &event);
     assert_golden("custom-as-custom", &mapped(in_schema(Schema::Custom)), &event);
     let mut defaults_only = in_schema(Schema::EventGrid);
-    let mapping =
-        Mapping { event_type: field(None, Some("order")), subject: field(None, Some("-")), ..Mapping::default() };
+    let mapping = Mapping {
+        event_type: field(None, Some("order")),
+        subject: field(None, Some("-")),
+        ..Mapping::default()
+    };
     defaults_only.mapping = Arc::new(mapping);
     assert_golden("custom-unmapped", &defaults_only, &event);
 }
@@ -154,7 +203,11 @@ fn event_grids_own_headers_tell_about_the_delivery() {
     assert_golden("notification-headers", &subscription, &again);
     assert_golden("notification-headers-custom", &subscription, &delivery_of(CUSTOM, Input::Auto));
     subscription.destination.schema = None;
-    assert_golden("notification-headers-cloudevent", &subscription, &delivery_of(EXACT, Input::Auto));
+    assert_golden(
+        "notification-headers-cloudevent",
+        &subscription,
+        &delivery_of(EXACT, Input::Auto),
+    );
 }
 
 #[test]
@@ -171,21 +224,33 @@ fn a_trace_goes_on_from_the_event_or_else_from_the_queue() {
 #[test]
 fn what_is_built_from_an_event_is_valid_or_is_not_sent() {
     let mut odd_source = mapped(in_schema(Schema::CloudEventsStructured));
-    odd_source.mapping =
-        Arc::new(Mapping { topic: field(Some("source"), None), ..Mapping::clone(&odd_source.mapping) });
+    odd_source.mapping = Arc::new(Mapping {
+        topic: field(Some("source"), None),
+        ..Mapping::clone(&odd_source.mapping)
+    });
     let event = r#"{"kind":"k","source":"shop <1> ö"}"#;
-    let body = composed(&odd_source, &delivery_of(event, Input::Auto)).expect("it can be sent").body;
-    assert!(String::from_utf8_lossy(&body).contains(r#""source":"shop%20%3C1%3E%20%C3%B6""#), "{body:?}");
+    let body =
+        composed(&odd_source, &delivery_of(event, Input::Auto)).expect("it can be sent").body;
+    assert!(
+        String::from_utf8_lossy(&body).contains(r#""source":"shop%20%3C1%3E%20%C3%B6""#),
+        "{body:?}"
+    );
     for at in ["\"yesterday\"", "\"2020-13-45\"", "1700000000"] {
         let custom = format!(r#"{{"kind":"k","nested":{{"at":{at}}}}}"#);
-        for schema in [Schema::CloudEventsStructured, Schema::CloudEventsBinary, Schema::EventGrid] {
+        for schema in [Schema::CloudEventsStructured, Schema::CloudEventsBinary, Schema::EventGrid]
+        {
             let (why, _) = refused(&mapped(in_schema(schema)), &custom, Input::Auto);
             assert!(why.contains("eventTime is no moment of RFC 3339"), "{why}");
         }
     }
     let grid = EVENT_GRID.replace("2026-11-20T07:03:00.1234567Z", "08/13/2020");
-    assert!(refused(&in_schema(Schema::CloudEventsStructured), &grid, Input::Auto).0.contains("RFC 3339"));
-    composed(&in_schema(Schema::EventGrid), &delivery_of(&grid, Input::Auto)).expect("as it was published");
+    assert!(
+        refused(&in_schema(Schema::CloudEventsStructured), &grid, Input::Auto)
+            .0
+            .contains("RFC 3339")
+    );
+    composed(&in_schema(Schema::EventGrid), &delivery_of(&grid, Input::Auto))
+        .expect("as it was published");
 }
 
 #[test]
@@ -201,7 +266,8 @@ fn a_version_that_no_header_can_hold_is_left_out_of_event_grids_headers() {
 fn more_headers_than_any_server_takes_end_the_delivery_at_once() {
     let many: String = (0..30_000).map(|n| format!(r#","a{n}":1"#)).collect();
     for members in [many, format!(r#","subject":"{}""#, "x".repeat(70_000))] {
-        let (why, retried) = refused(&in_schema(Schema::CloudEventsBinary), &event_with(&members), Input::Auto);
+        let (why, retried) =
+            refused(&in_schema(Schema::CloudEventsBinary), &event_with(&members), Input::Auto);
         assert!(why.contains("are the most") && !retried, "{why}");
     }
 }
@@ -209,8 +275,10 @@ fn more_headers_than_any_server_takes_end_the_delivery_at_once() {
 #[test]
 fn nothing_of_a_requests_headers_but_their_names_is_printed() {
     let mut subscription = with_header(Value::Concealed("hush".to_owned()));
-    subscription.destination.url = "https://user:hush@example.com/in?code=hush".parse().expect("an address");
-    let request = composed(&subscription, &delivery_of(EXACT, Input::Auto)).expect("it can be sent");
+    subscription.destination.url =
+        "https://user:hush@example.com/in?code=hush".parse().expect("an address");
+    let request =
+        composed(&subscription, &delivery_of(EXACT, Input::Auto)).expect("it can be sent");
     let printed = format!("{request:?}");
     assert!(printed.contains("x-h") && !printed.contains("hush"), "{printed}");
 }
@@ -240,10 +308,15 @@ fn a_subscriptions_headers_come_from_the_file_the_event_or_a_secret() {
         header("x-nothing", at("$.data.nothing")),
         header("traceparent", Value::Static("mine".to_owned())),
     ];
-    let delivery = Delivery { traceparent: Some("theirs".to_owned()), ..delivery_of(EXACT, Input::Auto) };
+    let delivery =
+        Delivery { traceparent: Some("theirs".to_owned()), ..delivery_of(EXACT, Input::Auto) };
     assert_golden("headers", &subscription, &delivery);
-    let shown: Vec<_> =
-        subscription.destination.headers.iter().filter_map(|header| header.shown(&delivery.event)).collect();
+    let shown: Vec<_> = subscription
+        .destination
+        .headers
+        .iter()
+        .filter_map(|header| header.shown(&delivery.event))
+        .collect();
     let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["X-Tenant", "x-number", "x-text", "x-subject", "x-yes", "traceparent"]);
     assert!(!format!("{subscription:?}").contains("hush"), "a secret is printed");
@@ -252,7 +325,8 @@ fn a_subscriptions_headers_come_from_the_file_the_event_or_a_secret() {
 #[test]
 fn a_signature_covers_the_body_as_it_is_sent_and_keeps_its_id_over_all_attempts() {
     let mut signed = in_schema(Schema::CloudEventsBinary);
-    signed.destination.signing = ["env:SIGNING", "env:NEXT"].map(|name| name.parse().expect("a name")).to_vec();
+    signed.destination.signing =
+        ["env:SIGNING", "env:NEXT"].map(|name| name.parse().expect("a name")).to_vec();
     let first = delivery_of(EXACT, Input::Auto);
     assert_golden("signed", &signed, &first);
     let again = Delivery { attempts: 7, ..first.clone() };
@@ -288,10 +362,14 @@ fn event_with(members: &str) -> String {
 fn an_event_that_cannot_be_sent_ends_and_says_why() {
     let long = format!(r#","long":"{}""#, "x".repeat(4_097));
     let opaque = refused(&in_schema(Schema::Custom), "text", Input::Opaque);
-    assert!(opaque.0.contains("opaque topic cannot be delivered as custom") && !opaque.1, "{opaque:?}");
-    for (schema, says) in
-        [(Schema::EventGrid, "finds no eventType"), (Schema::CloudEventsStructured, "finds no eventType")]
-    {
+    assert!(
+        opaque.0.contains("opaque topic cannot be delivered as custom") && !opaque.1,
+        "{opaque:?}"
+    );
+    for (schema, says) in [
+        (Schema::EventGrid, "finds no eventType"),
+        (Schema::CloudEventsStructured, "finds no eventType"),
+    ] {
         let (why, retried) = refused(&in_schema(schema), CUSTOM, Input::Auto);
         assert!(why.contains(says) && !retried, "{why}");
     }
@@ -300,9 +378,17 @@ fn an_event_that_cannot_be_sent_ends_and_says_why() {
         (in_schema(Schema::CloudEventsBinary), r#","":"x""#, "\"\" cannot be a header"),
         (in_schema(Schema::CloudEventsBinary), r#","DATA":"x""#, "\"DATA\" cannot be a header"),
         (in_schema(Schema::CloudEventsBinary), r#","a b":"x""#, "\"a b\" cannot be a header"),
-        (in_schema(Schema::CloudEventsBinary), r#","ext":"x","EXT":"y""#, "two attributes would be the header ce-ext"),
+        (
+            in_schema(Schema::CloudEventsBinary),
+            r#","ext":"x","EXT":"y""#,
+            "two attributes would be the header ce-ext",
+        ),
         (in_schema(Schema::CloudEventsBinary), r#","data_base64":"?""#, "not base64"),
-        (in_schema(Schema::CloudEventsBinary), r#","datacontenttype":"a\r\nb: c""#, "datacontenttype cannot be"),
+        (
+            in_schema(Schema::CloudEventsBinary),
+            r#","datacontenttype":"a\r\nb: c""#,
+            "datacontenttype cannot be",
+        ),
         (with_header(at("split")), r#","split":"a\r\nb: c""#, "x-h cannot be sent"),
         (with_header(at("long")), &long, "at most 4096 bytes"),
     ] {
@@ -316,7 +402,9 @@ fn a_secret_that_is_missing_or_wrong_fails_the_attempt_and_is_not_shown() {
     let mut signed = subscription(Dialect::Native);
     signed.destination.signing = vec!["env:TOKEN".parse().expect("a name")];
     let secret = with_header(Value::Secret("env:MISSING".parse().expect("a name")));
-    for (subscription, says) in [(signed, "env:TOKEN is not base64"), (secret, "env:MISSING was not looked up")] {
+    for (subscription, says) in
+        [(signed, "env:TOKEN is not base64"), (secret, "env:MISSING was not looked up")]
+    {
         let (why, retried) = refused(&subscription, &event_with(""), Input::Auto);
         assert!(why.contains(says) && retried && !why.contains("hush"), "{why}");
     }

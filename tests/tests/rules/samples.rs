@@ -12,7 +12,8 @@ use delivery::subscription::Subscription;
 pub(crate) const PUBLISHED_MS: u64 = 1_795_158_180_123;
 
 /// A CloudEvent.
-pub(crate) const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"order.created"}"#;
+pub(crate) const EVENT: &str =
+    r#"{"specversion":"1.0","id":"1","source":"/shop","type":"order.created"}"#;
 
 /// A subscription with nothing but its dialect's defaults.
 pub(crate) fn subscription(dialect: Dialect) -> Subscription {
@@ -44,6 +45,7 @@ pub(crate) fn answered(status: u16, started_ms: u64) -> Exchange {
 
 /// Says, past the test harness that would swallow it, that a test had nothing to look at.
 pub(crate) fn skipped(what: &str, missing: &str) {
-    let said = writeln!(std::io::stderr(), "SKIPPED: {what}: {missing} is not beside the repository");
+    let said =
+        writeln!(std::io::stderr(), "SKIPPED: {what}: {missing} is not beside the repository");
     said.expect("standard error takes a line");
 }

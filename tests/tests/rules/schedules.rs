@@ -1,4 +1,5 @@
-//! What holds of every wait, drawn near the values that files really say and near the ends of the numbers.
+//! What holds of every wait, drawn near the values that files really say and near the ends of the
+//! numbers.
 
 use delivery::deadletter::Reason;
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
@@ -62,7 +63,8 @@ fn counted_kind() -> impl Strategy<Value = Kind> {
 }
 
 fn moments_kind() -> impl Strategy<Value = Kind> {
-    btree_set(any_ms(), 1..8).prop_map(|moments| Kind::Moments { moments_ms: moments.into_iter().collect() })
+    btree_set(any_ms(), 1..8)
+        .prop_map(|moments| Kind::Moments { moments_ms: moments.into_iter().collect() })
 }
 
 fn schedule() -> impl Strategy<Value = Schedule> {
@@ -72,10 +74,12 @@ fn schedule() -> impl Strategy<Value = Schedule> {
 
 /// A first attempt and an outcome not before it.
 fn moments() -> impl Strategy<Value = Moments> {
-    (prop_oneof![Just(PUBLISHED_MS), any::<u64>()], any_ms()).prop_map(|(first_attempt_ms, after_ms)| Moments {
-        first_attempt_ms,
-        outcome_ms: first_attempt_ms.saturating_add(after_ms),
-    })
+    (prop_oneof![Just(PUBLISHED_MS), any::<u64>()], any_ms()).prop_map(
+        |(first_attempt_ms, after_ms)| Moments {
+            first_attempt_ms,
+            outcome_ms: first_attempt_ms.saturating_add(after_ms),
+        },
+    )
 }
 
 fn jitter() -> impl Strategy<Value = Jitter> {
@@ -152,7 +156,8 @@ proptest! {
     }
 }
 
-/// A destination that answers as it likes, slowly or at once, and a queue that hands messages out early or late.
+/// A destination that answers as it likes, slowly or at once, and a queue that hands messages out
+/// early or late.
 #[derive(Debug, Clone)]
 struct Turn {
     status: u16,
@@ -164,27 +169,36 @@ struct Turn {
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
-    let answer =
-        (prop_oneof![3 => Just(500_u16), 1 => select(&[404, 408, 429, 503, 599][..])], option::of(0..7_200_u64));
-    let times =
-        (prop_oneof![Just(0), 0..30_000_u64], prop_oneof![Just(0), 1..DAY_MS], prop_oneof![Just(0), 1..HOUR_MS]);
-    (answer, times, jitter()).prop_map(|((status, retry_after), (duration_ms, early_ms, late_ms), jitter)| Turn {
-        status,
-        retry_after,
-        duration_ms,
-        early_ms,
-        late_ms,
-        jitter,
-    })
+    let answer = (
+        prop_oneof![3 => Just(500_u16), 1 => select(&[404, 408, 429, 503, 599][..])],
+        option::of(0..7_200_u64),
+    );
+    let times = (
+        prop_oneof![Just(0), 0..30_000_u64],
+        prop_oneof![Just(0), 1..DAY_MS],
+        prop_oneof![Just(0), 1..HOUR_MS],
+    );
+    (answer, times, jitter()).prop_map(
+        |((status, retry_after), (duration_ms, early_ms, late_ms), jitter)| Turn {
+            status,
+            retry_after,
+            duration_ms,
+            early_ms,
+            late_ms,
+            jitter,
+        },
+    )
 }
 
 fn any_subscription() -> impl Strategy<Value = Subscription> {
-    (select(&Dialect::ALL[..]), 1..=40_u32, option::of(1..20 * DAY_MS)).prop_map(|(dialect, max_attempts, ttl_ms)| {
-        let mut subscription = subscription(dialect);
-        subscription.retry.max_attempts = max_attempts;
-        subscription.retry.time_to_live_ms = ttl_ms;
-        subscription
-    })
+    (select(&Dialect::ALL[..]), 1..=40_u32, option::of(1..20 * DAY_MS)).prop_map(
+        |(dialect, max_attempts, ttl_ms)| {
+            let mut subscription = subscription(dialect);
+            subscription.retry.max_attempts = max_attempts;
+            subscription.retry.time_to_live_ms = ttl_ms;
+            subscription
+        },
+    )
 }
 
 proptest! {

@@ -1,4 +1,5 @@
-//! Every HTTP status of every dialect, written down: what happened, what it means, and the least wait it asks for.
+//! Every HTTP status of every dialect, written down: what happened, what it means, and the least
+//! wait it asks for.
 //!
 //! The snapshots are the tables of the dialects as ranges. Whoever changes one changes a promise.
 
@@ -26,7 +27,8 @@ fn line(policy: &RetryPolicy, exchange: &Exchange) -> String {
     }
 }
 
-/// Neighbours that mean the same share a line. A reason that carries its status's number means the same.
+/// Neighbours that mean the same share a line. A reason that carries its status's number means the
+/// same.
 fn table(policy: &RetryPolicy) -> String {
     let mut ranges: Vec<(u16, u16, String)> = Vec::new();
     for status in STATUSES {
@@ -68,7 +70,8 @@ fn every_ending_without_an_answer_means_the_same_in_every_dialect_but_for_the_le
         for ending in &endings {
             let exchange = Exchange::new(ending.clone(), 0, 0);
             let line = line(&Profile::of(dialect).retry, &exchange);
-            writeln!(text, "    {:<16} {line}", format!("{ending:?}")).expect("a string takes every line");
+            writeln!(text, "    {:<16} {line}", format!("{ending:?}"))
+                .expect("a string takes every line");
         }
     }
     insta::assert_snapshot!("endings_without_an_answer", text);

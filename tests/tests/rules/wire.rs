@@ -1,17 +1,21 @@
-//! What travels beside an event. Version 1 is read for ever: its examples stand in `crates/delivery/fixtures/wire/v1`,
-//! and a fixture is added, never changed.
+//! What travels beside an event. Version 1 is read for ever: its examples stand in
+//! `crates/delivery/fixtures/wire/v1`, and a fixture is added, never changed.
 
 use std::fs;
 use std::path::PathBuf;
 
 use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason, Returned, Store};
-use delivery::delivery::{Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Origin, RESPONSE_KEPT_BYTES};
+use delivery::delivery::{
+    Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Origin, RESPONSE_KEPT_BYTES,
+};
 use delivery::duration::{HOUR_MS, MINUTE_MS};
 use delivery::mapping::Mapped;
 use delivery::outcome::Outcome;
 use delivery::ports::{Attribute, Message};
 use delivery::subscription::NAME_MAX_BYTES;
-use delivery::wire::{ATTRIBUTE_MAX_BYTES, WireError, read_delivery, read_letter, write_delivery, write_letter};
+use delivery::wire::{
+    ATTRIBUTE_MAX_BYTES, WireError, read_delivery, read_letter, write_delivery, write_letter,
+};
 use proptest::prelude::*;
 
 use crate::arbitrary;
@@ -44,7 +48,12 @@ fn long() -> Delivery {
     delivery.first_ms = Some(PUBLISHED_MS);
     delivery.due_ms = PUBLISHED_MS + 30 * MINUTE_MS;
     for minute in 0..30 {
-        delivery.history.push(entry(PUBLISHED_MS + minute * MINUTE_MS, Outcome::TimedOut, None, 30_000));
+        delivery.history.push(entry(
+            PUBLISHED_MS + minute * MINUTE_MS,
+            Outcome::TimedOut,
+            None,
+            30_000,
+        ));
     }
     delivery
 }
@@ -53,7 +62,8 @@ fn long() -> Delivery {
 fn foreign() -> Delivery {
     let origin = Origin { message: "m".to_owned(), index: 3 };
     let event = delivery().event;
-    let new = Delivery::new(event, "größe/日本/🦀".parse().expect("well formed"), origin, PUBLISHED_MS);
+    let new =
+        Delivery::new(event, "größe/日本/🦀".parse().expect("well formed"), origin, PUBLISHED_MS);
     Delivery { last_response: Some("nicht möglich 🦀\u{7f}\u{1}".into()), ..new }
 }
 
@@ -94,7 +104,10 @@ fn full_letter() -> Letter {
         not_before_ms: PUBLISHED_MS + 100 + 5 * MINUTE_MS,
         store: Store::Container("letters/shop/2026".parse().expect("well formed")),
         keep_trying_for_ms: 4 * HOUR_MS,
-        headers: vec![("X-Tenant".to_owned(), "acme".to_owned()), ("x-größe".to_owned(), "7".to_owned())],
+        headers: vec![
+            ("X-Tenant".to_owned(), "acme".to_owned()),
+            ("x-größe".to_owned(), "7".to_owned()),
+        ],
         destination: Some("https://billing.example.com/events".to_owned()),
         ..Letter::without_subscription(retried(), Reason::of_status(418), PUBLISHED_MS + 100)
     }
@@ -129,7 +142,8 @@ fn deliveries() -> [(&'static str, Delivery); 11] {
 
 /// A reply at the end of its chain.
 fn letter_of_a_reply() -> Letter {
-    let delivery = Delivery { leg: Leg::Reply, hops: 11, traceparent: reply().traceparent, ..delivery() };
+    let delivery =
+        Delivery { leg: Leg::Reply, hops: 11, traceparent: reply().traceparent, ..delivery() };
     Letter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
 }
 
@@ -140,7 +154,13 @@ fn letter_of_knative() -> Letter {
         failed: "https://replies.example.com/".to_owned(),
     };
     let addresses = Some(addresses);
-    Letter { format: Format::Knative, error_data: ErrorData::Base64, events_per_blob: 100, addresses, ..full_letter() }
+    Letter {
+        format: Format::Knative,
+        error_data: ErrorData::Base64,
+        events_per_blob: 100,
+        addresses,
+        ..full_letter()
+    }
 }
 
 /// What a mapping says of an event, with all that it can say.
@@ -210,7 +230,8 @@ fn letters() -> [(&'static str, Letter); 11] {
 fn fixture(name: &str) -> String {
     let file = format!("../crates/delivery/fixtures/wire/v1/{name}.json");
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.trim_end().to_owned()
 }
 
@@ -234,11 +255,15 @@ fn a_dead_letter_of_version_1_is_read_and_written_back_to_the_same_text() {
 
 #[test]
 fn every_fixture_stands_in_the_tests() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/delivery/fixtures/wire/v1");
-    let files = fs::read_dir(folder).expect("the fixtures").map(|file| file.expect("a file").file_name());
-    let mut found: Vec<String> = files.map(|name| name.into_string().expect("a plain name")).collect();
+    let folder =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/delivery/fixtures/wire/v1");
+    let files =
+        fs::read_dir(folder).expect("the fixtures").map(|file| file.expect("a file").file_name());
+    let mut found: Vec<String> =
+        files.map(|name| name.into_string().expect("a plain name")).collect();
     found.sort();
-    let names = deliveries().map(|(name, _)| name).into_iter().chain(letters().map(|(name, _)| name));
+    let names =
+        deliveries().map(|(name, _)| name).into_iter().chain(letters().map(|(name, _)| name));
     let mut known: Vec<String> = names.map(|name| format!("{name}.json")).collect();
     known.sort();
     assert_eq!(found, known);
@@ -247,7 +272,10 @@ fn every_fixture_stands_in_the_tests() {
 #[test]
 fn what_stands_outside_ascii_is_escaped_as_utf_16() {
     let text = write_delivery(&foreign());
-    assert!(text.contains(r#""subscription":"gr\u00f6\u00dfe/\u65e5\u672c/\ud83e\udd80""#), "{text}");
+    assert!(
+        text.contains(r#""subscription":"gr\u00f6\u00dfe/\u65e5\u672c/\ud83e\udd80""#),
+        "{text}"
+    );
     assert!(text.is_ascii() && !text.bytes().any(|byte| byte < b' '), "{text}");
 }
 
@@ -263,13 +291,36 @@ fn a_newer_version_is_an_error_of_its_own_so_that_it_waits_for_a_newer_reader() 
 
 #[test]
 fn what_is_not_ours_is_an_error() {
-    for text in ["", "x", "{}", "[]", "null", "1", r#"{"v":1}"#, r#"{"v":"1"}"#, r#"{"v":-1}"#, r#"{"v":1.0}"#] {
-        assert!(matches!(read_delivery(text, delivery().event), Err(WireError::Unreadable(_))), "{text}");
-        assert!(matches!(read_letter(text, delivery().event.text()), Err(WireError::Unreadable(_))), "{text}");
+    for text in [
+        "",
+        "x",
+        "{}",
+        "[]",
+        "null",
+        "1",
+        r#"{"v":1}"#,
+        r#"{"v":"1"}"#,
+        r#"{"v":-1}"#,
+        r#"{"v":1.0}"#,
+    ] {
+        assert!(
+            matches!(read_delivery(text, delivery().event), Err(WireError::Unreadable(_))),
+            "{text}"
+        );
+        assert!(
+            matches!(read_letter(text, delivery().event.text()), Err(WireError::Unreadable(_))),
+            "{text}"
+        );
     }
     let letter = fixture("deadletter-full");
     for end in 0..letter.len() {
-        assert!(matches!(read_letter(&letter[..end], delivery().event.text()), Err(WireError::Unreadable(_))), "{end}");
+        assert!(
+            matches!(
+                read_letter(&letter[..end], delivery().event.text()),
+                Err(WireError::Unreadable(_))
+            ),
+            "{end}"
+        );
     }
     assert!(
         read_letter(&fixture("delivery-after-an-answer"), delivery().event.text()).is_err(),
@@ -285,7 +336,10 @@ fn a_value_that_no_version_writes_is_an_error() {
         (r#""status":503"#, r#""status":"503""#),
         (r#""status":503"#, r#""status":65536"#),
         (r#""subscription":"shop/orders/billing""#, r#""subscription":"shop/orders""#),
-        (r#""reason":"UndeliverableDueToHttpStatus418""#, r#""reason":"UndeliverableDueToBadLuck""#),
+        (
+            r#""reason":"UndeliverableDueToHttpStatus418""#,
+            r#""reason":"UndeliverableDueToBadLuck""#,
+        ),
         (r#""container":"letters/shop/2026""#, r#""container":"/shop""#),
         (r#""format":"namespace""#, r#""format":"papyrus""#),
         (r#""layout":"nested""#, r#""layout":"spread""#),
@@ -298,13 +352,20 @@ fn a_value_that_no_version_writes_is_an_error() {
     ] {
         let bad = good.replacen(right, wrong, 1);
         assert_ne!(bad, good, "{right}");
-        assert!(matches!(read_letter(&bad, delivery().event.text()), Err(WireError::Unreadable(_))), "{bad}");
+        assert!(
+            matches!(read_letter(&bad, delivery().event.text()), Err(WireError::Unreadable(_))),
+            "{bad}"
+        );
     }
 }
 
 #[test]
 fn a_field_that_this_version_does_not_know_is_passed_over() {
-    let text = fixture("delivery-after-an-answer").replacen(r#""attempts""#, r#""later":[{"a":1}],"attempts""#, 1);
+    let text = fixture("delivery-after-an-answer").replacen(
+        r#""attempts""#,
+        r#""later":[{"a":1}],"attempts""#,
+        1,
+    );
     assert_eq!(read_delivery(&text, delivery().event).expect("version 1"), retried());
 }
 
@@ -321,7 +382,10 @@ fn a_leg_or_a_company_that_this_version_does_not_know_is_an_error() {
     ] {
         let bad = fixture(name).replacen(right, wrong, 1);
         assert_ne!(bad, fixture(name), "{right}");
-        assert!(matches!(read_delivery(&bad, delivery().event), Err(WireError::Unreadable(_))), "{bad}");
+        assert!(
+            matches!(read_delivery(&bad, delivery().event), Err(WireError::Unreadable(_))),
+            "{bad}"
+        );
     }
 }
 
@@ -329,8 +393,12 @@ fn a_leg_or_a_company_that_this_version_does_not_know_is_an_error() {
 fn longest() -> Delivery {
     let part = "x".repeat(NAME_MAX_BYTES);
     let origin = Origin { message: "m".repeat(100), index: u32::MAX };
-    let new =
-        Delivery::new(delivery().event, [part.as_str(); 3].join("/").parse().expect("well formed"), origin, u64::MAX);
+    let new = Delivery::new(
+        delivery().event,
+        [part.as_str(); 3].join("/").parse().expect("well formed"),
+        origin,
+        u64::MAX,
+    );
     let mut delivery = Delivery {
         attempts: u32::MAX,
         first_ms: Some(u64::MAX),
@@ -363,7 +431,13 @@ fn a_message_whose_attribute_or_whole_is_too_long_does_not_fit() {
     let message = |body: String, attribute: String| {
         let subscription = delivery().subscription;
         let topic = Some(subscription.topic.clone());
-        Message { body: body.into(), topic, attribute: Attribute::DeadLetter(attribute), subscription, wait_ms: 0 }
+        Message {
+            body: body.into(),
+            topic,
+            attribute: Attribute::DeadLetter(attribute),
+            subscription,
+            wait_ms: 0,
+        }
     };
     let beside = "topicStringshop/ordersdeadletterString".len();
     let whole = 1_048_576 - beside;

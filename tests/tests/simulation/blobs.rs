@@ -40,7 +40,12 @@ pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uu
         match id {
             Some(id) if key.ends_with(&format!("/{id}.json")) => {
                 let text = String::from_utf8_lossy(bytes).into_owned();
-                blobs.entry(id).or_default().push(Blob { bucket: bucket.clone(), key: key.clone(), text, properties });
+                blobs.entry(id).or_default().push(Blob {
+                    bucket: bucket.clone(),
+                    key: key.clone(),
+                    text,
+                    properties,
+                });
             }
             _ => broken.push(format!("the blob {key} cannot be read or has another id")),
         }
@@ -62,15 +67,19 @@ pub(crate) fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     if told.is_some() {
         return told;
     }
-    let is_whole =
-        |text: &&str| blob.text.contains(*text) || blob.text.contains(&serde_json::to_string(text).unwrap_or_default());
+    let is_whole = |text: &&str| {
+        blob.text.contains(*text)
+            || blob.text.contains(&serde_json::to_string(text).unwrap_or_default())
+    };
     if !ledger.known.contains_key(&id) {
         return None;
     }
     let texts = ledger.texts(id);
-    // In a format of CloudEvents the event has members beside its own; what was too large to be sent nobody has seen.
+    // In a format of CloudEvents the event has members beside its own; what was too large to be
+    // sent nobody has seen.
     let by_mark = texts.is_empty() || !blob.text.contains("deadletterProperties");
-    let whole = if by_mark { blob.text.contains(&ledger.mark(id)) } else { texts.iter().any(is_whole) };
+    let whole =
+        if by_mark { blob.text.contains(&ledger.mark(id)) } else { texts.iter().any(is_whole) };
     (!whole).then(|| "its blob has other bytes than the event".to_owned())
 }
 
@@ -88,7 +97,11 @@ fn history_agrees(world: &Inner, id: Uuid, told: &Value) -> Option<String> {
     }
     let seen = ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
     let agrees = |entry: &Value, seen: &Seen| {
-        let status = if let Ending::Answered { status, .. } = &seen.told { Some(u64::from(*status)) } else { None };
+        let status = if let Ending::Answered { status, .. } = &seen.told {
+            Some(u64::from(*status))
+        } else {
+            None
+        };
         entry["at"] == rfc3339(seen.at_ms) && entry["status"].as_u64() == status
     };
     let made = |entry: &&&Value| entry["outcome"] != "Aborted" && entry["outcome"] != "Probation";

@@ -27,11 +27,14 @@ impl Inner {
                 self.check_state(delivery);
                 self.check_wait(queue, delivery, message.wait_ms);
             }
-            (QueueName::DeadLetter, Carried::Letter(letter)) if !stores && letter.returned.is_some() => {
+            (QueueName::DeadLetter, Carried::Letter(letter))
+                if !stores && letter.returned.is_some() =>
+            {
                 self.check_returned(letter);
             }
             (QueueName::DeadLetter, Carried::Letter(letter)) if !stores => {
-                if self.is_fresh(&letter.delivery) && letter.reason == Reason::EventTooLargeToResend {
+                if self.is_fresh(&letter.delivery) && letter.reason == Reason::EventTooLargeToResend
+                {
                     return;
                 }
                 self.check_state(&letter.delivery);
@@ -61,7 +64,9 @@ impl Inner {
             return self.check_fresh_reply(delivery);
         }
         let course = self.ledger.known.get(&id).map(|known| (known.hops, known.way, &known.via));
-        if course.is_some_and(|course| course != (delivery.hops, Way::of(&delivery.leg), &delivery.via)) {
+        if course
+            .is_some_and(|course| course != (delivery.hops, Way::of(&delivery.leg), &delivery.via))
+        {
             self.broke(id, "its place in a chain of replies or of topics has changed");
         }
         let [base] = &bases[..] else { return };
@@ -72,7 +77,10 @@ impl Inner {
         let least = base.attempts + requests;
         let published = base.published_ms == delivery.published_ms;
         if !(least..=least + panics).contains(&delivery.attempts) {
-            self.broke(id, &format!("{} attempts are written down, {least} were made", delivery.attempts));
+            self.broke(
+                id,
+                &format!("{} attempts are written down, {least} were made", delivery.attempts),
+            );
         }
         let (fewest, most) = entries_of_attempts(delivery);
         if !published || !(fewest..=most).contains(&delivery.attempts) {
@@ -94,10 +102,18 @@ impl Inner {
         if self.now_ms.saturating_add(wait_ms) < delivery.due_ms {
             self.broke(id, "sent with less than the rest of its wait");
         }
-        if self.dice.quiet && !paused && !split && wait_ms != delivery.due_ms.saturating_sub(self.now_ms) {
+        if self.dice.quiet
+            && !paused
+            && !split
+            && wait_ms != delivery.due_ms.saturating_sub(self.now_ms)
+        {
             self.broke(id, "sent with another wait than the rest of it");
         }
-        let ([base], 0, false) = (&bases[..], self.invocations[self.current].panics, self.is_told(id)) else { return };
+        let ([base], 0, false) =
+            (&bases[..], self.invocations[self.current].panics, self.is_told(id))
+        else {
+            return;
+        };
         let company = match tally.last {
             Some((_, Expected::Alone)) => Company::OwedAlone,
             Some(_) if base.company != Company::Welcome => Company::Alone,
@@ -113,16 +129,24 @@ impl Inner {
             Some((ended_ms, Expected::Alone)) if delivery.due_ms != ended_ms => {
                 self.broke(id, "not sent on at once although it was refused with others");
             }
-            None if delivery.due_ms != base.due_ms => self.broke(id, "a hop changed its due moment"),
+            None if delivery.due_ms != base.due_ms => {
+                self.broke(id, "a hop changed its due moment")
+            }
             Some((ended_ms, Expected::Retry(least_ms))) => {
                 let first_ms = base.first_ms.or(tally.first_ms).unwrap_or(ended_ms);
-                let wait_ms = self.rules[number].wait_ms(delivery.attempts, first_ms, ended_ms, least_ms);
+                let wait_ms =
+                    self.rules[number].wait_ms(delivery.attempts, first_ms, ended_ms, least_ms);
                 if !(wait_ms.0..=wait_ms.1).contains(&delivery.due_ms.saturating_sub(ended_ms)) {
-                    let what = format!("due after {} ms, not {wait_ms:?}", delivery.due_ms.saturating_sub(ended_ms));
+                    let what = format!(
+                        "due after {} ms, not {wait_ms:?}",
+                        delivery.due_ms.saturating_sub(ended_ms)
+                    );
                     self.broke(id, &what);
                 }
             }
-            Some((_, Expected::Delivered | Expected::Final)) => self.broke(id, "sent on after its end"),
+            Some((_, Expected::Delivered | Expected::Final)) => {
+                self.broke(id, "sent on after its end")
+            }
             Some((_, Expected::Alone)) | None => {}
         }
     }
@@ -135,23 +159,37 @@ impl Inner {
         let policy = &self.rules[number].subscription.dead_letter;
         let (delay_ms, period_ms) = (policy.delay_ms, policy.keep_trying_for_ms);
         let last_attempt = letter.delivery.history.newest_attempt();
-        let not_before_ms = last_attempt.map_or(letter.decided_ms, |last| letter.decided_ms.max(last.at_ms + delay_ms));
+        let not_before_ms = last_attempt
+            .map_or(letter.decided_ms, |last| letter.decided_ms.max(last.at_ms + delay_ms));
         let spoken_for = letter.reason != Reason::SubscriptionNotFound;
-        if spoken_for && (letter.not_before_ms, letter.keep_trying_for_ms) != (not_before_ms, period_ms) {
+        if spoken_for
+            && (letter.not_before_ms, letter.keep_trying_for_ms) != (not_before_ms, period_ms)
+        {
             self.broke(delivery.id, "its dead letter has another delay or period than its policy");
         }
         if (letter.reason == Reason::ReplyLoop) != (delivery.hops > HOPS_MAX) {
-            self.broke(delivery.id, "ended by a chain of replies that is not so long, or in spite of one");
+            self.broke(
+                delivery.id,
+                "ended by a chain of replies that is not so long, or in spite of one",
+            );
         }
         let age_ms = letter.decided_ms - delivery.published_ms;
         self.check_limits(delivery.id, number, letter.reason, delivery.attempts, age_ms);
     }
 
     /// A limit that ends a delivery has to be reached.
-    pub(crate) fn check_limits(&mut self, id: Uuid, number: usize, reason: Reason, attempts: u32, age_ms: u64) {
+    pub(crate) fn check_limits(
+        &mut self,
+        id: Uuid,
+        number: usize,
+        reason: Reason,
+        attempts: u32,
+        age_ms: u64,
+    ) {
         let facts = self.versions.facts(&self.invocations[self.current].versions, number);
         let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
-        let limit_ms = self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
+        let limit_ms =
+            self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
         if reason == Reason::MaxDeliveryAttemptsExceeded && attempts < fewest.unwrap_or(0) {
             self.broke(id, "ended by a limit of attempts that it has not reached");
         }
@@ -168,7 +206,8 @@ impl Inner {
         if self.invocation().short {
             self.dice.count(Fault::Killed);
         } else {
-            self.ledger.broke("an invocation with time enough was ended by the platform".to_owned());
+            self.ledger
+                .broke("an invocation with time enough was ended by the platform".to_owned());
         }
         self.fork(&Touched::Everything);
     }

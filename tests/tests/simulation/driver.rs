@@ -1,7 +1,7 @@
 //! Runs the functions over the world, in virtual time: receives, polls, lets die, acknowledges.
 //!
-//! Invocations run side by side, each polled by hand. When none of them can go on, time leaps to the next moment at
-//! which something happens.
+//! Invocations run side by side, each polled by hand. When none of them can go on, time leaps to
+//! the next moment at which something happens.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -101,10 +101,15 @@ impl Driver {
         let stores = queue == QueueName::DeadLetter;
         let (number, now_ms, timeout_ms) = self.world.with(|world| {
             let short = world.dice.strikes(Fault::ShortDeadline);
-            let timeout_ms = if short { world.dice.one_of(&[500, 1_500, 4_000, 7_000, 16_000]) } else { TIMEOUT_MS };
+            let timeout_ms = if short {
+                world.dice.one_of(&[500, 1_500, 4_000, 7_000, 16_000])
+            } else {
+                TIMEOUT_MS
+            };
             world.current = world.invocations.len();
             world.tell(|| {
-                let what: Vec<_> = records.iter().map(|record| (&record.message, record.receives)).collect();
+                let what: Vec<_> =
+                    records.iter().map(|record| (&record.message, record.receives)).collect();
                 format!("RECEIVES {what:?} from {queue:?}")
             });
             let taken = batch.iter().map(|held| (queue, held.clone())).collect();
@@ -135,7 +140,9 @@ impl Driver {
             world.with(|world| world.current = running.number);
             let waker = Waker::from(Arc::clone(&running.flag));
             let mut context = Context::from_waker(&waker);
-            let poll = std::panic::catch_unwind(AssertUnwindSafe(|| running.future.as_mut().poll(&mut context)));
+            let poll = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                running.future.as_mut().poll(&mut context)
+            }));
             match poll {
                 Ok(Poll::Ready(given_back)) => {
                     world.with(|world| world.acknowledge(&given_back));
@@ -154,7 +161,8 @@ impl Driver {
         let ends_ms = self.running.iter().map(|running| running.ends_ms).min();
         let now_ms = self.world.with(|world| {
             let timer_ms = world.timers.iter().map(|(at_ms, _)| *at_ms).min();
-            let next_ms = [ends_ms, timer_ms, world.queues.next_ms()].into_iter().flatten().min()?;
+            let next_ms =
+                [ends_ms, timer_ms, world.queues.next_ms()].into_iter().flatten().min()?;
             if next_ms > world.began_ms + LIFETIME_MS {
                 return None;
             }

@@ -15,27 +15,35 @@ use super::world::Inner;
 impl Inner {
     /// Whether a delivery begins here: it follows from the dead letter of one that was received.
     pub(crate) fn is_fresh(&self, delivery: &Delivery) -> bool {
-        let Some(from) = self.ledger.known.get(&delivery.id).and_then(|known| known.from) else { return false };
-        let goes_on = self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
+        let Some(from) = self.ledger.known.get(&delivery.id).and_then(|known| known.from) else {
+            return false;
+        };
+        let goes_on =
+            self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
         !goes_on && !self.bases(from).is_empty()
     }
 
-    /// The chain that ends with a letter: the errand's if it came back, else that of the delivery itself.
+    /// The chain that ends with a letter: the errand's if it came back, else that of the delivery
+    /// itself.
     pub(crate) fn chain_of(&self, id: Uuid) -> Uuid {
         let errand = errand_of(id);
         if self.bases(errand).is_empty() || !self.bases(id).is_empty() { id } else { errand }
     }
 
-    /// What follows from a dead letter begins like new, with all that is known of the letter, and not too early.
+    /// What follows from a dead letter begins like new, with all that is known of the letter, and
+    /// not too early.
     pub(crate) fn check_fresh(&mut self, delivery: &Delivery, message: &Message) {
         let id = delivery.id;
         let known = self.ledger.known[&id].clone();
         let from = known.from.expect("it follows from one");
-        let new = (delivery.attempts, delivery.first_ms, delivery.history.newest(), delivery.company);
+        let new =
+            (delivery.attempts, delivery.first_ms, delivery.history.newest(), delivery.company);
         if new != (0, None, None, Company::Welcome) || delivery.published_ms != delivery.due_ms {
             self.broke(id, "what follows from a dead letter is not like new");
         }
-        if (delivery.hops, Way::of(&delivery.leg), &delivery.via) != (known.hops, known.way, &known.via) {
+        if (delivery.hops, Way::of(&delivery.leg), &delivery.via)
+            != (known.hops, known.way, &known.via)
+        {
             self.broke(id, "it forgot which way it came, or takes another one");
         }
         if self.now_ms.saturating_add(message.wait_ms) < delivery.due_ms {
@@ -49,7 +57,10 @@ impl Inner {
             Leg::Sink(letter) => {
                 self.check_state(&letter.delivery);
                 self.check_reason(letter);
-                if letter.delivery.id != from || letter.returned.is_some() || letter.sink_error.is_some() {
+                if letter.delivery.id != from
+                    || letter.returned.is_some()
+                    || letter.sink_error.is_some()
+                {
                     self.broke(id, "the letter that goes to an address is another one");
                 }
             }
@@ -64,8 +75,13 @@ impl Inner {
         let invocation = &self.invocations[self.current];
         let speaking = invocation.speaking_for(from, self.ledger.origin(from));
         let ([held], 0) = (&speaking[..], invocation.panics) else { return };
-        let before_ms = held.carried.delivery().and_then(|it| it.history.newest_attempt()).map(|entry| entry.at_ms);
-        let last_ms = invocation.tallies.get(&from).and_then(|tally| tally.last_at_ms).or(before_ms);
+        let before_ms = held
+            .carried
+            .delivery()
+            .and_then(|it| it.history.newest_attempt())
+            .map(|entry| entry.at_ms);
+        let last_ms =
+            invocation.tallies.get(&from).and_then(|tally| tally.last_at_ms).or(before_ms);
         let least_ms = last_ms.map_or(0, |at_ms| at_ms + delay_ms);
         if delivery.due_ms < least_ms || delivery.due_ms > least_ms.max(self.now_ms) {
             let what = format!("due at its sink at {}, not at {least_ms} or now", delivery.due_ms);
@@ -77,7 +93,8 @@ impl Inner {
     fn check_letter_text(&mut self, of: Uuid, text: &str) {
         let told = properties(&serde_json::from_str(text).unwrap_or(Value::Null));
         let mark = self.ledger.mark(of);
-        let reason: Result<Reason, _> = told["deadletterreasoncode"].as_str().unwrap_or_default().parse();
+        let reason: Result<Reason, _> =
+            told["deadletterreasoncode"].as_str().unwrap_or_default().parse();
         if told["deadletterid"] != of.to_string() || !text.contains(&mark) || reason.is_err() {
             self.broke(of, &format!("its sink gets a letter that is not its own: {text}"));
         }
@@ -109,29 +126,50 @@ impl Inner {
         };
         let number = known.subscription.expect("an errand has a subscription");
         let bases = self.bases(errand);
-        if bases.is_empty() && (returned.reason, returned.attempts) != (Reason::EventTooLargeToResend, 0) {
+        if bases.is_empty()
+            && (returned.reason, returned.attempts) != (Reason::EventTooLargeToResend, 0)
+        {
             self.broke(id, "came back from an address that nobody asked");
         }
         let [base] = &bases[..] else { return };
         let invocation = &self.invocations[self.current];
-        let least = base.attempts + invocation.tallies.get(&errand).map_or(0, |tally| tally.requests);
+        let least =
+            base.attempts + invocation.tallies.get(&errand).map_or(0, |tally| tally.requests);
         let counted = (least..=least + invocation.panics).contains(&returned.attempts);
         let (decided_ms, not_before_ms) = (letter.decided_ms, letter.not_before_ms);
         let first = invocation.speaking_for(errand, "").into_iter().find_map(errand_letter);
         let kept = first.is_some_and(|first| {
-            let (decided_ms, not_before_ms, event) = (first.decided_ms, first.not_before_ms, &letter.delivery.event);
-            let delivery = Delivery { event: first.delivery.event.clone(), ..letter.delivery.clone() };
+            let (decided_ms, not_before_ms, event) =
+                (first.decided_ms, first.not_before_ms, &letter.delivery.event);
+            let delivery =
+                Delivery { event: first.delivery.event.clone(), ..letter.delivery.clone() };
             event.text() == first.delivery.event.text()
-                && *first == Letter { delivery, returned: None, decided_ms, not_before_ms, ..letter.clone() }
+                && *first
+                    == Letter {
+                        delivery,
+                        returned: None,
+                        decided_ms,
+                        not_before_ms,
+                        ..letter.clone()
+                    }
         });
         let published_ms = base.published_ms;
         if !counted {
-            self.broke(errand, &format!("{} attempts are written down, {least} were made", returned.attempts));
+            self.broke(
+                errand,
+                &format!("{} attempts are written down, {least} were made", returned.attempts),
+            );
         }
         if !kept || decided_ms != not_before_ms {
             self.broke(errand, "what came back is not the letter that was to go there");
         }
-        self.check_limits(errand, number, returned.reason, returned.attempts, decided_ms - published_ms);
+        self.check_limits(
+            errand,
+            number,
+            returned.reason,
+            returned.attempts,
+            decided_ms - published_ms,
+        );
     }
 
     /// A delivery that follows from a dead letter was sent.
@@ -142,7 +180,12 @@ impl Inner {
     }
 
     /// A dead letter on its way into a queue of somebody else's.
-    pub(crate) fn hand_over(&mut self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
+    pub(crate) fn hand_over(
+        &mut self,
+        queue: &SinkQueue,
+        id: Uuid,
+        json: &str,
+    ) -> Result<(), PutError> {
         let number = self.ledger.known.get(&id).and_then(|known| known.subscription);
         let wanted = number.map(|number| &self.rules[number].subscription.dead_letter.sink);
         if wanted != Some(&Sink::Queue(queue.clone())) {

@@ -30,11 +30,18 @@ impl Sunk {
     /// Those of one world.
     pub(crate) fn of(world: &Inner) -> Self {
         let ledger = &world.ledger;
-        let begun =
-            |way| ledger.fresh.keys().map(|id| (id, &ledger.known[id])).filter(move |(_, known)| known.way == way);
-        let taken = |id: &Uuid| ledger.seen.get(id).is_some_and(|seen| seen.iter().any(|seen| seen.taken));
-        let says =
-            |name: &'static str| world.storage.blobs.values().filter(move |blob| holds(blob, name)).count() as u64;
+        let begun = |way| {
+            ledger
+                .fresh
+                .keys()
+                .map(|id| (id, &ledger.known[id]))
+                .filter(move |(_, known)| known.way == way)
+        };
+        let taken =
+            |id: &Uuid| ledger.seen.get(id).is_some_and(|seen| seen.iter().any(|seen| seen.taken));
+        let says = |name: &'static str| {
+            world.storage.blobs.values().filter(move |blob| holds(blob, name)).count() as u64
+        };
         Self {
             taken: begun(Way::Sink).filter(|(id, _)| taken(id)).count() as u64,
             returned: says("\"sink\":{"),
@@ -64,7 +71,8 @@ fn holds(blob: &[u8], text: &str) -> bool {
     blob.contains(text) || blob.contains(&text.replace('"', "\\\""))
 }
 
-/// A blob that is not where its subscription wants it has to say why; unless nobody could know what that one wants.
+/// A blob that is not where its subscription wants it has to say why; unless nobody could know what
+/// that one wants.
 pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let number = world.ledger.known.get(&id)?.subscription?;
     let told = |name: &str| blob.properties.get(name).is_some();
@@ -76,12 +84,19 @@ pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> 
         Sink::Topic(_) | Sink::Queue(_) => !own && told("sinkerror"),
         Sink::None => false,
     };
-    let nobody_knows = ["SubscriptionNotFound", "ProcessingFailed", "EventTooLargeToResend"].contains(&blob.reason());
-    (!right && !nobody_knows).then(|| format!("its blob in {} does not say why it is there", blob.bucket))
+    let nobody_knows = ["SubscriptionNotFound", "ProcessingFailed", "EventTooLargeToResend"]
+        .contains(&blob.reason());
+    (!right && !nobody_knows)
+        .then(|| format!("its blob in {} does not say why it is there", blob.bucket))
 }
 
 /// Whether what is kept agrees with how the delivery had to end in a quiet world.
-pub(crate) fn end_agrees(world: &Inner, id: Uuid, reasons: Vec<String>, blobs: &[Blob]) -> Result<(), String> {
+pub(crate) fn end_agrees(
+    world: &Inner,
+    id: Uuid,
+    reasons: Vec<String>,
+    blobs: &[Blob],
+) -> Result<(), String> {
     let ledger = &world.ledger;
     let number = ledger.known[&id].subscription.ok_or("nobody can deliver it")?;
     let next = ledger.after.get(&id).map_or(&[][..], Vec::as_slice);
@@ -102,7 +117,9 @@ pub(crate) fn end_agrees(world: &Inner, id: Uuid, reasons: Vec<String>, blobs: &
     let is = (blobs.len(), began, handed);
     let expected = kept.unwrap_or(if failed { is } else { (0, 0, false) });
     if is != expected {
-        return Err(format!("blobs, deliveries to sinks, in a queue: {is:?}, expected {expected:?}"));
+        return Err(format!(
+            "blobs, deliveries to sinks, in a queue: {is:?}, expected {expected:?}"
+        ));
     }
     let Some(blob) = blobs.first() else { return Ok(()) };
     let attempts = ledger.seen.get(&id).map_or(0, Vec::len) as u64;
@@ -116,7 +133,11 @@ pub(crate) fn end_agrees(world: &Inner, id: Uuid, reasons: Vec<String>, blobs: &
 }
 
 /// Whether what is kept agrees with how the errand had to end in a quiet world.
-pub(crate) fn errand_agrees(reasons: Vec<String>, seen: &[Seen], blobs: &[Blob]) -> Result<(), String> {
+pub(crate) fn errand_agrees(
+    reasons: Vec<String>,
+    seen: &[Seen],
+    blobs: &[Blob],
+) -> Result<(), String> {
     if blobs.len() != usize::from(!reasons.is_empty()) {
         return Err(format!("{} blobs after its sink", blobs.len()));
     }

@@ -1,7 +1,8 @@
 //! What goes wrong on purpose: kinds, chances and counts.
 //!
-//! Every fault is rolled with the seed's dice and counted where it happens, so that the summary tells what was really
-//! survived. A seed has a budget of faults: without one, a world that always breaks would never come to its end.
+//! Every fault is rolled with the seed's dice and counted where it happens, so that the summary
+//! tells what was really survived. A seed has a budget of faults: without one, a world that always
+//! breaks would never come to its end.
 
 use std::collections::BTreeMap;
 

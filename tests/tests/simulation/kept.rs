@@ -1,4 +1,5 @@
-//! What is checked of every dead letter that is kept: blobs, and what they have in common with letters of queues.
+//! What is checked of every dead letter that is kept: blobs, and what they have in common with
+//! letters of queues.
 
 use delivery::ports::PutError;
 use uuid::Uuid;
@@ -10,9 +11,18 @@ use super::world::{Inner, Touched};
 
 impl Inner {
     /// A blob on its way into storage.
-    pub(crate) fn store(&mut self, bucket: &str, mut key: String, mut bytes: Vec<u8>) -> Result<(), PutError> {
+    pub(crate) fn store(
+        &mut self,
+        bucket: &str,
+        mut key: String,
+        mut bytes: Vec<u8>,
+    ) -> Result<(), PutError> {
         self.saboteur.tampers_with_blob(&mut key, &mut bytes);
-        let id = key.rsplit('/').next().and_then(|name| name.strip_suffix(".json")).and_then(|name| name.parse().ok());
+        let id = key
+            .rsplit('/')
+            .next()
+            .and_then(|name| name.strip_suffix(".json"))
+            .and_then(|name| name.parse().ok());
         let id: Uuid = id.unwrap_or_default();
         self.check_blob(id, bucket, &key, &bytes);
         let (there, answer) = self.storage.put(&mut self.dice, self.now_ms, (bucket, &key), bytes);
@@ -23,9 +33,16 @@ impl Inner {
         answer
     }
 
-    /// Dispatch wrote a blob itself, or tried to. If it could not, the record comes again, and so do its attempts; a
-    /// container of one's own that is missing is no excuse, because there is the deployment's.
-    pub(crate) fn note_stored_directly(&mut self, id: Uuid, bucket: &str, there: bool, answer: &Result<(), PutError>) {
+    /// Dispatch wrote a blob itself, or tried to. If it could not, the record comes again, and so
+    /// do its attempts; a container of one's own that is missing is no excuse, because there is the
+    /// deployment's.
+    pub(crate) fn note_stored_directly(
+        &mut self,
+        id: Uuid,
+        bucket: &str,
+        there: bool,
+        answer: &Result<(), PutError>,
+    ) {
         if there {
             let chain = self.chain_of(id);
             *self.ledger.letters.entry(chain).or_default() += 1;
@@ -54,9 +71,9 @@ impl Inner {
         if !self.invocation().stores {
             return;
         }
-        let prefix = [OWN_CONTAINER, DEFAULT_CONTAINER]
-            .into_iter()
-            .find_map(|container| container.strip_prefix(bucket).and_then(|prefix| prefix.strip_prefix('/')));
+        let prefix = [OWN_CONTAINER, DEFAULT_CONTAINER].into_iter().find_map(|container| {
+            container.strip_prefix(bucket).and_then(|prefix| prefix.strip_prefix('/'))
+        });
         let path = key.strip_prefix(prefix.unwrap_or("?")).unwrap_or("?");
         let right = |held: &Held| {
             let due_ms = held.carried.kept().map_or(held.sent_ms, |delivery| delivery.due_ms);
@@ -70,12 +87,19 @@ impl Inner {
 
     /// The messages of the running invocation that tell of a dead letter with this id.
     fn telling(&self, id: Uuid) -> Vec<Held> {
-        let origin = self.ledger.unprocessed.get(&id).map(|record| &self.ledger.published[*record].0);
+        let origin =
+            self.ledger.unprocessed.get(&id).map(|record| &self.ledger.published[*record].0);
         let tells = |held: &&Held| match held.carried.kept() {
             Some(delivery) => delivery.id == id,
             None => Some(&held.message) == origin,
         };
-        self.invocations[self.current].taken.iter().map(|(_, held)| held).filter(tells).cloned().collect()
+        self.invocations[self.current]
+            .taken
+            .iter()
+            .map(|(_, held)| held)
+            .filter(tells)
+            .cloned()
+            .collect()
     }
 
     /// The same message is kept at one place once, or twice alike, and not too early.
@@ -86,7 +110,8 @@ impl Inner {
             self.broke(id, "its dead letter was written before its delay had passed");
         }
         let place = (held.message.clone(), place.to_owned());
-        let first = self.ledger.stored.entry(place).or_insert_with(|| (key.to_owned(), bytes.to_vec()));
+        let first =
+            self.ledger.stored.entry(place).or_insert_with(|| (key.to_owned(), bytes.to_vec()));
         if (first.0.as_str(), &first.1[..]) != (key, bytes) {
             self.broke(id, "the same message was stored twice, and not alike");
         }

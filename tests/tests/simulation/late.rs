@@ -19,7 +19,8 @@ pub(crate) struct LateAnswer {
 }
 
 impl LateAnswer {
-    /// What comes of a request that timed out; an endpoint that has taken its events says nothing else.
+    /// What comes of a request that timed out; an endpoint that has taken its events says nothing
+    /// else.
     pub(crate) fn choose(dice: &mut Dice, taken: bool, timeout_ms: u64) -> Option<Self> {
         let after_ms = timeout_ms + dice.one_of(&[1, 500, 3_000, 9_000, 40_000]);
         match dice.below(4) {
@@ -46,7 +47,9 @@ impl Open {
             let Some(answer) = &self.answer else { return pending().await };
             let at_ms = self.given_up.started_ms + answer.after_ms;
             self.world.sleep(at_ms.saturating_sub(self.world.now_ms())).await;
-            let Some(LateAnswer { ending, after_ms }) = self.answer.take() else { return pending().await };
+            let Some(LateAnswer { ending, after_ms }) = self.answer.take() else {
+                return pending().await;
+            };
             let exchange = Exchange::new(ending, self.given_up.started_ms, after_ms);
             self.world.with(|world| world.hear(self.number, &self.ids, &self.given_up, &exchange));
             exchange
@@ -55,7 +58,8 @@ impl Open {
 }
 
 impl Drop for Open {
-    /// Nobody listens any more. If the endpoint has taken the events, each is under way once more than it has to be.
+    /// Nobody listens any more. If the endpoint has taken the events, each is under way once more
+    /// than it has to be.
     fn drop(&mut self) {
         let (number, ids) = (self.number, &self.ids);
         let Some(LateAnswer { ending, .. }) = &self.answer else { return };
@@ -81,9 +85,11 @@ impl Inner {
         self.ledger.late_heard += 1;
         for id in ids {
             self.tell(|| format!("hears late of {}", self.ledger.name(*id)));
-            self.invocation().tallies.entry(*id).or_default().last = Some((late.ended_ms(), Expected::Delivered));
+            self.invocation().tallies.entry(*id).or_default().last =
+                Some((late.ended_ms(), Expected::Delivered));
             let seen = self.ledger.seen.get_mut(id).into_iter().flatten();
-            seen.filter(|seen| seen.at_ms == given_up.started_ms).for_each(|seen| seen.expected = Expected::Delivered);
+            seen.filter(|seen| seen.at_ms == given_up.started_ms)
+                .for_each(|seen| seen.expected = Expected::Delivered);
         }
     }
 }

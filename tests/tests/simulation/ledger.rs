@@ -1,7 +1,7 @@
 //! What really happened, written down by the world and not by the functions.
 //!
-//! The checks compare the two. Everything is kept by the id of the delivery, which the world works out for itself from
-//! subscription, published record and place.
+//! The checks compare the two. Everything is kept by the id of the delivery, which the world works
+//! out for itself from subscription, published record and place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,7 +43,16 @@ pub(crate) struct Known {
 impl Known {
     /// A published event for a subscription.
     pub(crate) fn new(subscription: Option<usize>, record: usize, index: usize) -> Self {
-        Self { subscription, record, index, hops: 0, way: Way::Event, from: None, via: Vec::new(), is_bare: true }
+        Self {
+            subscription,
+            record,
+            index,
+            hops: 0,
+            way: Way::Event,
+            from: None,
+            via: Vec::new(),
+            is_bare: true,
+        }
     }
 }
 
@@ -176,11 +185,13 @@ impl Ledger {
                     ledger.ids.insert((subscription, record, index), id);
                     ledger.know(rules, id, Known::new(subscription, record, index));
                 };
-                let place = |name: &str| SubscriptionName { topic: topic.clone(), name: name.to_owned() };
+                let place =
+                    |name: &str| SubscriptionName { topic: topic.clone(), name: name.to_owned() };
                 if element.sort == Sort::Malformed {
                     know(None, place(MALFORMED));
                 } else if published.is_known() {
-                    of_topic(rules).for_each(|at| know(Some(at), rules[at].subscription.name.clone()));
+                    of_topic(rules)
+                        .for_each(|at| know(Some(at), rules[at].subscription.name.clone()));
                 } else {
                     know(None, place(UNKNOWN_TOPIC));
                 }
@@ -188,7 +199,9 @@ impl Ledger {
             let nameless = delivery::blob::nameless_topic();
             let topic = published.topic.and_then(|topic| topic.parse().ok()).unwrap_or(nameless);
             let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
-            ledger.unprocessed.insert(id_of(name, Origin { message: message.clone(), index: 0 }), record);
+            ledger
+                .unprocessed
+                .insert(id_of(name, Origin { message: message.clone(), index: 0 }), record);
             ledger.published.push((message, published));
         }
         ledger
@@ -207,7 +220,9 @@ impl Ledger {
     pub(crate) fn texts(&self, id: Uuid) -> Vec<&str> {
         let known = &self.known[&id];
         match known.from {
-            Some(_) => self.fresh.get(&id).into_iter().flatten().map(|fresh| fresh.text.as_ref()).collect(),
+            Some(_) => {
+                self.fresh.get(&id).into_iter().flatten().map(|fresh| fresh.text.as_ref()).collect()
+            }
             None => vec![&self.published[known.record].1.elements[known.index].text],
         }
     }
@@ -217,7 +232,8 @@ impl Ledger {
         self.known.get(&id).map_or("?".to_owned(), |known| mark(known.record, known.index))
     }
 
-    /// The message of the published record that a delivery is taken from; none if it follows from a dead letter.
+    /// The message of the published record that a delivery is taken from; none if it follows from a
+    /// dead letter.
     pub(crate) fn origin(&self, id: Uuid) -> &str {
         let root = self.known.get(&id).filter(|known| known.from.is_none());
         root.map_or("", |known| &self.published[known.record].0)
@@ -241,14 +257,27 @@ impl Ledger {
         let of_record = self.record_forks.get(self.origin(id));
         let follows = self.known.get(&id).is_some_and(|known| known.from.is_some());
         let starts = self.starts.get(&id).copied().unwrap_or(u32::from(!follows));
-        starts + self.begun(id) + self.forks.get(&id).copied().unwrap_or(0) + of_record.copied().unwrap_or(0)
+        starts
+            + self.begun(id)
+            + self.forks.get(&id).copied().unwrap_or(0)
+            + of_record.copied().unwrap_or(0)
     }
 
     /// How many chains of a delivery came to an end that can be seen from outside.
     pub(crate) fn ends(&self, id: Uuid) -> u32 {
-        let taken = self.seen.get(&id).map_or(0, |seen| seen.iter().filter(|seen| seen.taken).count());
-        let followed = self.after.get(&id).into_iter().flatten().map(|next| self.begun(*next)).max().unwrap_or(0);
-        u32::try_from(taken).unwrap_or(u32::MAX) + self.letters.get(&id).copied().unwrap_or(0) + followed
+        let taken =
+            self.seen.get(&id).map_or(0, |seen| seen.iter().filter(|seen| seen.taken).count());
+        let followed = self
+            .after
+            .get(&id)
+            .into_iter()
+            .flatten()
+            .map(|next| self.begun(*next))
+            .max()
+            .unwrap_or(0);
+        u32::try_from(taken).unwrap_or(u32::MAX)
+            + self.letters.get(&id).copied().unwrap_or(0)
+            + followed
     }
 
     /// How often a delivery began that follows from a dead letter.
@@ -260,11 +289,14 @@ impl Ledger {
     pub(crate) fn name(&self, id: Uuid) -> String {
         match (self.known.get(&id), self.unprocessed.get(&id)) {
             (Some(Known { subscription: Some(number), record, index, way, from, .. }), _) => {
-                let of = from.map_or(String::new(), |from| format!(", dead letter of {}", self.name(from)));
+                let of = from
+                    .map_or(String::new(), |from| format!(", dead letter of {}", self.name(from)));
                 let to = if *way == Way::Sink { "d" } else { "s" };
                 format!("ev-{record}-{index} for {to}{number}{of}")
             }
-            (Some(Known { subscription: None, record, index, .. }), _) => format!("ev-{record}-{index} for nobody"),
+            (Some(Known { subscription: None, record, index, .. }), _) => {
+                format!("ev-{record}-{index} for nobody")
+            }
             (None, Some(record)) => format!("record {record}, unprocessed"),
             (None, None) => format!("{id}, which nobody knows"),
         }

@@ -48,9 +48,11 @@ impl Life {
     /// What broke, and how to see it again; `None` if nothing did.
     pub(crate) fn report(&self) -> Option<String> {
         let Self { seed, broken, .. } = self;
-        let replay = "cargo test -p lastmile-tests --test simulation nothing_is_lost -- --nocapture";
-        (!broken.is_empty())
-            .then(|| format!("seed {seed}: {}\n  replay: LASTMILE_SEED={seed} {replay}", broken.join("; ")))
+        let replay =
+            "cargo test -p lastmile-tests --test simulation nothing_is_lost -- --nocapture";
+        (!broken.is_empty()).then(|| {
+            format!("seed {seed}: {}\n  replay: LASTMILE_SEED={seed} {replay}", broken.join("; "))
+        })
     }
 }
 
@@ -87,7 +89,8 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     let choose = |number| Rules::choose(TOPIC, number, &mut dice);
     let mut rules: Vec<Rules> = (0..subscriptions as usize).map(choose).collect();
     sinks::beyond(&mut rules, &mut dice);
-    let mut behaviours: Vec<_> = rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
+    let mut behaviours: Vec<_> =
+        rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
     if sabotage.is_some() {
         // A success would hide what was broken before it.
         behaviours.fill(Behaviour::Always(500));
@@ -121,7 +124,8 @@ impl Setting {
         let versions = Versions::choose(&rules, &mut dice, began_ms);
         let storage = Storage::choose(&mut dice, began_ms);
         let ledger = Ledger::new(records, &rules);
-        let sink_behaviours = rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
+        let sink_behaviours =
+            rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
         let mut queues = Queues::default();
         ledger.published.iter().for_each(|(message, published)| queues.publish(message, published));
         let mut break_always = |in_a_thousand| !dice.quiet && dice.below(1_000) < in_a_thousand;
@@ -196,10 +200,21 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seeds, deliveries, attempts, invocations, letters, .. } = self;
-        write!(f, "simulation: {seeds} seeds, {deliveries} deliveries, {attempts} attempts, {letters} dead letters, ")?;
-        write!(f, "{} requests with several events, {} put-offs, ", self.shared_requests, self.put_offs)?;
+        write!(
+            f,
+            "simulation: {seeds} seeds, {deliveries} deliveries, {attempts} attempts, {letters} dead letters, "
+        )?;
+        write!(
+            f,
+            "{} requests with several events, {} put-offs, ",
+            self.shared_requests, self.put_offs
+        )?;
         write!(f, "{} replies, ", self.replies)?;
-        write!(f, "{} late successes and {} that came too late, ", self.late_heard, self.late_unheard)?;
+        write!(
+            f,
+            "{} late successes and {} that came too late, ",
+            self.late_heard, self.late_unheard
+        )?;
         write!(f, "{:?}, {invocations} invocations; faults:", self.sunk)?;
         let count = |fault: &Fault| self.faults.get(fault).copied().unwrap_or(0);
         Fault::ALL.iter().try_for_each(|fault| write!(f, " {fault:?} {}", count(fault)))

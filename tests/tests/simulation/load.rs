@@ -33,16 +33,21 @@ pub(crate) struct Load {
 pub(crate) fn load(dead: Behaviour, probation: bool) -> Load {
     let rules = (0..=WELL.len()).map(|number| Rules::of_event_grid(number, probation)).collect();
     let behaviours = vec![dead, Behaviour::Good, Behaviour::Good];
-    let records = (0..EVENTS).map(|number| plain_record(number, BEGINNING_MS + EVERY_MS * number as u64)).collect();
+    let records = (0..EVENTS)
+        .map(|number| plain_record(number, BEGINNING_MS + EVERY_MS * number as u64))
+        .collect();
     // Seed 0: a quiet world.
-    let setting = Setting { dice: Dice::new(0), began_ms: BEGINNING_MS, rules, behaviours, records };
+    let setting =
+        Setting { dice: Dice::new(0), began_ms: BEGINNING_MS, rules, behaviours, records };
     let world = World::new(setting.begin());
     Driver::new(world.clone()).run();
     let world = world.lock();
     let broken = verdict(&world);
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     let ledger = &world.ledger;
-    let of = |number| ledger.seen.iter().filter(move |(id, _)| ledger.known[id].subscription == Some(number));
+    let of = |number| {
+        ledger.seen.iter().filter(move |(id, _)| ledger.known[id].subscription == Some(number))
+    };
     let others = || WELL.into_iter().flat_map(of);
     let took_ms = others().flat_map(|(id, seen)| {
         let published_ms = ledger.published[ledger.known[id].record].1.at_ms;

@@ -1,6 +1,7 @@
 //! What is lost: whatever came to no end, and to no place where it waits for one.
 //!
-//! A delivery whose dead letter went to an address or a topic has its end in what followed, which is looked at in turn.
+//! A delivery whose dead letter went to an address or a topic has its end in what followed, which
+//! is looked at in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +22,11 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     let ledger = &world.ledger;
     let carried = |queue| world.queues.all(queue).filter_map(|held| held.carried.id());
     let waiting: BTreeSet<Uuid> = READ.into_iter().flat_map(carried).collect();
-    let kept: BTreeSet<Uuid> = carried(QueueName::LastResort).chain(waiting.iter().copied()).collect();
+    let kept: BTreeSet<Uuid> =
+        carried(QueueName::LastResort).chain(waiting.iter().copied()).collect();
     let ends = Ends { world, blobs, kept };
-    let untouched = |queue| world.queues.all(queue).filter(|held| held.carried.delivery().is_none());
+    let untouched =
+        |queue| world.queues.all(queue).filter(|held| held.carried.delivery().is_none());
     let records: BTreeSet<&str> = [QueueName::Events, QueueName::DeadLetter, QueueName::LastResort]
         .into_iter()
         .flat_map(untouched)
@@ -76,21 +79,27 @@ impl Ends<'_> {
         }
     }
 
-    /// Whether the letter of this delivery was kept after an address did not take it. Where its letter was also kept
-    /// without that, the first blob stands.
+    /// Whether the letter of this delivery was kept after an address did not take it. Where its
+    /// letter was also kept without that, the first blob stands.
     fn came_back(&self, from: Uuid) -> bool {
         let plain = self.world.ledger.letters.get(&from).is_some_and(|letters| *letters > 0);
-        self.blobs.get(&from).into_iter().flatten().any(|blob| plain || blob.properties.get("sink").is_some())
+        self.blobs
+            .get(&from)
+            .into_iter()
+            .flatten()
+            .any(|blob| plain || blob.properties.get("sink").is_some())
     }
 
     /// Whether everything began that has to follow from its dead letter, and anything at all.
     fn went_on(&self, id: Uuid) -> bool {
         let ledger = &self.world.ledger;
-        let began =
-            |next: &&Uuid| ledger.begun(**next) > 0 || self.blobs.contains_key(*next) || self.kept.contains(*next);
+        let began = |next: &&Uuid| {
+            ledger.begun(**next) > 0 || self.blobs.contains_key(*next) || self.kept.contains(*next)
+        };
         let has_to = |next: &&Uuid| {
             let known = &ledger.known[*next];
-            let stays = known.subscription.is_some_and(|number| self.world.versions.always_have(number));
+            let stays =
+                known.subscription.is_some_and(|number| self.world.versions.always_have(number));
             stays && self.world.takes(known)
         };
         let next = ledger.after.get(&id).map_or(&[][..], Vec::as_slice);

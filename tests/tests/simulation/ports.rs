@@ -1,7 +1,7 @@
 //! The ports of the functions, over the fake world.
 //!
-//! Each call may be troubled before and after its effect: by a crash, a panic, a pause. A crash is a future that never
-//! goes on; whoever drives the invocation sees the mark and drops it.
+//! Each call may be troubled before and after its effect: by a crash, a panic, a pause. A crash is
+//! a future that never goes on; whoever drives the invocation sees the mark and drops it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ use delivery::catalogue::Catalogue;
 use delivery::consent::{ConsentKey, Granted, Rate};
 use delivery::outcome::{Ending, Exchange};
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Late, Message, PutBlob, PutError, PutMessage, Queue,
-    QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Late, Message, PutBlob, PutError,
+    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::schedule::Jitter;
@@ -103,7 +103,13 @@ impl Secrets for World {
 impl Consents for World {
     async fn consent(&self, _: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         let (destination, handshake) = (String::new(), String::new());
-        Ok(Some(Granted { destination, handshake, origin: None, rate: Rate::Unlimited, granted_ms: 0 }))
+        Ok(Some(Granted {
+            destination,
+            handshake,
+            origin: None,
+            rate: Rate::Unlimited,
+            granted_ms: 0,
+        }))
     }
 
     async fn keep_consent(&self, _: &ConsentKey, _: &Granted) -> Result<(), ConsentError> {
@@ -132,7 +138,9 @@ impl HideRecord for World {
             let until_ms = world.now_ms + u64::from(seconds) * 1_000;
             world.tell(|| format!("hides {receipt} for {seconds} s"));
             if seconds > 43_200 || !world.queues.hide(queue, receipt, until_ms) {
-                world.ledger.broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
+                world
+                    .ledger
+                    .broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
             }
         });
     }

@@ -1,7 +1,7 @@
 //! Dead destinations, the rule written down a second time: when one is left alone, and until when.
 //!
-//! A failure is what the function was told. In a quiet world it hears of everything, so it has to do exactly this; else
-//! it may know less than the world does, and never more.
+//! A failure is what the function was told. In a quiet world it hears of everything, so it has to
+//! do exactly this; else it may know less than the world does, and never more.
 
 use std::collections::BTreeSet;
 
@@ -38,8 +38,14 @@ fn first_ms(ending: &Ending) -> Option<u64> {
     match ending {
         Ending::Answered { status: 408 | 429 | 503, .. } | Ending::TimedOut => Some(10 * SECOND_MS),
         Ending::SocketError => Some(30 * SECOND_MS),
-        Ending::Answered { status: 401 | 403 | 404, .. } | Ending::ResolutionError => Some(5 * MINUTE_MS),
-        Ending::Answered { .. } | Ending::TlsError | Ending::Blocked | Ending::Unsendable | Ending::Aborted => None,
+        Ending::Answered { status: 401 | 403 | 404, .. } | Ending::ResolutionError => {
+            Some(5 * MINUTE_MS)
+        }
+        Ending::Answered { .. }
+        | Ending::TlsError
+        | Ending::Blocked
+        | Ending::Unsendable
+        | Ending::Aborted => None,
     }
 }
 
@@ -78,11 +84,14 @@ impl Watch {
 }
 
 impl Inner {
-    /// A request of these deliveries begins; a reply is not sent to the destination, and none of them.
+    /// A request of these deliveries begins; a reply is not sent to the destination, and none of
+    /// them.
     pub(crate) fn watch_request(&mut self, number: usize, ids: &[Uuid]) {
         let watched = self.rules[number].subscription.destination.probation;
         let (now_ms, [first, ..]) = (self.now_ms, ids) else { return };
-        if let Some(complaint) = self.watches[number].admit(now_ms).filter(|_| watched && self.dice.quiet) {
+        if let Some(complaint) =
+            self.watches[number].admit(now_ms).filter(|_| watched && self.dice.quiet)
+        {
             self.broke(*first, complaint);
         }
     }
@@ -101,21 +110,32 @@ impl Inner {
         }
     }
 
-    /// A delivery was put off: nothing of it is changed but the moment, and its destination is on probation.
-    pub(crate) fn check_put_off(&mut self, number: usize, delivery: &Delivery, base: &Base, requests: u32) {
+    /// A delivery was put off: nothing of it is changed but the moment, and its destination is on
+    /// probation.
+    pub(crate) fn check_put_off(
+        &mut self,
+        number: usize,
+        delivery: &Delivery,
+        base: &Base,
+        requests: u32,
+    ) {
         let (id, now_ms) = (delivery.id, self.now_ms);
         let watch = &self.watches[number];
         let exact = watch.probation.is_some_and(|probation| {
             // While one probes, the others wait for its answer, ten seconds at most.
             let after_the_probe_ms = now_ms + probation.lasts_ms.min(10 * SECOND_MS);
-            [probation.until_ms, after_the_probe_ms].contains(&delivery.due_ms) && probation.until_ms > 0
+            [probation.until_ms, after_the_probe_ms].contains(&delivery.due_ms)
+                && probation.until_ms > 0
         });
         let possible = watch.failed >= 10 && delivery.due_ms <= now_ms + HOUR_MS;
         let watched = self.rules[number].subscription.destination.probation;
         if !watched || !possible || (self.dice.quiet && !exact) {
             self.broke(
                 id,
-                &format!("put off until {} although its destination is on no such probation", delivery.due_ms),
+                &format!(
+                    "put off until {} although its destination is on no such probation",
+                    delivery.due_ms
+                ),
             );
         }
         if requests == 0 && delivery.due_ms <= base.due_ms {

@@ -1,6 +1,7 @@
 //! What publishers send: a mix of good records and bad ones.
 //!
-//! Every element carries a mark of its own, so that a request, a message and a blob can be told whose they are.
+//! Every element carries a mark of its own, so that a request, a message and a blob can be told
+//! whose they are.
 
 use delivery::ports::MESSAGE_MAX_BYTES;
 
@@ -80,14 +81,20 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut Dice) -> P
 
 /// A record with one CloudEvent.
 pub(crate) fn plain_record(number: usize, at_ms: u64) -> Published {
-    let text = format!(r#"{{"specversion":"1.0","id":"{}","source":"s","type":"{WANTED_TYPE}"}}"#, mark(number, 0));
+    let text = format!(
+        r#"{{"specversion":"1.0","id":"{}","source":"s","type":"{WANTED_TYPE}"}}"#,
+        mark(number, 0)
+    );
     let elements = vec![Element { text: text.clone(), sort: Sort::Wanted }];
     Published { at_ms, topic: Some(TOPIC), body: text, elements, big: false }
 }
 
 /// One CloudEvent that just fits into a message by itself.
 fn big_record(number: usize, at_ms: u64) -> Published {
-    let head = format!(r#"{{"specversion":"1.0","id":"{}","source":"s","type":"big","data":""#, mark(number, 0));
+    let head = format!(
+        r#"{{"specversion":"1.0","id":"{}","source":"s","type":"big","data":""#,
+        mark(number, 0)
+    );
     let attribute = "topic".len() + "String".len() + TOPIC.len();
     let filling = "x".repeat(MESSAGE_MAX_BYTES - attribute - head.len() - 2);
     let text = format!(r#"{head}{filling}"}}"#);
@@ -98,7 +105,9 @@ fn big_record(number: usize, at_ms: u64) -> Published {
 fn element(number: usize, index: usize, dice: &mut Dice) -> Element {
     let mark = mark(number, index);
     let cloud_event = |kind: &str| {
-        format!(r#"{{"specversion":"1.0", "id":"{mark}","source":"/söurce","type":"{kind}","data":{{"n":1.50}}}}"#)
+        format!(
+            r#"{{"specversion":"1.0", "id":"{mark}","source":"/söurce","type":"{kind}","data":{{"n":1.50}}}}"#
+        )
     };
     let (text, sort) = match dice.below(8) {
         0 => (format!(r#"{{"specversion":"7","id":"{mark}"}}"#), Sort::Malformed),

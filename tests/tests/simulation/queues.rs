@@ -14,7 +14,8 @@ use super::publish::Published;
 use super::sinks::errand_of;
 
 /// The queues that functions read, in the order in which they are looked at.
-pub(crate) const READ: [QueueName; 3] = [QueueName::Events, QueueName::Retry, QueueName::DeadLetter];
+pub(crate) const READ: [QueueName; 3] =
+    [QueueName::Events, QueueName::Retry, QueueName::DeadLetter];
 /// A received message is hidden this long.
 pub(crate) const VISIBILITY_MS: u64 = 720 * SECOND_MS;
 /// No message is kept longer.
@@ -54,8 +55,12 @@ impl Carried {
     /// The chain it belongs to: that of the errand, where a letter came back from its sink.
     pub(crate) fn id(&self) -> Option<Uuid> {
         match self {
-            Self::Letter(letter) if letter.returned.is_some() => Some(errand_of(letter.delivery.id)),
-            Self::Nothing | Self::Delivery(_) | Self::Letter(_) => self.delivery().map(|delivery| delivery.id),
+            Self::Letter(letter) if letter.returned.is_some() => {
+                Some(errand_of(letter.delivery.id))
+            }
+            Self::Nothing | Self::Delivery(_) | Self::Letter(_) => {
+                self.delivery().map(|delivery| delivery.id)
+            }
         }
     }
 }
@@ -208,7 +213,10 @@ impl Queues {
         self.copies = receipts;
         for held in &received.redriven {
             self.delete(queue, held.copy);
-            self.put(next, Held { receives: 0, first_received_ms: None, visible_ms: now_ms, ..held.clone() });
+            self.put(
+                next,
+                Held { receives: 0, first_received_ms: None, visible_ms: now_ms, ..held.clone() },
+            );
         }
         received
     }
@@ -220,14 +228,20 @@ impl Queues {
 
     /// Changes when a received message is seen again.
     pub(crate) fn hide(&mut self, name: &str, receipt: &str, until_ms: u64) -> bool {
-        let found = self.held.get_mut(name).and_then(|held| held.iter_mut().find(|held| held.receipt == receipt));
+        let found = self
+            .held
+            .get_mut(name)
+            .and_then(|held| held.iter_mut().find(|held| held.receipt == receipt));
         found.map(|held| held.visible_ms = until_ms).is_some()
     }
 
     /// Throws away what is too old; the last-resort queue is where a person looks in time.
     pub(crate) fn forget_old(&mut self, now_ms: u64) {
         for queue in READ {
-            self.held.entry(label(queue)).or_default().retain(|held| held.sent_ms + RETENTION_MS > now_ms);
+            self.held
+                .entry(label(queue))
+                .or_default()
+                .retain(|held| held.sent_ms + RETENTION_MS > now_ms);
         }
     }
 }

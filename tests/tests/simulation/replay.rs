@@ -26,7 +26,8 @@ pub(crate) struct Course<'a> {
     pub(crate) listens: bool,
 }
 
-/// Follows the attempts by the book; says with which reasons the delivery may have ended, none if it was delivered.
+/// Follows the attempts by the book; says with which reasons the delivery may have ended, none if
+/// it was delivered.
 pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
     let Course { rules, seen, put_offs, published_ms, way, big, listens } = course;
     let retry = &rules.subscription.retry;
@@ -44,7 +45,10 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
         let held_up = listens && matches!(before, Some(Ending::TimedOut));
         let late_ms = ROUNDING_MS + if held_up { LISTENING_MS } else { 0 };
         if attempt.at_ms < due_ms.0 || attempt.at_ms > due_ms.1 + late_ms {
-            return Err(format!("attempt {attempts} at {} although due within {due_ms:?}", attempt.at_ms));
+            return Err(format!(
+                "attempt {attempts} at {} although due within {due_ms:?}",
+                attempt.at_ms
+            ));
         }
         let last = index + 1 == seen.len();
         let end = match attempt.expected {
@@ -68,7 +72,9 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
         };
         match (end, last) {
             (Some(end), true) => return Ok(end),
-            (Some(_), false) => return Err(format!("attempt {attempts} was its end, yet there are more")),
+            (Some(_), false) => {
+                return Err(format!("attempt {attempts} was its end, yet there are more"));
+            }
             (None, _) => {}
         }
     }
@@ -79,7 +85,8 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
     if due_ms.1 + ROUNDING_MS >= limit_ms {
         ends.push("TimeToLiveExceeded".to_owned());
     }
-    if big && (!seen.is_empty() || (way == Way::Event && rules.subscription.destination.probation)) {
+    if big && (!seen.is_empty() || (way == Way::Event && rules.subscription.destination.probation))
+    {
         // Found when it has to leave, which may be before its time to live has passed.
         ends.push("EventTooLargeToResend".to_owned());
     }

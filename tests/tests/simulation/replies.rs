@@ -1,7 +1,7 @@
 //! Answers that carry an event: which deliveries follow from them, worked out a second time.
 //!
-//! An endpoint that is asked twice about one event answers it with the same reply. Each reply stands in the ledger like
-//! a record of its own, one that no publisher sent.
+//! An endpoint that is asked twice about one event answers it with the same reply. Each reply
+//! stands in the ledger like a record of its own, one that no publisher sent.
 
 use delivery::delivery::{DELIVERY_NAMESPACE, Delivery};
 use delivery::outcome::{Content, Ending, Exchange};
@@ -24,10 +24,14 @@ fn id_of(answered: Uuid, to: &SubscriptionName) -> Uuid {
 }
 
 impl Inner {
-    /// The answer to the request of one delivery; with a reply, if its subscription wants them and the dice do.
+    /// The answer to the request of one delivery; with a reply, if its subscription wants them and
+    /// the dice do.
     pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
-        let wanted = self.rules[number].subscription.reply.is_some() && self.ledger.known[&id].way == Way::Event;
-        let Ending::Answered { status: 200, retry_after, .. } = &exchange.ending else { return exchange };
+        let wanted = self.rules[number].subscription.reply.is_some()
+            && self.ledger.known[&id].way == Way::Event;
+        let Ending::Answered { status: 200, retry_after, .. } = &exchange.ending else {
+            return exchange;
+        };
         if !wanted || self.dice.percent(25) {
             return exchange;
         }
@@ -53,14 +57,20 @@ impl Inner {
         let record = self.ledger.published.len();
         let hops = self.ledger.known[&answered].hops + 1;
         let to: Vec<(usize, Way)> = match &self.rules[number].subscription.reply {
-            Some(ReplyTo::Topic(_)) => of_topic(&self.rules).map(|number| (number, Way::Event)).collect(),
+            Some(ReplyTo::Topic(_)) => {
+                of_topic(&self.rules).map(|number| (number, Way::Event)).collect()
+            }
             Some(ReplyTo::Address(_)) => vec![(number, Way::Reply)],
             None => Vec::new(),
         };
         for (number, way) in to {
             let id = id_of(answered, &self.rules[number].subscription.name);
             self.ledger.ids.insert((Some(number), record, 0), id);
-            self.ledger.know(&self.rules, id, Known { hops, way, ..Known::new(Some(number), record, 0) });
+            self.ledger.know(
+                &self.rules,
+                id,
+                Known { hops, way, ..Known::new(Some(number), record, 0) },
+            );
         }
         let message = format!("reply-{record}");
         self.ledger.acknowledged.insert(message.clone());
@@ -79,13 +89,18 @@ impl Inner {
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
         let course = (known.hops, known.way);
-        let fresh = (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
-        if !fresh || delivery.due_ms != delivery.published_ms || (delivery.hops, Way::of(&delivery.leg)) != course {
+        let fresh =
+            (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
+        if !fresh
+            || delivery.due_ms != delivery.published_ms
+            || (delivery.hops, Way::of(&delivery.leg)) != course
+        {
             self.broke(delivery.id, "a reply that is not like new");
         }
     }
 
-    /// A message is done; if this invocation was told replies to its deliveries, they are owed from now on.
+    /// A message is done; if this invocation was told replies to its deliveries, they are owed from
+    /// now on.
     pub(crate) fn note_replies_owed(&mut self, held: &Held) {
         if self.invocation().panics > 0 {
             // Its attempt may have counted as broken off.
@@ -99,7 +114,8 @@ impl Inner {
             };
             let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && speaks);
             let there = ids.filter(|((number, ..), id)| {
-                let facts = number.map_or(Vec::new(), |number| self.versions.facts(&versions, number));
+                let facts =
+                    number.map_or(Vec::new(), |number| self.versions.facts(&versions, number));
                 self.ledger.known[id].way == Way::Reply || facts.iter().all(Option::is_some)
             });
             let owed: Vec<Uuid> = there.map(|(_, id)| *id).collect();

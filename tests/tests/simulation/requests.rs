@@ -30,7 +30,13 @@ impl Base {
         match held.carried.delivery() {
             Some(Delivery { attempts, due_ms, published_ms, first_ms, company, .. }) => {
                 let (published_ms, first_ms) = (*published_ms, *first_ms);
-                Self { attempts: *attempts, due_ms: *due_ms, published_ms, first_ms, company: *company }
+                Self {
+                    attempts: *attempts,
+                    due_ms: *due_ms,
+                    published_ms,
+                    first_ms,
+                    company: *company,
+                }
             }
             None => {
                 let (published_ms, company) = (held.sent_ms, Company::Welcome);
@@ -39,7 +45,8 @@ impl Base {
         }
     }
 
-    /// How many attempts it may make where so many are allowed in all; one that is owed is made whatever the limit.
+    /// How many attempts it may make where so many are allowed in all; one that is owed is made
+    /// whatever the limit.
     fn left(&self, most: u32) -> u32 {
         most.saturating_sub(self.attempts).max(u32::from(self.company == Company::OwedAlone))
     }
@@ -57,11 +64,15 @@ impl Inner {
         speaking.into_iter().map(Base::of).collect()
     }
 
-    /// Whom a request is for, and which deliveries it makes, in order; none if nobody can ask for such a request.
+    /// Whom a request is for, and which deliveries it makes, in order; none if nobody can ask for
+    /// such a request.
     pub(crate) fn addressees(&self, request: &Request) -> (usize, Vec<Uuid>) {
         let host = request.url.host_str().unwrap_or_default();
-        let number = host.strip_prefix(['s', 'r', 'd']).and_then(|host| host.strip_suffix(".example.com"));
-        let Some(number) = number.and_then(|number| number.parse().ok()) else { return (0, Vec::new()) };
+        let number =
+            host.strip_prefix(['s', 'r', 'd']).and_then(|host| host.strip_suffix(".example.com"));
+        let Some(number) = number.and_then(|number| number.parse().ok()) else {
+            return (0, Vec::new());
+        };
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
         let way = match host.as_bytes().first() {
             Some(b'r') => Way::Reply,
@@ -69,8 +80,11 @@ impl Inner {
             Some(_) | None => Way::Event,
         };
         let known = |(record, index)| self.ledger.ids.get(&(Some(number), record, index)).copied();
-        let of_way = |id: &Uuid| self.ledger.known[id].way == way && self.ledger.known[id].subscription == Some(number);
-        let after = |id: Uuid| self.ledger.after.get(&id).into_iter().flatten().copied().find(of_way);
+        let of_way = |id: &Uuid| {
+            self.ledger.known[id].way == way && self.ledger.known[id].subscription == Some(number)
+        };
+        let after =
+            |id: Uuid| self.ledger.after.get(&id).into_iter().flatten().copied().find(of_way);
         let ids: Vec<Uuid> = match Self::letters_in(body) {
             Some(letters) => letters.into_iter().filter_map(after).collect(),
             None => marked(body).filter_map(known).filter(of_way).collect(),
@@ -89,8 +103,10 @@ impl Inner {
         self.check_body(number, &ids, request);
         self.ledger.shared_requests += u64::from(ids.len() > 1);
         let at_sink = self.ledger.known[&ids[0]].way == Way::Sink;
-        let behaviour = if at_sink { self.sink_behaviours[number] } else { self.behaviours[number] };
-        let Answer { mut ending, mut duration_ms } = behaviour.answer(&mut self.dice, now_ms, request.timeout_ms);
+        let behaviour =
+            if at_sink { self.sink_behaviours[number] } else { self.behaviours[number] };
+        let Answer { mut ending, mut duration_ms } =
+            behaviour.answer(&mut self.dice, now_ms, request.timeout_ms);
         let mut taken = self.rules[number].expected(&ending) == Expected::Delivered;
         let lost = self.dice.strikes(Fault::HttpAnswerLost);
         if lost && self.dice.percent(50) {
@@ -98,9 +114,14 @@ impl Inner {
         } else if lost {
             (ending, duration_ms) = (Ending::TimedOut, request.timeout_ms);
         }
-        let listens = ending == Ending::TimedOut && self.rules[number].subscription.destination.late_window_ms > 0;
-        let late = listens.then(|| LateAnswer::choose(&mut self.dice, taken, request.timeout_ms)).flatten();
-        taken |= late.as_ref().is_some_and(|late| self.rules[number].expected(&late.ending) == Expected::Delivered);
+        let listens = ending == Ending::TimedOut
+            && self.rules[number].subscription.destination.late_window_ms > 0;
+        let late = listens
+            .then(|| LateAnswer::choose(&mut self.dice, taken, request.timeout_ms))
+            .flatten();
+        taken |= late
+            .as_ref()
+            .is_some_and(|late| self.rules[number].expected(&late.ending) == Expected::Delivered);
         let exchange = Exchange::new(ending, now_ms, duration_ms);
         let exchange = self.answer(number, ids[0], exchange);
         let failed = self.rules[number].expected(&exchange.ending) != Expected::Delivered;
@@ -117,7 +138,8 @@ impl Inner {
         (exchange, late)
     }
 
-    /// A body holds the events as they were published, and no more of them than its subscription asks for.
+    /// A body holds the events as they were published, and no more of them than its subscription
+    /// asks for.
     fn check_body(&mut self, number: usize, ids: &[Uuid], request: &Request) {
         let batch = self.rules[number].subscription.batch;
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
@@ -128,13 +150,20 @@ impl Inner {
         // What began twice may have two texts.
         let text = |id: &Uuid| {
             let texts = self.ledger.texts(*id);
-            texts.iter().find(|text| body.contains(**text)).or(texts.first()).map_or("?", |text| text)
+            texts
+                .iter()
+                .find(|text| body.contains(**text))
+                .or(texts.first())
+                .map_or("?", |text| text)
         };
         let texts: Vec<&str> = ids.iter().map(text).collect();
         let array = format!("[{}]", texts.join(","));
         let is_letter = texts[0].contains("deadletterid");
-        let is_cloud_event =
-            if is_letter { !texts[0].starts_with(r#"{"event":"#) } else { texts[0].contains("specversion") };
+        let is_cloud_event = if is_letter {
+            !texts[0].starts_with(r#"{"event":"#)
+        } else {
+            texts[0].contains("specversion")
+        };
         let bare = way == Way::Reply || (batch.is_none() && is_cloud_event);
         let right = if bare { body == texts[0] } else { body == array };
         let over = match batch {
@@ -172,12 +201,18 @@ impl Inner {
             }
             _ => due_ms,
         };
-        let ended = matches!(tally.last, Some((_, Expected::Delivered | Expected::Final | Expected::Alone)));
+        let ended = matches!(
+            tally.last,
+            Some((_, Expected::Delivered | Expected::Final | Expected::Alone))
+        );
         let wary = bases.iter().all(|base| base.company != Company::Welcome);
         let complaints = [
             (tally.requests >= allowed, "attempted more often than its policy allows"),
             (self.now_ms < due_ms || self.now_ms < in_place_ms, "attempted before it was due"),
-            (retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms), "attempted past its time to live"),
+            (
+                retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms),
+                "attempted past its time to live",
+            ),
             (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),
             (facts.iter().flatten().all(|facts| facts.paused), "attempted although paused"),
             (ended && bases.len() == 1, "attempted after its end"),
@@ -189,7 +224,14 @@ impl Inner {
     }
 
     /// Writes down what a request was for one of its events.
-    fn note_member(&mut self, number: usize, id: Uuid, exchange: &Exchange, taken: bool, members: usize) {
+    fn note_member(
+        &mut self,
+        number: usize,
+        id: Uuid,
+        exchange: &Exchange,
+        taken: bool,
+        members: usize,
+    ) {
         let (at_ms, ended_ms) = (exchange.started_ms, exchange.ended_ms());
         let before_ms = self.bases(id).first().and_then(|base| base.first_ms);
         let expected = self.rules[number].expected_of(&exchange.ending, members);
@@ -199,6 +241,13 @@ impl Inner {
         tally.last_at_ms = Some(at_ms);
         let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
         let told = exchange.ending.clone();
-        self.ledger.seen.entry(id).or_default().push(Seen { at_ms, ended_ms, told, expected, taken, first_ms });
+        self.ledger.seen.entry(id).or_default().push(Seen {
+            at_ms,
+            ended_ms,
+            told,
+            expected,
+            taken,
+            first_ms,
+        });
     }
 }

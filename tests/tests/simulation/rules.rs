@@ -1,7 +1,8 @@
-//! The subscriptions of a world, each with what the documents say about it, written down a second time.
+//! The subscriptions of a world, each with what the documents say about it, written down a second
+//! time.
 //!
-//! The engine computes its waits from schedules; here they stand as the lists that the documents print. So a fault in
-//! the engine's arithmetic is found by the checks and not repeated by them.
+//! The engine computes its waits from schedules; here they stand as the lists that the documents
+//! print. So a fault in the engine's arithmetic is found by the checks and not repeated by them.
 
 use std::sync::Arc;
 
@@ -64,7 +65,8 @@ impl Rules {
         let filter = Filter::Exact { name: "type".to_owned(), value: WANTED_TYPE.to_owned() };
         let mut subscription = bare(topic, number, &profile);
         let destination = &mut subscription.destination;
-        destination.headers = vec![Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
+        destination.headers =
+            vec![Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
         destination.probation = dice.percent(35);
         destination.late_window_ms = dice.one_of(&[0, 0, 5_000, 180_000]);
         subscription.reply = reply(number, dice);
@@ -75,7 +77,8 @@ impl Rules {
         let format = dice.one_of(&[Format::Namespace, Format::Namespace, Format::CloudEvents]);
         subscription.dead_letter.format = LetterFormat::Fixed(format);
         subscription.dead_letter.delay_ms = dice.one_of(&[0, 0, 5 * MINUTE_MS]);
-        subscription.dead_letter.keep_trying_for_ms = dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]);
+        subscription.dead_letter.keep_trying_for_ms =
+            dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]);
         Self { subscription, filtered, waits }
     }
 
@@ -87,13 +90,19 @@ impl Rules {
         Self { subscription, filtered: false, waits }
     }
 
-    /// What the told ending of a request with so many events has to lead to for each of them, limits apart: of several
-    /// that were refused, perhaps only one was meant.
+    /// What the told ending of a request with so many events has to lead to for each of them,
+    /// limits apart: of several that were refused, perhaps only one was meant.
     pub(crate) fn expected_of(&self, told: &Ending, events: usize) -> Expected {
-        let splits = self.subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
+        let splits =
+            self.subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
         match self.expected(told) {
-            Expected::Final if events > 1 && splits && matches!(told, Ending::Answered { .. }) => Expected::Alone,
-            expected @ (Expected::Delivered | Expected::Retry(_) | Expected::Alone | Expected::Final) => expected,
+            Expected::Final if events > 1 && splits && matches!(told, Ending::Answered { .. }) => {
+                Expected::Alone
+            }
+            expected @ (Expected::Delivered
+            | Expected::Retry(_)
+            | Expected::Alone
+            | Expected::Final) => expected,
         }
     }
 
@@ -109,7 +118,9 @@ impl Rules {
         };
         let event_grid = otherwise_ms > 0;
         match told {
-            Ending::Answered { status, .. } if (200..=success).contains(status) => Expected::Delivered,
+            Ending::Answered { status, .. } if (200..=success).contains(status) => {
+                Expected::Delivered
+            }
             Ending::Answered { status, .. } if never.contains(status) => Expected::Final,
             Ending::Answered { status, retry_after, .. } => {
                 let least_ms = match status {
@@ -118,7 +129,8 @@ impl Rules {
                     _ => otherwise_ms,
                 };
                 let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
-                let asked_ms = asked.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) * SECOND_MS;
+                let asked_ms =
+                    asked.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) * SECOND_MS;
                 Expected::Retry(least_ms.max(asked_ms.min(HOUR_MS)))
             }
             Ending::TlsError | Ending::Blocked | Ending::Unsendable => Expected::Final,
@@ -128,8 +140,15 @@ impl Rules {
         }
     }
 
-    /// The least and the longest wait after this many attempts, the last of which ended then and asked for a least wait.
-    pub(crate) fn wait_ms(&self, attempts: u32, first_ms: u64, ended_ms: u64, least_ms: u64) -> (u64, u64) {
+    /// The least and the longest wait after this many attempts, the last of which ended then and
+    /// asked for a least wait.
+    pub(crate) fn wait_ms(
+        &self,
+        attempts: u32,
+        first_ms: u64,
+        ended_ms: u64,
+        least_ms: u64,
+    ) -> (u64, u64) {
         let nth = |list: &[u64]| list[(attempts as usize - 1).min(list.len() - 1)];
         let wait_ms = match self.waits {
             Waits::Each(list) => nth(list),
@@ -143,26 +162,34 @@ impl Rules {
 
 /// The numbers of the subscriptions that published events go to.
 pub(crate) fn of_topic(rules: &[Rules]) -> impl Iterator<Item = usize> {
-    rules.iter().enumerate().filter(|(_, rules)| rules.subscription.name.topic.to_string() == TOPIC).map(|(at, _)| at)
+    rules
+        .iter()
+        .enumerate()
+        .filter(|(_, rules)| rules.subscription.name.topic.to_string() == TOPIC)
+        .map(|(at, _)| at)
 }
 
-/// A subscription of this number with nothing but a profile, whose letters are plain and written at once.
+/// A subscription of this number with nothing but a profile, whose letters are plain and written at
+/// once.
 fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     let url = format!("https://s{number}.example.com/in").parse().expect("an address");
     let name = format!("{topic}/s{number}").parse().expect("a name");
     let mut subscription = Subscription::new(name, profile.dialect, url);
-    subscription.destination = Destination::new(subscription.destination.url, profile.response_timeout_ms);
+    subscription.destination =
+        Destination::new(subscription.destination.url, profile.response_timeout_ms);
     subscription.retry = profile.retry.clone();
     subscription.dead_letter.format = LetterFormat::Fixed(Format::Namespace);
     subscription.dead_letter.delay_ms = 0;
     subscription
 }
 
-/// Where replies go, if they are wanted. One subscription at most sends them to its own topic, or a chain of them would
-/// grow with each hop.
+/// Where replies go, if they are wanted. One subscription at most sends them to its own topic, or a
+/// chain of them would grow with each hop.
 fn reply(number: usize, dice: &mut Dice) -> Option<ReplyTo> {
     match dice.below(8) {
-        0 => Some(ReplyTo::Address(format!("https://r{number}.example.com/in").parse().expect("an address"))),
+        0 => Some(ReplyTo::Address(
+            format!("https://r{number}.example.com/in").parse().expect("an address"),
+        )),
         1 | 2 if number == 0 => Some(ReplyTo::Topic(TOPIC.parse().expect("a topic"))),
         _ => None,
     }
@@ -184,7 +211,11 @@ fn policy(dice: &mut Dice) -> (Profile, Waits) {
         1 => knative(3, Kind::Linear { delay_ms: 1_000 }, &[1_000, 2_000, 3_000]),
         2 => knative(4, Kind::Exponential { delay_ms: 200 }, &[400, 800, 1_600, 3_200]),
         3 => knative(4, Kind::LinearFromZero { delay_ms: 200 }, &[0, 200, 400, 600]),
-        4 => knative(5, Kind::ExponentialFromZero { delay_ms: 1_000 }, &[1_000, 2_000, 4_000, 8_000, 16_000]),
+        4 => knative(
+            5,
+            Kind::ExponentialFromZero { delay_ms: 1_000 },
+            &[1_000, 2_000, 4_000, 8_000, 16_000],
+        ),
         5 => event_grid(dice.one_of(&[1, 30, 30, 240, 1_440])),
         6 => namespace(),
         7 => kubernetes(),
@@ -192,7 +223,11 @@ fn policy(dice: &mut Dice) -> (Profile, Waits) {
         9 => native(3, Kind::Waits { waits_ms: [500, 2_000_000].into() }, &[500, 2_000_000]),
         _ => {
             let kind = Kind::Exponential { delay_ms: 1_000 };
-            native(10, kind, &[2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000])
+            native(
+                10,
+                kind,
+                &[2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000],
+            )
         }
     }
 }
@@ -252,7 +287,9 @@ fn kubernetes() -> (Profile, Waits) {
 }
 
 /// A catalogue's worth of subscriptions.
-pub(crate) fn catalogue(subscriptions: impl IntoIterator<Item = Subscription>) -> Arc<delivery::catalogue::Catalogue> {
+pub(crate) fn catalogue(
+    subscriptions: impl IntoIterator<Item = Subscription>,
+) -> Arc<delivery::catalogue::Catalogue> {
     let mut catalogue = delivery::catalogue::Catalogue::default();
     catalogue.add_topic(delivery::catalogue::Topic::new(TOPIC.parse().expect("a topic")));
     subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));

@@ -36,7 +36,9 @@ pub(crate) struct Saboteur {
 impl Saboteur {
     /// Tampers with a message on its way into a queue; says whether it still gets there.
     pub(crate) fn tampers(&mut self, queue: QueueName, held: &mut Held) -> bool {
-        let (Some(plan), false, Carried::Delivery(delivery)) = (self.plan, self.done, &held.carried) else {
+        let (Some(plan), false, Carried::Delivery(delivery)) =
+            (self.plan, self.done, &held.carried)
+        else {
             return true;
         };
         let mut delivery = (**delivery).clone();
@@ -52,7 +54,10 @@ impl Saboteur {
                 held.visible_ms = held.sent_ms;
                 held.attribute = Some(Attribute::Delivery(write_delivery(&delivery)));
             }
-            Sabotage::ForgetsAnAttempt | Sabotage::ForgetsTheWait | Sabotage::MisfilesABlob | Sabotage::ForgesABlob => {
+            Sabotage::ForgetsAnAttempt
+            | Sabotage::ForgetsTheWait
+            | Sabotage::MisfilesABlob
+            | Sabotage::ForgesABlob => {
                 return true;
             }
         }
@@ -65,7 +70,11 @@ impl Saboteur {
         match self.plan {
             Some(Sabotage::MisfilesABlob) if !self.done => *key = key.replacen("/20", "/19", 1),
             Some(Sabotage::ForgesABlob) if !self.done => {
-                let text = String::from_utf8_lossy(bytes).replacen("deliveryattempts\":", "deliveryattempts\":1", 1);
+                let text = String::from_utf8_lossy(bytes).replacen(
+                    "deliveryattempts\":",
+                    "deliveryattempts\":1",
+                    1,
+                );
                 *bytes = text.into_bytes();
             }
             Some(

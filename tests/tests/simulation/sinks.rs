@@ -1,8 +1,10 @@
-//! Where dead letters of a world go, and which deliveries may follow from them, worked out a second time.
+//! Where dead letters of a world go, and which deliveries may follow from them, worked out a second
+//! time.
 //!
-//! A dead letter that an address is sent is an errand: a delivery of its own about the same event. One that a topic gets
-//! is a delivery for each of its subscriptions, whose event is the letter. A topic that a letter came from never gets it
-//! again, so all that may follow from a delivery is known from the beginning.
+//! A dead letter that an address is sent is an errand: a delivery of its own about the same event.
+//! One that a topic gets is a delivery for each of its subscriptions, whose event is the letter. A
+//! topic that a letter came from never gets it again, so all that may follow from a delivery is
+//! known from the beginning.
 
 use delivery::deadletter::{Format, LetterFormat};
 use delivery::delivery::{DELIVERY_NAMESPACE, Leg};
@@ -17,7 +19,8 @@ use super::publish::Sort;
 use super::rules::{OWN_CONTAINER, Rules, TOPIC};
 use super::world::Inner;
 
-/// The topics that dead letters are published to; the second one gets what the first one could not deliver, too.
+/// The topics that dead letters are published to; the second one gets what the first one could not
+/// deliver, too.
 const LOST: &str = "shop/lost";
 const BEYOND: &str = "shop/beyond";
 /// The queue of somebody else's.
@@ -45,13 +48,16 @@ impl Way {
     }
 }
 
-/// A sink for the subscription of this topic and number; letters that came by a topic often go on by another.
+/// A sink for the subscription of this topic and number; letters that came by a topic often go on
+/// by another.
 pub(crate) fn choose(topic: &str, number: usize, dice: &mut Dice) -> Sink {
     let goes_on = topic != TOPIC && dice.percent(40);
     match if goes_on { 7 } else { dice.below(14) } {
         0 | 1 => Sink::None,
         2 | 3 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
-        4..=6 => Sink::Address(format!("https://d{number}.example.com/in").parse().expect("an address")),
+        4..=6 => {
+            Sink::Address(format!("https://d{number}.example.com/in").parse().expect("an address"))
+        }
         7..=9 => Sink::Topic(dice.one_of(&[LOST, LOST, BEYOND, TOPIC]).parse().expect("a topic")),
         10 | 11 => Sink::Queue(SINK_QUEUE.parse().expect("a queue")),
         _ => Sink::DefaultContainer,
@@ -61,8 +67,7 @@ pub(crate) fn choose(topic: &str, number: usize, dice: &mut Dice) -> Sink {
 /// The subscriptions of the topics that sinks of these name; now and then there are none.
 pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut Dice) {
     for (topic, most) in [(LOST, 3), (BEYOND, 2)] {
-        let is_named =
-            |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
+        let is_named = |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
         let count = if rules.iter().any(is_named) { dice.below(most) } else { 0 };
         for _ in 0..count {
             rules.push(Rules::choose(topic, rules.len(), dice));
@@ -70,7 +75,8 @@ pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut Dice) {
     }
 }
 
-/// What follows from the dead letter of a delivery, for a subscription of a topic, or for an address.
+/// What follows from the dead letter of a delivery, for a subscription of a topic, or for an
+/// address.
 fn id_after(id: Uuid, to: &str) -> Uuid {
     Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{id}\nsink\n{to}").as_bytes())
 }
@@ -93,16 +99,31 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
         }
         Sink::Topic(topic) if topic != own && !known.via.contains(topic) => {
             let via: Vec<TopicName> = known.via.iter().chain([own]).cloned().collect();
-            let is_bare = known.is_bare && of.dead_letter.format == LetterFormat::Fixed(Format::CloudEvents);
-            let to = rules.iter().enumerate().filter(|(_, rules)| rules.subscription.name.topic == *topic);
+            let is_bare =
+                known.is_bare && of.dead_letter.format == LetterFormat::Fixed(Format::CloudEvents);
+            let to = rules
+                .iter()
+                .enumerate()
+                .filter(|(_, rules)| rules.subscription.name.topic == *topic);
             let follows = to.map(|(number, rules)| {
                 let subscription = Some(number);
-                let known = Known { subscription, way: Way::Event, from, via: via.clone(), is_bare, ..known.clone() };
+                let known = Known {
+                    subscription,
+                    way: Way::Event,
+                    from,
+                    via: via.clone(),
+                    is_bare,
+                    ..known.clone()
+                };
                 (id_after(id, &rules.subscription.name.to_string()), known)
             });
             follows.collect()
         }
-        Sink::Topic(_) | Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::None => Vec::new(),
+        Sink::Topic(_)
+        | Sink::DefaultContainer
+        | Sink::Container(_)
+        | Sink::Queue(_)
+        | Sink::None => Vec::new(),
     }
 }
 
@@ -128,13 +149,18 @@ impl Inner {
         !filtered || known.way != Way::Event || (known.is_bare && sort == Sort::Wanted)
     }
 
-    /// The deliveries whose letters stand in a body, in order; `None` where it has events as they were published.
+    /// The deliveries whose letters stand in a body, in order; `None` where it has events as they
+    /// were published.
     pub(crate) fn letters_in(body: &str) -> Option<Vec<Uuid>> {
         if !body.contains("deadletterid") {
             return None;
         }
         let parsed: Value = serde_json::from_str(body).ok()?;
-        let elements = parsed.as_array().map_or_else(|| std::slice::from_ref(&parsed), Vec::as_slice);
-        elements.iter().map(|letter| properties(letter)["deadletterid"].as_str()?.parse().ok()).collect()
+        let elements =
+            parsed.as_array().map_or_else(|| std::slice::from_ref(&parsed), Vec::as_slice);
+        elements
+            .iter()
+            .map(|letter| properties(letter)["deadletterid"].as_str()?.parse().ok())
+            .collect()
     }
 }

@@ -1,4 +1,5 @@
-//! Object storage, and a queue of somebody else's: the first write wins, and now and then they refuse.
+//! Object storage, and a queue of somebody else's: the first write wins, and now and then they
+//! refuse.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +47,8 @@ impl Storage {
         if dice.quiet || !dice.percent(percent) {
             return Mood::Fine;
         }
-        let until_ms = now_ms + dice.one_of(&[60_000, 3_600_000, 3_600_000, 10_000_000, 10_000_000, u64::MAX / 2]);
+        let until_ms = now_ms
+            + dice.one_of(&[60_000, 3_600_000, 3_600_000, 10_000_000, 10_000_000, u64::MAX / 2]);
         if dice.percent(50) { Mood::RefusesUntil(until_ms) } else { Mood::MissingUntil(until_ms) }
     }
 
@@ -58,7 +60,11 @@ impl Storage {
         (bucket, key): (&str, &str),
         bytes: Vec<u8>,
     ) -> (bool, Result<(), PutError>) {
-        let mood = if DEFAULT_CONTAINER.split('/').next() == Some(bucket) { self.default } else { self.own };
+        let mood = if DEFAULT_CONTAINER.split('/').next() == Some(bucket) {
+            self.default
+        } else {
+            self.own
+        };
         if let Some(error) = mood.refusal(dice, now_ms) {
             return (false, Err(error));
         }

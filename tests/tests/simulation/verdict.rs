@@ -1,4 +1,5 @@
-//! What is checked at the end: that nothing is lost, nothing multiplied, and every dead letter tells the truth.
+//! What is checked at the end: that nothing is lost, nothing multiplied, and every dead letter
+//! tells the truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +21,12 @@ pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     let blobs = read_blobs(world, &mut broken);
     broken.extend(lost(world, &blobs));
     broken.extend(multiplied(world, &blobs));
-    for (id, blob) in blobs.iter().flat_map(|(id, blobs)| blobs.iter().map(move |blob| (*id, blob))) {
+    for (id, blob) in blobs.iter().flat_map(|(id, blobs)| blobs.iter().map(move |blob| (*id, blob)))
+    {
         let problems = [untrue(world, id, blob), misplaced(world, id, blob)];
-        broken.extend(problems.into_iter().flatten().map(|what| format!("{}: {what}", world.ledger.name(id))));
+        broken.extend(
+            problems.into_iter().flatten().map(|what| format!("{}: {what}", world.ledger.name(id))),
+        );
     }
     if world.dice.quiet {
         broken.extend(inexact(world, &blobs));
@@ -42,26 +46,42 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
         let waiting = waits(QueueName::Events).chain(waits(QueueName::Retry)).count() as u32;
         let chains = ledger.ends(*id) + waiting;
         if chains > allowed {
-            broken.push(format!("{}: {chains} chains, but the faults explain {allowed}", ledger.name(*id)));
+            broken.push(format!(
+                "{}: {chains} chains, but the faults explain {allowed}",
+                ledger.name(*id)
+            ));
         }
         let number = ledger.known[id].subscription;
         let most = number.map_or(0, |number| world.rules[number].subscription.retry.max_attempts);
         let attempts = ledger.seen.get(id).map_or(0, Vec::len) as u32;
         // One more alone, after a refusal with others.
-        let most = most + u32::from(number.is_some_and(|number| world.rules[number].subscription.batch.is_some()));
+        let most = most
+            + u32::from(
+                number.is_some_and(|number| world.rules[number].subscription.batch.is_some()),
+            );
         if attempts > most * allowed {
-            broken.push(format!("{}: {attempts} attempts in at most {allowed} chains", ledger.name(*id)));
+            broken.push(format!(
+                "{}: {attempts} attempts in at most {allowed} chains",
+                ledger.name(*id)
+            ));
         }
-        let letters = [*id, errand_of(*id)].iter().filter_map(|id| ledger.letters.get(id)).sum::<u32>();
-        let keys: BTreeSet<&str> = blobs.get(id).into_iter().flatten().map(|blob| guid_path(&blob.key)).collect();
+        let letters =
+            [*id, errand_of(*id)].iter().filter_map(|id| ledger.letters.get(id)).sum::<u32>();
+        let keys: BTreeSet<&str> =
+            blobs.get(id).into_iter().flatten().map(|blob| guid_path(&blob.key)).collect();
         if keys.len() as u32 > letters {
-            broken.push(format!("{}: {} blobs of {letters} dead letters", ledger.name(*id), keys.len()));
+            broken.push(format!(
+                "{}: {} blobs of {letters} dead letters",
+                ledger.name(*id),
+                keys.len()
+            ));
         }
     }
     broken
 }
 
-/// In a quiet world every delivery makes exactly the attempts that its policy and its endpoint give.
+/// In a quiet world every delivery makes exactly the attempts that its policy and its endpoint
+/// give.
 fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let mut broken = Vec::new();
@@ -80,7 +100,8 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                     [blob] => !dropped && blob.reason() == "ReplyLoop",
                     _ => false,
                 };
-                (!right || ledger.seen.contains_key(id)).then(|| "not ended as the end of a chain".to_owned())
+                (!right || ledger.seen.contains_key(id))
+                    .then(|| "not ended as the end of a chain".to_owned())
             }
             Some(number) => {
                 let seen = ledger.seen.get(id).map_or(&[][..], Vec::as_slice);
@@ -89,13 +110,24 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                 let published = &ledger.published[known.record].1;
                 let began = ledger.fresh.get(id).and_then(|fresh| fresh.first());
                 let published_ms = began.map_or(published.at_ms, |fresh| fresh.published_ms);
-                let listens = world.rules.iter().any(|rules| rules.subscription.destination.late_window_ms > 0);
-                replay(Course { rules, seen, put_offs, published_ms, way: known.way, big: published.big, listens })
-                    .and_then(|end| match known.way {
-                        Way::Sink => errand_agrees(end, seen, blobs),
-                        Way::Event | Way::Reply => end_agrees(world, *id, end, blobs),
-                    })
-                    .err()
+                let listens = world
+                    .rules
+                    .iter()
+                    .any(|rules| rules.subscription.destination.late_window_ms > 0);
+                replay(Course {
+                    rules,
+                    seen,
+                    put_offs,
+                    published_ms,
+                    way: known.way,
+                    big: published.big,
+                    listens,
+                })
+                .and_then(|end| match known.way {
+                    Way::Sink => errand_agrees(end, seen, blobs),
+                    Way::Event | Way::Reply => end_agrees(world, *id, end, blobs),
+                })
+                .err()
             }
         };
         broken.extend(problem.map(|problem| format!("{}: {problem}", ledger.name(*id))));

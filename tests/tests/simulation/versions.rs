@@ -99,21 +99,29 @@ impl Versions {
         };
         self.list.push(Version {
             from_ms,
-            catalogue: Some(catalogue(rules.iter().flatten().map(|rules| rules.subscription.clone()))),
+            catalogue: Some(catalogue(
+                rules.iter().flatten().map(|rules| rules.subscription.clone()),
+            )),
             facts: rules.iter().map(|rules| rules.as_ref().map(facts)).collect(),
             brings,
         });
     }
 
     fn add_unusable(&mut self, from_ms: u64, subscriptions: usize) {
-        self.list.push(Version { from_ms, catalogue: None, facts: vec![None; subscriptions], brings: Vec::new() });
+        self.list.push(Version {
+            from_ms,
+            catalogue: None,
+            facts: vec![None; subscriptions],
+            brings: Vec::new(),
+        });
     }
 
     /// The version that is read now: the newest, if the last look is so long ago.
     pub(crate) fn look(&mut self, now_ms: u64, looked_at_every_ms: u64) -> usize {
         if now_ms.saturating_sub(self.read_ms) >= looked_at_every_ms {
             self.read_ms = now_ms;
-            self.read = self.list.iter().rposition(|version| version.from_ms <= now_ms).unwrap_or(0);
+            self.read =
+                self.list.iter().rposition(|version| version.from_ms <= now_ms).unwrap_or(0);
         }
         self.read
     }
@@ -130,8 +138,10 @@ impl Versions {
 
     /// What these versions say about a subscription; nothing from those that cannot be read.
     pub(crate) fn facts(&self, versions: &[usize], subscription: usize) -> Vec<Option<Facts>> {
-        let readable =
-            versions.iter().map(|version| &self.list[*version]).filter(|version| version.catalogue.is_some());
+        let readable = versions
+            .iter()
+            .map(|version| &self.list[*version])
+            .filter(|version| version.catalogue.is_some());
         readable.map(|version| version.facts[subscription]).collect()
     }
 

@@ -1,7 +1,8 @@
 //! One fake world behind all ports: time, dice, queues, endpoints, storage and subscriptions.
 //!
-//! The world says what troubles a call, and what a call does. Every message and every request passes the checks of
-//! `checks` on its way and is written down in the ledger; what can only be judged at the end is in `verdict`.
+//! The world says what troubles a call, and what a call does. Every message and every request
+//! passes the checks of `checks` on its way and is written down in the ledger; what can only be
+//! judged at the end is in `verdict`.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,12 +114,18 @@ impl Inner {
             let since_ms = self.now_ms - self.began_ms;
             let (seconds, ms) = (since_ms / 1_000, since_ms % 1_000);
             // Past the test harness, which would show it for failures only.
-            let _ = writeln!(std::io::stdout(), "{seconds:>10}.{ms:03}  #{:<4} {}", self.current, what());
+            let _ = writeln!(
+                std::io::stdout(),
+                "{seconds:>10}.{ms:03}  #{:<4} {}",
+                self.current,
+                what()
+            );
         }
     }
 
     pub(crate) fn trouble(&mut self, touched: &Touched) -> Trouble {
-        let of_poisonous = |id: &Uuid| self.ledger.known.get(id).map(|known| known.record) == self.poisonous;
+        let of_poisonous =
+            |id: &Uuid| self.ledger.known.get(id).map(|known| known.record) == self.poisonous;
         let poisoned = match touched {
             Touched::Request(ids) => self.poisonous.is_some() && ids.iter().any(of_poisonous),
             Touched::Blob => self.storage_is_poisonous && self.invocation().stores,
@@ -156,13 +163,15 @@ impl Inner {
         // What nobody speaks for yet follows from the dead letter of another one.
         let of = |id: Uuid| {
             let from = |id: &Uuid| ledger.known.get(id).and_then(|known| known.from);
-            let mut line =
-                std::iter::successors(Some(id), from).map(|id| invocation.speaking_for(id, ledger.origin(id)));
+            let mut line = std::iter::successors(Some(id), from)
+                .map(|id| invocation.speaking_for(id, ledger.origin(id)));
             line.find(|held| !held.is_empty()).unwrap_or_default()
         };
         let held = match touched {
             Touched::Everything | Touched::Blob => Vec::new(),
-            Touched::Deliveries(ids) | Touched::Request(ids) => ids.iter().flat_map(|id| of(*id)).collect(),
+            Touched::Deliveries(ids) | Touched::Request(ids) => {
+                ids.iter().flat_map(|id| of(*id)).collect()
+            }
         };
         if held.is_empty() {
             invocation.taken.iter().for_each(|(_, held)| ledger.fork(held));
@@ -172,7 +181,12 @@ impl Inner {
     }
 
     /// A message on its way into a queue.
-    pub(crate) fn send(&mut self, queue: QueueName, message: Message, carried: Carried) -> Result<(), QueueError> {
+    pub(crate) fn send(
+        &mut self,
+        queue: QueueName,
+        message: Message,
+        carried: Carried,
+    ) -> Result<(), QueueError> {
         let id = carried.id().expect("our messages carry a delivery");
         self.check_sent(queue, &message, &carried);
         let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery)).cloned();
@@ -225,7 +239,12 @@ impl Inner {
         self.tell(|| {
             let id = held.carried.id().unwrap_or_default();
             let wait_ms = visible_ms - self.now_ms;
-            format!("sends {} {:?} as {}, seen in {wait_ms} ms", self.ledger.name(id), queue, held.message)
+            format!(
+                "sends {} {:?} as {}, seen in {wait_ms} ms",
+                self.ledger.name(id),
+                queue,
+                held.message
+            )
         });
         if self.saboteur.tampers(queue, &mut held) {
             self.queues.put(queue, held);
@@ -242,11 +261,13 @@ pub(crate) fn carried(message: &Message) -> Carried {
     match &message.attribute {
         Attribute::Delivery(value) => {
             let event = Event::recall(&message.body, Input::Auto);
-            Carried::Delivery(Arc::new(read_delivery(value, event).expect("what is written can be read")))
+            Carried::Delivery(Arc::new(
+                read_delivery(value, event).expect("what is written can be read"),
+            ))
         }
-        Attribute::DeadLetter(value) => {
-            Carried::Letter(Arc::new(read_letter(value, &message.body).expect("what is written can be read")))
-        }
+        Attribute::DeadLetter(value) => Carried::Letter(Arc::new(
+            read_letter(value, &message.body).expect("what is written can be read"),
+        )),
     }
 }
 

@@ -23,12 +23,15 @@ pub(super) fn ending(failure: &reqwest::Error) -> Ending {
         None => {}
     }
     match caused_by::<rustls::Error>(failure) {
-        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => Ending::TlsError,
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
+            Ending::TlsError
+        }
         _ => Ending::SocketError,
     }
 }
 
-/// What a failure says, and what it was caused by. The URL stays out of it: its query may hold a secret.
+/// What a failure says, and what it was caused by. The URL stays out of it: its query may hold a
+/// secret.
 pub(super) fn detail(failure: reqwest::Error) -> String {
     let failure = failure.without_url();
     let text = match caused_by::<NameFailure>(&failure) {

@@ -1,9 +1,9 @@
 //! One HTTP exchange with an endpoint we do not control.
 //!
-//! The endpoint may be slow, wrong or hostile, so everything is bounded: no redirects, no proxy, no decompression, one
-//! deadline over resolving, connecting, head and body, and no more than the beginning of the body. Every address a name
-//! resolves to is judged before a packet leaves, and what was judged is what is dialled. Whatever happens is an
-//! `Exchange`; nothing here is an `Err`.
+//! The endpoint may be slow, wrong or hostile, so everything is bounded: no redirects, no proxy, no
+//! decompression, one deadline over resolving, connecting, head and body, and no more than the
+//! beginning of the body. Every address a name resolves to is judged before a packet leaves, and
+//! what was judged is what is dialled. Whatever happens is an `Exchange`; nothing here is an `Err`.
 
 mod failure;
 mod names;
@@ -17,7 +17,9 @@ use delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use delivery::subscription::MAX_CONCURRENCY;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use reqwest::{Client, Response, redirect, tls};
 use tokio::sync::Semaphore;
 
@@ -29,23 +31,27 @@ pub use reqwest::Certificate;
 
 /// Connecting, TLS included, takes no longer; the request's own deadline may be shorter.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection that rested longer is not used again: the other side may have closed it while we were frozen.
+/// A connection that rested longer is not used again: the other side may have closed it while we
+/// were frozen.
 const POOL_IDLE: Duration = Duration::from_secs(20);
-/// How many connections to one host may rest: as many as a subscription uses at once unless it says otherwise. With
-/// fewer, a full lane would connect anew for each request that does not find one.
+/// How many connections to one host may rest: as many as a subscription uses at once unless it says
+/// otherwise. With fewer, a full lane would connect anew for each request that does not find one.
 const POOL_PER_HOST_MAX: usize = MAX_CONCURRENCY as usize;
-/// An HTTP/1 answer with more headers is broken. The length of its head is bounded by hyper: 408 KiB.
+/// An HTTP/1 answer with more headers is broken. The length of its head is bounded by hyper: 408
+/// KiB.
 const HEADERS_MAX: usize = 100;
 /// An HTTP/2 answer with a longer head is broken.
 const HTTP2_HEAD_MAX_BYTES: u32 = 64 * 1_024;
-/// An HTTP/2 peer may send this much of a body that nobody has read yet: what is read of it at most.
+/// An HTTP/2 peer may send this much of a body that nobody has read yet: what is read of it at
+/// most.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
 /// The same for all bodies of a connection; the client's own default is 5 MiB.
 const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 4 * HTTP2_STREAM_WINDOW_BYTES;
 /// The protocol's least, which is its default.
 const HTTP2_FRAME_MAX_BYTES: u32 = 16 * 1_024;
-/// So many answers longer than [`ANSWER_MAX_BYTES`] are read at once, the others wait within their deadlines: while a
-/// long one streams in, the connection's buffer grows to 408 KiB and its next one stands beside it.
+/// So many answers longer than [`ANSWER_MAX_BYTES`] are read at once, the others wait within their
+/// deadlines: while a long one streams in, the connection's buffer grows to 408 KiB and its next
+/// one stands beside it.
 const LONG_ANSWERS_MAX: usize = 4;
 /// How destinations see us.
 const USER_AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
@@ -59,13 +65,14 @@ pub struct Network {
     pub authorities: Vec<Certificate>,
 }
 
-/// Sends requests, each by the client of its lane: the client knows the rules by which its names resolve.
+/// Sends requests, each by the client of its lane: the client knows the rules by which its names
+/// resolve.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
     network: Network,
     fence: Arc<Fence>,
-    /// Built when they are first needed, except the one that nearly every request takes: reading the certificates of
-    /// the machine takes milliseconds of a cold start, and holds megabytes.
+    /// Built when they are first needed, except the one that nearly every request takes: reading
+    /// the certificates of the machine takes milliseconds of a cold start, and holds megabytes.
     clients: Arc<[OnceLock<Client>; LANES]>,
     long_answers: Arc<Semaphore>,
 }
@@ -77,7 +84,9 @@ const ORDINARY: Lane = Lane { in_clear: false, own_port: false };
 
 impl fmt::Debug for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Network").field("authorities", &self.authorities.len()).finish_non_exhaustive()
+        f.debug_struct("Network")
+            .field("authorities", &self.authorities.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -102,13 +111,19 @@ impl HttpSender {
     /// When the TLS set-up is unusable.
     pub fn on(network: &Network, fence: Fence) -> Result<Self, reqwest::Error> {
         let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
-        let sender = Self { network: network.clone(), fence: Arc::new(fence), clients: Arc::default(), long_answers };
+        let sender = Self {
+            network: network.clone(),
+            fence: Arc::new(fence),
+            clients: Arc::default(),
+            long_answers,
+        };
         // Told at start, not by the first delivery.
         sender.client(ORDINARY)?;
         Ok(sender)
     }
 
-    /// The lane and the headers of a request that may leave; else the exchange that did not take place.
+    /// The lane and the headers of a request that may leave; else the exchange that did not take
+    /// place.
     fn admit(&self, request: &Request) -> Result<(Lane, HeaderMap), Box<Exchange>> {
         let blocked = |refusal| Exchange::new(Ending::Blocked, 0, 0).because(refusal);
         let lane = self.fence.admit(&request.url).map_err(blocked)?;
@@ -128,7 +143,9 @@ impl HttpSender {
             Err(exchange) => return *exchange,
         };
         let conversation = self.converse(request, headers, lane);
-        tokio::time::timeout(timeout(request), conversation).await.unwrap_or_else(|_| timed_out(request))
+        tokio::time::timeout(timeout(request), conversation)
+            .await
+            .unwrap_or_else(|_| timed_out(request))
     }
 
     /// The same, keeping the conversation when the deadline ends it.
@@ -140,7 +157,8 @@ impl HttpSender {
         // A late answer holds no place among the long ones.
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
         let (sender, asked) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
-        let mut conversation: Late = Box::pin(async move { sender.converse(&asked, headers, lane).await });
+        let mut conversation: Late =
+            Box::pin(async move { sender.converse(&asked, headers, lane).await });
         match tokio::time::timeout(timeout(request), &mut conversation).await {
             Ok(exchange) => (exchange, None),
             Err(_) => (timed_out(request), Some(conversation)),
@@ -178,11 +196,18 @@ impl HttpSender {
         let attributes = named_after("ce-", response.headers());
         let webhook = named_after("webhook-", response.headers());
         let (body, whole) = self.beginning(response, request.answer_max_bytes).await?;
-        Ok((Ending::Answered { status, retry_after, body }, Content { content_type, attributes, webhook, whole }))
+        Ok((
+            Ending::Answered { status, retry_after, body },
+            Content { content_type, attributes, webhook, whole },
+        ))
     }
 
     /// The beginning of the body, and whether that is all of it; what lies beyond is never read.
-    async fn beginning(&self, mut response: Response, max_bytes: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
+    async fn beginning(
+        &self,
+        mut response: Response,
+        max_bytes: usize,
+    ) -> Result<(Vec<u8>, bool), reqwest::Error> {
         let (mut body, mut turn) = (Vec::new(), None);
         while body.len() < max_bytes {
             if body.len() >= ANSWER_MAX_BYTES && turn.is_none() {
@@ -217,7 +242,8 @@ impl SendHttp for HttpSender {
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let started_ms = Machine.now_ms();
         let (exchange, late) = self.within_deadline_or_late(request).await;
-        let late = late.map(|late| -> Late { Box::pin(async move { timed(late.await, started_ms) }) });
+        let late =
+            late.map(|late| -> Late { Box::pin(async move { timed(late.await, started_ms) }) });
         (timed(exchange, started_ms), late)
     }
 }
@@ -231,10 +257,12 @@ fn timeout(request: &Request) -> Duration {
 }
 
 fn timed_out(request: &Request) -> Exchange {
-    Exchange::new(Ending::TimedOut, 0, 0).because(format_args!("no whole answer within {} ms", request.timeout_ms))
+    Exchange::new(Ending::TimedOut, 0, 0)
+        .because(format_args!("no whole answer within {} ms", request.timeout_ms))
 }
 
-/// A client whose names resolve by the rules of this lane; one for requests in clear trusts no certificate.
+/// A client whose names resolve by the rules of this lane; one for requests in clear trusts no
+/// certificate.
 fn client(network: &Network, fence: &Arc<Fence>, lane: Lane) -> Result<Client, reqwest::Error> {
     let builder = Client::builder()
         .user_agent(USER_AGENT)
@@ -261,11 +289,14 @@ fn client(network: &Network, fence: &Arc<Fence>, lane: Lane) -> Result<Client, r
     builder.build()
 }
 
-/// The headers as HTTP knows them. What could split a header is refused by name; its value may be a secret.
+/// The headers as HTTP knows them. What could split a header is refused by name; its value may be a
+/// secret.
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
-        let (Ok(known), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) else {
+        let (Ok(known), Ok(mut value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+        else {
             return Err(format!("the header {name:?} cannot be sent"));
         };
         // Which of them are secrets is not known here: none is kept in the tables of HTTP/2.
@@ -282,11 +313,14 @@ fn text(value: &HeaderValue) -> Option<String> {
 
 /// What the headers say whose names begin like this, by the rest of their names.
 fn named_after(prefix: &str, headers: &HeaderMap) -> Vec<(String, String)> {
-    let named = headers.iter().filter_map(|(name, value)| Some((name.as_str().strip_prefix(prefix)?, value)));
+    let named = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().strip_prefix(prefix)?, value)));
     named.filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect()
 }
 
-/// Makes room in a body for so many bytes more, in few steps: doubling would hold old and new at once again and again.
+/// Makes room in a body for so many bytes more, in few steps: doubling would hold old and new at
+/// once again and again.
 fn grow(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
     let needed = body.len() + bytes;
     let capacity = match needed {

@@ -1,7 +1,7 @@
 //! How names become addresses: looked up once, judged, and only then dialled.
 //!
-//! The client dials what the resolver gives it and asks nobody else, so a name that changes its mind between the
-//! judgement and the connection gains nothing.
+//! The client dials what the resolver gives it and asks nobody else, so a name that changes its
+//! mind between the judgement and the connection gains nothing.
 
 use std::future::Future;
 use std::io;
@@ -51,7 +51,8 @@ pub(super) struct Judged {
 
 impl Resolve for Judged {
     fn resolve(&self, name: Name) -> Resolving {
-        let (found, fence, lane) = ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.fence), self.lane);
+        let (found, fence, lane) =
+            ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.fence), self.lane);
         Box::pin(async move {
             let host = name.as_str();
             let addresses = found.await.unwrap_or_default();

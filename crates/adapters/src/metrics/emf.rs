@@ -1,8 +1,8 @@
 //! A tally in CloudWatch's embedded metric format: JSON lines on standard output. Pure.
 //!
-//! One line per combination of dimension values, with one dimension set: a set of two values would say of both what was
-//! seen of one. The lines are put together as text: no part of them needs escaping, and they are written in every
-//! invocation.
+//! One line per combination of dimension values, with one dimension set: a set of two values would
+//! say of both what was seen of one. The lines are put together as text: no part of them needs
+//! escaping, and they are written in every invocation.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use std::fmt::{Display, Write as _};
@@ -14,35 +14,52 @@ use super::{Dimensions, Metric};
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 pub const VALUES_MAX: usize = 100;
 
-/// What a namespace may be: letters, digits, spaces and `. - _ / #`, at most 255 of them, the first a letter or digit,
-/// and none of Amazon's own.
+/// What a namespace may be: letters, digits, spaces and `. - _ / #`, at most 255 of them, the first
+/// a letter or digit, and none of Amazon's own.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 #[must_use]
 pub fn is_namespace(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b" .-_/#".contains(&byte);
-    let begins_well = text.starts_with(|first: char| first.is_ascii_alphanumeric()) && !text.starts_with("AWS/");
+    let begins_well =
+        text.starts_with(|first: char| first.is_ascii_alphanumeric()) && !text.starts_with("AWS/");
     begins_well && text.len() <= 255 && text.bytes().all(allowed)
 }
 
 /// The lines of a tally, without line ends. The namespace has to be [one](is_namespace).
 #[must_use]
 pub fn lines(tally: &Tally, namespace: &str, now_ms: u64) -> Vec<String> {
-    tally.seen().map(|(dimensions, values, seen)| line(namespace, now_ms, dimensions, &values, seen)).collect()
+    tally
+        .seen()
+        .map(|(dimensions, values, seen)| line(namespace, now_ms, dimensions, &values, seen))
+        .collect()
 }
 
-fn line(namespace: &str, now_ms: u64, dimensions: Dimensions, values: &[String], seen: &Seen) -> String {
+fn line(
+    namespace: &str,
+    now_ms: u64,
+    dimensions: Dimensions,
+    values: &[String],
+    seen: &Seen,
+) -> String {
     let mut line = String::with_capacity(512);
     let names = joined(dimensions.names().iter().map(|name| format!("\"{name}\"")));
-    let measured: Vec<(Metric, String)> =
-        seen.measured().map(|(metric, values)| (metric, format!("[{}]", joined(thinned(values))))).collect();
+    let measured: Vec<(Metric, String)> = seen
+        .measured()
+        .map(|(metric, values)| (metric, format!("[{}]", joined(thinned(values)))))
+        .collect();
     let counted = seen.counts().map(|(metric, count)| (metric, count.to_string()));
     let metrics: Vec<(Metric, String)> = counted.chain(measured).collect();
     let definitions = metrics.iter().map(|(metric, _)| definition(*metric));
     put(
         &mut line,
-        format_args!(r#"{{"_aws":{{"Timestamp":{now_ms},"CloudWatchMetrics":[{{"Namespace":"{namespace}","#),
+        format_args!(
+            r#"{{"_aws":{{"Timestamp":{now_ms},"CloudWatchMetrics":[{{"Namespace":"{namespace}","#
+        ),
     );
-    put(&mut line, format_args!(r#""Dimensions":[[{names}]],"Metrics":[{}]}}]}}"#, joined(definitions)));
+    put(
+        &mut line,
+        format_args!(r#""Dimensions":[[{names}]],"Metrics":[{}]}}]}}"#, joined(definitions)),
+    );
     for (name, value) in dimensions.names().iter().zip(values) {
         put(&mut line, format_args!(r#","{name}":"{value}""#));
     }
@@ -57,8 +74,8 @@ fn definition(metric: Metric) -> String {
     format!(r#"{{"Name":"{}","Unit":"{}"}}"#, metric.name(), metric.unit())
 }
 
-/// The values, or as many as a line takes: then the smallest, the largest, and evenly spaced ones between, in order of
-/// size, so that percentiles hold. How many there were is a count's to say.
+/// The values, or as many as a line takes: then the smallest, the largest, and evenly spaced ones
+/// between, in order of size, so that percentiles hold. How many there were is a count's to say.
 fn thinned(values: &[u64]) -> Vec<u64> {
     if values.len() <= VALUES_MAX {
         return values.to_vec();
@@ -98,7 +115,10 @@ mod tests {
     }
 
     fn parsed(tally: &Tally) -> Vec<Value> {
-        lines(tally, "lastmile", 1_795_158_180_000).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+        lines(tally, "lastmile", 1_795_158_180_000)
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Adds up what was seen, once per combination of dimension values. Pure.
 //!
-//! It allocates for a combination that is new, and for a measured value; counting again costs a look-up.
+//! It allocates for a combination that is new, and for a measured value; counting again costs a
+//! look-up.
 
 use std::collections::BTreeMap;
 
@@ -75,10 +76,18 @@ impl Tally {
     /// What was seen of each combination, with the values of its dimensions.
     pub fn seen(&self) -> impl Iterator<Item = (Dimensions, Vec<String>, &Seen)> {
         let all = (self.all != Seen::default()).then(|| (Dimensions::None, Vec::new(), &self.all));
-        let topics = self.topics.iter().map(|(topic, seen)| (Dimensions::Topic, vec![value_of(topic)], seen));
-        let outcomes =
-            self.outcomes.iter().map(|(outcome, seen)| (Dimensions::Outcome, vec![outcome.to_string()], seen));
-        let reasons = self.reasons.iter().map(|(reason, seen)| (Dimensions::Reason, vec![reason.to_string()], seen));
+        let topics = self
+            .topics
+            .iter()
+            .map(|(topic, seen)| (Dimensions::Topic, vec![value_of(topic)], seen));
+        let outcomes = self
+            .outcomes
+            .iter()
+            .map(|(outcome, seen)| (Dimensions::Outcome, vec![outcome.to_string()], seen));
+        let reasons = self
+            .reasons
+            .iter()
+            .map(|(reason, seen)| (Dimensions::Reason, vec![reason.to_string()], seen));
         let subscriptions = self.subscriptions.iter().map(|(name, seen)| {
             let name_of = delivery::blob::segment(&name.name).into_owned();
             (Dimensions::Subscription, vec![value_of(&name.topic), name_of], seen)
@@ -86,9 +95,16 @@ impl Tally {
         all.into_iter().chain(topics).chain(outcomes).chain(reasons).chain(subscriptions)
     }
 
-    fn note(&mut self, metric: Metric, value: Value, subscription: &SubscriptionName, label: Label) {
+    fn note(
+        &mut self,
+        metric: Metric,
+        value: Value,
+        subscription: &SubscriptionName,
+        label: Label,
+    ) {
         let (nobody, name);
-        // Such a topic is whatever a publisher wrote: as a dimension it could be made to cost any sum.
+        // Such a topic is whatever a publisher wrote: as a dimension it could be made to cost any
+        // sum.
         let (topic, subscription) = if is_place(&subscription.name) {
             nobody = nameless_topic();
             name = SubscriptionName { topic: nobody.clone(), name: subscription.name.clone() };
@@ -100,7 +116,9 @@ impl Tally {
         of(&mut self.topics, topic).note(metric, value);
         match label {
             Label::None => {}
-            Label::Outcome(outcome) => self.outcomes.entry(outcome).or_default().note(metric, value),
+            Label::Outcome(outcome) => {
+                self.outcomes.entry(outcome).or_default().note(metric, value)
+            }
             Label::Reason(reason) => self.reasons.entry(reason).or_default().note(metric, value),
         }
         if self.per_subscription && metric.is_per_subscription() {
@@ -122,10 +140,15 @@ fn is_place(name: &str) -> bool {
     matches!(name, MALFORMED | UNKNOWN_TOPIC | UNPROCESSED)
 }
 
-/// A topic as in the keys of dead letters: ASCII, not empty, and at most 511 of the 1,024 characters of a value.
+/// A topic as in the keys of dead letters: ASCII, not empty, and at most 511 of the 1,024
+/// characters of a value.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html>
 fn value_of(topic: &TopicName) -> String {
-    format!("{}/{}", delivery::blob::segment(&topic.namespace), delivery::blob::segment(&topic.topic))
+    format!(
+        "{}/{}",
+        delivery::blob::segment(&topic.namespace),
+        delivery::blob::segment(&topic.topic)
+    )
 }
 
 #[cfg(test)]
@@ -141,8 +164,10 @@ mod tests {
         let line = |(dimensions, values, seen): (Dimensions, Vec<String>, &Seen)| {
             let counts: Vec<String> =
                 seen.counts().map(|(metric, count)| format!("{}={count}", metric.name())).collect();
-            let measured: Vec<String> =
-                seen.measured().map(|(metric, values)| format!("{}={values:?}", metric.name())).collect();
+            let measured: Vec<String> = seen
+                .measured()
+                .map(|(metric, values)| format!("{}={values:?}", metric.name()))
+                .collect();
             format!("{:?}{values:?} {}", dimensions.names(), [counts, measured].concat().join(" "))
         };
         tally.seen().map(line).collect()
@@ -182,7 +207,10 @@ mod tests {
         tally.count(Metric::MatchedEventCount, &name("shop/orders/billing"), Label::None);
         tally.count(Metric::UnmatchedEventCount, &name("shop/orders/_"), Label::None);
         let [.., last] = &table(&tally)[..] else { panic!() };
-        assert_eq!(last, r#"["topic", "subscription"]["shop/orders", "billing"] MatchedEventCount=1"#);
+        assert_eq!(
+            last,
+            r#"["topic", "subscription"]["shop/orders", "billing"] MatchedEventCount=1"#
+        );
         assert_eq!(table(&tally).len(), 3);
     }
 
@@ -206,11 +234,20 @@ mod tests {
     fn dimension_values_are_what_cloudwatch_takes() {
         let mut tally = Tally::new(true);
         let long = "ü".repeat(42);
-        tally.count(Metric::MatchedEventCount, &name(&format!(": ü\u{1f980}/{long}/\"x\"")), Label::None);
+        tally.count(
+            Metric::MatchedEventCount,
+            &name(&format!(": ü\u{1f980}/{long}/\"x\"")),
+            Label::None,
+        );
         for (_, values, _) in tally.seen() {
             for value in values {
-                let ascii = value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
-                assert!(ascii && (1..=1_024).contains(&value.len()) && !value.starts_with(':'), "{value}");
+                let ascii = value
+                    .bytes()
+                    .all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+                assert!(
+                    ascii && (1..=1_024).contains(&value.len()) && !value.starts_with(':'),
+                    "{value}"
+                );
             }
         }
     }

@@ -1,7 +1,8 @@
 //! What was looked up, and for how long it is good.
 //!
-//! Separate because it knows no service: it decides when the extension is asked, and who waits for whose answer. There
-//! is one entry per stored text that a subscription names, so it grows as far as the subscriptions do.
+//! Separate because it knows no service: it decides when the extension is asked, and who waits for
+//! whose answer. There is one entry per stored text that a subscription names, so it grows as far
+//! as the subscriptions do.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +12,14 @@ use delivery::secret::Secret;
 
 use super::extension::{Extension, ExtensionError, Stored};
 
-/// A value is asked for again after this: a rotated secret is in use everywhere within five minutes, and Secrets Manager
-/// takes money per ten thousand calls.
+/// A value is asked for again after this: a rotated secret is in use everywhere within five
+/// minutes, and Secrets Manager takes money per ten thousand calls.
 const FRESH_MS: u64 = 5 * 60 * 1_000;
-/// After a failure with a last value to use: an ill service is not asked, and waited for, with every delivery.
+/// After a failure with a last value to use: an ill service is not asked, and waited for, with
+/// every delivery.
 const STALE_MS: u64 = 30 * 1_000;
-/// After a failure without one: long enough for one question per batch, short enough for whoever is mending it.
+/// After a failure without one: long enough for one question per batch, short enough for whoever is
+/// mending it.
 const FAILED_MS: u64 = 3 * 1_000;
 
 /// The last value of each stored text, or why there is none.
@@ -39,8 +42,8 @@ struct Look {
 }
 
 impl Cache {
-    /// The value, asked for unless that was done a short while ago. Whoever comes while somebody asks waits for the
-    /// same answer.
+    /// The value, asked for unless that was done a short while ago. Whoever comes while somebody
+    /// asks waits for the same answer.
     pub(super) async fn get(
         &self,
         stored: Stored,

@@ -1,8 +1,10 @@
-//! The AWS Parameters and Secrets Lambda Extension: a process beside the function that reads secrets for it.
+//! The AWS Parameters and Secrets Lambda Extension: a process beside the function that reads
+//! secrets for it.
 //!
-//! Separate because it is a foreign interface, and instead of two more AWS clients: one GET on the loopback address,
-//! and the layer keeps what is needed to talk to Secrets Manager and Parameter Store. Everything is bounded: no proxy,
-//! no redirects, one deadline over all tries, and no more than 128 KiB of an answer.
+//! Separate because it is a foreign interface, and instead of two more AWS clients: one GET on the
+//! loopback address, and the layer keeps what is needed to talk to Secrets Manager and Parameter
+//! Store. Everything is bounded: no proxy, no redirects, one deadline over all tries, and no more
+//! than 128 KiB of an answer.
 //! <https://docs.aws.amazon.com/systems-manager/latest/userguide/ps-integration-lambda-extensions.html>
 //!
 //! Promises that no error quotes an answer, whatever its status. Does not remember anything.
@@ -28,13 +30,14 @@ pub const TOKEN: &str = "AWS_SESSION_TOKEN";
 const DEFAULT_PORT: &str = "2773";
 /// The header that the token travels in.
 const TOKEN_HEADER: &str = "x-aws-parameters-secrets-token";
-/// All tries of one question together end within this: it is asked before an attempt, in the time of an invocation.
+/// All tries of one question together end within this: it is asked before an attempt, in the time
+/// of an invocation.
 const DEADLINE: Duration = Duration::from_secs(3);
 /// A secret has at most 64 KiB, which JSON may escape.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>
 const ANSWER_MAX_BYTES: usize = 128 * 1_024;
-/// What it answers, with a status of 400, until the runtime has said that it is ready. Nothing else tells this from a
-/// wrong request.
+/// What it answers, with a status of 400, until the runtime has said that it is ready. Nothing else
+/// tells this from a wrong request.
 const NOT_READY: &[u8] = b"not ready to serve traffic";
 /// The wait before it is asked again then.
 const NOT_READY_WAIT_MS: u64 = 100;
@@ -104,28 +107,37 @@ pub(super) struct Extension {
 
 impl Extension {
     /// The extension as the environment describes it.
-    pub(super) fn new(environment: &impl Fn(&str) -> Option<String>) -> Result<Self, reqwest::Error> {
+    pub(super) fn new(
+        environment: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
             .referer(false)
-            // Plain HTTP only: no certificate is trusted, and none is read from the disk at a cold start.
+            // Plain HTTP only: no certificate is trusted, and none is read from the disk at a cold
+            // start.
             .tls_certs_only([])
-            // Asked every few minutes, with freezes between: a connection kept open would be a broken one.
+            // Asked every few minutes, with freezes between: a connection kept open would be a
+            // broken one.
             .pool_max_idle_per_host(0)
             .build()?;
         let set = |name: &str| environment(name).filter(|text| !text.is_empty());
         let port = set(PORT).unwrap_or_else(|| DEFAULT_PORT.to_owned()).parse().ok();
-        let token = set(TOKEN).and_then(|token| HeaderValue::from_str(&token).ok()).map(|mut token| {
-            token.set_sensitive(true);
-            token
-        });
+        let token =
+            set(TOKEN).and_then(|token| HeaderValue::from_str(&token).ok()).map(|mut token| {
+                token.set_sensitive(true);
+                token
+            });
         Ok(Self { client, port, token })
     }
 
     /// The text of what is stored.
-    pub(super) async fn ask(&self, stored: &Stored, clock: &impl Clock) -> Result<Secret, ExtensionError> {
+    pub(super) async fn ask(
+        &self,
+        stored: &Stored,
+        clock: &impl Clock,
+    ) -> Result<Secret, ExtensionError> {
         let port = self.port.ok_or(ExtensionError::NoPort)?;
         let until_ready = async {
             for _ in 0..NOT_READY_TRIES {
@@ -161,15 +173,18 @@ impl Extension {
     }
 }
 
-/// The address that stands for a stored text. Slashes and colons of names are encoded, as the extension wants it.
+/// The address that stands for a stored text. Slashes and colons of names are encoded, as the
+/// extension wants it.
 fn question(stored: &Stored, port: u16) -> Result<Url, ExtensionError> {
     let (path, pairs) = match stored {
         Stored::Secret(id) => ("secretsmanager/get", vec![("secretId", id.as_str())]),
-        Stored::Parameter(name) => {
-            ("systemsmanager/parameters/get", vec![("name", name.as_str()), ("withDecryption", "true")])
-        }
+        Stored::Parameter(name) => (
+            "systemsmanager/parameters/get",
+            vec![("name", name.as_str()), ("withDecryption", "true")],
+        ),
     };
-    Url::parse_with_params(&format!("http://127.0.0.1:{port}/{path}"), pairs).map_err(|_| ExtensionError::NoPort)
+    Url::parse_with_params(&format!("http://127.0.0.1:{port}/{path}"), pairs)
+        .map_err(|_| ExtensionError::NoPort)
 }
 
 /// The whole body, if it is not too long.
@@ -193,7 +208,8 @@ fn value(stored: &Stored, body: &[u8]) -> Result<Secret, ExtensionError> {
             value => value,
         },
         Stored::Parameter(_) => {
-            let parameter = answer.get("Parameter").and_then(|parameter| members(parameter.get().as_bytes()));
+            let parameter =
+                answer.get("Parameter").and_then(|parameter| members(parameter.get().as_bytes()));
             parameter.and_then(|parameter| text(&parameter, "Value"))
         }
     };
@@ -221,11 +237,23 @@ mod tests {
         let secret = Stored::Secret("s".to_owned());
         let parameter = Stored::Parameter("p".to_owned());
         for (stored, body, expected) in [
-            (&secret, r#"{"ARN":"a","SecretBinary":null,"SecretString":"gr\u00fc\"n"}"#, Ok("grü\"n".to_owned())),
-            (&secret, r#"{"SecretBinary":"aHVzaA==","SecretString":null}"#, Err(ExtensionError::Binary)),
+            (
+                &secret,
+                r#"{"ARN":"a","SecretBinary":null,"SecretString":"gr\u00fc\"n"}"#,
+                Ok("grü\"n".to_owned()),
+            ),
+            (
+                &secret,
+                r#"{"SecretBinary":"aHVzaA==","SecretString":null}"#,
+                Err(ExtensionError::Binary),
+            ),
             (&secret, r#"{"SecretBinary":"aHVzaA=="}"#, Err(ExtensionError::Binary)),
             (&secret, r#"{"Parameter":{"Value":"v"}}"#, Err(ExtensionError::Unreadable)),
-            (&parameter, r#"{"Parameter":{"Name":"p","Value":"v","Version":1}}"#, Ok("v".to_owned())),
+            (
+                &parameter,
+                r#"{"Parameter":{"Name":"p","Value":"v","Version":1}}"#,
+                Ok("v".to_owned()),
+            ),
             (&parameter, r#"{"Parameter":"v"}"#, Err(ExtensionError::Unreadable)),
             (&parameter, "[]", Err(ExtensionError::Unreadable)),
             (&parameter, "", Err(ExtensionError::Unreadable)),
@@ -245,7 +273,9 @@ mod tests {
         );
         assert_eq!(
             asked(Stored::Parameter("/a&b/c".to_owned())).as_deref(),
-            Ok("http://127.0.0.1:2773/systemsmanager/parameters/get?name=%2Fa%26b%2Fc&withDecryption=true")
+            Ok(
+                "http://127.0.0.1:2773/systemsmanager/parameters/get?name=%2Fa%26b%2Fc&withDecryption=true"
+            )
         );
     }
 }

@@ -1,7 +1,8 @@
 //! A member of a secret that is a JSON object: `secretsmanager:ID#MEMBER`.
 //!
-//! Separate because it reads what people wrote. Promises the member's own characters, numbers as they stand; no error
-//! quotes anything of the secret. Does not follow paths: a member of a member cannot be named.
+//! Separate because it reads what people wrote. Promises the member's own characters, numbers as
+//! they stand; no error quotes anything of the secret. Does not follow paths: a member of a member
+//! cannot be named.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ pub(super) enum MemberError {
 
 /// The member's value as text.
 pub(super) fn member(object: &str, name: &str) -> Result<String, MemberError> {
-    let members: BTreeMap<String, &RawValue> = serde_json::from_str(object).map_err(|_| MemberError::NoObject)?;
+    let members: BTreeMap<String, &RawValue> =
+        serde_json::from_str(object).map_err(|_| MemberError::NoObject)?;
     let value = members.get(name).ok_or(MemberError::Missing)?.get();
     match value.as_bytes() {
         [b'"', ..] => serde_json::from_str(value).map_err(|_| MemberError::NoText),

@@ -1,7 +1,9 @@
-//! `lastmile apply`: subscription files to where a deployment reads them, with a look at what that changes.
+//! `lastmile apply`: subscription files to where a deployment reads them, with a look at what that
+//! changes.
 //!
-//! First the check, then the difference to what is there, then the question, then the upload. Nothing is uploaded that
-//! would be read otherwise there than here. The functions look at the source every 30 seconds.
+//! First the check, then the difference to what is there, then the question, then the upload.
+//! Nothing is uploaded that would be read otherwise there than here. The functions look at the
+//! source every 30 seconds.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -92,7 +94,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let removes = show(&current(&store, old.as_deref()), &reading.catalogue);
     if let (true, Some(stack)) = (removes, &stack) {
         let waiting = stack.retries_waiting().await?;
-        println!("the retry queue holds about {waiting} waiting deliveries, of all subscriptions together");
+        println!(
+            "the retry queue holds about {waiting} waiting deliveries, of all subscriptions together"
+        );
     }
     match confirmed(arguments.yes, &store.name()) {
         Ok(true) => {}
@@ -113,12 +117,16 @@ pub(crate) fn current(store: &Store, text: Option<&str>) -> Catalogue {
     let reading = manifest::read(&[Source { name: &store.name(), text }]);
     if have_errors(&reading.findings) {
         tell(&reading.findings);
-        eprintln!("{}: what is there now has errors; only the rest of it is compared", store.name());
+        eprintln!(
+            "{}: what is there now has errors; only the rest of it is compared",
+            store.name()
+        );
     }
     reading.catalogue
 }
 
-/// Shows the difference, subscription by subscription and field by field; says whether anything is removed.
+/// Shows the difference, subscription by subscription and field by field; says whether anything is
+/// removed.
 pub(crate) fn show(old: &Catalogue, new: &Catalogue) -> bool {
     let changes = diff(old, new);
     if changes.is_empty() {
@@ -129,7 +137,9 @@ pub(crate) fn show(old: &Catalogue, new: &Catalogue) -> bool {
             Change::Added => println!("+ {subject}"),
             Change::Changed(fields) => {
                 println!("~ {subject}");
-                fields.iter().for_each(|field| println!("    {}: {} -> {}", field.field, field.old, field.new));
+                fields.iter().for_each(|field| {
+                    println!("    {}: {} -> {}", field.field, field.old, field.new)
+                });
             }
             Change::Removed => println!("- {subject}\n    warning: {}", consequence(subject)),
         }

@@ -1,8 +1,8 @@
 //! `lastmile check`: what is wrong with subscription files, before anybody deploys them.
 //!
-//! Exit code 0 means that they can be deployed, perhaps with warnings; 1 that they cannot; 2 that a file could not be
-//! read. With `--stack` the subscriptions are also held against what is deployed: its limits, the addresses it may reach,
-//! the sinks it may write to.
+//! Exit code 0 means that they can be deployed, perhaps with warnings; 1 that they cannot; 2 that a
+//! file could not be read. With `--stack` the subscriptions are also held against what is deployed:
+//! its limits, the addresses it may reach, the sinks it may write to.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,8 +61,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn text(reading: &Reading, findings: &[Finding]) {
     findings.iter().for_each(|finding| println!("{finding}"));
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let (subscriptions, warnings) = (reading.catalogue.subscriptions().count(), findings.len() - errors);
-    eprintln!("subscriptions without an error: {subscriptions}; errors: {errors}; warnings: {warnings}");
+    let (subscriptions, warnings) =
+        (reading.catalogue.subscriptions().count(), findings.len() - errors);
+    eprintln!(
+        "subscriptions without an error: {subscriptions}; errors: {errors}; warnings: {warnings}"
+    );
 }
 
 #[derive(Serialize)]

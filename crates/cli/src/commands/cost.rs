@@ -1,6 +1,7 @@
 //! `lastmile cost`: what a load costs and needs, as lines that can be checked by hand.
 //!
-//! It asks the functions of production how long a delivery waits, and [`crate::cost`] what that comes to.
+//! It asks the functions of production how long a delivery waits, and [`crate::cost`] what that
+//! comes to.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,7 +31,8 @@ pub(crate) struct Arguments {
     /// In which time
     #[arg(long, value_enum, default_value_t = Per::Day)]
     per: Per,
-    /// The probability that an attempt succeeds while its destination is up, whatever happened before
+    /// The probability that an attempt succeeds while its destination is up, whatever happened
+    /// before
     #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
     success: f64,
     /// How an attempt ends that does not: a status, timeout, refused, reset, dns, tls or blocked
@@ -161,16 +163,24 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let plan = Plan { traffic: arguments.traffic(), deployment: arguments.template.deployment() };
-    if !(plan.traffic.events <= EVENTS_MAX && plan.traffic.events * plan.traffic.fan_out <= EVENTS_MAX) {
+    if !(plan.traffic.events <= EVENTS_MAX
+        && plan.traffic.events * plan.traffic.fan_out <= EVENTS_MAX)
+    {
         return Ok(usage("--events: more than 1e13 deliveries a day are not estimated"));
     }
-    if plan.traffic.publish_batch * plan.traffic.event_bytes > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?) {
-        return Ok(usage("--publish-batch: so many events of --event-bytes are more than the 1 MiB of one request"));
+    if plan.traffic.publish_batch * plan.traffic.event_bytes
+        > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?)
+    {
+        return Ok(usage(
+            "--publish-batch: so many events of --event-bytes are more than the 1 MiB of one request",
+        ));
     }
     let estimate = estimate(&plan, &subscription);
     match arguments.output {
         Output::Table => print!("{}", report::text(&plan, &subscription, &estimate)),
-        Output::Json => println!("{}", serde_json::to_string(&report::json(&plan, &subscription, &estimate))?),
+        Output::Json => {
+            println!("{}", serde_json::to_string(&report::json(&plan, &subscription, &estimate))?)
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -255,8 +265,13 @@ impl Defaults {
 }
 
 fn number(text: &str) -> Result<f64, String> {
-    let number: f64 = text.replace('_', "").parse().map_err(|_| format!("{text:?} is no number"))?;
-    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{text:?} is not zero or more")) }
+    let number: f64 =
+        text.replace('_', "").parse().map_err(|_| format!("{text:?} is no number"))?;
+    if number.is_finite() && number >= 0.0 {
+        Ok(number)
+    } else {
+        Err(format!("{text:?} is not zero or more"))
+    }
 }
 
 fn events(text: &str) -> Result<f64, String> {
@@ -272,7 +287,11 @@ fn amount(text: &str) -> Result<f64, String> {
 
 fn probability(text: &str) -> Result<f64, String> {
     let probability = number(text)?;
-    if probability <= 1.0 { Ok(probability) } else { Err(format!("{text:?} is not between 0 and 1, such as 0.99")) }
+    if probability <= 1.0 {
+        Ok(probability)
+    } else {
+        Err(format!("{text:?} is not between 0 and 1, such as 0.99"))
+    }
 }
 
 fn duration(text: &str) -> Result<u64, String> {
@@ -283,5 +302,9 @@ fn down(text: &str) -> Result<u64, String> {
     let most_ms = LIFETIME_MAX_MS;
     let down_ms = duration(text)?;
     let days = most_ms / DAY_MS;
-    if down_ms <= most_ms { Ok(down_ms) } else { Err(format!("{text:?} is more than the {days} days of a delivery")) }
+    if down_ms <= most_ms {
+        Ok(down_ms)
+    } else {
+        Err(format!("{text:?} is more than the {days} days of a delivery"))
+    }
 }

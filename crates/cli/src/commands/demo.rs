@@ -1,8 +1,9 @@
 //! `lastmile demo`: deliveries, retries and dead letters on this machine, in seconds.
 //!
-//! Four endpoints on one port (one takes everything, one is flaky, one is gone, one is dead), real events, the real
-//! functions over the local AWS. It ends by itself, and succeeds only if every delivery ended as it should. What it
-//! leaves behind, subscriptions and dead letters, is there to be looked at.
+//! Four endpoints on one port (one takes everything, one is flaky, one is gone, one is dead), real
+//! events, the real functions over the local AWS. It ends by itself, and succeeds only if every
+//! delivery ended as it should. What it leaves behind, subscriptions and dead letters, is there to
+//! be looked at.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -56,12 +57,14 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut seen = lines::watch();
-    std::fs::create_dir_all(&arguments.data).with_context(|| format!("{} cannot be made", arguments.data.display()))?;
+    std::fs::create_dir_all(&arguments.data)
+        .with_context(|| format!("{} cannot be made", arguments.data.display()))?;
     let subscriptions = arguments.data.join("subscriptions.yaml");
     std::fs::write(&subscriptions, SUBSCRIPTIONS)
         .with_context(|| format!("{} cannot be written", subscriptions.display()))?;
     let subscriber = Subscriber::listen(PORT).await;
-    let subscriber = subscriber.with_context(|| format!("the sample endpoints need 127.0.0.1:{PORT}"))?;
+    let subscriber =
+        subscriber.with_context(|| format!("the sample endpoints need 127.0.0.1:{PORT}"))?;
     let endpoints = tokio::spawn(subscriber.serve(Endpoints::default(), |_, _| {}));
     let config = StackConfig {
         aws_port: 0,
@@ -73,13 +76,19 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let events = sample_events()?;
     println!("publishing {} events to {TOPIC}, for {} subscriptions", events.len(), EXPECTED.len());
     publish(&stack, &events).await?;
-    let ends = tokio::time::timeout(PATIENCE, follow(&mut seen, events.len() * EXPECTED.len())).await;
-    let ends = ends.with_context(|| format!("not every delivery ended within {} s", PATIENCE.as_secs()))?;
+    let ends =
+        tokio::time::timeout(PATIENCE, follow(&mut seen, events.len() * EXPECTED.len())).await;
+    let ends =
+        ends.with_context(|| format!("not every delivery ended within {} s", PATIENCE.as_secs()))?;
     stack.stop().await?;
     endpoints.abort();
     let letters = arguments.data.join("s3");
     let right = show(&ends, &letters);
-    println!("\nsubscriptions: {}\ndead letters:  {}", subscriptions.display(), letters.join("dead-letters").display());
+    println!(
+        "\nsubscriptions: {}\ndead letters:  {}",
+        subscriptions.display(),
+        letters.join("dead-letters").display()
+    );
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -91,7 +100,10 @@ fn sample_events() -> anyhow::Result<Vec<String>> {
             .source("https://shop.example.com/checkout")
             .ty(kind)
             .subject(format!("orders/{number}"))
-            .data("application/json", json!({ "orderId": number, "total": "19.90", "currency": "EUR" }))
+            .data(
+                "application/json",
+                json!({ "orderId": number, "total": "19.90", "currency": "EUR" }),
+            )
             .build()?;
         anyhow::Ok(serde_json::to_string(&event)?)
     };
@@ -106,7 +118,8 @@ fn sample_events() -> anyhow::Result<Vec<String>> {
 async fn publish(stack: &Stack, events: &[String]) -> anyhow::Result<()> {
     let (client, queue) = (stack.sqs(), stack.aws().queue_url("events"));
     for event in events {
-        let topic = MessageAttributeValue::builder().data_type("String").string_value(TOPIC).build()?;
+        let topic =
+            MessageAttributeValue::builder().data_type("String").string_value(TOPIC).build()?;
         client
             .send_message()
             .queue_url(&queue)
@@ -148,11 +161,14 @@ async fn follow(seen: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<En
                 ended.end = if reason.is_empty() { line.field("end") } else { reason }.to_owned();
             }
             "deadletter.stored" => {
-                ended.or_default().blob = Some(format!("{}/{}", line.field("container"), line.field("key")));
+                ended.or_default().blob =
+                    Some(format!("{}/{}", line.field("container"), line.field("key")));
             }
             _ => continue,
         }
-        let finished = |ended: &Ended| ended.end == "Delivered" || (!ended.end.is_empty() && ended.blob.is_some());
+        let finished = |ended: &Ended| {
+            ended.end == "Delivered" || (!ended.end.is_empty() && ended.blob.is_some())
+        };
         if ends.values().filter(|ended| finished(ended)).count() == deliveries {
             break;
         }
@@ -174,7 +190,9 @@ fn show(ends: &[Ended], storage: &std::path::Path) -> bool {
     ]);
     let mut all_right = true;
     for ended in ends {
-        let expected = EXPECTED.iter().any(|expected| *expected == (&ended.subscription, &ended.end, &ended.attempts));
+        let expected = EXPECTED
+            .iter()
+            .any(|expected| *expected == (&ended.subscription, &ended.end, &ended.attempts));
         let stored = ended.blob.as_ref().is_none_or(|blob| storage.join(blob).is_file());
         let right = expected && stored;
         all_right &= right;
@@ -188,8 +206,8 @@ fn show(ends: &[Ended], storage: &std::path::Path) -> bool {
     all_right
 }
 
-/// The sample endpoints: `/good` takes everything, `/flaky` each event at its third attempt, `/gone` is gone, and
-/// `/dead` never works.
+/// The sample endpoints: `/good` takes everything, `/flaky` each event at its third attempt,
+/// `/gone` is gone, and `/dead` never works.
 #[derive(Debug, Default)]
 struct Endpoints {
     flaky: Mutex<HashMap<String, u32>>,
@@ -213,7 +231,9 @@ impl Endpoints {
     fn attempts(&self, received: &Received) -> u32 {
         let body = String::from_utf8_lossy(&received.body);
         let event = body.trim_start_matches('[').trim_end_matches(']');
-        let id = Members::parse(event).ok().and_then(|members| members.id().map(std::borrow::Cow::into_owned));
+        let id = Members::parse(event)
+            .ok()
+            .and_then(|members| members.id().map(std::borrow::Cow::into_owned));
         let mut flaky = self.flaky.lock().unwrap_or_else(PoisonError::into_inner);
         let attempts = flaky.entry(id.unwrap_or_default()).or_default();
         *attempts += 1;

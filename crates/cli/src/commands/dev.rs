@@ -47,7 +47,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let port = arguments.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener.with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
+    let listener = listener
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
     let stack = Stack::start(&config).await?;
     let subscriptions = stack.subscriptions();
     if let Err(problem) = subscriptions.current().await {
@@ -87,9 +88,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 fn report(held: &[(String, u64)]) {
     let messages: u64 = held.iter().map(|(_, messages)| messages).sum();
-    let queues: Vec<String> = held.iter().map(|(queue, messages)| format!("{queue} {messages}")).collect();
+    let queues: Vec<String> =
+        held.iter().map(|(queue, messages)| format!("{queue} {messages}")).collect();
     match messages {
         0 => eprintln!("stopped; the queues were empty"),
-        _ => eprintln!("stopped; the queues in memory still held {messages} messages, gone now: {}", queues.join(", ")),
+        _ => eprintln!(
+            "stopped; the queues in memory still held {messages} messages, gone now: {}",
+            queues.join(", ")
+        ),
     }
 }

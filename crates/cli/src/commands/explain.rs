@@ -1,7 +1,7 @@
 //! `lastmile explain`: the life of a delivery whose endpoint always answers the same.
 //!
-//! It asks the functions of production (`delivery::explain`) and shows what they say: as a table for people, as JSON
-//! for tools, as a picture for documents. No wait is computed here.
+//! It asks the functions of production (`delivery::explain`) and shows what they say: as a table
+//! for people, as JSON for tools, as a picture for documents. No wait is computed here.
 
 mod json;
 mod svg;
@@ -77,8 +77,12 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Err(problem) => return Ok(usage(&problem)),
     };
     let now_ms = Machine.now_ms();
-    if let Some(text) = arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none()) {
-        return Ok(usage(&format!("--retry-after {text:?} is neither a number of seconds nor an HTTP date")));
+    if let Some(text) =
+        arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none())
+    {
+        return Ok(usage(&format!(
+            "--retry-after {text:?} is neither a number of seconds nor an HTTP date"
+        )));
     }
     let endpoint = Endpoint { always: arguments.outcome, retry_after: arguments.retry_after };
     let explained: Vec<Explained> = meant
@@ -99,11 +103,16 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The subscriptions to explain: the one that was named, or all.
-fn meant(reading: &Reading, named: Option<&SubscriptionName>) -> Result<Vec<Arc<Subscription>>, String> {
+fn meant(
+    reading: &Reading,
+    named: Option<&SubscriptionName>,
+) -> Result<Vec<Arc<Subscription>>, String> {
     let Some(name) = named else { return Ok(reading.catalogue.subscriptions().cloned().collect()) };
-    let found = reading.catalogue.subscription(name).cloned().map(|subscription| vec![subscription]);
+    let found =
+        reading.catalogue.subscription(name).cloned().map(|subscription| vec![subscription]);
     found.ok_or_else(|| {
-        let names: Vec<String> = reading.catalogue.subscriptions().map(|of| format!("  {}", of.name)).collect();
+        let names: Vec<String> =
+            reading.catalogue.subscriptions().map(|of| format!("  {}", of.name)).collect();
         format!("there is no subscription {name}; there are\n{}", names.join("\n"))
     })
 }
@@ -113,7 +122,8 @@ fn policy(subscription: &Subscription, reading: &Reading) -> Vec<(Setting, Strin
     let origins = reading.origins.get(&subscription.name);
     let from = |setting: &Setting| {
         let stated = origins.and_then(|origins| origins.get(setting.field)).cloned();
-        stated.unwrap_or_else(|| format!("default of the {} profile", subscription.dialect.as_str()))
+        stated
+            .unwrap_or_else(|| format!("default of the {} profile", subscription.dialect.as_str()))
     };
     settings(subscription).into_iter().map(|setting| (setting.clone(), from(&setting))).collect()
 }

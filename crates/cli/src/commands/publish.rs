@@ -1,7 +1,7 @@
 //! `lastmile publish`: events from files into a queue, or to an HTTP ingress.
 //!
-//! A file is one event, a JSON array of events, or one event per line. Each event is sent on its own, as it is written
-//! there. What is no event is refused here, with its place; the rest is sent.
+//! A file is one event, a JSON array of events, or one event per line. Each event is sent on its
+//! own, as it is written there. What is no event is refused here, with its place; the rest is sent.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -76,7 +76,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
     let mut text = String::new();
     match file {
-        "-" => std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?,
+        "-" => {
+            std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?
+        }
         path => std::fs::File::open(path)
             .and_then(|mut file| file.read_to_string(&mut text))
             .with_context(|| format!("{path} cannot be read"))?,
@@ -94,13 +96,17 @@ fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
     Ok(events)
 }
 
-/// The JSON documents of a text, with the line each begins on. Where the text is no sequence of documents, each line
-/// counts by itself, so that one bad line spoils only itself.
+/// The JSON documents of a text, with the line each begins on. Where the text is no sequence of
+/// documents, each line counts by itself, so that one bad line spoils only itself.
 fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
-    let whole: Result<Vec<&RawValue>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
+    let whole: Result<Vec<&RawValue>, _> =
+        serde_json::Deserializer::from_str(text).into_iter().collect();
     if let Ok(whole) = whole {
         let place = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
-        return whole.into_iter().map(|document| (line_of(text, place(document)), document.get().into())).collect();
+        return whole
+            .into_iter()
+            .map(|document| (line_of(text, place(document)), document.get().into()))
+            .collect();
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(index, line)| (index + 1, line.trim().into())).collect()
@@ -132,9 +138,12 @@ impl Target {
     async fn send(&self, event: &Event) -> anyhow::Result<()> {
         match self {
             Self::Queue { client, url, topic } => {
-                let mut send = client.send_message().queue_url(url).message_body(event.text().as_ref());
+                let mut send =
+                    client.send_message().queue_url(url).message_body(event.text().as_ref());
                 if let Some(topic) = topic {
-                    let named = MessageAttributeValue::builder().data_type("String").string_value(topic.to_string());
+                    let named = MessageAttributeValue::builder()
+                        .data_type("String")
+                        .string_value(topic.to_string());
                     send = send.message_attributes(TOPIC_ATTRIBUTE, named.build()?);
                 }
                 match send.send().await {
@@ -145,13 +154,18 @@ impl Target {
             Self::Ingress { client, url } => {
                 let content_type = match event.shape() {
                     Shape::CloudEvent => "application/cloudevents+json; charset=utf-8",
-                    Shape::EventGrid | Shape::Custom | Shape::Opaque => "application/json; charset=utf-8",
+                    Shape::EventGrid | Shape::Custom | Shape::Opaque => {
+                        "application/json; charset=utf-8"
+                    }
                 };
                 let post = client.post(url.clone()).header("content-type", content_type);
                 let answer = post.body(event.text().to_string()).send().await?;
                 match answer.status() {
                     status if status.is_success() => Ok(()),
-                    status => bail!("{url} answered {status}: {}", answer.text().await.unwrap_or_default()),
+                    status => bail!(
+                        "{url} answered {status}: {}",
+                        answer.text().await.unwrap_or_default()
+                    ),
                 }
             }
         }
@@ -170,7 +184,10 @@ mod tests {
     fn a_file_is_one_event_an_array_or_one_event_per_line() {
         assert_eq!(lines("{\n \"a\": 1\n}\n"), [(1, "{\n \"a\": 1\n}".to_owned())]);
         assert_eq!(lines("\n[1,2]"), [(2, "[1,2]".to_owned())]);
-        assert_eq!(lines("{\"a\":1}\n\n{\"b\":2}\n"), [(1, "{\"a\":1}".to_owned()), (3, "{\"b\":2}".to_owned())]);
+        assert_eq!(
+            lines("{\"a\":1}\n\n{\"b\":2}\n"),
+            [(1, "{\"a\":1}".to_owned()), (3, "{\"b\":2}".to_owned())]
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `lastmile rollback`: brings back what the subscriptions said before.
 //!
-//! An earlier version is written once more on top, so that a rollback can itself be rolled back. What this program
-//! cannot read is not brought back.
+//! An earlier version is written once more on top, so that a rollback can itself be rolled back.
+//! What this program cannot read is not brought back.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = arguments.target.open().await?;
     let versions = store.versions().await?;
     for version in &versions {
-        println!("{} {}  {}", if version.is_current { "*" } else { " " }, version.id, version.modified);
+        println!(
+            "{} {}  {}",
+            if version.is_current { "*" } else { " " },
+            version.id,
+            version.modified
+        );
     }
     if arguments.list {
         return Ok(ExitCode::SUCCESS);
@@ -45,7 +50,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let earlier = manifest::read(&[Source { name: &store.name(), text: &text }]);
     if have_errors(&earlier.findings) {
         tell(&earlier.findings);
-        anyhow::bail!("{}: the version {} has errors and is not brought back", store.name(), version.id);
+        anyhow::bail!(
+            "{}: the version {} has errors and is not brought back",
+            store.name(),
+            version.id
+        );
     }
     show(&current(&store, store.read().await?.as_deref()), &earlier.catalogue);
     match confirmed(arguments.yes, &format!("{} by the version {}", store.name(), version.id)) {

@@ -22,10 +22,13 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let port = arguments.port;
-    let subscriber = Subscriber::listen(port).await.with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
+    let subscriber = Subscriber::listen(port)
+        .await
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
     eprintln!("listening on http://127.0.0.1:{}/", subscriber.port()?);
     let answers = Told::new(arguments.answer, arguments.delay);
-    let serve = subscriber.serve(answers, |received, status| println!("{}", received.describe(status)));
+    let serve =
+        subscriber.serve(answers, |received, status| println!("{}", received.describe(status)));
     tokio::select! {
         served = serve => served?,
         interrupted = tokio::signal::ctrl_c() => interrupted?,

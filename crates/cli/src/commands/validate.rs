@@ -1,8 +1,9 @@
 //! `lastmile validate`: asks destinations for their consent, before the first event or again.
 //!
-//! The questions and what answers mean are `delivery::consent`, as in the function. Separate from it because a person
-//! can do what the function cannot: offer an address that confirms a consent (`listen`), and wait for somebody to call
-//! it. With a place to keep them, consents are found there by the functions.
+//! The questions and what answers mean are `delivery::consent`, as in the function. Separate from
+//! it because a person can do what the function cannot: offer an address that confirms a consent
+//! (`listen`), and wait for somebody to call it. With a place to keep them, consents are found
+//! there by the functions.
 //!
 //! Exit code 0 means that all have consented, 1 that some have not, 2 that something went wrong.
 
@@ -61,7 +62,8 @@ pub(crate) struct Arguments {
     /// Keep consents where this deployed CloudFormation stack finds them
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     stack: Option<String>,
-    /// Keep consents here: the config bucket as s3://BUCKET, or the folder of the subscriptions file
+    /// Keep consents here: the config bucket as s3://BUCKET, or the folder of the subscriptions
+    /// file
     #[arg(long, value_name = "PLACE")]
     config: Option<String>,
     /// Listen here for somebody who confirms by calling an address
@@ -125,26 +127,37 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let office = Office::open(arguments).await?;
-    let asked = join_all(meant.into_iter().map(|(subscription, consent)| office.ask(subscription, consent))).await;
+    let asked = join_all(
+        meant.into_iter().map(|(subscription, consent)| office.ask(subscription, consent)),
+    )
+    .await;
     println!("{}", table(&asked));
     let kept = office.keep(&asked).await?;
     let granted = asked.iter().filter(|asked| matches!(asked.answer, Answer::Granted(_))).count();
     eprintln!("{granted} of {} have consented{kept}", asked.len());
     if granted < asked.len() && office.desk.is_none() {
-        eprintln!("where an endpoint cannot answer by itself, --listen offers an address that confirms for it");
+        eprintln!(
+            "where an endpoint cannot answer by itself, --listen offers an address that confirms for it"
+        );
     }
     Ok(if granted == asked.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The subscriptions that were named, or all that ask for consent, each with its way of asking.
-fn meant(reading: &Reading, arguments: &Arguments) -> Result<Vec<(Arc<Subscription>, Consent)>, String> {
+fn meant(
+    reading: &Reading,
+    arguments: &Arguments,
+) -> Result<Vec<(Arc<Subscription>, Consent)>, String> {
     if arguments.subscription.is_empty() {
         let all = reading.catalogue.subscriptions();
-        return Ok(all.filter_map(|of| Some((Arc::clone(of), of.destination.consent.clone()?))).collect());
+        return Ok(all
+            .filter_map(|of| Some((Arc::clone(of), of.destination.consent.clone()?)))
+            .collect());
     }
     let named = arguments.subscription.iter().map(|name| {
         let subscription = reading.catalogue.subscription(name);
-        let subscription = subscription.ok_or_else(|| format!("there is no subscription {name}"))?;
+        let subscription =
+            subscription.ok_or_else(|| format!("there is no subscription {name}"))?;
         Ok((Arc::clone(subscription), way(subscription, arguments)?))
     });
     named.collect()
@@ -159,16 +172,24 @@ fn way(subscription: &Subscription, arguments: &Arguments) -> Result<Consent, St
     };
     match (arguments.handshake, stated) {
         (None, Some(consent)) => Ok(consent.clone()),
-        (None, None) => Err(format!("{} does not ask for consent; --handshake says how to", subscription.name)),
-        (Some(Handshake::Eventgrid), _) if arguments.origin.is_some() || arguments.rate.is_some() => {
+        (None, None) => {
+            Err(format!("{} does not ask for consent; --handshake says how to", subscription.name))
+        }
+        (Some(Handshake::Eventgrid), _)
+            if arguments.origin.is_some() || arguments.rate.is_some() =>
+        {
             Err("--handshake eventgrid says nothing of an origin or a rate".to_owned())
         }
         (Some(Handshake::Eventgrid), _) => Ok(Consent::EventGrid),
         (Some(Handshake::Cloudevents), _) => {
             let origin = arguments.origin.clone().or(stated_origin);
-            let origin =
-                origin.ok_or("--handshake cloudevents needs --origin: who asks, such as events.example.com")?;
-            Ok(Consent::CloudEvents { origin, rate: arguments.rate.map(NonZeroU32::get).or(stated_rate) })
+            let origin = origin.ok_or(
+                "--handshake cloudevents needs --origin: who asks, such as events.example.com",
+            )?;
+            Ok(Consent::CloudEvents {
+                origin,
+                rate: arguments.rate.map(NonZeroU32::get).or(stated_rate),
+            })
         }
     }
 }
@@ -200,7 +221,12 @@ impl Office {
     }
 
     /// Puts the question.
-    async fn put(&self, subscription: &Subscription, consent: &Consent, question: &Question) -> Answer {
+    async fn put(
+        &self,
+        subscription: &Subscription,
+        consent: &Consent,
+        question: &Question,
+    ) -> Answer {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
         let keyring = match self.secrets.keyring(&names).await {
             Ok(keyring) => keyring,
@@ -221,7 +247,10 @@ impl Office {
 
     async fn confirmed(&self, subscription: &Subscription, offer: Offer) -> Answer {
         let wait = duration::format_ms(self.wait_ms);
-        eprintln!("{}: it did not say no; GET or POST {} within {wait} consents", subscription.name, offer.url);
+        eprintln!(
+            "{}: it did not say no; GET or POST {} within {wait} consents",
+            subscription.name, offer.url
+        );
         match offer.called(self.wait_ms).await {
             Some(rate) => Answer::Granted(rate),
             None => Answer::Pending,
@@ -230,7 +259,9 @@ impl Office {
 
     /// Keeps the consents where there is a place for them; says so.
     async fn keep(&self, asked: &[Asked]) -> anyhow::Result<&'static str> {
-        let Some(store) = &self.store else { return Ok("; nothing was kept, --config or --stack says where to") };
+        let Some(store) = &self.store else {
+            return Ok("; nothing was kept, --config or --stack says where to");
+        };
         for Asked { subscription, consent, answer } in asked {
             let Answer::Granted(rate) = answer else { continue };
             let url = &subscription.destination.url;
@@ -246,12 +277,18 @@ fn random() -> [u32; 4] {
 }
 
 /// Where consents are kept, if that was said.
-async fn place(config: Option<String>, stack: Option<String>) -> anyhow::Result<Option<ConsentPlace>> {
+async fn place(
+    config: Option<String>,
+    stack: Option<String>,
+) -> anyhow::Result<Option<ConsentPlace>> {
     Ok(match (config, stack) {
         (Some(place), _) => Some(match place.strip_prefix("s3://") {
             Some(bucket) => {
                 let bucket = bucket.trim_end_matches('/');
-                anyhow::ensure!(!bucket.is_empty() && !bucket.contains('/'), "{place} is no bucket: s3://BUCKET is");
+                anyhow::ensure!(
+                    !bucket.is_empty() && !bucket.contains('/'),
+                    "{place} is no bucket: s3://BUCKET is"
+                );
                 ConsentPlace::Bucket(store::client().await, bucket.to_owned())
             }
             None => ConsentPlace::Folder(place.strip_prefix("file://").unwrap_or(&place).into()),
@@ -266,14 +303,21 @@ async fn place(config: Option<String>, stack: Option<String>) -> anyhow::Result<
 
 fn table(asked: &[Asked]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(WIDTH).set_header(["subscription", "destination", "asked by", "answer"]);
     for Asked { subscription, consent, answer } in asked {
         let by = match consent {
             Consent::EventGrid => "eventgrid".to_owned(),
             Consent::CloudEvents { origin, .. } => format!("cloudevents, {origin}"),
         };
-        table.add_row([subscription.name.to_string(), subscription.destination.display(), by, describe(answer)]);
+        table.add_row([
+            subscription.name.to_string(),
+            subscription.destination.display(),
+            by,
+            describe(answer),
+        ]);
     }
     table
 }
@@ -281,7 +325,9 @@ fn table(asked: &[Asked]) -> Table {
 fn describe(answer: &Answer) -> String {
     match answer {
         Answer::Granted(Rate::Unlimited) => "granted, any rate".to_owned(),
-        Answer::Granted(Rate::PerMinute(requests)) => format!("granted, {requests} requests a minute"),
+        Answer::Granted(Rate::PerMinute(requests)) => {
+            format!("granted, {requests} requests a minute")
+        }
         Answer::Pending => "pending: nobody confirmed in time; ask again".to_owned(),
         Answer::Refused(why) => format!("refused: {why}"),
     }

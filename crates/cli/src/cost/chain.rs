@@ -1,8 +1,10 @@
-//! One delivery on average: how far along its policy's waits it comes, and how many messages that takes.
+//! One delivery on average: how far along its policy's waits it comes, and how many messages that
+//! takes.
 //!
-//! Separate because it is the one place with probabilities. An attempt succeeds with the same probability whatever
-//! happened before, so attempt `k` is made with probability `q^(k-1)`, where `q` is that of failing. While the
-//! destination is down every attempt fails, and the moments of the attempts decide how many fall into that time.
+//! Separate because it is the one place with probabilities. An attempt succeeds with the same
+//! probability whatever happened before, so attempt `k` is made with probability `q^(k-1)`, where
+//! `q` is that of failing. While the destination is down every attempt fails, and the moments of
+//! the attempts decide how many fall into that time.
 
 use adapters::queues::delay_seconds;
 use delivery::duration::SECOND_MS;
@@ -29,7 +31,8 @@ pub(crate) struct Wait {
     pub(crate) reached: f64,
 }
 
-/// The waits of a life: after every attempt but the last, and after that one too when the next came too late.
+/// The waits of a life: after every attempt but the last, and after that one too when the next came
+/// too late.
 fn waits_ms(life: &Life) -> Vec<u64> {
     let mut waits: Vec<u64> = life.attempts.iter().skip(1).map(|attempt| attempt.wait_ms).collect();
     if life.last_wait_ms > 0 {
@@ -38,8 +41,8 @@ fn waits_ms(life: &Life) -> Vec<u64> {
     waits
 }
 
-/// The waits of a policy, from its lives without jitter, with half of it and with all of it. More jitter may bring the
-/// end sooner: a wait that is missing then has no messages.
+/// The waits of a policy, from its lives without jitter, with half of it and with all of it. More
+/// jitter may bring the end sooner: a wait that is missing then has no messages.
 pub(crate) fn waits(plain: &Life, middle: &Life, most: &Life) -> Vec<Wait> {
     let (plain, middle, most) = (waits_ms(plain), waits_ms(middle), waits_ms(most));
     let (messages, messages_most) = (messages(&middle), messages(&most));
@@ -70,17 +73,20 @@ fn messages(waits_ms: &[u64]) -> Vec<u32> {
     waits_ms.iter().map(carry).collect()
 }
 
-/// The messages of one wait: each is delayed by what production delays it, and what is left at last is waited in place.
+/// The messages of one wait: each is delayed by what production delays it, and what is left at last
+/// is waited in place.
 pub(crate) fn hops(wait_ms: u64) -> u32 {
     let (mut rest_ms, mut hops) = (wait_ms, 0);
     while rest_ms >= IN_PLACE_BELOW_MS {
-        rest_ms = rest_ms.saturating_sub(u64::from(delay_seconds(rest_ms).unsigned_abs()) * SECOND_MS);
+        rest_ms =
+            rest_ms.saturating_sub(u64::from(delay_seconds(rest_ms).unsigned_abs()) * SECOND_MS);
         hops += 1;
     }
     hops
 }
 
-/// A time in which a destination is down. It begins with the day; the events of that day are looked at.
+/// A time in which a destination is down. It begins with the day; the events of that day are looked
+/// at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outage {
     pub(crate) lasts_ms: u64,
@@ -93,26 +99,34 @@ impl Outage {
         as_f64(self.lasts_ms.min(self.day_ms)) / as_f64(self.day_ms)
     }
 
-    /// How much of it is still to come when an event is published into it: evenly between these two.
+    /// How much of it is still to come when an event is published into it: evenly between these
+    /// two.
     fn rest_ms(&self) -> (u64, u64) {
         (self.lasts_ms.saturating_sub(self.day_ms), self.lasts_ms)
     }
 }
 
-/// The probability that so many attempts have failed: at index `k`, that attempt `k + 1` is made; at the last index,
-/// that none is left. `fails` is the probability of failing while the destination is up, `down` the part of the
-/// deliveries that begin while it is down.
+/// The probability that so many attempts have failed: at index `k`, that attempt `k + 1` is made;
+/// at the last index, that none is left. `fails` is the probability of failing while the
+/// destination is up, `down` the part of the deliveries that begin while it is down.
 pub(crate) fn reached(life: &Life, fails: f64, outage: &Outage, down: f64) -> Vec<f64> {
     let attempts = life.attempts.len();
-    let powers: Vec<f64> = std::iter::successors(Some(1.0), |power| Some(power * fails)).take(attempts + 1).collect();
+    let powers: Vec<f64> =
+        std::iter::successors(Some(1.0), |power| Some(power * fails)).take(attempts + 1).collect();
     let lost = lost_to(life, outage);
     let while_down = |k: usize| -> f64 {
-        lost.iter().enumerate().map(|(index, weight)| weight * powers[k.saturating_sub(index + 1)]).sum()
+        lost.iter()
+            .enumerate()
+            .map(|(index, weight)| weight * powers[k.saturating_sub(index + 1)])
+            .sum()
     };
-    (0..=attempts).map(|k| (1.0 - down) * powers[k] + if down > 0.0 { down * while_down(k) } else { 0.0 }).collect()
+    (0..=attempts)
+        .map(|k| (1.0 - down) * powers[k] + if down > 0.0 { down * while_down(k) } else { 0.0 })
+        .collect()
 }
 
-/// How many attempts of a delivery that begins during the outage fall into it: at index `i`, the probability of `i + 1`.
+/// How many attempts of a delivery that begins during the outage fall into it: at index `i`, the
+/// probability of `i + 1`.
 fn lost_to(life: &Life, outage: &Outage) -> Vec<f64> {
     let (from_ms, to_ms) = outage.rest_ms();
     let within = as_f64(to_ms.saturating_sub(from_ms).max(1));
@@ -120,7 +134,9 @@ fn lost_to(life: &Life, outage: &Outage) -> Vec<f64> {
     let ends = life.attempts.iter().skip(1).map(|attempt| attempt.at_ms).chain([u64::MAX]);
     begins
         .zip(ends)
-        .map(|(begin_ms, end_ms)| as_f64(end_ms.min(to_ms).saturating_sub(begin_ms.max(from_ms))) / within)
+        .map(|(begin_ms, end_ms)| {
+            as_f64(end_ms.min(to_ms).saturating_sub(begin_ms.max(from_ms))) / within
+        })
         .collect()
 }
 
@@ -153,8 +169,11 @@ impl Average {
     /// Of this life, along these waits.
     pub(crate) fn of(life: &Life, waits: &[Wait], reached: &[f64]) -> Self {
         let attempts = life.attempts.len();
-        let sum = |of: &dyn Fn(&Wait) -> f64| waits.iter().map(|wait| wait.reached * of(wait)).sum::<f64>();
-        let before_attempt = |wait: &Wait| usize::try_from(wait.after_attempt).is_ok_and(|after| after < attempts);
+        let sum = |of: &dyn Fn(&Wait) -> f64| {
+            waits.iter().map(|wait| wait.reached * of(wait)).sum::<f64>()
+        };
+        let before_attempt =
+            |wait: &Wait| usize::try_from(wait.after_attempt).is_ok_and(|after| after < attempts);
         let yes = |holds: bool| if holds { 1.0 } else { 0.0 };
         let without_success = reached.last().copied().unwrap_or(0.0);
         Self {
@@ -166,7 +185,9 @@ impl Average {
             long_waits: sum(&|wait| yes(wait.messages > 1)),
             messages: sum(&|wait| f64::from(wait.messages)),
             waiting_ms: sum(&|wait| if wait.messages > 0 { as_f64(wait.counted_ms) } else { 0.0 }),
-            in_place_ms: sum(&|wait| if wait.messages == 0 { as_f64(wait.counted_ms) } else { 0.0 }),
+            in_place_ms: sum(&|wait| {
+                if wait.messages == 0 { as_f64(wait.counted_ms) } else { 0.0 }
+            }),
             dead_letters: if life.stored.is_some() { without_success } else { 0.0 },
         }
     }
@@ -178,7 +199,10 @@ impl Average {
 }
 
 /// Milliseconds as a number to calculate with: exact below 2^53, which is 285,000 years.
-#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 ms, and lives are 14 days at most")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact below 2^53 ms, and lives are 14 days at most"
+)]
 pub(crate) fn as_f64(ms: u64) -> f64 {
     ms as f64
 }

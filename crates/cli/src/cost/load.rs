@@ -2,8 +2,8 @@
 //!
 //! Separate because it is where a policy's averages meet the queues; it knows nothing of money.
 //!
-//! Counts on the high side: failed attempts send their messages one by one, since answers come at different times;
-//! hops of one invocation leave together.
+//! Counts on the high side: failed attempts send their messages one by one, since answers come at
+//! different times; hops of one invocation leave together.
 
 use adapters::metrics::{Dimensions, Metric};
 use delivery::explain::Always;
@@ -16,7 +16,8 @@ use super::queue::{ENTRIES, Mapping, Queue, REQUEST_MS, Work, any, chunks};
 use super::{Deployment, Plan, Traffic};
 use crate::remarks::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
 
-/// What travels beside an event: our attribute (about 380 bytes after an attempt, see the fixtures), the topic, names.
+/// What travels beside an event: our attribute (about 380 bytes after an attempt, see the
+/// fixtures), the topic, names.
 pub(crate) const BESIDE_BYTES: f64 = 512.0;
 /// What an invocation is handed at most.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
@@ -75,7 +76,8 @@ impl Load {
         let (hops, hops_together) = hops(deliveries, average, &retries);
         Self {
             deliveries,
-            publishes: traffic.events / traffic.publish_batch * chunks(traffic.publish_batch * traffic.event_bytes),
+            publishes: traffic.events / traffic.publish_batch
+                * chunks(traffic.publish_batch * traffic.event_bytes),
             split_sends: split / ENTRIES * chunks(ENTRIES * bytes),
             wait_sends: deliveries * average.waits * chunks(bytes),
             hops_together,
@@ -104,18 +106,28 @@ fn hops(deliveries: f64, average: &Average, retries: &Queue) -> (f64, f64) {
 }
 
 /// How deadletter is set up.
-const LETTERS: Mapping = Mapping { batch_size: LETTERS_BATCH, window_s: 0, concurrency: LETTERS_CONCURRENCY };
+const LETTERS: Mapping =
+    Mapping { batch_size: LETTERS_BATCH, window_s: 0, concurrency: LETTERS_CONCURRENCY };
 
 /// Records of the events queue: one attempt per delivery, and what is tried again in place.
-fn fresh(traffic: &Traffic, of: &Subscription, average: &Average, deliveries: f64, split: f64) -> Work {
+fn fresh(
+    traffic: &Traffic,
+    of: &Subscription,
+    average: &Average,
+    deliveries: f64,
+    split: f64,
+) -> Work {
     let records = traffic.events + split;
     let per_record = if records > 0.0 { deliveries / records } else { 0.0 };
     Work {
         records,
         attempts_per_record: per_record,
         fails: average.first_fails,
-        sends: (per_record * average.first_fails + if split > 0.0 { traffic.events / records } else { 0.0 }).min(1.0),
-        in_place_ms: per_record * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
+        sends: (per_record * average.first_fails
+            + if split > 0.0 { traffic.events / records } else { 0.0 })
+        .min(1.0),
+        in_place_ms: per_record
+            * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),
         lanes: of.destination.max_concurrency,
@@ -154,18 +166,25 @@ fn stored(letters: f64) -> Work {
     }
 }
 
-/// How long an attempt takes that does not succeed: no answer means the response timeout, as far as the function allows.
+/// How long an attempt takes that does not succeed: no answer means the response timeout, as far as
+/// the function allows.
 fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
     match traffic.failure {
-        Always::Timeout => as_f64(of.destination.response_timeout_ms.min(DISPATCH_TIMEOUT_MS - TIMEOUT_MARGIN_MS)),
-        Always::Status(_) | Always::Refused | Always::Reset | Always::Dns | Always::Tls | Always::Blocked => {
-            traffic.answer_ms
+        Always::Timeout => {
+            as_f64(of.destination.response_timeout_ms.min(DISPATCH_TIMEOUT_MS - TIMEOUT_MARGIN_MS))
         }
+        Always::Status(_)
+        | Always::Refused
+        | Always::Reset
+        | Always::Dns
+        | Always::Tls
+        | Always::Blocked => traffic.answer_ms,
     }
 }
 
 impl Deployment {
-    /// Custom metrics that such traffic makes: each metric in each of its dimension sets, as often as these have values.
+    /// Custom metrics that such traffic makes: each metric in each of its dimension sets, as often
+    /// as these have values.
     pub(crate) fn metrics(&self) -> f64 {
         let values = |of: &Dimensions| match of {
             Dimensions::None => 1.0,
@@ -177,7 +196,9 @@ impl Deployment {
         let subscription = |of: Metric| self.metrics_per_subscription && of.is_per_subscription();
         let sets = |of: Metric| {
             let sets = of.dimensions().iter();
-            sets.chain(subscription(of).then_some(&Dimensions::Subscription)).map(values).sum::<f64>()
+            sets.chain(subscription(of).then_some(&Dimensions::Subscription))
+                .map(values)
+                .sum::<f64>()
         };
         Metric::ALL.into_iter().map(sets).sum()
     }

@@ -1,16 +1,18 @@
 //! What a load costs and needs: an estimate on paper, every step of which can be followed.
 //!
-//! Separate from the verb because it is arithmetic: a [`Plan`] and the policy of a subscription go in, an [`Estimate`]
-//! comes out. The policy's waits are not computed here. The life of a delivery that always fails is asked from
-//! [`delivery::explain`], which drives the machine of production; a wait becomes messages by the delay that
-//! `adapters::queues` gives each of them.
+//! Separate from the verb because it is arithmetic: a [`Plan`] and the policy of a subscription go
+//! in, an [`Estimate`] comes out. The policy's waits are not computed here. The life of a delivery
+//! that always fails is asked from [`delivery::explain`], which drives the machine of production; a
+//! wait becomes messages by the delay that `adapters::queues` gives each of them.
 //!
-//! Promises: the same input gives the same output on every machine. Averages are double precision, made of `+ - * /`
-//! alone; a quantity is rounded to whole units or thousandths before it is multiplied, and money is exact whole numbers
-//! from there on, so that each printed line can be checked by hand.
+//! Promises: the same input gives the same output on every machine. Averages are double precision,
+//! made of `+ - * /` alone; a quantity is rounded to whole units or thousandths before it is
+//! multiplied, and money is exact whole numbers from there on, so that each printed line can be
+//! checked by hand.
 //!
-//! Does not know: bursts (everything is spread evenly over the day), cold starts, probation, late answers, batches of
-//! several events in one request, replies, what the free tiers and volume discounts take off.
+//! Does not know: bursts (everything is spread evenly over the day), cold starts, probation, late
+//! answers, batches of several events in one request, replies, what the free tiers and volume
+//! discounts take off.
 
 mod chain;
 mod lines;
@@ -45,7 +47,8 @@ pub(crate) struct Traffic {
     pub(crate) events: f64,
     /// Subscriptions that want an event, on average.
     pub(crate) fan_out: f64,
-    /// The probability that an attempt succeeds while its destination is up, whatever happened before.
+    /// The probability that an attempt succeeds while its destination is up, whatever happened
+    /// before.
     pub(crate) success: f64,
     /// How an attempt ends that does not succeed.
     pub(crate) failure: Always,

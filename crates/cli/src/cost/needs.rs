@@ -1,7 +1,7 @@
 //! What has to be there at once, and how far it is to each limit.
 //!
-//! Separate because money does not tell it: by Little's law, what is somewhere on average is what arrives in a second
-//! times how long it stays.
+//! Separate because money does not tell it: by Little's law, what is somewhere on average is what
+//! arrives in a second times how long it stays.
 
 use super::Plan;
 use super::chain::{Average, as_f64};
@@ -41,7 +41,13 @@ impl Need {
         Self { what, amount, limit: None, share: 0.0, how }
     }
 
-    fn limited(what: &'static str, amount: f64, limit: f64, who: &'static str, how: String) -> Self {
+    fn limited(
+        what: &'static str,
+        amount: f64,
+        limit: f64,
+        who: &'static str,
+        how: String,
+    ) -> Self {
         Self { what, amount, limit: Some((limit, who)), share: amount / limit, how }
     }
 }
@@ -54,10 +60,24 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &Average, load: &Load) ->
     let rate = |records: f64| records / DAY_S;
     let attempts = load.deliveries * average.attempts;
     let mut needs = vec![
-        Need::free("events a second", rate(plan.traffic.events), format!("{} ÷ 86,400 s", count(plan.traffic.events))),
+        Need::free(
+            "events a second",
+            rate(plan.traffic.events),
+            format!("{} ÷ 86,400 s", count(plan.traffic.events)),
+        ),
         Need::free("attempts a second", rate(attempts), format!("{} ÷ 86,400 s", count(attempts))),
-        concurrency("invocations at once, events", events, deployment.events_concurrency, "EventsConcurrency"),
-        concurrency("invocations at once, waits", retries, deployment.retry_concurrency, "RetryConcurrency"),
+        concurrency(
+            "invocations at once, events",
+            events,
+            deployment.events_concurrency,
+            "EventsConcurrency",
+        ),
+        concurrency(
+            "invocations at once, waits",
+            retries,
+            deployment.retry_concurrency,
+            "RetryConcurrency",
+        ),
         concurrency("invocations at once, letters", letters, LETTERS_CONCURRENCY, "the template"),
         account([events, retries, letters]),
         in_flight("in flight, events queue", events, window_ms),
@@ -67,7 +87,13 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &Average, load: &Load) ->
     needs.extend(outage(plan, life, load));
     let writes = rate(load.blobs);
     let writes_how = format!("{} ÷ 86,400 s, all of one subscription", count(load.blobs));
-    needs.push(Need::limited("dead letters written a second", writes, WRITES_PER_PREFIX, "S3, per prefix", writes_how));
+    needs.push(Need::limited(
+        "dead letters written a second",
+        writes,
+        WRITES_PER_PREFIX,
+        "S3, per prefix",
+        writes_how,
+    ));
     needs
 }
 
@@ -79,14 +105,26 @@ fn concurrency(what: &'static str, queue: &Queue, limit: u32, who: &'static str)
         decimals(queue.concurrency_full)
     );
     let limit = f64::from(limit);
-    Need { what, amount: queue.concurrency, limit: Some((limit, who)), share: queue.concurrency_full / limit, how }
+    Need {
+        what,
+        amount: queue.concurrency,
+        limit: Some((limit, who)),
+        share: queue.concurrency_full / limit,
+        how,
+    }
 }
 
 fn account(queues: [&Queue; 3]) -> Need {
     let at_once = queues.iter().map(|queue| queue.concurrency).sum();
     let full: f64 = queues.iter().map(|queue| queue.concurrency_full).sum();
     let how = format!("the three above; {} with full batches", decimals(full));
-    let need = Need::limited("invocations at once, all", at_once, ACCOUNT_CONCURRENCY, "a new account", how);
+    let need = Need::limited(
+        "invocations at once, all",
+        at_once,
+        ACCOUNT_CONCURRENCY,
+        "a new account",
+        how,
+    );
     Need { share: full / ACCOUNT_CONCURRENCY, ..need }
 }
 
@@ -100,14 +138,19 @@ fn in_flight(what: &'static str, queue: &Queue, window_ms: f64) -> Need {
 fn waiting(average: &Average, load: &Load) -> Need {
     let second = as_f64(SECOND_MS);
     let amount = load.deliveries / DAY_S * average.waiting_ms / second;
-    let how = format!("{} deliveries ÷ 86,400 s × {} s", count(load.deliveries), decimals(average.waiting_ms / second));
+    let how = format!(
+        "{} deliveries ÷ 86,400 s × {} s",
+        count(load.deliveries),
+        decimals(average.waiting_ms / second)
+    );
     Need::free("delayed messages, on average", amount, how)
 }
 
 /// What waits when a destination comes back: everything of the outage that has not been given up.
 fn outage(plan: &Plan, life: &Life, load: &Load) -> Option<Need> {
     let lost_ms = plan.traffic.down_ms.min(life.ended_ms);
-    let amount = load.deliveries * plan.traffic.down_share / DAY_S * as_f64(lost_ms) / as_f64(SECOND_MS);
+    let amount =
+        load.deliveries * plan.traffic.down_share / DAY_S * as_f64(lost_ms) / as_f64(SECOND_MS);
     let how = format!(
         "{} deliveries ÷ 86,400 s × {} s: the outage, or what the policy holds out",
         count(load.deliveries * plan.traffic.down_share),

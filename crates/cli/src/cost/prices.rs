@@ -1,10 +1,11 @@
 //! Unit prices: list prices of us-east-1, in US dollars.
 //!
-//! Separate because they are the one part that ages. Each has the page that sets it. The numbers were not read there but
-//! are what third parties quote, and say until when: see [`PRICES_FROM`].
+//! Separate because they are the one part that ages. Each has the page that sets it. The numbers
+//! were not read there but are what third parties quote, and say until when: see [`PRICES_FROM`].
 //!
-//! Does not take off free tiers, which are the account's, nor volume discounts, which begin at 100 thousand million SQS
-//! requests, 7,500 million GB-seconds (6,000 on x86_64) and 10 TB of logs a month.
+//! Does not take off free tiers, which are the account's, nor volume discounts, which begin at 100
+//! thousand million SQS requests, 7,500 million GB-seconds (6,000 on x86_64) and 10 TB of logs a
+//! month.
 
 /// Where the numbers stem from, for people.
 pub(crate) const PRICES_FROM: &str = "us-east-1 list prices as third parties quoted them up to June 2026, \
@@ -37,24 +38,33 @@ const fn per_million(unit: &'static str, cents: u128, source: &'static str) -> P
 
 /// A request to a standard queue; each 64 KiB of its payload is one.
 pub(crate) const SQS_REQUEST: Price = per_million("requests", 40, SQS);
-/// What a message group adds to a request. Guides name the surcharge and not the calls it is for; it is taken for each.
+/// What a message group adds to a request. Guides name the surcharge and not the calls it is for;
+/// it is taken for each.
 pub(crate) const FAIR_REQUEST: Price = per_million("requests", 10, SQS);
 /// An invocation.
 pub(crate) const INVOCATION: Price = per_million("invocations", 20, LAMBDA);
 /// A second of 1 GB on arm64.
-pub(crate) const ARM64: Price = Price { unit: "GB-s", pico_dollars: 13_333_400, quoted_for: 1, source: LAMBDA };
+pub(crate) const ARM64: Price =
+    Price { unit: "GB-s", pico_dollars: 13_333_400, quoted_for: 1, source: LAMBDA };
 /// A second of 1 GB on x86_64.
-pub(crate) const X86_64: Price = Price { unit: "GB-s", pico_dollars: 16_666_700, quoted_for: 1, source: LAMBDA };
+pub(crate) const X86_64: Price =
+    Price { unit: "GB-s", pico_dollars: 16_666_700, quoted_for: 1, source: LAMBDA };
 /// Logs taken in.
-pub(crate) const LOGS: Price = Price { unit: "GB", pico_dollars: DOLLAR / 2, quoted_for: 1, source: CLOUDWATCH };
+pub(crate) const LOGS: Price =
+    Price { unit: "GB", pico_dollars: DOLLAR / 2, quoted_for: 1, source: CLOUDWATCH };
 /// Logs kept for a month; compressed they are less.
 pub(crate) const LOGS_KEPT: Price =
     Price { unit: "GB-months", pico_dollars: DOLLAR / 100 * 3, quoted_for: 1, source: CLOUDWATCH };
 /// A custom metric: a name with one combination of dimensions, a month.
-pub(crate) const METRIC: Price =
-    Price { unit: "metric-months", pico_dollars: DOLLAR / 10 * 3, quoted_for: 1, source: CLOUDWATCH };
+pub(crate) const METRIC: Price = Price {
+    unit: "metric-months",
+    pico_dollars: DOLLAR / 10 * 3,
+    quoted_for: 1,
+    source: CLOUDWATCH,
+};
 /// Writing an object.
-pub(crate) const PUT: Price = Price { unit: "writes", pico_dollars: DOLLAR / 200_000, quoted_for: 1_000, source: S3 };
+pub(crate) const PUT: Price =
+    Price { unit: "writes", pico_dollars: DOLLAR / 200_000, quoted_for: 1_000, source: S3 };
 /// Objects kept for a month.
 pub(crate) const STORED: Price =
     Price { unit: "GB-months", pico_dollars: DOLLAR / 1_000 * 23, quoted_for: 1, source: S3 };
@@ -67,13 +77,18 @@ pub(crate) const DATA_OUT: Price = Price {
 };
 
 /// An event on a bus, and its delivery by an API destination.
-pub(crate) const EVENT_BUS: Price = per_million("events", 100, "https://aws.amazon.com/eventbridge/pricing/");
-pub(crate) const API_DESTINATION: Price = per_million("attempts", 20, "https://aws.amazon.com/eventbridge/pricing/");
+pub(crate) const EVENT_BUS: Price =
+    per_million("events", 100, "https://aws.amazon.com/eventbridge/pricing/");
+pub(crate) const API_DESTINATION: Price =
+    per_million("attempts", 20, "https://aws.amazon.com/eventbridge/pricing/");
 /// A schedule that goes off once.
-pub(crate) const SCHEDULE: Price = per_million("schedules", 100, "https://aws.amazon.com/eventbridge/pricing/");
+pub(crate) const SCHEDULE: Price =
+    per_million("schedules", 100, "https://aws.amazon.com/eventbridge/pricing/");
 /// A publication, and its delivery to an HTTP endpoint.
-pub(crate) const SNS_PUBLISH: Price = per_million("events", 50, "https://aws.amazon.com/sns/pricing/");
-pub(crate) const SNS_HTTP: Price = per_million("attempts", 60, "https://aws.amazon.com/sns/pricing/");
+pub(crate) const SNS_PUBLISH: Price =
+    per_million("events", 50, "https://aws.amazon.com/sns/pricing/");
+pub(crate) const SNS_HTTP: Price =
+    per_million("attempts", 60, "https://aws.amazon.com/sns/pricing/");
 /// An operation of Event Grid's basic tier: a publication or an attempt.
 pub(crate) const EVENT_GRID: Price =
     per_million("operations", 60, "https://azure.microsoft.com/pricing/details/event-grid/");
@@ -99,8 +114,8 @@ impl Price {
     }
 }
 
-/// Millionths of a millionth of a dollar in whole cents, rounded to the nearest; below ten dollars in hundredths of a
-/// cent.
+/// Millionths of a millionth of a dollar in whole cents, rounded to the nearest; below ten dollars
+/// in hundredths of a cent.
 pub(crate) fn dollars(pico_dollars: u128) -> String {
     let (digits, step) = if pico_dollars < 10 * DOLLAR { (4, 10_000) } else { (2, 100) };
     let rounded = (pico_dollars * step + DOLLAR / 2) / DOLLAR;

@@ -1,8 +1,10 @@
-//! A queue and the invocations that empty it: how full their batches are, how long they take, how many are at once.
+//! A queue and the invocations that empty it: how full their batches are, how long they take, how
+//! many are at once.
 //!
-//! Separate because it knows how Lambda and SQS work, and nothing of policies. How many records an invocation gets is
-//! the assumption that matters most: without a batch window as few as keep up (one, as long as the concurrency allows
-//! it), for a poller hands on what it finds. With a window, what arrives in it at one of the pollers.
+//! Separate because it knows how Lambda and SQS work, and nothing of policies. How many records an
+//! invocation gets is the assumption that matters most: without a batch window as few as keep up
+//! (one, as long as the concurrency allows it), for a poller hands on what it finds. With a window,
+//! what arrives in it at one of the pollers.
 
 use adapters::queues::{BATCH_ENTRIES_MAX, LINGER};
 use delivery::duration::SECOND_MS;
@@ -12,7 +14,8 @@ use super::lines::whole;
 
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
-/// A request to SQS is billed per so many bytes of its payload. <https://aws.amazon.com/sqs/pricing/>
+/// A request to SQS is billed per so many bytes of its payload.
+/// <https://aws.amazon.com/sqs/pricing/>
 pub(crate) const CHUNK_BYTES: f64 = 65_536.0;
 /// Lambda polls a queue with so many connections at least.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
@@ -83,7 +86,8 @@ impl Queue {
         let records_at_once = f64::from(fill);
         let invocations = work.records / records_at_once;
         let (tens, rest) = (f64::from(fill / 10), f64::from(fill % 10));
-        let payload = tens * chunks(ENTRIES * bytes) + if rest > 0.0 { chunks(rest * bytes) } else { 0.0 };
+        let payload =
+            tens * chunks(ENTRIES * bytes) + if rest > 0.0 { chunks(rest * bytes) } else { 0.0 };
         let receives = invocations * payload;
         let each_deletes = f64::from(fill.div_ceil(10));
         let empty = (POLLERS * DAY_S / POLL_S - receives).max(0.0);
@@ -110,13 +114,15 @@ impl Queue {
 }
 
 impl Work {
-    /// Records of an invocation: the fewest that keep up, or what gathers in the window at one poller.
+    /// Records of an invocation: the fewest that keep up, or what gathers in the window at one
+    /// poller.
     fn fill(&self, mapping: &Mapping) -> u32 {
         let most = mapping.batch_size.max(1);
         let keeps_up = |records: &u32| self.concurrency(*records) <= f64::from(mapping.concurrency);
         let fewest = (1..=most).find(keeps_up).unwrap_or(most);
         let gathered = self.records / DAY_S * f64::from(mapping.window_s) / POLLERS;
-        let in_window = (1..=most).rev().find(|records| f64::from(*records) <= gathered).unwrap_or(1);
+        let in_window =
+            (1..=most).rev().find(|records| f64::from(*records) <= gathered).unwrap_or(1);
         fewest.max(in_window)
     }
 

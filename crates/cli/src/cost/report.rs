@@ -1,6 +1,7 @@
 //! Estimates for people and for tools.
 //!
-//! Separate because the members of the JSON are a contract, and because numbers for people are grouped.
+//! Separate because the members of the JSON are a contract, and because numbers for people are
+//! grouped.
 
 use comfy_table::{CellAlignment, Table, presets};
 use delivery::duration::format_ms;
@@ -99,7 +100,8 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         dollars(total.million_events)
     );
     let needs = format!("\n{}\n{}", needed(&estimate.needs), gives_way(plan, &estimate.needs));
-    let others = format!("\nelsewhere, by list price, without the network\n{}\n", bill(&estimate.others));
+    let others =
+        format!("\nelsewhere, by list price, without the network\n{}\n", bill(&estimate.others));
     format!("{head}{one}\n{}\n{money}{needs}{others}", bill(&estimate.lines))
 }
 
@@ -107,7 +109,8 @@ fn waits(waits: &[Wait]) -> String {
     if waits.is_empty() {
         return String::new();
     }
-    let mut table = table(&["after attempt", "wait", "counted", "messages", "reached by"], &[0, 3, 4]);
+    let mut table =
+        table(&["after attempt", "wait", "counted", "messages", "reached by"], &[0, 3, 4]);
     for wait in waits {
         let messages = match wait.messages {
             0 => "in place".to_owned(),
@@ -125,7 +128,8 @@ fn waits(waits: &[Wait]) -> String {
 }
 
 fn bill(lines: &[Line]) -> String {
-    let mut table = table(&["bill", "of", "quantity", "unit price", "$ a day", "the quantity is"], &[2, 4]);
+    let mut table =
+        table(&["bill", "of", "quantity", "unit price", "$ a day", "the quantity is"], &[2, 4]);
     for line in lines {
         table.add_row([
             line.service.to_owned(),
@@ -140,11 +144,21 @@ fn bill(lines: &[Line]) -> String {
 }
 
 fn needed(needs: &[Need]) -> String {
-    let mut table = table(&["needed", "amount", "limit", "of it, at full batches", "the amount is"], &[1, 2, 3]);
+    let mut table = table(
+        &["needed", "amount", "limit", "of it, at full batches", "the amount is"],
+        &[1, 2, 3],
+    );
     for need in needs {
-        let limit = need.limit.map_or(String::new(), |(limit, who)| format!("{} ({who})", count(limit)));
+        let limit =
+            need.limit.map_or(String::new(), |(limit, who)| format!("{} ({who})", count(limit)));
         let share = need.limit.map_or(String::new(), |_| percent(need.share));
-        table.add_row([need.what.to_owned(), decimals(need.amount), limit, share, need.how.clone()]);
+        table.add_row([
+            need.what.to_owned(),
+            decimals(need.amount),
+            limit,
+            share,
+            need.how.clone(),
+        ]);
     }
     table.to_string()
 }

@@ -102,7 +102,10 @@ fn a_window_fills_batches_and_an_event_of_65_kib_is_two_requests() {
     // 1,000,000 ÷ 86,400 s × 5 s ÷ 5 pollers = 11.6, of which 10 fit into a batch.
     plan.deployment.batch_window_s = 5;
     let ten = estimate(&plan, &native());
-    assert_eq!((quantity(&ten, "dispatch invoked"), quantity(&ten, "events deleted")), (100_000, 100_000));
+    assert_eq!(
+        (quantity(&ten, "dispatch invoked"), quantity(&ten, "events deleted")),
+        (100_000, 100_000)
+    );
     plan.traffic.event_bytes = 65.0 * 1_024.0;
     let large = estimate(&plan, &native());
     assert_eq!(quantity(&large, "events published"), 2_000_000);
@@ -116,20 +119,31 @@ fn a_window_fills_batches_and_an_event_of_65_kib_is_two_requests() {
 #[test]
 fn an_event_for_more_than_ten_subscriptions_is_received_once_more_per_delivery() {
     let ten = estimate(&traffic(|of| of.fan_out = 10.0), &native());
-    assert_eq!((quantity(&ten, "events received"), quantity(&ten, "deliveries split")), (1_000_000, 0));
+    assert_eq!(
+        (quantity(&ten, "events received"), quantity(&ten, "deliveries split")),
+        (1_000_000, 0)
+    );
     let eleven = estimate(&traffic(|of| of.fan_out = 11.0), &native());
-    assert_eq!((quantity(&eleven, "events received"), quantity(&eleven, "deliveries split")), (12_000_000, 1_100_000));
+    assert_eq!(
+        (quantity(&eleven, "events received"), quantity(&eleven, "deliveries split")),
+        (12_000_000, 1_100_000)
+    );
 }
 
 #[test]
 fn each_attempt_is_the_next_power_of_failing_and_dead_letters_are_what_no_attempt_is_left_for() {
     let mut subscription = native();
     subscription.retry.max_attempts = 3;
-    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: 5_000 }, max_ms: None };
+    subscription.retry.schedule =
+        Schedule { kind: Kind::Constant { delay_ms: 5_000 }, max_ms: None };
     let estimate = estimate(&traffic(|of| of.success = 0.9), &subscription);
     let average = &estimate.average;
     assert!(close(average.attempts, 1.0 + 0.1 + 0.01), "{average:?}");
-    assert!(close(average.waits, 0.11) && close(average.messages, 0.11) && close(average.dead_letters, 0.001));
+    assert!(
+        close(average.waits, 0.11)
+            && close(average.messages, 0.11)
+            && close(average.dead_letters, 0.001)
+    );
     assert_eq!(quantity(&estimate, "waits sent"), 110_000);
     assert_eq!(quantity(&estimate, "dead letters written"), 1_000);
 }
@@ -150,26 +164,31 @@ fn a_destination_that_is_down_for_ever_takes_every_attempt_of_the_policy() {
 
 #[test]
 fn an_outage_of_a_day_loses_only_what_the_policy_does_not_hold_out() {
-    // Three attempts at 0, 6 h and 12 h: an event published in the first half of the day loses all three, one of the
-    // third quarter two, one of the last quarter one.
+    // Three attempts at 0, 6 h and 12 h: an event published in the first half of the day loses all
+    // three, one of the third quarter two, one of the last quarter one.
     let mut subscription = native();
     subscription.retry.max_attempts = 3;
     subscription.retry.jitter_percent = 0;
     subscription.retry.time_to_live_ms = None;
-    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: 6 * HOUR_MS }, max_ms: None };
+    subscription.retry.schedule =
+        Schedule { kind: Kind::Constant { delay_ms: 6 * HOUR_MS }, max_ms: None };
     let estimate = estimate(&traffic(|of| of.down_ms = DAY_MS), &subscription);
     let average = &estimate.average;
     assert!(close(average.dead_letters, 0.5), "{average:?}");
     assert!(close(average.attempts, 0.5 * 3.0 + 0.25 * 3.0 + 0.25 * 2.0), "{average:?}");
     assert!(close(average.messages, 24.0 * (0.5 * 2.0 + 0.25 * 2.0 + 0.25)), "{average:?}");
-    let end = estimate.needs.iter().find(|need| need.what == "delayed messages, outage's end").unwrap();
+    let end =
+        estimate.needs.iter().find(|need| need.what == "delayed messages, outage's end").unwrap();
     assert!(close(end.amount, 0.5e6), "those of 12 hours: {end:?}");
 }
 
-/// Drives a delivery through the machine as dispatch does: every message is delayed as the queue delays it, and what
-/// arrives early is sent on. Counts attempts and messages.
+/// Drives a delivery through the machine as dispatch does: every message is delayed as the queue
+/// delays it, and what arrives early is sent on. Counts attempts and messages.
 fn driven(subscription: &Subscription, status: u16) -> (u32, u32) {
-    let event = Event::recall(&r#"{"specversion":"1.0","id":"1","source":"/","type":"t"}"#.into(), Input::CloudEvents);
+    let event = Event::recall(
+        &r#"{"specversion":"1.0","id":"1","source":"/","type":"t"}"#.into(),
+        Input::CloudEvents,
+    );
     let origin = Origin { message: "m".to_owned(), index: 0 };
     let mut delivery = Delivery::new(event, subscription.name.clone(), origin, 0);
     let (mut now_ms, mut messages) = (0, 0);
@@ -207,8 +226,14 @@ fn attempts_and_messages_are_those_of_a_delivery_that_travels_through_the_queue(
         }
         let (attempts, messages) = driven(&subscription, 503);
         let average = estimate(&down, &subscription).average;
-        assert!(close(average.attempts, f64::from(attempts)), "{dialect:?}: {attempts} {average:?}");
-        assert!(close(average.messages, f64::from(messages)), "{dialect:?}: {messages} {average:?}");
+        assert!(
+            close(average.attempts, f64::from(attempts)),
+            "{dialect:?}: {attempts} {average:?}"
+        );
+        assert!(
+            close(average.messages, f64::from(messages)),
+            "{dialect:?}: {messages} {average:?}"
+        );
     }
 }
 
@@ -241,7 +266,10 @@ fn waits_below_a_second_are_waited_in_place_but_not_more_than_five_in_a_row() {
     let estimate = estimate(&traffic(|of| of.success = 0.0), &subscription);
     let messages: Vec<u32> = estimate.waits.iter().map(|wait| wait.messages).collect();
     assert_eq!(messages, [0, 0, 0, 0, 0, 1, 0]);
-    assert!(close(estimate.average.attempts_in_place, 6.0) && close(estimate.average.attempts_after_messages(), 1.0));
+    assert!(
+        close(estimate.average.attempts_in_place, 6.0)
+            && close(estimate.average.attempts_after_messages(), 1.0)
+    );
 }
 
 #[test]
@@ -272,8 +300,14 @@ fn no_delivery_has_more_attempts_than_its_policy_allows() {
                 let subscription = subscription(dialect);
                 let average = estimate(&plan, &subscription).average;
                 let most = f64::from(subscription.retry.max_attempts);
-                assert!(average.attempts >= 1.0 - 1e-9 && average.attempts <= most + 1e-9, "{dialect:?} {average:?}");
-                assert!((-1e-9..=1.0 + 1e-9).contains(&average.dead_letters), "{dialect:?} {average:?}");
+                assert!(
+                    average.attempts >= 1.0 - 1e-9 && average.attempts <= most + 1e-9,
+                    "{dialect:?} {average:?}"
+                );
+                assert!(
+                    (-1e-9..=1.0 + 1e-9).contains(&average.dead_letters),
+                    "{dialect:?} {average:?}"
+                );
             }
         }
     }
@@ -298,7 +332,8 @@ fn an_invocation_that_only_sends_a_hop_on_writes_no_metrics() {
     let mut subscription = native();
     subscription.retry.max_attempts = 2;
     subscription.retry.jitter_percent = 0;
-    subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: HOUR_MS }, max_ms: None };
+    subscription.retry.schedule =
+        Schedule { kind: Kind::Constant { delay_ms: HOUR_MS }, max_ms: None };
     let retries = estimate(&traffic(|of| of.success = 0.0), &subscription).load.retries;
     assert!(close(retries.invocations, 4e6) && close(retries.attempting, 1e6), "{retries:?}");
 }
@@ -317,18 +352,31 @@ fn a_subscription_of_its_own_has_every_metric_but_that_of_unmatched_events() {
 fn the_defaults_are_those_of_the_template() {
     let template = include_str!("../../../../template.yaml");
     let default = |name: &str| {
-        let (_, after) = template.split_once(&format!("\n  {name}:\n")).unwrap_or_else(|| panic!("no {name}"));
+        let (_, after) =
+            template.split_once(&format!("\n  {name}:\n")).unwrap_or_else(|| panic!("no {name}"));
         let (_, after) = after.split_once("Default: ").expect("it has a default");
         after.lines().next().unwrap_or_default().trim_matches('"').to_owned()
     };
-    let Deployment { batch_size, batch_window_s, events_concurrency, retry_concurrency, memory_mb, .. } =
-        plan().deployment;
+    let Deployment {
+        batch_size,
+        batch_window_s,
+        events_concurrency,
+        retry_concurrency,
+        memory_mb,
+        ..
+    } = plan().deployment;
     assert_eq!(default("DispatchBatchSize"), batch_size.to_string());
     assert_eq!(default("DispatchBatchWindow"), batch_window_s.to_string());
     assert_eq!(default("EventsConcurrency"), events_concurrency.to_string());
     assert_eq!(default("RetryConcurrency"), retry_concurrency.to_string());
-    assert_eq!((default("Architecture"), default("FairQueues")), ("arm64".to_owned(), "true".to_owned()));
-    assert_eq!(default("DispatchTimeout"), (crate::remarks::DISPATCH_TIMEOUT_MS / 1_000).to_string());
+    assert_eq!(
+        (default("Architecture"), default("FairQueues")),
+        ("arm64".to_owned(), "true".to_owned())
+    );
+    assert_eq!(
+        default("DispatchTimeout"),
+        (crate::remarks::DISPATCH_TIMEOUT_MS / 1_000).to_string()
+    );
     assert!(template.contains(&format!("MemorySize: {memory_mb}")));
     assert!(template.contains(&format!("MemorySize: {LETTERS_MEMORY_MB}")));
     assert!(template.contains(&format!("BatchSize: {LETTERS_BATCH}\n")));
@@ -339,7 +387,8 @@ fn the_defaults_are_those_of_the_template() {
 fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let kept: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&kept);
-    let lines = adapters::lines::Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
+    let lines =
+        adapters::lines::Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
@@ -357,7 +406,12 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     telemetry.attempted(&delivery, &subscription, &exchange, &settled);
     telemetry.delivered(&delivery, delivery.published_ms + 1_234);
     let key = format!("shop/orders/billing/2026/11/20/7/{}.json", delivery.id);
-    adapters::telemetry::stored(&delivery, Reason::TimeToLiveExceeded, "dead-letters-123456789012", &key);
+    adapters::telemetry::stored(
+        &delivery,
+        Reason::TimeToLiveExceeded,
+        "dead-letters-123456789012",
+        &key,
+    );
     drop(guard);
     let text = kept.lock().unwrap().clone();
     let lengths: Vec<usize> = text.lines().map(str::len).collect();
@@ -365,6 +419,9 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     assert_eq!(lengths.len(), counted.len(), "{text}");
     for (length, counted) in lengths.iter().zip(counted) {
         let length = f64::from(u32::try_from(*length).unwrap());
-        assert!((length / counted - 1.0).abs() < 0.15, "{counted} counted, {lengths:?} measured: {text}");
+        assert!(
+            (length / counted - 1.0).abs() < 0.15,
+            "{counted} counted, {lengths:?} measured: {text}"
+        );
     }
 }

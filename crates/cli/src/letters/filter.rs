@@ -1,7 +1,7 @@
 //! Which letters are meant. Pure.
 //!
-//! Separate because every verb asks the same question, and because part of the answer needs no blob: names and times
-//! say which folders are worth looking into.
+//! Separate because every verb asks the same question, and because part of the answer needs no
+//! blob: names and times say which folders are worth looking into.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,7 +15,8 @@ use delivery::stored::StoredLetter;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-/// A delivery lies under the hour its last attempt was due; it is found by its decision if that came no later than this.
+/// A delivery lies under the hour its last attempt was due; it is found by its decision if that
+/// came no later than this.
 const DECIDED_LATE_MS: u64 = HOUR_MS;
 
 /// Which letters are meant; of values of one kind any, of several kinds all.
@@ -39,9 +40,12 @@ impl Filter {
     /// Whether this letter is meant.
     pub(crate) fn takes(&self, letter: &StoredLetter) -> bool {
         let name = &letter.subscription;
-        let named = |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+        let named = |wanted: &Option<String>, name: &str| {
+            wanted.as_deref().is_none_or(|wanted| wanted == name)
+        };
         let any = |patterns: &[Pattern], text: Option<&str>| {
-            patterns.is_empty() || text.is_some_and(|text| patterns.iter().any(|pattern| pattern.takes(text)))
+            patterns.is_empty()
+                || text.is_some_and(|text| patterns.iter().any(|pattern| pattern.takes(text)))
         };
         let id = letter.id.to_string();
         named(&self.namespace, &name.topic.namespace)
@@ -56,14 +60,22 @@ impl Filter {
     }
 
     fn takes_moment(&self, letter: &StoredLetter) -> bool {
-        let Some(at_ms) = decided_ms(letter) else { return self.since_ms.is_none() && self.until_ms.is_none() };
-        self.since_ms.is_none_or(|since_ms| at_ms >= since_ms) && self.until_ms.is_none_or(|until_ms| at_ms < until_ms)
+        let Some(at_ms) = decided_ms(letter) else {
+            return self.since_ms.is_none() && self.until_ms.is_none();
+        };
+        self.since_ms.is_none_or(|since_ms| at_ms >= since_ms)
+            && self.until_ms.is_none_or(|until_ms| at_ms < until_ms)
     }
 
     fn takes_end(&self, letter: &StoredLetter) -> bool {
         let reason = || self.reasons.iter().any(|reason| reason.to_string() == letter.reason);
-        let outcome = || self.outcomes.iter().any(|of| Some(of.as_str()) == letter.outcome.as_deref());
-        let status = || letter.status.is_some_and(|status| self.statuses.iter().any(|of| of.0.contains(&status)));
+        let outcome =
+            || self.outcomes.iter().any(|of| Some(of.as_str()) == letter.outcome.as_deref());
+        let status = || {
+            letter
+                .status
+                .is_some_and(|status| self.statuses.iter().any(|of| of.0.contains(&status)))
+        };
         (self.reasons.is_empty() || reason())
             && (self.outcomes.is_empty() || outcome())
             && (self.statuses.is_empty() || status())
@@ -71,11 +83,14 @@ impl Filter {
 
     /// Whether a folder of these moments may hold a letter that is meant.
     pub(crate) fn looks_into(&self, moments: &Range<u64>) -> bool {
-        let since = self.since_ms.is_none_or(|since_ms| moments.end.saturating_add(DECIDED_LATE_MS) > since_ms);
+        let since = self
+            .since_ms
+            .is_none_or(|since_ms| moments.end.saturating_add(DECIDED_LATE_MS) > since_ms);
         since && self.until_ms.is_none_or(|until_ms| moments.start < until_ms)
     }
 
-    /// The one name that the folders of this depth may have, as a segment of a key: namespace, topic, subscription.
+    /// The one name that the folders of this depth may have, as a segment of a key: namespace,
+    /// topic, subscription.
     pub(crate) fn segment_at(&self, depth: usize) -> Option<String> {
         let named = [&self.namespace, &self.topic, &self.subscription];
         named.get(depth).and_then(|name| name.as_deref()).map(|name| segment(name).into_owned())
@@ -85,14 +100,17 @@ impl Filter {
     pub(crate) fn needs_content(&self) -> bool {
         let texts = [&self.types, &self.sources, &self.ids, &self.destinations];
         let times = self.since_ms.is_some() || self.until_ms.is_some();
-        let ends = !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
+        let ends =
+            !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
         times || ends || texts.iter().any(|patterns| !patterns.is_empty())
     }
 }
 
-/// When a delivery ended, as far as its blob tells: at the end of its last attempt, else at publication.
+/// When a delivery ended, as far as its blob tells: at the end of its last attempt, else at
+/// publication.
 pub(crate) fn decided_ms(letter: &StoredLetter) -> Option<u64> {
-    let end_of_last = letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
+    let end_of_last =
+        letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
     end_of_last.or(letter.last_attempt_ms).or(letter.published_ms)
 }
 
@@ -104,10 +122,13 @@ impl FromStr for Statuses {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is no status: 503, or 5xx for all of its kind, is expected");
+        let wrong =
+            || format!("\"{text}\" is no status: 503, or 5xx for all of its kind, is expected");
         let number = |text: &str| text.parse::<u16>().map_err(|_| wrong());
         let range = match text.strip_suffix("xx") {
-            Some(class) => number(class)?.checked_mul(100).map(|first| first..first.saturating_add(100)),
+            Some(class) => {
+                number(class)?.checked_mul(100).map(|first| first..first.saturating_add(100))
+            }
             None => Some(number(text)?).map(|status| status..status.saturating_add(1)),
         };
         range.filter(|range| range.start >= 100 && range.end <= 1_000).map(Self).ok_or_else(wrong)
@@ -156,7 +177,9 @@ pub(crate) fn reason(text: &str) -> Result<Reason, String> {
 
 /// An outcome by its name; an unknown one is told which there are.
 pub(crate) fn outcome(text: &str) -> Result<Outcome, String> {
-    text.parse().map_err(|problem| format!("{problem}; there are {}", Outcome::ALL.map(Outcome::as_str).join(", ")))
+    text.parse().map_err(|problem| {
+        format!("{problem}; there are {}", Outcome::ALL.map(Outcome::as_str).join(", "))
+    })
 }
 
 /// A moment: RFC 3339, a date, or how long ago.
@@ -187,7 +210,8 @@ impl FromStr for Moment {
         let utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().and_then(|at| ms(at.timestamp()));
         let at = match text.parse::<jiff::Timestamp>() {
             Ok(at) => ms(at),
-            // A time of day without an offset could be anybody's; a date alone is a day in UTC, like the folders.
+            // A time of day without an offset could be anybody's; a date alone is a day in UTC,
+            // like the folders.
             Err(_) if text.len() == "2026-11-20".len() => {
                 text.parse::<Date>().ok().and_then(|day| utc(day.at(0, 0, 0, 0)))
             }
@@ -219,15 +243,30 @@ mod tests {
         let busy = Filter { outcomes: vec![Outcome::TimedOut, Outcome::Busy], ..Filter::default() };
         assert!(busy.takes(&letter) && busy.needs_content());
         assert!(!Filter { statuses: vec!["4xx".parse().unwrap()], ..busy.clone() }.takes(&letter));
-        assert!(Filter { statuses: vec!["404".parse().unwrap(), "5xx".parse().unwrap()], ..busy }.takes(&letter));
-        for (ids, taken) in [("order-1", true), ("order-2", false), ("*-0000-*", true), ("order-*", true), ("*", true)]
-        {
-            assert_eq!(Filter { ids: patterns(ids), ..Filter::default() }.takes(&letter), taken, "{ids}");
+        assert!(
+            Filter { statuses: vec!["404".parse().unwrap(), "5xx".parse().unwrap()], ..busy }
+                .takes(&letter)
+        );
+        for (ids, taken) in [
+            ("order-1", true),
+            ("order-2", false),
+            ("*-0000-*", true),
+            ("order-*", true),
+            ("*", true),
+        ] {
+            assert_eq!(
+                Filter { ids: patterns(ids), ..Filter::default() }.takes(&letter),
+                taken,
+                "{ids}"
+            );
         }
         assert!(!Filter { reasons: vec![Reason::ReplyLoop], ..Filter::default() }.takes(&letter));
         assert!(!Filter { topic: Some("other".to_owned()), ..Filter::default() }.takes(&letter));
         assert!(!Filter { types: patterns("order.paid"), ..Filter::default() }.takes(&letter));
-        assert!(Filter { destinations: patterns("https://*.example.com/*"), ..Filter::default() }.takes(&letter));
+        assert!(
+            Filter { destinations: patterns("https://*.example.com/*"), ..Filter::default() }
+                .takes(&letter)
+        );
     }
 
     #[test]
@@ -239,8 +278,12 @@ mod tests {
         assert!(since(at_ms).takes(&letter) && !since(at_ms + 1).takes(&letter));
         assert!(!until(at_ms).takes(&letter) && until(at_ms + 1).takes(&letter));
         let hour = 10 * HOUR_MS..11 * HOUR_MS;
-        assert!(since(12 * HOUR_MS - 1).looks_into(&hour) && !since(12 * HOUR_MS).looks_into(&hour));
-        assert!(!until(10 * HOUR_MS).looks_into(&hour) && until(10 * HOUR_MS + 1).looks_into(&hour));
+        assert!(
+            since(12 * HOUR_MS - 1).looks_into(&hour) && !since(12 * HOUR_MS).looks_into(&hour)
+        );
+        assert!(
+            !until(10 * HOUR_MS).looks_into(&hour) && until(10 * HOUR_MS + 1).looks_into(&hour)
+        );
     }
 
     #[test]
@@ -272,7 +315,11 @@ mod tests {
         for text in ["", "99", "1000", "xx", "10xx", "5x", "-1", "65535xx"] {
             assert!(text.parse::<Statuses>().unwrap_err().contains("5xx"), "{text}");
         }
-        assert!(reason("Nothing").unwrap_err().contains("MaxDeliveryAttemptsExceeded, TimeToLiveExceeded"));
+        assert!(
+            reason("Nothing")
+                .unwrap_err()
+                .contains("MaxDeliveryAttemptsExceeded, TimeToLiveExceeded")
+        );
         assert!(outcome("busy").unwrap_err().contains("TimedOut, Busy"));
     }
 }

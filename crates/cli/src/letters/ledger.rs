@@ -1,10 +1,12 @@
-//! The ledger of a replay: what was meant to be sent, and what was. Pure: texts and decisions, no storage.
+//! The ledger of a replay: what was meant to be sent, and what was. Pure: texts and decisions, no
+//! storage.
 //!
-//! Beside the letters, in `_replays/<job>/`: `plan.ndjson` (a header, then every letter in the order of sending),
-//! `<n>.ndjson` per chunk of ten, written before sending (`intent`) and again after, and `done.ndjson` with all lines
-//! once every letter has its end. A chunk whose line still says `intent` is uncertain: it may have been sent. That is
-//! said, and it is sent again unless somebody says otherwise; the delivery's id is a function of job and letter, so a
-//! repeat can be told.
+//! Beside the letters, in `_replays/<job>/`: `plan.ndjson` (a header, then every letter in the
+//! order of sending), `<n>.ndjson` per chunk of ten, written before sending (`intent`) and again
+//! after, and `done.ndjson` with all lines once every letter has its end. A chunk whose line still
+//! says `intent` is uncertain: it may have been sent. That is said, and it is sent again unless
+//! somebody says otherwise; the delivery's id is a function of job and letter, so a repeat can be
+//! told.
 //!
 //! Version 1 of these texts is read for ever.
 
@@ -41,7 +43,13 @@ pub(crate) struct Header {
 
 impl Header {
     /// The header of a job that begins now.
-    pub(crate) fn new(job: String, now_ms: u64, to: String, queue: Option<String>, letters: usize) -> Self {
+    pub(crate) fn new(
+        job: String,
+        now_ms: u64,
+        to: String,
+        queue: Option<String>,
+        letters: usize,
+    ) -> Self {
         Self { v: VERSION, job, at: moment::rfc3339(now_ms), to, queue, letters }
     }
 }
@@ -199,8 +207,13 @@ pub(crate) struct Replayed {
     pub(crate) line: Line,
 }
 
-/// Of the lines about a letter the one that counts: a certain one before an uncertain one, then the newest.
-pub(crate) fn remember(known: &mut std::collections::HashMap<Uuid, Replayed>, job: &str, line: Line) {
+/// Of the lines about a letter the one that counts: a certain one before an uncertain one, then the
+/// newest.
+pub(crate) fn remember(
+    known: &mut std::collections::HashMap<Uuid, Replayed>,
+    job: &str,
+    line: Line,
+) {
     if !matches!(line.state, State::Sent | State::Intent) {
         return;
     }
@@ -224,12 +237,18 @@ pub(crate) fn write_plan(header: &Header, plan: &[Planned]) -> Vec<u8> {
 /// What is wrong with it.
 pub(crate) fn read_plan(bytes: &[u8]) -> Result<(Header, Vec<Planned>), String> {
     let mut lines = std::str::from_utf8(bytes).map_err(|error| error.to_string())?.lines();
-    let header: Header = serde_json::from_str(lines.next().unwrap_or_default()).map_err(|error| error.to_string())?;
+    let header: Header = serde_json::from_str(lines.next().unwrap_or_default())
+        .map_err(|error| error.to_string())?;
     if header.v != VERSION {
-        return Err(format!("it has version {}, and this program reads version {VERSION} only", header.v));
+        return Err(format!(
+            "it has version {}, and this program reads version {VERSION} only",
+            header.v
+        ));
     }
-    let plan =
-        lines.map(serde_json::from_str).collect::<Result<Vec<Planned>, _>>().map_err(|error| error.to_string())?;
+    let plan = lines
+        .map(serde_json::from_str)
+        .collect::<Result<Vec<Planned>, _>>()
+        .map_err(|error| error.to_string())?;
     if plan.len() != header.letters {
         return Err(format!("it holds {} letters instead of {}", plan.len(), header.letters));
     }
@@ -247,7 +266,10 @@ pub(crate) fn write_lines<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<
 /// What is wrong with it.
 pub(crate) fn read_lines(bytes: &[u8]) -> Result<Vec<Line>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    text.lines().map(serde_json::from_str).collect::<Result<_, _>>().map_err(|error| error.to_string())
+    text.lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -271,7 +293,13 @@ mod tests {
 
     fn line(number: u128, state: State) -> Line {
         let letter = Uuid::from_u128(number);
-        Line { letter, delivery: delivery_id("j", letter), state, at: moment::rfc3339(7), problem: None }
+        Line {
+            letter,
+            delivery: delivery_id("j", letter),
+            state,
+            at: moment::rfc3339(7),
+            problem: None,
+        }
     }
 
     #[test]
@@ -282,17 +310,30 @@ mod tests {
         assert_eq!(read_plan(&text), Ok((header, plan.to_vec())));
         let cut = &text[..text.len() - plan[1].key.len() - 70];
         assert!(read_plan(cut).is_err());
-        assert!(read_plan(&String::from_utf8(text).unwrap().replace("\"v\":1", "\"v\":2").into_bytes()).is_err());
-        let lines = [line(1, State::Intent), Line { problem: Some("no".to_owned()), ..line(2, State::Refused) }];
+        assert!(
+            read_plan(&String::from_utf8(text).unwrap().replace("\"v\":1", "\"v\":2").into_bytes())
+                .is_err()
+        );
+        let lines = [
+            line(1, State::Intent),
+            Line { problem: Some("no".to_owned()), ..line(2, State::Refused) },
+        ];
         assert_eq!(read_lines(&write_lines(&lines)), Ok(lines.to_vec()));
     }
 
     #[test]
     fn what_ended_is_left_alone_and_the_uncertain_is_sent_again_unless_told_not_to() {
         let plan: Vec<Planned> = (1..=7).map(planned).collect();
-        let states = [State::Intent, State::Sent, State::Refused, State::Skipped, State::Gone, State::Unfit];
-        let before: Vec<Line> = (1..).zip(states).map(|(number, state)| line(number, state)).collect();
-        let states = |skip| begin("j", &plan, Some(&before), skip, 9).iter().map(|line| line.state).collect::<Vec<_>>();
+        let states =
+            [State::Intent, State::Sent, State::Refused, State::Skipped, State::Gone, State::Unfit];
+        let before: Vec<Line> =
+            (1..).zip(states).map(|(number, state)| line(number, state)).collect();
+        let states = |skip| {
+            begin("j", &plan, Some(&before), skip, 9)
+                .iter()
+                .map(|line| line.state)
+                .collect::<Vec<_>>()
+        };
         use State::{Gone, Intent, Sent, Skipped, Unfit};
         assert_eq!(states(false), [Intent, Sent, Intent, Skipped, Gone, Unfit, Intent]);
         assert_eq!(states(true), [Skipped, Sent, Intent, Skipped, Gone, Unfit, Intent]);
@@ -311,20 +352,31 @@ mod tests {
     #[test]
     fn a_certain_replay_counts_before_an_uncertain_one() {
         let mut known = std::collections::HashMap::new();
-        for (job, state) in [("a", State::Intent), ("b", State::Sent), ("c", State::Intent), ("d", State::Refused)] {
+        for (job, state) in
+            [("a", State::Intent), ("b", State::Sent), ("c", State::Intent), ("d", State::Refused)]
+        {
             remember(&mut known, job, line(1, state));
         }
         assert_eq!(known[&Uuid::from_u128(1)].job, "b");
         assert_eq!(
-            uncertain(&BTreeMap::from([(1, vec![line(1, State::Sent)]), (2, vec![line(2, State::Intent)])])),
+            uncertain(&BTreeMap::from([
+                (1, vec![line(1, State::Sent)]),
+                (2, vec![line(2, State::Intent)])
+            ])),
             [(2, 1)]
         );
     }
 
     #[test]
     fn a_job_is_named_so_that_its_name_can_be_a_folder() {
-        for (name, is) in [("a-1.b_C", true), ("", false), ("a/b", false), ("..", false), ("a b", false), ("ö", false)]
-        {
+        for (name, is) in [
+            ("a-1.b_C", true),
+            ("", false),
+            ("a/b", false),
+            ("..", false),
+            ("a b", false),
+            ("ö", false),
+        ] {
             assert_eq!(is_job(name), is, "{name}");
         }
     }

@@ -1,12 +1,14 @@
-//! Dead letters in a container: found, filtered, grouped, sent again. No database: the keys are the index.
+//! Dead letters in a container: found, filtered, grouped, sent again. No database: the keys are the
+//! index.
 //!
-//! What the verbs of `lastmile deadletters` share. [`storage`] reaches the container, [`walk`] finds the newest hours
-//! without listing everything, [`filter`] says which letters are meant, [`cause`] and [`stats`] sum them up, [`replay`]
-//! sends them again and keeps its [`ledger`] beside them, [`shelf`] remembers what was read. Pure: `place`, `filter`,
-//! `cause`, `stats`, `ledger`, `text`.
+//! What the verbs of `lastmile deadletters` share. [`storage`] reaches the container, [`walk`]
+//! finds the newest hours without listing everything, [`filter`] says which letters are meant,
+//! [`cause`] and [`stats`] sum them up, [`replay`] sends them again and keeps its [`ledger`] beside
+//! them, [`shelf`] remembers what was read. Pure: `place`, `filter`, `cause`, `stats`, `ledger`,
+//! `text`.
 //!
-//! Promises: a GUID counts once, wherever it stands; a blob that is no dead letter is told and never hides the others;
-//! letters are never rewritten.
+//! Promises: a GUID counts once, wherever it stands; a blob that is no dead letter is told and
+//! never hides the others; letters are never rewritten.
 
 pub(crate) mod cause;
 pub(crate) mod filter;
@@ -87,7 +89,11 @@ impl Letters {
     ///
     /// # Errors
     /// When the container cannot be read.
-    pub(crate) async fn newest(&self, filter: &Filter, limit: Option<usize>) -> anyhow::Result<Vec<StoredLetter>> {
+    pub(crate) async fn newest(
+        &self,
+        filter: &Filter,
+        limit: Option<usize>,
+    ) -> anyhow::Result<Vec<StoredLetter>> {
         let pace = if limit.is_some() { Pace::NewestOnly } else { Pace::Everything };
         let limit = limit.unwrap_or(usize::MAX);
         let mut walk = Walk::new(&self.place, filter, pace);
@@ -97,9 +103,11 @@ impl Letters {
         {
             let mut blobs = blobs.as_slice();
             while found.len() < limit && !blobs.is_empty() {
-                // What is read beyond the limit is read for nothing, unless the filter may refuse some of it.
+                // What is read beyond the limit is read for nothing, unless the filter may refuse
+                // some of it.
                 let least = if filter.needs_content() { READS_AT_ONCE } else { 1 };
-                let (now, later) = blobs.split_at((limit - found.len()).max(least).min(blobs.len()));
+                let (now, later) =
+                    blobs.split_at((limit - found.len()).max(least).min(blobs.len()));
                 blobs = later;
                 let reads = stream::iter(now).map(|blob| self.read(blob)).buffered(READS_AT_ONCE);
                 let letters: Vec<Vec<StoredLetter>> = reads.try_collect().await?;
@@ -113,12 +121,17 @@ impl Letters {
     }
 
     /// Every letter that is meant, once, roughly newest first; not in exact order.
-    pub(crate) fn all<'a>(&'a self, filter: &'a Filter) -> BoxStream<'a, anyhow::Result<StoredLetter>> {
+    pub(crate) fn all<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> BoxStream<'a, anyhow::Result<StoredLetter>> {
         let mut seen = HashSet::new();
         let read = self.blobs(filter).map_ok(move |blob| async move { self.read(&blob).await });
-        let letters = read.try_buffered(READS_AT_ONCE).map_ok(|letters| stream::iter(letters).map(Ok));
-        let once =
-            letters.try_flatten().try_filter(move |letter| ready(filter.takes(letter) && seen.insert(letter.id)));
+        let letters =
+            read.try_buffered(READS_AT_ONCE).map_ok(|letters| stream::iter(letters).map(Ok));
+        let once = letters
+            .try_flatten()
+            .try_filter(move |letter| ready(filter.takes(letter) && seen.insert(letter.id)));
         Box::pin(once)
     }
 
@@ -131,7 +144,8 @@ impl Letters {
         hours.map_ok(|blobs| stream::iter(blobs).map(Ok)).try_flatten()
     }
 
-    /// Every blob that may hold a letter that is meant, with all its letters; a GUID may come twice.
+    /// Every blob that may hold a letter that is meant, with all its letters; a GUID may come
+    /// twice.
     pub(crate) fn whole_blobs<'a>(
         &'a self,
         filter: &Filter,
@@ -143,8 +157,8 @@ impl Letters {
         Box::pin(read.try_buffer_unordered(READS_AT_ONCE))
     }
 
-    /// The letters of blobs that were not seen before, in the folders that the filter looks into, oldest first; `seen`
-    /// remembers keys. Without `reading` they are only remembered.
+    /// The letters of blobs that were not seen before, in the folders that the filter looks into,
+    /// oldest first; `seen` remembers keys. Without `reading` they are only remembered.
     ///
     /// # Errors
     /// When the container cannot be read.
@@ -155,7 +169,8 @@ impl Letters {
         reading: bool,
     ) -> anyhow::Result<Vec<StoredLetter>> {
         let blobs: Vec<Blob> = self.blobs(filter).try_collect().await?;
-        let new: Vec<Blob> = blobs.into_iter().filter(|blob| seen.insert(blob.key.clone()) && reading).collect();
+        let new: Vec<Blob> =
+            blobs.into_iter().filter(|blob| seen.insert(blob.key.clone()) && reading).collect();
         let reads = stream::iter(&new).map(|blob| self.read(blob)).buffered(READS_AT_ONCE);
         let letters: Vec<Vec<StoredLetter>> = reads.try_collect().await?;
         let mut letters: Vec<StoredLetter> = letters.into_iter().flatten().collect();
@@ -198,7 +213,8 @@ impl Letters {
     pub(crate) async fn one(&self, id: &str) -> anyhow::Result<Option<StoredLetter>> {
         let mut found = self.find(&[id.to_owned()]).await?;
         if found.len() > 1 {
-            let all: Vec<String> = found.iter().map(|letter| format!("  {}  {}", letter.id, letter.key)).collect();
+            let all: Vec<String> =
+                found.iter().map(|letter| format!("  {}  {}", letter.id, letter.key)).collect();
             bail!("several letters are meant by {id}:\n{}", all.join("\n"));
         }
         Ok(found.pop())
@@ -213,7 +229,8 @@ impl Letters {
         let mut unfound: HashSet<&str> = HashSet::new();
         for wanted in wanted {
             match self.key(wanted) {
-                Some(key) => found.extend(self.of_key(&key).await?.into_iter().map(|letter| (letter.id, letter))),
+                Some(key) => found
+                    .extend(self.of_key(&key).await?.into_iter().map(|letter| (letter.id, letter))),
                 None => _ = unfound.insert(wanted),
             }
         }
@@ -267,9 +284,15 @@ impl Letters {
         Ok(())
     }
 
-    /// The key that is meant, if it is one: `s3://bucket/key`, a path of a file in the container, or the key itself.
+    /// The key that is meant, if it is one: `s3://bucket/key`, a path of a file in the container,
+    /// or the key itself.
     fn key(&self, wanted: &str) -> Option<String> {
-        let bucket = self.place.name.strip_suffix(&self.place.prefix).unwrap_or(&self.place.name).trim_end_matches('/');
+        let bucket = self
+            .place
+            .name
+            .strip_suffix(&self.place.prefix)
+            .unwrap_or(&self.place.name)
+            .trim_end_matches('/');
         let key = wanted.strip_prefix(bucket).map_or(wanted, |key| key.trim_start_matches('/'));
         let key = key.strip_prefix("./").unwrap_or(key);
         (key.contains('/') && key.ends_with(".json")).then(|| key.to_owned())

@@ -1,7 +1,7 @@
 //! What a key says without its blob being read: whose letter it is, and of which hour. Pure.
 //!
-//! `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`. Month, day and hour have no leading zeros, so
-//! folders are compared by the time they stand for and never by their bytes.
+//! `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`. Month, day and hour have no
+//! leading zeros, so folders are compared by the time they stand for and never by their bytes.
 
 use std::ops::Range;
 
@@ -16,15 +16,19 @@ pub(crate) const FOLDERS: usize = NAMES + 4;
 /// In a namespace's place: the ledgers of replays.
 pub(crate) const LEDGERS: &str = "_replays";
 
-/// The moments that a folder of a year, month, day or hour stands for; `None` when it is no such folder.
+/// The moments that a folder of a year, month, day or hour stands for; `None` when it is no such
+/// folder.
 ///
 /// `segments` are the one to four last parts of its path: year, month, day, hour.
 pub(crate) fn moments(segments: &[&str]) -> Option<Range<u64>> {
-    let number = |at: usize, default: i16| segments.get(at).map_or(Some(default), |text| text.parse::<i16>().ok());
+    let number = |at: usize, default: i16| {
+        segments.get(at).map_or(Some(default), |text| text.parse::<i16>().ok())
+    };
     let plain = segments.iter().all(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let (year, month, day) = (number(0, 1)?, number(1, 1)?, number(2, 1)?);
     let hour = number(3, 0)?.try_into().ok().filter(|hour: &i8| *hour < 24 && plain)?;
-    let begin = Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()?.at(hour, 0, 0, 0);
+    let begin =
+        Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()?.at(hour, 0, 0, 0);
     let length: Span = match segments.len() {
         1 => 1.year(),
         2 => 1.month(),
@@ -41,7 +45,9 @@ pub(crate) fn moments(segments: &[&str]) -> Option<Range<u64>> {
 /// The moments of the hour that a key lies in; `None` when it is no key of a dead letter.
 pub(crate) fn hour_of(key: &str, root: &str) -> Option<Range<u64>> {
     let segments: Vec<&str> = key.strip_prefix(root)?.split('/').collect();
-    (segments.len() == FOLDERS + 1 && segments[0] != LEDGERS).then(|| moments(&segments[NAMES..FOLDERS])).flatten()
+    (segments.len() == FOLDERS + 1 && segments[0] != LEDGERS)
+        .then(|| moments(&segments[NAMES..FOLDERS]))
+        .flatten()
 }
 
 /// The name of a blob's file without its ending: the GUID.
@@ -78,8 +84,14 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_no_folder_of_hours() {
-        for segments in [&["x"][..], &["2026", "13"], &["2026", "2", "30"], &["2026", "1", "1", "24"], &["-1"], &["+1"]]
-        {
+        for segments in [
+            &["x"][..],
+            &["2026", "13"],
+            &["2026", "2", "30"],
+            &["2026", "1", "1", "24"],
+            &["-1"],
+            &["+1"],
+        ] {
             assert_eq!(shown(segments), None, "{segments:?}");
         }
     }

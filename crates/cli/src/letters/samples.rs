@@ -7,7 +7,12 @@ use uuid::Uuid;
 pub(crate) fn letter(number: u32) -> StoredLetter {
     let id = Uuid::from_u128(u128::from(number));
     let at_ms = 1_795_158_180_000 + u64::from(number);
-    let attempt = |at_ms| StoredAttempt { at_ms, outcome: "Busy".to_owned(), status: Some(503), duration_ms: 5 };
+    let attempt = |at_ms| StoredAttempt {
+        at_ms,
+        outcome: "Busy".to_owned(),
+        status: Some(503),
+        duration_ms: 5,
+    };
     StoredLetter {
         id,
         key: format!("shop/orders/billing/2026/11/20/7/{id}.json"),
@@ -27,7 +32,9 @@ pub(crate) fn letter(number: u32) -> StoredLetter {
         sink: None,
         traceparent: None,
         headers: Vec::new(),
-        event: format!(r#"{{"specversion":"1.0","id":"order-{number}","source":"shop","type":"order.created"}}"#),
+        event: format!(
+            r#"{{"specversion":"1.0","id":"order-{number}","source":"shop","type":"order.created"}}"#
+        ),
         event_id: Some(format!("order-{number}")),
         event_type: Some("order.created".to_owned()),
         source: Some("shop".to_owned()),

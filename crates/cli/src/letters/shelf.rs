@@ -1,12 +1,12 @@
 //! Letters kept in memory, for who looks again and again.
 //!
-//! A verb reads what it needs and ends; a page is looked at from many sides, and twenty thousand blobs are not to be
-//! read for each of them. A blob never changes once it is written, so what was read once is read no more: reading again
-//! costs the listing and the blobs that are new.
+//! A verb reads what it needs and ends; a page is looked at from many sides, and twenty thousand
+//! blobs are not to be read for each of them. A blob never changes once it is written, so what was
+//! read once is read no more: reading again costs the listing and the blobs that are new.
 //!
-//! Promises: reads with the same eyes as the verbs; holds at most [`LETTERS_MAX`] letters, without their events, and
-//! says when there are more; of what a filter does not mean it holds at most [`KEYS_MAX`] keys. Does not hold what only
-//! a look at one letter needs.
+//! Promises: reads with the same eyes as the verbs; holds at most [`LETTERS_MAX`] letters, without
+//! their events, and says when there are more; of what a filter does not mean it holds at most
+//! [`KEYS_MAX`] keys. Does not hold what only a look at one letter needs.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -46,20 +46,27 @@ pub(crate) struct Shelf {
 }
 
 impl Letters {
-    /// The letters that are meant; what a shelf of before, by the same filter, holds is not read again. Only the span
-    /// of a filter moves, with the clock; where it moved so that it may mean others, everything is read again.
+    /// The letters that are meant; what a shelf of before, by the same filter, holds is not read
+    /// again. Only the span of a filter moves, with the clock; where it moved so that it may mean
+    /// others, everything is read again.
     ///
     /// # Errors
     /// When the container cannot be read.
-    pub(crate) async fn shelf(&self, filter: &Filter, before: Option<&Shelf>) -> anyhow::Result<Shelf> {
+    pub(crate) async fn shelf(
+        &self,
+        filter: &Filter,
+        before: Option<&Shelf>,
+    ) -> anyhow::Result<Shelf> {
         let span_ms = (filter.since_ms, filter.until_ms);
-        let before = before.filter(|before| before.span_ms.0 <= span_ms.0 && before.span_ms.1 == span_ms.1);
+        let before =
+            before.filter(|before| before.span_ms.0 <= span_ms.0 && before.span_ms.1 == span_ms.1);
         let blobs = self.blobs(filter).map_ok(|blob| async move {
             let known = before.and_then(|before| before.blobs.get(&blob.key));
             let letters = match known {
                 Some(letters) => letters.clone(),
                 None => {
-                    let meant = self.read(&blob).await?.into_iter().filter(|letter| filter.takes(letter));
+                    let meant =
+                        self.read(&blob).await?.into_iter().filter(|letter| filter.takes(letter));
                     meant.map(|letter| Arc::new(sketch(letter))).collect()
                 }
             };
@@ -73,7 +80,8 @@ impl Letters {
                 is_cut = true;
                 break;
             }
-            let meant = found.iter().filter(|letter| filter.takes(letter) && seen.insert(letter.id));
+            let meant =
+                found.iter().filter(|letter| filter.takes(letter) && seen.insert(letter.id));
             letters.extend(meant.cloned());
             empty += usize::from(found.is_empty());
             if !found.is_empty() || empty <= KEYS_MAX {
@@ -139,12 +147,18 @@ mod tests {
             let (id, at) = (Uuid::from_u128(number), format!("2026-11-20T07:0{minute}:00Z"));
             let path = folder.path().join(format!("shop/orders/billing/2026/11/20/7/{id}.json"));
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let about = format!(r#"{{"deadletterid":"{id}","deadletterreasoncode":"BadRequest","publishutc":"{at}"}}"#);
-            std::fs::write(path, format!(r#"{{"event":{{}},"deadletterProperties":{about}}}"#)).unwrap();
+            let about = format!(
+                r#"{{"deadletterid":"{id}","deadletterreasoncode":"BadRequest","publishutc":"{at}"}}"#
+            );
+            std::fs::write(path, format!(r#"{{"event":{{}},"deadletterProperties":{about}}}"#))
+                .unwrap();
         }
         let letters = Letters::open(folder.path().to_str().unwrap()).await.unwrap();
-        let until = |text: &str| Filter { until_ms: delivery::moment::parse(text), ..Filter::default() };
-        let shape = |shelf: &Shelf| (shelf.letters.len(), shelf.blobs.values().map(Vec::len).sum(), shelf.blobs.len());
+        let until =
+            |text: &str| Filter { until_ms: delivery::moment::parse(text), ..Filter::default() };
+        let shape = |shelf: &Shelf| {
+            (shelf.letters.len(), shelf.blobs.values().map(Vec::len).sum(), shelf.blobs.len())
+        };
         let first = letters.shelf(&until("2026-11-20T07:02:00Z"), None).await.unwrap();
         assert_eq!(shape(&first), (1, 1, 2));
         let reads = letters.place().requests();

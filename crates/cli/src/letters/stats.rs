@@ -34,7 +34,8 @@ impl Stats {
 
 /// Counts with names, the greatest first.
 pub(crate) fn greatest_first(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
-    let mut sorted: Vec<(&str, u64)> = counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+    let mut sorted: Vec<(&str, u64)> =
+        counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
     sorted
 }
@@ -49,8 +50,15 @@ mod tests {
         let mut stats = Stats::default();
         stats.add(&letter(1));
         stats.add(&letter(2));
-        stats.add(&StoredLetter { reason: "TopicNotFound".to_owned(), destination: None, ..letter(3) });
-        assert_eq!(greatest_first(&stats.reasons), [("MaxDeliveryAttemptsExceeded", 2), ("TopicNotFound", 1)]);
+        stats.add(&StoredLetter {
+            reason: "TopicNotFound".to_owned(),
+            destination: None,
+            ..letter(3)
+        });
+        assert_eq!(
+            greatest_first(&stats.reasons),
+            [("MaxDeliveryAttemptsExceeded", 2), ("TopicNotFound", 1)]
+        );
         assert_eq!(greatest_first(&stats.subscriptions), [("shop/orders/billing", 3)]);
         assert_eq!(stats.destinations[""], 1);
         assert_eq!((stats.letters, stats.hours.values().sum::<u64>()), (3, 3));

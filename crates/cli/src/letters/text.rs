@@ -1,7 +1,7 @@
 //! Letters for people: moments, counts, and what others wrote, made harmless.
 //!
-//! Events and responses come from anywhere; on a terminal their control characters could do anything, and those that
-//! turn text around could make it say something else.
+//! Events and responses come from anywhere; on a terminal their control characters could do
+//! anything, and those that turn text around could make it say something else.
 
 use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::moment;
@@ -24,7 +24,10 @@ fn visible(c: char) -> char {
 
 /// A moment to the second.
 pub(crate) fn at(ms: Option<u64>) -> String {
-    ms.map_or_else(|| "-".to_owned(), |ms| format!("{}Z", moment::rfc3339(ms)[..19].replace('T', " ")))
+    ms.map_or_else(
+        || "-".to_owned(),
+        |ms| format!("{}Z", moment::rfc3339(ms)[..19].replace('T', " ")),
+    )
 }
 
 /// `1 letter`, `20,000 letters`.
@@ -35,13 +38,16 @@ pub(crate) fn letters(count: u64) -> String {
 /// A number with its thousands apart.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
-    let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| str::from_utf8(part).unwrap_or("")).collect();
+    let parts: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|part| str::from_utf8(part).unwrap_or("")).collect();
     parts.join(",")
 }
 
-/// A length of time for people, in its two greatest units: `340 ms`, `10 s`, `3 min 20 s`, `2 d 4 h`.
+/// A length of time for people, in its two greatest units: `340 ms`, `10 s`, `3 min 20 s`, `2 d 4
+/// h`.
 pub(crate) fn span(ms: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [(DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")];
+    const UNITS: [(u64, &str); 4] =
+        [(DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")];
     if ms < SECOND_MS {
         return format!("{ms} ms");
     }
@@ -82,7 +88,9 @@ mod tests {
 
     #[test]
     fn numbers_and_moments_are_easy_to_read() {
-        for (count, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (20_000, "20,000"), (1_234_567, "1,234,567")] {
+        for (count, text) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (20_000, "20,000"), (1_234_567, "1,234,567")]
+        {
             assert_eq!(grouped(count), text);
         }
         assert_eq!((letters(1), letters(2)), ("1 letter".to_owned(), "2 letters".to_owned()));

@@ -1,10 +1,12 @@
 //! Walks the hours of a container from the newest to the oldest, without listing everything.
 //!
-//! A listing runs forwards only, by bytes. The folders are a calendar, though: of a year, a month and a day one listing
-//! each says what is in it, and the newest is looked into first. What stands for older time waits, and mostly is never
-//! looked into. A subscription that fits into one page costs one request.
+//! A listing runs forwards only, by bytes. The folders are a calendar, though: of a year, a month
+//! and a day one listing each says what is in it, and the newest is looked into first. What stands
+//! for older time waits, and mostly is never looked into. A subscription that fits into one page
+//! costs one request.
 //!
-//! Promises: hours come newest first, those of one hour together; of subscriptions that are walked side by side too.
+//! Promises: hours come newest first, those of one hour together; of subscriptions that are walked
+//! side by side too.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -52,7 +54,8 @@ struct Folder {
 }
 
 impl Ord for Folder {
-    /// What may hold newer letters comes first; of the same time what is to be opened before it can be told.
+    /// What may hold newer letters comes first; of the same time what is to be opened before it can
+    /// be told.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_time = self.moments.end.cmp(&other.moments.end);
         by_time.then(other.depth.cmp(&self.depth)).then_with(|| other.prefix.cmp(&self.prefix))
@@ -68,24 +71,39 @@ impl PartialOrd for Folder {
 impl Walk {
     /// A walk over what the filter may take.
     pub(crate) fn new(place: &Place, filter: &Filter, pace: Pace) -> Self {
-        let root = Folder { moments: 0..u64::MAX, depth: 0, prefix: place.root(), found: None, begun: None };
-        Self { place: place.clone(), filter: filter.clone(), pace, frontier: BinaryHeap::from([root]) }
+        let root = Folder {
+            moments: 0..u64::MAX,
+            depth: 0,
+            prefix: place.root(),
+            found: None,
+            begun: None,
+        };
+        Self {
+            place: place.clone(),
+            filter: filter.clone(),
+            pace,
+            frontier: BinaryHeap::from([root]),
+        }
     }
 
-    /// The blobs of the next hour, those written last first; of [`Pace::Everything`] of several hours.
+    /// The blobs of the next hour, those written last first; of [`Pace::Everything`] of several
+    /// hours.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Blob>>> {
         loop {
             let folders = self.take();
             if folders.is_empty() {
                 return Ok(None);
             }
-            let (hours, others): (Vec<_>, Vec<_>) = folders.into_iter().partition(|folder| folder.depth == FOLDERS);
+            let (hours, others): (Vec<_>, Vec<_>) =
+                folders.into_iter().partition(|folder| folder.depth == FOLDERS);
             let opened = try_join_all(others.into_iter().map(|folder| self.open(folder))).await?;
             let blobs = try_join_all(hours.into_iter().map(|hour| self.blobs(hour))).await?;
             self.frontier.extend(opened.into_iter().flatten());
             let mut blobs: Vec<(u64, Blob)> = blobs.into_iter().flatten().collect();
             if !blobs.is_empty() {
-                blobs.sort_by_cached_key(|(hour, blob)| (Reverse((*hour, blob.modified_ms)), blob.key.clone()));
+                blobs.sort_by_cached_key(|(hour, blob)| {
+                    (Reverse((*hour, blob.modified_ms)), blob.key.clone())
+                });
                 return Ok(Some(blobs.into_iter().map(|(_, blob)| blob).collect()));
             }
         }
@@ -119,9 +137,11 @@ impl Walk {
         Ok(blobs.into_iter().map(|blob| (hour.moments.end, blob)).collect())
     }
 
-    /// The blobs of an hour, some of which the first page of the subscription may have told already.
+    /// The blobs of an hour, some of which the first page of the subscription may have told
+    /// already.
     async fn rest(&self, prefix: &str, begun: &[Blob]) -> anyhow::Result<Vec<Blob>> {
-        let mut blobs: Vec<Blob> = begun.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();
+        let mut blobs: Vec<Blob> =
+            begun.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();
         let told_up_to = begun.last().map_or("", |blob| blob.key.as_str());
         let is_inside = told_up_to.starts_with(prefix);
         if is_inside || told_up_to < prefix {
@@ -145,25 +165,39 @@ impl Walk {
                 Err(begun) => folder.begun = Some(begun),
             }
         }
-        let page = self.place.pages(Ask { prefix: folder.prefix.clone(), by_folder: true, ..Ask::default() }).await?;
+        let page = self
+            .place
+            .pages(Ask { prefix: folder.prefix.clone(), by_folder: true, ..Ask::default() })
+            .await?;
         Ok(page.folders.into_iter().filter_map(|prefix| self.child(&folder, prefix)).collect())
     }
 
     /// The hours of a subscription whose blobs fit into one page; else that page.
-    async fn small(&self, subscription: &Folder) -> anyhow::Result<Result<Vec<Folder>, Arc<[Blob]>>> {
-        let page = self.place.page(&Ask { prefix: subscription.prefix.clone(), ..Ask::default() }).await?;
+    async fn small(
+        &self,
+        subscription: &Folder,
+    ) -> anyhow::Result<Result<Vec<Folder>, Arc<[Blob]>>> {
+        let page =
+            self.place.page(&Ask { prefix: subscription.prefix.clone(), ..Ask::default() }).await?;
         if page.next.is_some() {
             return Ok(Err(page.blobs.into()));
         }
         let root = self.place.root();
         let mut hours: BTreeMap<u64, Folder> = BTreeMap::new();
         for blob in page.blobs {
-            let Some(moments) = hour_of(&blob.key, &root).filter(|moments| self.filter.looks_into(moments)) else {
+            let Some(moments) =
+                hour_of(&blob.key, &root).filter(|moments| self.filter.looks_into(moments))
+            else {
                 continue;
             };
             let prefix = subscription.prefix.clone();
-            let hour =
-                Folder { moments: moments.clone(), depth: FOLDERS, prefix, found: Some(Vec::new()), begun: None };
+            let hour = Folder {
+                moments: moments.clone(),
+                depth: FOLDERS,
+                prefix,
+                found: Some(Vec::new()),
+                begun: None,
+            };
             hours.entry(moments.start).or_insert(hour).found.get_or_insert_default().push(blob);
         }
         Ok(Ok(hours.into_values().collect()))
@@ -176,7 +210,8 @@ impl Walk {
         if segments.first() == Some(&LEDGERS) {
             return None;
         }
-        let moments = if depth <= NAMES { parent.moments.clone() } else { moments(segments.get(NAMES..)?)? };
+        let moments =
+            if depth <= NAMES { parent.moments.clone() } else { moments(segments.get(NAMES..)?)? };
         self.filter.looks_into(&moments).then(|| Folder {
             moments,
             depth,

@@ -13,7 +13,8 @@ use crate::letters::filter::decided_ms;
 use crate::letters::text;
 
 /// A column stands for so much time: the least that shows all in [`COLUMNS_MAX`].
-const WIDTHS_MS: [u64; 7] = [HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS, DAY_MS, 7 * DAY_MS, 28 * DAY_MS];
+const WIDTHS_MS: [u64; 7] =
+    [HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS, DAY_MS, 7 * DAY_MS, 28 * DAY_MS];
 /// More columns are too thin to be told apart.
 const COLUMNS_MAX: u64 = 72;
 /// With fewer the chart begins earlier, so that one hour is no wall.
@@ -72,12 +73,14 @@ impl Chart {
                 None => _ = hour.insert(letter.reason.clone(), 1),
             }
         }
-        let (first_ms, last_ms) = (hours.first_key_value()?.0 * HOUR_MS, hours.last_key_value()?.0 * HOUR_MS);
+        let (first_ms, last_ms) =
+            (hours.first_key_value()?.0 * HOUR_MS, hours.last_key_value()?.0 * HOUR_MS);
         let columns_of = |width_ms: u64| last_ms / width_ms - first_ms / width_ms + 1;
-        let width_ms = WIDTHS_MS.into_iter().find(|width_ms| columns_of(*width_ms) <= COLUMNS_MAX).unwrap_or(
-            // Older than any calendar of ours: a few columns of their own size.
-            (last_ms - first_ms) / (COLUMNS_MAX - 1) / HOUR_MS * HOUR_MS + HOUR_MS,
-        );
+        let width_ms =
+            WIDTHS_MS.into_iter().find(|width_ms| columns_of(*width_ms) <= COLUMNS_MAX).unwrap_or(
+                // Older than any calendar of ours: a few columns of their own size.
+                (last_ms - first_ms) / (COLUMNS_MAX - 1) / HOUR_MS * HOUR_MS + HOUR_MS,
+            );
         let last = last_ms / width_ms;
         let first = (first_ms / width_ms).min((last + 1).saturating_sub(COLUMNS_MIN));
         let column = |number: u64| Column { from_ms: number * width_ms, letters: BTreeMap::new() };
@@ -85,7 +88,9 @@ impl Chart {
         for (hour, reasons) in hours {
             let at = usize::try_from(hour * HOUR_MS / width_ms - first).unwrap_or(usize::MAX);
             let Some(column) = columns.get_mut(at) else { continue };
-            reasons.into_iter().for_each(|(reason, count)| *column.letters.entry(reason).or_default() += count);
+            reasons
+                .into_iter()
+                .for_each(|(reason, count)| *column.letters.entry(reason).or_default() += count);
         }
         Some(Self { width_ms, columns })
     }
@@ -103,10 +108,15 @@ impl Chart {
         }
     }
 
-    /// The chart with its axes, legend and table. `reasons` are those of the letters shown, most frequent first.
+    /// The chart with its axes, legend and table. `reasons` are those of the letters shown, most
+    /// frequent first.
     pub(super) fn draw(&self, query: &Query, palette: &Palette, reasons: &[(&str, u64)]) -> Markup {
         let greatest = self.greatest();
-        let peak = self.columns.iter().max_by_key(|column| column.sum()).map_or(0, |column| column.from_ms);
+        let peak = self
+            .columns
+            .iter()
+            .max_by_key(|column| column.sum())
+            .map_or(0, |column| column.from_ms);
         html! {
             figure .chart {
                 figcaption { h2 #per { "Per " (self.width()) ", by reason" } }
@@ -262,7 +272,8 @@ mod tests {
             (9_000 * DAY_MS, 0, 72),
         ] {
             let first_ms = 1_000 * 28 * DAY_MS;
-            let letters = [at(first_ms, "A"), at(first_ms + apart_ms, "B"), at(first_ms + apart_ms, "B")];
+            let letters =
+                [at(first_ms, "A"), at(first_ms + apart_ms, "B"), at(first_ms + apart_ms, "B")];
             let chart = Chart::of(letters.iter()).unwrap();
             assert!(width_ms == 0 || chart.width_ms == width_ms, "{apart_ms}: {}", chart.width_ms);
             assert_eq!(chart.columns.len(), columns, "{apart_ms}");

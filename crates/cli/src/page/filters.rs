@@ -1,4 +1,5 @@
-//! The filters of a page: those that say something, each with a way to take it away, and the form of all.
+//! The filters of a page: those that say something, each with a way to take it away, and the form
+//! of all.
 
 use delivery::deadletter::Reason;
 use delivery::outcome::Outcome;

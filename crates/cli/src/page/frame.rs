@@ -1,7 +1,8 @@
 //! What every page has around it, and what others wrote made visible.
 //!
-//! Events and responses come from anywhere. maud escapes what is put in, so nothing of them is markup; here their
-//! control characters, and those that turn or hide text, become signs that can be seen.
+//! Events and responses come from anywhere. maud escapes what is put in, so nothing of them is
+//! markup; here their control characters, and those that turn or hide text, become signs that can
+//! be seen.
 
 use adapters::machine::Machine;
 use axum::http::StatusCode;
@@ -101,7 +102,11 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(status: StatusCode, title: impl Into<String>, why: impl Into<String>) -> Self {
+    pub(super) fn new(
+        status: StatusCode,
+        title: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Self {
         Self { status, title: title.into(), why: why.into(), back: ("/".to_owned(), "All letters") }
     }
 
@@ -160,7 +165,8 @@ fn visible(text: &str, is_kept: impl Fn(char) -> bool) -> Markup {
     let mut markup = String::with_capacity(text.len());
     let mut plain_from = 0;
     for (at, c) in text.char_indices().filter(|(_, c)| is_unseen(*c) && !is_kept(*c)) {
-        let shown = html! { (text[plain_from..at]) span .sign { "U+" (format!("{:04X}", u32::from(c))) } };
+        let shown =
+            html! { (text[plain_from..at]) span .sign { "U+" (format!("{:04X}", u32::from(c))) } };
         markup.push_str(&shown.0);
         plain_from = at + c.len_utf8();
     }
@@ -168,7 +174,8 @@ fn visible(text: &str, is_kept: impl Fn(char) -> bool) -> Markup {
     PreEscaped(markup)
 }
 
-/// Whether a character does something other than to be seen: controls, and what turns or hides its neighbours.
+/// Whether a character does something other than to be seen: controls, and what turns or hides its
+/// neighbours.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{feff}')

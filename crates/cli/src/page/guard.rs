@@ -1,18 +1,19 @@
 //! Who may talk to the page, and what a browser may do with its answers.
 //!
-//! A page on this machine is within reach of every site that the same browser shows. Separate, and in one place before
-//! all routes, so that no route can forget it.
+//! A page on this machine is within reach of every site that the same browser shows. Separate, and
+//! in one place before all routes, so that no route can forget it.
 //!
-//! Promises: an answer goes only to who asks for this address by its own name (no rebinding of foreign names); a
-//! request that changes something has come from a form of this page (its token, new with every start, and what the
-//! browser says about the origin); no other site makes this machine read the container; no browser runs, embeds, keeps or guesses the type of anything that an event brought
-//! here.
+//! Promises: an answer goes only to who asks for this address by its own name (no rebinding of
+//! foreign names); a request that changes something has come from a form of this page (its token,
+//! new with every start, and what the browser says about the origin); no other site makes this
+//! machine read the container; no browser runs, embeds, keeps or guesses the type of anything that
+//! an event brought here.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
@@ -26,7 +27,8 @@ use super::{Page, query};
 pub(super) const TOKEN: &str = "token";
 /// What a form of the page may weigh.
 const FORM_MAX_BYTES: usize = 64 * 1_024;
-/// Whence a browser says that a request comes. <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
+/// Whence a browser says that a request comes.
+/// <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What goes with every answer.
@@ -54,7 +56,8 @@ pub(super) struct Guard {
 impl Guard {
     /// The guard of this port; the chances make its token.
     pub(super) fn new(port: u16, chances: [u32; 8]) -> Self {
-        let mut hosts: Vec<String> = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}")).into();
+        let mut hosts: Vec<String> =
+            ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}")).into();
         if port == 80 {
             hosts.extend(["127.0.0.1", "localhost"].map(ToOwned::to_owned));
         }
@@ -86,8 +89,9 @@ impl Guard {
     }
 }
 
-/// Whether a browser would show what a GET brings to the person who asked for it: by the page itself or by hand. An
-/// image on another site asks too, and what is read for it is read for nothing.
+/// Whether a browser would show what a GET brings to the person who asked for it: by the page
+/// itself or by hand. An image on another site asks too, and what is read for it is read for
+/// nothing.
 fn is_asked_for(headers: &HeaderMap) -> bool {
     says(headers, &FETCH_SITE, |site| matches!(site, "same-origin" | "none"))
 }
@@ -120,14 +124,21 @@ async fn admit(page: &Page, request: Request) -> Result<Request, Problem> {
     }
     let refused = |why: &str| Problem::new(StatusCode::FORBIDDEN, "Not from this page", why);
     if matches!(*request.method(), Method::GET | Method::HEAD) {
-        let why = "Another site asked for this, and nothing was read. From here it can be asked for.";
+        let why =
+            "Another site asked for this, and nothing was read. From here it can be asked for.";
         return if is_asked_for(request.headers()) { Ok(request) } else { Err(refused(why)) };
     }
     if !guard.is_own(request.headers()) {
         return Err(refused("The request came from another site. Nothing was done."));
     }
     let (parts, body) = request.into_parts();
-    let too_large = |_| Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "Too large", "No form of this page is so large.");
+    let too_large = |_| {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "Too large",
+            "No form of this page is so large.",
+        )
+    };
     let body = to_bytes(body, FORM_MAX_BYTES).await.map_err(too_large)?;
     let token = query::pairs(&body).into_iter().find(|(name, _)| name == TOKEN);
     if !token.is_some_and(|(_, token)| guard.takes(&token)) {

@@ -141,13 +141,15 @@ async fn taken_up(page: &Page, job: &str) -> Result<Replay, Problem> {
     Replay::resume(&page.letters, job).await.map_err(|error| no_job(format!("{error:#}")))
 }
 
-/// A name that no job can have stands in no address, in no ledger's key, and in no line that leads elsewhere.
+/// A name that no job can have stands in no address, in no ledger's key, and in no line that leads
+/// elsewhere.
 fn known_name(job: &str) -> Result<(), Problem> {
     if is_job(job) { Ok(()) } else { Err(no_job(format!("\"{job}\" is no name of a job."))) }
 }
 
 fn no_job(why: String) -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "No such replay", why).back("/jobs".to_owned(), "All replays")
+    Problem::new(StatusCode::NOT_FOUND, "No such replay", why)
+        .back("/jobs".to_owned(), "All replays")
 }
 
 fn progress(counts: Counts, all: u64, running: Option<&Running>) -> Markup {
@@ -261,7 +263,8 @@ pub(super) async fn resume(
     }
     let replay = taken_up(&page, &job).await?;
     let begun = go_on(&page, replay, pace).await;
-    let failed = |error| Problem::new(StatusCode::BAD_GATEWAY, "Nothing was sent", format!("{error:#}"));
+    let failed =
+        |error| Problem::new(StatusCode::BAD_GATEWAY, "Nothing was sent", format!("{error:#}"));
     begun.map_err(|error: anyhow::Error| on_back(failed(error)))?;
     Ok(there())
 }

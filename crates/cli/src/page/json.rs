@@ -1,7 +1,7 @@
 //! JSON laid out for reading, in its own spelling: white space changes and nothing else. Pure.
 //!
-//! Separate because a parse and a new spelling would show another event than was published: numbers lose digits,
-//! members their order, and repeated members their first value.
+//! Separate because a parse and a new spelling would show another event than was published: numbers
+//! lose digits, members their order, and repeated members their first value.
 
 use serde::de::IgnoredAny;
 
@@ -13,7 +13,8 @@ const INDENTED_MAX: usize = 40;
 /// The text on many lines, if it is JSON.
 pub(super) fn laid_out(text: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(text).ok()?;
-    let (mut out, mut level, mut quoted, mut escaped) = (String::with_capacity(text.len() * 2), 0_usize, false, false);
+    let (mut out, mut level, mut quoted, mut escaped) =
+        (String::with_capacity(text.len() * 2), 0_usize, false, false);
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         if quoted {
@@ -65,7 +66,8 @@ mod tests {
 
     #[test]
     fn only_white_space_between_the_parts_changes() {
-        let text = r#"{"n":12345678901234567890123,"a":[ ] ,"b":{"z":"x, {\"\\","a":[1,2]},"n":1e2}"#;
+        let text =
+            r#"{"n":12345678901234567890123,"a":[ ] ,"b":{"z":"x, {\"\\","a":[1,2]},"n":1e2}"#;
         let laid = laid_out(text).unwrap();
         assert_eq!(
             laid,

@@ -31,7 +31,8 @@ pub(super) async fn answer(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let letter = find(&page, &id).await?;
-    let replayed = page.letters.replayed(&[letter.id]).await.map_err(|error| Problem::storage(&error))?;
+    let replayed =
+        page.letters.replayed(&[letter.id]).await.map_err(|error| Problem::storage(&error))?;
     let main = content(&page, &letter, replayed.get(&letter.id));
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     Ok(Sheet::new(title, Place::Letters, main).answer(&page, StatusCode::OK))
@@ -47,10 +48,12 @@ pub(super) async fn raw(
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
-/// The letter of this id, or of an id that begins like this. What no letter bears is not looked for in every blob, or any
-/// address would cost a reading of the whole container.
+/// The letter of this id, or of an id that begins like this. What no letter bears is not looked for
+/// in every blob, or any address would cost a reading of the whole container.
 async fn find(page: &Page, id: &str) -> Result<StoredLetter, Problem> {
-    if let Some((id, key)) = id.parse().ok().and_then(|id: Uuid| Some((id, page.shelves.key_of(id)?))) {
+    if let Some((id, key)) =
+        id.parse().ok().and_then(|id: Uuid| Some((id, page.shelves.key_of(id)?)))
+    {
         // It may have been removed since it was read.
         let there = page.letters.of_key(&key).await.unwrap_or_default();
         if let Some(letter) = there.into_iter().find(|letter| letter.id == id) {
@@ -58,7 +61,10 @@ async fn find(page: &Page, id: &str) -> Result<StoredLetter, Problem> {
         }
     }
     let none = || {
-        let why = format!("{} holds no letter {id}. It may have been removed.", page.letters.place().name);
+        let why = format!(
+            "{} holds no letter {id}. It may have been removed.",
+            page.letters.place().name
+        );
         Problem::new(StatusCode::NOT_FOUND, "No such letter", why)
     };
     let is_id = id.len() <= ID_MAX_CHARS && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
@@ -77,7 +83,9 @@ async fn find(page: &Page, id: &str) -> Result<StoredLetter, Problem> {
 async fn may_be_there(page: &Page, id: &str) -> Result<bool, Problem> {
     let seen = page.shelves.whole(COUNTED_MS, Patience::Endless).await;
     Ok(match seen.map_err(|error| Problem::storage(&error))? {
-        Seen::There(shelf) => shelf.is_cut || shelf.letters.iter().any(|letter| is_of(id, &letter.id.to_string())),
+        Seen::There(shelf) => {
+            shelf.is_cut || shelf.letters.iter().any(|letter| is_of(id, &letter.id.to_string()))
+        }
         Seen::Reading(_) => true,
     })
 }
@@ -155,7 +163,9 @@ fn verdict(letter: &StoredLetter, replayed: Option<&Replayed>) -> Markup {
 }
 
 fn again(replayed: Option<&Replayed>) -> Markup {
-    let Some(Replayed { job, line: of }) = replayed else { return html! { span .none { "not yet" } } };
+    let Some(Replayed { job, line: of }) = replayed else {
+        return html! { span .none { "not yet" } };
+    };
     let job = html! { a href={ "/jobs/" (job) } { (line(job)) } };
     html! {
         @match of.state {

@@ -13,7 +13,8 @@ use crate::letters::shelf::Shelf;
 use crate::letters::text;
 
 /// What is said of each letter.
-const COLUMNS: [&str; 7] = ["Ended", "Event", "Subscription", "Reason", "Last outcome", "Attempts", "Replayed"];
+const COLUMNS: [&str; 7] =
+    ["Ended", "Event", "Subscription", "Reason", "Last outcome", "Attempts", "Replayed"];
 
 /// The page of the list that is asked for, or the last there is.
 pub(super) fn list(query: &Query, shelf: &Shelf, sums: &Sums<'_>, palette: &Palette) -> Markup {

@@ -1,13 +1,15 @@
 //! The dead letters as a page on this machine: looked at, filtered, explained, sent again.
 //!
-//! A person who finds out why events were not delivered goes back and forth between sums and single letters; a page
-//! does that better than verbs. It shows what the verbs show, by the same code: what letters there are is
-//! [`crate::letters`]'s to say, and how they go back too. [`guard`] stands before every route, [`shelves`] remembers
-//! what was read, [`query`] reads addresses; each page is a file.
+//! A person who finds out why events were not delivered goes back and forth between sums and single
+//! letters; a page does that better than verbs. It shows what the verbs show, by the same code:
+//! what letters there are is [`crate::letters`]'s to say, and how they go back too. [`guard`]
+//! stands before every route, [`shelves`] remembers what was read, [`query`] reads addresses; each
+//! page is a file.
 //!
-//! Promises: served to this machine alone; nothing of an event is ever markup; nothing is changed but by a form of the
-//! page itself; works without scripts and without any network; a page costs no storage request while what was read is
-//! fresh. Does not keep anything beyond its process: what was sent stands in the ledgers.
+//! Promises: served to this machine alone; nothing of an event is ever markup; nothing is changed
+//! but by a form of the page itself; works without scripts and without any network; a page costs no
+//! storage request while what was read is fresh. Does not keep anything beyond its process: what
+//! was sent stands in the ledgers.
 
 mod chart;
 mod filters;
@@ -59,7 +61,8 @@ struct Parts {
     queue_url: Option<Url>,
 }
 
-/// Serves the letters until Ctrl-C; replays that are under way then end first, unless it is pressed again.
+/// Serves the letters until Ctrl-C; replays that are under way then end first, unless it is pressed
+/// again.
 ///
 /// # Errors
 /// When the listener fails.
@@ -73,7 +76,8 @@ pub(crate) async fn serve(
     let shelves = Shelves::new(&letters);
     let page = Arc::new(Parts { letters, shelves, guard, jobs: Jobs::default(), queue_url });
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let served = axum::serve(listener, router(&page)).with_graceful_shutdown(async move { _ = stopped.await });
+    let served = axum::serve(listener, router(&page))
+        .with_graceful_shutdown(async move { _ = stopped.await });
     let mut served = Box::pin(served.into_future());
     tokio::select! {
         served = &mut served => return Ok(served?),
@@ -94,7 +98,9 @@ async fn end(page: &Page) -> anyhow::Result<()> {
         return Ok(());
     }
     let named = jobs.join(", ");
-    eprintln!("replays under way end first: {named}; Ctrl-C again breaks them off, and --resume goes on with them");
+    eprintln!(
+        "replays under way end first: {named}; Ctrl-C again breaks them off, and --resume goes on with them"
+    );
     tokio::select! {
         () = page.jobs.end() => Ok(()),
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
@@ -102,7 +108,8 @@ async fn end(page: &Page) -> anyhow::Result<()> {
 }
 
 fn router(page: &Page) -> Router {
-    let fixed = |kind: &'static str, text: &'static str| get(async move || ([(CONTENT_TYPE, kind)], text));
+    let fixed =
+        |kind: &'static str, text: &'static str| get(async move || ([(CONTENT_TYPE, kind)], text));
     Router::new()
         .route("/", get(overview::answer))
         .route("/letters/{id}", get(letter::answer))
@@ -114,7 +121,9 @@ fn router(page: &Page) -> Router {
         .route("/style.css", fixed("text/css; charset=utf-8", include_str!("style.css")))
         .route("/page.js", fixed("text/javascript; charset=utf-8", include_str!("page.js")))
         .route("/icon.svg", fixed("image/svg+xml", include_str!("icon.svg")))
-        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "No such page", "There is nothing at this address."))
+        .fallback(async || {
+            Problem::new(StatusCode::NOT_FOUND, "No such page", "There is nothing at this address.")
+        })
         .layer(from_fn_with_state(Arc::clone(page), guard::watch))
         .with_state(Arc::clone(page))
 }

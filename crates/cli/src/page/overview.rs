@@ -1,4 +1,5 @@
-//! The first page: how many letters, when, whose and why, and the letters themselves, as far as the filters mean them.
+//! The first page: how many letters, when, whose and why, and the letters themselves, as far as the
+//! filters mean them.
 
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
@@ -61,7 +62,8 @@ pub(super) async fn answer(State(page): State<Page>, uri: Uri) -> Result<Respons
     let mut all = Stats::default();
     shelf.letters.iter().for_each(|letter| all.add(letter));
     let palette = Palette::new(&greatest_first(&all.reasons));
-    let meant = shelf.letters.iter().map(AsRef::as_ref).filter(|letter| filter.takes(letter)).collect();
+    let meant =
+        shelf.letters.iter().map(AsRef::as_ref).filter(|letter| filter.takes(letter)).collect();
     let main = content(&page, &query, &shelf, &Sums::of(meant), &palette);
     Ok(Sheet::new("Dead letters", Place::Letters, main).answer(&page, StatusCode::OK))
 }
@@ -72,10 +74,17 @@ fn refused(page: &Page, query: &Query, wrong: &Wrong) -> Response {
         h1 { "Nothing is shown" }
         (form(query, Some(wrong)))
     };
-    Sheet::new("A filter cannot be used", Place::Letters, main).answer(page, StatusCode::BAD_REQUEST)
+    Sheet::new("A filter cannot be used", Place::Letters, main)
+        .answer(page, StatusCode::BAD_REQUEST)
 }
 
-fn content(page: &Page, query: &Query, shelf: &Shelf, sums: &Sums<'_>, palette: &Palette) -> Markup {
+fn content(
+    page: &Page,
+    query: &Query,
+    shelf: &Shelf,
+    sums: &Sums<'_>,
+    palette: &Palette,
+) -> Markup {
     html! {
         (head(query, shelf, sums))
         (remarks(page, shelf))
@@ -248,7 +257,8 @@ fn cause(query: &Query, cause: &Cause) -> Markup {
     let key = &cause.key;
     let status = key.status.map(|status| status.to_string());
     let known = [("destination", &key.destination), ("outcome", &key.outcome), ("status", &status)];
-    let known: Vec<(&str, &str)> = known.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
+    let known: Vec<(&str, &str)> =
+        known.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
     html! { tr role="row" {
         td role="cell" .number data-label="Letters" {
             @if known.is_empty() { (text::grouped(cause.letters)) } @else {

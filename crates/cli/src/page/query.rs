@@ -1,6 +1,8 @@
-//! What an address of the page asks for: the filters of the verbs under their own names, and which part of the list.
+//! What an address of the page asks for: the filters of the verbs under their own names, and which
+//! part of the list.
 //!
-//! The values are read by the very definition that the command line has, so both take the same and refuse the same.
+//! The values are read by the very definition that the command line has, so both take the same and
+//! refuse the same.
 
 use std::error::Error as _;
 
@@ -98,7 +100,10 @@ impl Query {
     ///
     /// # Errors
     /// The first field that is unknown or has a value that cannot be used.
-    pub(super) fn read(pairs: &[(String, String)], others: &[&str]) -> Result<(Self, Filter), Wrong> {
+    pub(super) fn read(
+        pairs: &[(String, String)],
+        others: &[&str],
+    ) -> Result<(Self, Filter), Wrong> {
         let mut query = Self { filters: Vec::new(), page: 1, limit: LIMIT, again: false };
         for (name, value) in pairs.iter().filter(|(_, value)| !value.trim().is_empty()) {
             if FIELDS.iter().any(|field| field.name == name) {
@@ -107,7 +112,10 @@ impl Query {
                 query.turn(name, value.trim())?;
             } else if !others.contains(&name.as_str()) {
                 let names = FIELDS.map(|field| field.name).join(", ");
-                return Err(Wrong { field: name.clone(), why: format!("there is no such filter; there are {names}") });
+                return Err(Wrong {
+                    field: name.clone(),
+                    why: format!("there is no such filter; there are {names}"),
+                });
             }
         }
         let filter = query.filter()?;
@@ -116,18 +124,26 @@ impl Query {
 
     /// The pairs of an address that cannot be read, for the form to show them again.
     pub(super) fn unread(pairs: Vec<(String, String)>) -> Self {
-        let known = pairs.into_iter().filter(|(name, _)| FIELDS.iter().any(|field| field.name == name));
+        let known =
+            pairs.into_iter().filter(|(name, _)| FIELDS.iter().any(|field| field.name == name));
         Self { filters: known.collect(), page: 1, limit: LIMIT, again: false }
     }
 
     fn turn(&mut self, name: &str, value: &str) -> Result<(), Wrong> {
-        let wrong = |right: String| Wrong { field: name.to_owned(), why: format!("\"{value}\" is not {right}") };
+        let wrong = |right: String| Wrong {
+            field: name.to_owned(),
+            why: format!("\"{value}\" is not {right}"),
+        };
         let number = value.parse().ok().filter(|number: &usize| *number > 0);
         match name {
-            "page" => self.page = number.ok_or_else(|| wrong("a page: 1 or more is expected".to_owned()))?,
+            "page" => {
+                self.page =
+                    number.ok_or_else(|| wrong("a page: 1 or more is expected".to_owned()))?
+            }
             "limit" => {
                 let number = number.filter(|number| *number <= LIMIT_MAX);
-                self.limit = number.ok_or_else(|| wrong(format!("a length: 1 to {LIMIT_MAX} is expected")))?;
+                self.limit = number
+                    .ok_or_else(|| wrong(format!("a length: 1 to {LIMIT_MAX} is expected")))?;
             }
             _ => self.again = value == "again",
         }
@@ -197,7 +213,8 @@ fn explain(error: &clap::Error) -> Wrong {
         Some(ContextValue::Strings(options)) => options.join(" "),
         Some(_) | None => String::new(),
     };
-    let field = option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default().to_owned();
+    let field =
+        option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default().to_owned();
     let why = match (error.kind(), error.source()) {
         (ErrorKind::ArgumentConflict, _) => "only one value is expected here".to_owned(),
         (_, Some(source)) => source.to_string(),
@@ -219,7 +236,8 @@ mod tests {
     #[test]
     fn the_form_has_every_filter_of_the_verbs_and_no_other() {
         let command = Asked::command();
-        let mut options: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+        let mut options: Vec<&str> =
+            command.get_arguments().filter_map(clap::Arg::get_long).collect();
         let mut fields = FIELDS.map(|field| field.name);
         options.sort_unstable();
         fields.sort_unstable();

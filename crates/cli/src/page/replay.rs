@@ -38,9 +38,11 @@ struct Wish {
 impl Wish {
     fn read(form: &[u8]) -> Result<Self, Problem> {
         let asked = pairs(form);
-        let (query, filter) = Query::read(&asked, &OTHERS).map_err(|wrong| Problem::field(&wrong))?;
+        let (query, filter) =
+            Query::read(&asked, &OTHERS).map_err(|wrong| Problem::field(&wrong))?;
         let aim = aim(&asked);
-        let written = asked.into_iter().filter(|(name, _)| OTHERS.contains(&name.as_str())).collect();
+        let written =
+            asked.into_iter().filter(|(name, _)| OTHERS.contains(&name.as_str())).collect();
         Ok(Self { query, filter, written, aim })
     }
 
@@ -53,7 +55,10 @@ impl Wish {
         match self.written("job") {
             "" => Ok(name_of(Machine.now_ms())),
             job if is_job(job) => Ok(job.to_owned()),
-            job => Err(Wrong { field: "job".to_owned(), why: format!("\"{job}\" is no name of a job") }),
+            job => Err(Wrong {
+                field: "job".to_owned(),
+                why: format!("\"{job}\" is no name of a job"),
+            }),
         }
     }
 
@@ -61,7 +66,10 @@ impl Wish {
     fn href(&self) -> String {
         let is_kept = |name: &str| ![TOKEN, "count", "job"].contains(&name);
         let kept = self.written.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
-        href("/replay", self.query.filters().chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))))
+        href(
+            "/replay",
+            self.query.filters().chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))),
+        )
     }
 }
 
@@ -75,17 +83,37 @@ fn aim(asked: &[(String, String)]) -> Result<(To, Option<Rate>), Wrong> {
         }
         "url" => {
             let url = value(asked, "to_url").unwrap_or_default();
-            let right = || wrong("to_url", format!("\"{url}\" is no address: https://example.com/events is expected"));
-            To::Url(url.parse().ok().filter(|url: &Url| matches!(url.scheme(), "http" | "https")).ok_or_else(right)?)
+            let right = || {
+                wrong(
+                    "to_url",
+                    format!("\"{url}\" is no address: https://example.com/events is expected"),
+                )
+            };
+            To::Url(
+                url.parse()
+                    .ok()
+                    .filter(|url: &Url| matches!(url.scheme(), "http" | "https"))
+                    .ok_or_else(right)?,
+            )
         }
-        other => return Err(wrong("to", format!("\"{other}\": subscription, topic or url is expected"))),
+        other => {
+            return Err(wrong(
+                "to",
+                format!("\"{other}\": subscription, topic or url is expected"),
+            ));
+        }
     };
-    let rate = value(asked, "rate").map(|rate| rate.parse().map_err(|why| wrong("rate", why))).transpose()?;
+    let rate = value(asked, "rate")
+        .map(|rate| rate.parse().map_err(|why| wrong("rate", why)))
+        .transpose()?;
     Ok((to, rate))
 }
 
 /// What would be sent.
-pub(super) async fn dry_run(extract::State(page): extract::State<Page>, uri: Uri) -> Result<Response, Problem> {
+pub(super) async fn dry_run(
+    extract::State(page): extract::State<Page>,
+    uri: Uri,
+) -> Result<Response, Problem> {
     let wish = Wish::read(uri.query().unwrap_or_default().as_bytes())?;
     let seen = page.shelves.seen(&wish.query, &wish.filter, COUNTED_MS, Patience::Moment).await;
     let shelf = match seen.map_err(|error| Problem::storage(&error))? {
@@ -220,7 +248,10 @@ fn button(page: &Page, wish: &Wish, count: u64, rate: Option<Rate>) -> Markup {
 }
 
 /// Begins the job that was counted.
-pub(super) async fn start(extract::State(page): extract::State<Page>, form: Bytes) -> Result<Response, Problem> {
+pub(super) async fn start(
+    extract::State(page): extract::State<Page>,
+    form: Bytes,
+) -> Result<Response, Problem> {
     let wish = Wish::read(&form)?;
     let back = wish.href();
     let on_back = |problem: Problem| problem.back(back.clone(), "Back to the replay");
@@ -248,12 +279,19 @@ pub(super) async fn start(extract::State(page): extract::State<Page>, form: Byte
         return Err(on_back(Problem::new(StatusCode::CONFLICT, "The letters have changed", why)));
     }
     let begun = begin(&page, job, &to, rate, plan).await;
-    let failed = |error| Problem::new(StatusCode::BAD_GATEWAY, "Nothing was sent", format!("{error:#}"));
+    let failed =
+        |error| Problem::new(StatusCode::BAD_GATEWAY, "Nothing was sent", format!("{error:#}"));
     begun.map_err(|error: anyhow::Error| on_back(failed(error)))?;
     Ok(there)
 }
 
-async fn begin(page: &Page, job: String, to: &To, rate: Option<Rate>, plan: Plan) -> anyhow::Result<()> {
+async fn begin(
+    page: &Page,
+    job: String,
+    to: &To,
+    rate: Option<Rate>,
+    plan: Plan,
+) -> anyhow::Result<()> {
     let given = page.queue_url.clone().filter(|_| !matches!(to, To::Url(_)));
     let queue = queue_of(to, given, None)?;
     let sender = Sender::open(to, &queue).await?;

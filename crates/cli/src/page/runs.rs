@@ -1,7 +1,7 @@
 //! The replays that this page runs.
 //!
-//! A job runs by itself; a page only looks. What it has sent stands in its ledger, so a job that ends with this process
-//! is taken up again like any other.
+//! A job runs by itself; a page only looks. What it has sent stands in its ledger, so a job that
+//! ends with this process is taken up again like any other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,11 +50,21 @@ impl Jobs {
     ///
     /// # Errors
     /// When it runs already.
-    pub(super) fn run(&self, page: &Page, mut replay: Replay, sender: Sender, pace: Pace) -> anyhow::Result<()> {
+    pub(super) fn run(
+        &self,
+        page: &Page,
+        mut replay: Replay,
+        sender: Sender,
+        pace: Pace,
+    ) -> anyhow::Result<()> {
         let job = replay.header.job.clone();
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        ensure!(runs.get(&job).is_none_or(|run| run.task.is_finished()), "the job {job} is under way");
-        let (header, begun_ms, before) = (replay.header.clone(), Machine.now_ms(), replay.settled());
+        ensure!(
+            runs.get(&job).is_none_or(|run| run.task.is_finished()),
+            "the job {job} is under way"
+        );
+        let (header, begun_ms, before) =
+            (replay.header.clone(), Machine.now_ms(), replay.settled());
         let counts = Arc::new(Mutex::new(before));
         let problem: Arc<Mutex<Option<String>>> = Arc::default();
         let (page, count, tell) = (Arc::clone(page), Arc::clone(&counts), Arc::clone(&problem));
@@ -81,7 +91,12 @@ impl Jobs {
         let took_ms = Machine.now_ms().saturating_sub(run.begun_ms);
         let open = (run.header.letters as u64).saturating_sub(counts.ended());
         let left_ms = took_ms.saturating_mul(open).checked_div(done);
-        Some(Running { header: run.header.clone(), counts, rate: done.saturating_mul(1_000) / took_ms.max(1), left_ms })
+        Some(Running {
+            header: run.header.clone(),
+            counts,
+            rate: done.saturating_mul(1_000) / took_ms.max(1),
+            left_ms,
+        })
     }
 
     /// Whether a job runs here, or has run.

@@ -1,8 +1,9 @@
 //! What the page has read, and whether it is fresh enough to be shown.
 //!
-//! A reading runs by itself: whoever asks waits a moment for it, and is then shown what was read before, or told how
-//! far it is. Requests for the same letters share one reading. Kept are the whole container and, where that is more
-//! than a shelf holds, the last few filters: together no more letters than one shelf beside the whole.
+//! A reading runs by itself: whoever asks waits a moment for it, and is then shown what was read
+//! before, or told how far it is. Requests for the same letters share one reading. Kept are the
+//! whole container and, where that is more than a shelf holds, the last few filters: together no
+//! more letters than one shelf beside the whole.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,14 +93,19 @@ impl Shelves {
     ///
     /// # Errors
     /// When the container cannot be read.
-    pub(super) async fn whole(&self, age_ms: u64, patience: Patience) -> Result<Seen, Arc<anyhow::Error>> {
+    pub(super) async fn whole(
+        &self,
+        age_ms: u64,
+        patience: Patience,
+    ) -> Result<Seen, Arc<anyhow::Error>> {
         self.of(WHOLE.to_owned(), &Filter::default(), age_ms, patience).await
     }
 
     /// The key of the blob that a letter stood in.
     pub(super) fn key_of(&self, id: Uuid) -> Option<String> {
         let kept = self.kept();
-        let mut letters = kept.iter().filter_map(|kept| kept.shelf.as_ref()).flat_map(|shelf| &shelf.letters);
+        let mut letters =
+            kept.iter().filter_map(|kept| kept.shelf.as_ref()).flat_map(|shelf| &shelf.letters);
         letters.find(|letter| letter.id == id).map(|letter| letter.key.clone())
     }
 
@@ -153,23 +159,36 @@ impl Shelves {
         let fresh = kept.shelf.clone().filter(|shelf| shelf.read_ms >= oldest_ms && !kept.is_stale);
         let found = match fresh {
             Some(shelf) => Ok(shelf),
-            None => Err(kept.reading.get_or_insert_with(|| self.read(filter, kept.shelf.clone())).clone()),
+            None => Err(kept
+                .reading
+                .get_or_insert_with(|| self.read(filter, kept.shelf.clone()))
+                .clone()),
         };
         all.push_front(kept);
         make_room(&mut all);
         found
     }
 
-    fn read(&self, filter: &Filter, before: Option<Arc<Shelf>>) -> Shared<BoxFuture<'static, Read>> {
+    fn read(
+        &self,
+        filter: &Filter,
+        before: Option<Arc<Shelf>>,
+    ) -> Shared<BoxFuture<'static, Read>> {
         let (letters, filter) = (self.letters.clone(), filter.clone());
-        let reading = tokio::spawn(async move { letters.shelf(&filter, before.as_deref()).await.map(Arc::new) });
-        let read = async move { reading.await.unwrap_or_else(|error| Err(error.into())).map_err(Arc::new) };
+        let reading =
+            tokio::spawn(
+                async move { letters.shelf(&filter, before.as_deref()).await.map(Arc::new) },
+            );
+        let read = async move {
+            reading.await.unwrap_or_else(|error| Err(error.into())).map_err(Arc::new)
+        };
         read.boxed().shared()
     }
 
     /// What can be shown while a reading goes on.
     fn meanwhile(&self, scope: &str) -> Seen {
-        let before = self.kept().iter().find(|kept| kept.scope == scope).and_then(|kept| kept.shelf.clone());
+        let before =
+            self.kept().iter().find(|kept| kept.scope == scope).and_then(|kept| kept.shelf.clone());
         before.map_or_else(|| Seen::Reading(self.letters.place().requests()), Seen::There)
     }
 
@@ -178,14 +197,18 @@ impl Shelves {
     }
 }
 
-/// Lets go of the filters that were asked for longest ago, where they are many or hold many letters. What was asked for
-/// last stays.
+/// Lets go of the filters that were asked for longest ago, where they are many or hold many
+/// letters. What was asked for last stays.
 fn make_room(all: &mut VecDeque<Kept>) {
     all.truncate(SHELVES_MAX);
     let (mut held, mut is_first) = (0, true);
     all.retain(|kept| {
         let is_kept_anyway = std::mem::take(&mut is_first) || kept.scope == WHOLE;
-        held += kept.shelf.as_ref().filter(|_| kept.scope != WHOLE).map_or(0, |shelf| shelf.letters.len());
+        held += kept
+            .shelf
+            .as_ref()
+            .filter(|_| kept.scope != WHOLE)
+            .map_or(0, |shelf| shelf.letters.len());
         is_kept_anyway || held <= LETTERS_MAX
     });
 }
@@ -208,9 +231,14 @@ mod tests {
             (&[("a", most), ("b", 1), ("", most)], &["a", ""]),
             (&[("", most), ("a", most), ("b", 1)], &["", "a"]),
         ] {
-            let mut all: VecDeque<Kept> = there.iter().map(|(scope, letters)| kept(scope, *letters)).collect();
+            let mut all: VecDeque<Kept> =
+                there.iter().map(|(scope, letters)| kept(scope, *letters)).collect();
             make_room(&mut all);
-            assert_eq!(all.iter().map(|kept| kept.scope.as_str()).collect::<Vec<_>>(), stay, "{there:?}");
+            assert_eq!(
+                all.iter().map(|kept| kept.scope.as_str()).collect::<Vec<_>>(),
+                stay,
+                "{there:?}"
+            );
         }
     }
 }

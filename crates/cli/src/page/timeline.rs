@@ -87,10 +87,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_keep_their_numbers_around_those_left_out_and_waits_begin_at_the_end_of_the_one_before() {
+    fn attempts_keep_their_numbers_around_those_left_out_and_waits_begin_at_the_end_of_the_one_before()
+     {
         let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
-        let attempt =
-            |minute: u32| format!(r#"{{"at":"2026-11-20T07:{minute:02}:00Z","outcome":"Busy","durationms":500}}"#);
+        let attempt = |minute: u32| {
+            format!(r#"{{"at":"2026-11-20T07:{minute:02}:00Z","outcome":"Busy","durationms":500}}"#)
+        };
         let mut history: Vec<String> = (0..7).map(attempt).collect();
         history.insert(5, r#"{"omitted":2}"#.to_owned());
         let blob = format!(

@@ -1,4 +1,5 @@
-//! Letters for tests of the command line, written by hand: what a reader may find, not what a writer makes of it.
+//! Letters for tests of the command line, written by hand: what a reader may find, not what a
+//! writer makes of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -66,8 +67,12 @@ impl Sample {
     /// Its blob: key and text.
     pub(crate) fn blob(self) -> (String, String) {
         // A letter that stands in two blobs ended once.
-        let ended = LETTERS.iter().find(|letter| letter.number == self.number).map_or(self.hour, |letter| letter.hour);
-        let at = |minute: u32| format!("2026-11-{:02}T{:02}:{minute:02}:07.0000000Z", ended.0, ended.1);
+        let ended = LETTERS
+            .iter()
+            .find(|letter| letter.number == self.number)
+            .map_or(self.hour, |letter| letter.hour);
+        let at =
+            |minute: u32| format!("2026-11-{:02}T{:02}:{minute:02}:07.0000000Z", ended.0, ended.1);
         let mut properties = json!({
             "deadletterreason": "Maximum delivery attempts was exceeded.",
             "deliveryattempts": 2,
@@ -100,7 +105,8 @@ impl Sample {
 pub(crate) fn write(folder: &Path, blobs: &[(String, String)]) {
     for (key, content) in blobs {
         let path = folder.join(key);
-        std::fs::create_dir_all(path.parent().expect("a key has folders")).expect("a folder can be made");
+        std::fs::create_dir_all(path.parent().expect("a key has folders"))
+            .expect("a folder can be made");
         std::fs::write(path, content).expect("a file can be written");
     }
 }
@@ -138,10 +144,16 @@ impl Place {
     /// The program.
     pub(crate) fn lastmile(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
-        command.args(arguments).current_dir(self.folder.path()).env_remove("ALLOW_PRIVATE_DESTINATIONS");
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_remove("ALLOW_PRIVATE_DESTINATIONS");
         if let Some(endpoint) = &self.endpoint {
             let credentials = [("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")];
-            command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", "us-east-1").envs(credentials);
+            command
+                .env("AWS_ENDPOINT_URL", endpoint)
+                .env("AWS_REGION", "us-east-1")
+                .envs(credentials);
             command.env("S3_FORCE_PATH_STYLE", "true");
         }
         command
@@ -168,7 +180,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 
 /// The lines of NDJSON.
 pub(crate) fn lines(output: &Output) -> Vec<Value> {
-    let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let line =
+        |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     text(&output.stdout).lines().map(line).collect()
 }
 

@@ -28,13 +28,19 @@ impl Served {
     /// Serves this container.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut command = place.command(&[&["serve", "--port", "0"], arguments].concat());
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut process = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
         let mut ready = String::new();
         let said = process.stdout.take().expect("it is piped");
         BufReader::new(said).read_line(&mut ready).expect("it says that it is ready");
-        let url = ready.split_whitespace().last().unwrap_or_default().trim_end_matches('/').to_owned();
+        let url =
+            ready.split_whitespace().last().unwrap_or_default().trim_end_matches('/').to_owned();
         assert!(url.starts_with("http://127.0.0.1:"), "{ready}");
-        let client = Client::builder().redirect(Policy::none()).build().expect("a client can be made");
+        let client =
+            Client::builder().redirect(Policy::none()).build().expect("a client can be made");
         Self { process, url, client }
     }
 
@@ -63,14 +69,16 @@ impl Served {
     /// The token of its forms.
     pub(crate) async fn token(&self) -> String {
         let page = self.page("/replay").await;
-        let token = page.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let token =
+            page.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
         token.expect("a form with a token").to_owned()
     }
 
     /// Ends it like Ctrl-C; whether it ended well, and what it said.
     pub(crate) fn interrupt(mut self) -> (bool, String) {
         let id = self.process.id().to_string();
-        let told = std::process::Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
+        let told =
+            std::process::Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
         assert!(told.success());
         let ended = self.process.wait().expect("it ends");
         let mut said = String::new();

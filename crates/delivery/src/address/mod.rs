@@ -1,9 +1,10 @@
 //! Which addresses a destination may have.
 //!
-//! A subscription names an endpoint we do not control; its name may resolve to the machine we run on, to a cloud's
-//! metadata service or into a private network. Such addresses are refused unless the deployment allows them by
-//! `ALLOW_PRIVATE_DESTINATIONS`, and the function's own ones even then. Pure: the sender asks for the URL before it
-//! does anything, and for each address a name resolved to before it connects.
+//! A subscription names an endpoint we do not control; its name may resolve to the machine we run
+//! on, to a cloud's metadata service or into a private network. Such addresses are refused unless
+//! the deployment allows them by `ALLOW_PRIVATE_DESTINATIONS`, and the function's own ones even
+//! then. Pure: the sender asks for the URL before it does anything, and for each address a name
+//! resolved to before it connects.
 
 mod own;
 mod private;
@@ -45,7 +46,9 @@ pub enum Refusal {
     #[error("{0} is, on this port, an address of the function itself, which nothing may reach")]
     Own(Place),
     /// Plain HTTP to what is not allowed by name or range.
-    #[error("{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only what is there is reached without TLS")]
+    #[error(
+        "{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only what is there is reached without TLS"
+    )]
     InClear(Place),
     /// An address that is not of the open internet.
     #[error("{0} is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS")]
@@ -68,7 +71,8 @@ impl Fence {
 
     /// Whether a request to this URL may begin, and under which rules its host is resolved.
     ///
-    /// A literal address is judged here and now; a name by [`Fence::judge`], when its addresses are known.
+    /// A literal address is judged here and now; a name by [`Fence::judge`], when its addresses are
+    /// known.
     ///
     /// # Errors
     /// Why no packet leaves.
@@ -87,7 +91,8 @@ impl Fence {
         Ok(lane)
     }
 
-    /// Whether a request may go to a host that leads to these addresses; one that is forbidden refuses all.
+    /// Whether a request may go to a host that leads to these addresses; one that is forbidden
+    /// refuses all.
     ///
     /// # Errors
     /// Why no packet leaves.
@@ -115,7 +120,9 @@ impl Fence {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.address {
-            Some(address) if self.host != address.to_string() => write!(f, "{} ({address})", self.host),
+            Some(address) if self.host != address.to_string() => {
+                write!(f, "{} ({address})", self.host)
+            }
             Some(_) | None => f.write_str(&self.host),
         }
     }
@@ -137,7 +144,8 @@ mod tests {
     /// Resolves the URL's host to these addresses.
     fn led(fence: &Fence, url: &str, addresses: &[&str]) -> Result<(), Refusal> {
         let url: Url = url.parse().unwrap();
-        let addresses: Vec<IpAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        let addresses: Vec<IpAddr> =
+            addresses.iter().map(|address| address.parse().unwrap()).collect();
         fence.admit(&url).and_then(|lane| fence.judge(lane, url.host_str().unwrap(), &addresses))
     }
 
@@ -148,7 +156,10 @@ mod tests {
             says(led(&fence, "https://10.0.0.1/", &[])),
             "10.0.0.1 is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS"
         );
-        assert!(says(led(&fence, "https://a.example/", &["10.0.0.1"])).starts_with("a.example (10.0.0.1) is not a"));
+        assert!(
+            says(led(&fence, "https://a.example/", &["10.0.0.1"]))
+                .starts_with("a.example (10.0.0.1) is not a")
+        );
         assert_eq!(
             says(led(&fence, "http://8.8.8.8/", &[])),
             "8.8.8.8 is not in ALLOW_PRIVATE_DESTINATIONS, and only what is there is reached without TLS"
@@ -162,11 +173,22 @@ mod tests {
 
     #[test]
     fn one_forbidden_address_refuses_the_host() {
-        for addresses in [["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["8.8.8.8", "fe80::1"]] {
-            assert!(led(&fence(""), "https://mixed.example/", &addresses).is_err(), "{addresses:?}");
+        for addresses in
+            [["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["8.8.8.8", "fe80::1"]]
+        {
+            assert!(
+                led(&fence(""), "https://mixed.example/", &addresses).is_err(),
+                "{addresses:?}"
+            );
         }
-        assert_eq!(led(&fence(""), "https://both.example/", &["8.8.8.8", "2606:4700::1111"]), Ok(()));
-        assert_eq!(led(&fence("127.0.0.1"), "https://mixed.example/", &["8.8.8.8", "127.0.0.1"]), Ok(()));
+        assert_eq!(
+            led(&fence(""), "https://both.example/", &["8.8.8.8", "2606:4700::1111"]),
+            Ok(())
+        );
+        assert_eq!(
+            led(&fence("127.0.0.1"), "https://mixed.example/", &["8.8.8.8", "127.0.0.1"]),
+            Ok(())
+        );
     }
 
     #[test]
@@ -186,13 +208,20 @@ mod tests {
     fn a_name_is_not_resolved_in_clear_when_nothing_could_allow_it() {
         let name = "http://other.example/".parse().unwrap();
         assert!(fence("").admit(&name).is_err() && fence("internal.example").admit(&name).is_err());
-        assert!(fence("10.0.0.0/8").admit(&name).is_ok() && fence("other.example").admit(&name).is_ok());
+        assert!(
+            fence("10.0.0.0/8").admit(&name).is_ok() && fence("other.example").admit(&name).is_ok()
+        );
     }
 
     #[test]
     fn the_functions_own_addresses_are_refused_whatever_is_allowed() {
         let fence = fence("localhost,runtime.internal,0.0.0.0/0,::/0");
-        for url in ["http://127.0.0.1:9001/", "https://[::1]:9001/", "http://0.0.0.0:9002/", "http://127.8.8.8:9001/"] {
+        for url in [
+            "http://127.0.0.1:9001/",
+            "https://[::1]:9001/",
+            "http://0.0.0.0:9002/",
+            "http://127.8.8.8:9001/",
+        ] {
             assert!(says(led(&fence, url, &[])).contains("the function itself"), "{url}");
         }
         assert!(led(&fence, "http://localhost:9001/", &["127.0.0.1"]).is_err());

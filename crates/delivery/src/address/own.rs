@@ -1,4 +1,5 @@
-//! The function's own addresses: what serves it inside its sandbox, and hands out its events and its secrets.
+//! The function's own addresses: what serves it inside its sandbox, and hands out its events and
+//! its secrets.
 
 use std::net::IpAddr;
 
@@ -8,8 +9,9 @@ use super::public::is_local;
 
 /// Endpoints that no destination may be, whatever is allowed.
 ///
-/// They listen on this machine. Which of its addresses they take is not ours to know, so every local address is refused
-/// on each of their ports: loopback, unspecified and link-local, in any spelling, plus the hosts as they were named.
+/// They listen on this machine. Which of its addresses they take is not ours to know, so every
+/// local address is refused on each of their ports: loopback, unspecified and link-local, in any
+/// spelling, plus the hosts as they were named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnAddresses {
     hosts: Vec<Host>,
@@ -32,7 +34,8 @@ impl OwnAddresses {
     /// # Errors
     /// When it has another form.
     pub fn add(&mut self, endpoint: &str) -> Result<(), String> {
-        let (host, port) = host_and_port(endpoint).ok_or_else(|| format!("\"{endpoint}\" is not host:port"))?;
+        let (host, port) =
+            host_and_port(endpoint).ok_or_else(|| format!("\"{endpoint}\" is not host:port"))?;
         self.hosts.push(host);
         self.ports.push(port);
         Ok(())

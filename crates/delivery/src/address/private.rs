@@ -10,9 +10,10 @@ const MAPPED_PREFIX_BITS: u8 = 96;
 
 /// Hosts and address ranges that may be private, or reached without TLS.
 ///
-/// A range holds the addresses it names and no other spelling of them, with one exception: an IPv4 address and its
-/// mapped form `::ffff:a.b.c.d` are the same destination, since the machine dials both as IPv4. What leads through a
-/// translator (NAT64, 6to4 …) is another way to go, and needs an IPv6 range of its own.
+/// A range holds the addresses it names and no other spelling of them, with one exception: an IPv4
+/// address and its mapped form `::ffff:a.b.c.d` are the same destination, since the machine dials
+/// both as IPv4. What leads through a translator (NAT64, 6to4 …) is another way to go, and needs an
+/// IPv6 range of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrivateDestinations {
     hosts: Vec<String>,
@@ -34,9 +35,12 @@ impl PrivateDestinations {
             match Host::parse(entry) {
                 Ok(Host::Domain(name)) => allowed.hosts.push(name),
                 Ok(Host::Ipv4(address)) => allowed.ranges.push(IpAddr::V4(address).into()),
-                Ok(Host::Ipv6(address)) => allowed.ranges.push(IpAddr::V6(address).to_canonical().into()),
+                Ok(Host::Ipv6(address)) => {
+                    allowed.ranges.push(IpAddr::V6(address).to_canonical().into())
+                }
                 Err(_) => {
-                    let problem = "is neither a host, nor an address, nor a range such as 10.0.0.0/8";
+                    let problem =
+                        "is neither a host, nor an address, nor a range such as 10.0.0.0/8";
                     return Err(format!("\"{entry}\" {problem}"));
                 }
             }
@@ -70,7 +74,9 @@ fn range(entry: &str) -> Option<IpNet> {
     let range = entry.parse::<IpNet>().ok()?;
     let mapped_bits = range.prefix_len().checked_sub(MAPPED_PREFIX_BITS);
     match (range.addr().to_canonical(), mapped_bits) {
-        (IpAddr::V4(address), Some(bits)) if range.addr().is_ipv6() => IpNet::new(address.into(), bits).ok(),
+        (IpAddr::V4(address), Some(bits)) if range.addr().is_ipv6() => {
+            IpNet::new(address.into(), bits).ok()
+        }
         (IpAddr::V4(_) | IpAddr::V6(_), _) => Some(range),
     }
 }
@@ -85,11 +91,18 @@ mod tests {
 
     #[test]
     fn an_allowed_ipv4_address_counts_for_its_mapped_form_and_no_other() {
-        for entry in
-            ["127.0.0.0/8", "127.0.0.1", "::ffff:127.0.0.1", "[::ffff:7f00:1]", "::ffff:127.0.0.0/104", "127.1"]
-        {
+        for entry in [
+            "127.0.0.0/8",
+            "127.0.0.1",
+            "::ffff:127.0.0.1",
+            "[::ffff:7f00:1]",
+            "::ffff:127.0.0.0/104",
+            "127.1",
+        ] {
             assert!(allows(entry, "127.0.0.1") && allows(entry, "::ffff:127.0.0.1"), "{entry}");
-            for other in ["::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::ffff:0:127.0.0.1", "::1"] {
+            for other in
+                ["::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::ffff:0:127.0.0.1", "::1"]
+            {
                 assert!(!allows(entry, other), "{entry} {other}");
             }
         }
@@ -106,9 +119,16 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_no_destination_is_named() {
-        for text in
-            ["http://x", "10.0.0.0/99", "a b", "host:80", "10.0.0.0/8/8", "[::1", "127.0.0.1:80", "::ffff:1.2.3.4/200"]
-        {
+        for text in [
+            "http://x",
+            "10.0.0.0/99",
+            "a b",
+            "host:80",
+            "10.0.0.0/8/8",
+            "[::1",
+            "127.0.0.1:80",
+            "::ffff:1.2.3.4/200",
+        ] {
             let error = PrivateDestinations::parse(text).expect_err(text);
             assert!(error.contains(text), "{error}");
         }

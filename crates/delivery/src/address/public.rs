@@ -2,21 +2,24 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Azure's machines find the host they run on, and its metadata, at this address of the open internet.
+/// Azure's machines find the host they run on, and its metadata, at this address of the open
+/// internet.
 /// <https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16>
 const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
-/// Whether an address is one of the open internet: not this host, a private network, a link, a metadata service, a
-/// multicast group or reserved.
+/// Whether an address is one of the open internet: not this host, a private network, a link, a
+/// metadata service, a multicast group or reserved.
 ///
-/// An IPv6 address that carries an IPv4 one is public only if that one is. What can be neither told nor routed (IPv4
-/// compatible and SIIT addresses, the local-use NAT64 prefix, Teredo) is not public, whatever it carries.
+/// An IPv6 address that carries an IPv4 one is public only if that one is. What can be neither told
+/// nor routed (IPv4 compatible and SIIT addresses, the local-use NAT64 prefix, Teredo) is not
+/// public, whatever it carries.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => is_public_v4(v4),
         IpAddr::V6(v6) => {
-            (is_global_unicast(v6) || is_translated(v6)) && carried_v4(v6).into_iter().flatten().all(is_public_v4)
+            (is_global_unicast(v6) || is_translated(v6))
+                && carried_v4(v6).into_iter().flatten().all(is_public_v4)
         }
     }
 }
@@ -56,7 +59,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// IANA IPv6 Special-Purpose Address Registry: only 2000::/3 is global unicast, and its special parts are not.
+/// IANA IPv6 Special-Purpose Address Registry: only 2000::/3 is global unicast, and its special
+/// parts are not.
 /// <https://www.iana.org/assignments/iana-ipv6-special-registry/>
 fn is_global_unicast(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
@@ -64,14 +68,16 @@ fn is_global_unicast(address: Ipv6Addr) -> bool {
     a & 0xe000 == 0x2000 && !special
 }
 
-/// Whether a NAT64 of the well-known prefix leads this address to the IPv4 one that it carries (RFC 6052).
+/// Whether a NAT64 of the well-known prefix leads this address to the IPv4 one that it carries (RFC
+/// 6052).
 fn is_translated(address: Ipv6Addr) -> bool {
     matches!(address.segments(), [0x64, 0xff9b, 0, 0, 0, 0, _, _])
 }
 
-/// The IPv4 addresses that an IPv6 address carries, in the forms that standards have known: at its end (IPv4 compatible,
-/// SIIT, NAT64, and the ISATAP interface under any prefix), and behind the prefix (6to4). A mapped address is no IPv6
-/// address at all: it is dialled as the IPv4 address it stands for.
+/// The IPv4 addresses that an IPv6 address carries, in the forms that standards have known: at its
+/// end (IPv4 compatible, SIIT, NAT64, and the ISATAP interface under any prefix), and behind the
+/// prefix (6to4). A mapped address is no IPv6 address at all: it is dialled as the IPv4 address it
+/// stands for.
 fn carried_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

@@ -1,7 +1,8 @@
-//! What is said about an event, whatever the format: our own fields, and those that several formats share.
+//! What is said about an event, whatever the format: our own fields, and those that several formats
+//! share.
 //!
-//! Separate because the namespace format has our fields in its `deadletterProperties`, and all others in one string,
-//! `lastmile`: CloudEvents allows no objects there.
+//! Separate because the namespace format has our fields in its `deadletterProperties`, and all
+//! others in one string, `lastmile`: CloudEvents allows no objects there.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -49,7 +50,8 @@ impl Names {
 }
 
 impl About<'_> {
-    /// The event as JSON in its own spelling; `None` for text that is none, and for what was refused as malformed.
+    /// The event as JSON in its own spelling; `None` for text that is none, and for what was
+    /// refused as malformed.
     pub(super) fn event_json(&self) -> Option<&RawValue> {
         let event = &self.letter.delivery.event;
         if event.shape() == Shape::Opaque || self.letter.reason == Reason::MalformedEvent {
@@ -63,7 +65,8 @@ impl About<'_> {
         self.letter.delivery.history.newest_attempt()
     }
 
-    /// The five fields, by these names; outcome and time of the last attempt only where there was one.
+    /// The five fields, by these names; outcome and time of the last attempt only where there was
+    /// one.
     pub(super) fn five(&self, object: &mut Object, names: &Names, reason: &str) {
         let delivery = &self.letter.delivery;
         object.text(names.reason, reason);

@@ -1,4 +1,5 @@
-//! Event Grid, "delivery event formats", CloudEvents 1.0 schema: the event, then why and when as extension attributes.
+//! Event Grid, "delivery event formats", CloudEvents 1.0 schema: the event, then why and when as
+//! extension attributes.
 
 use super::about::{About, Names};
 use super::flat;

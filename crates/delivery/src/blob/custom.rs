@@ -1,8 +1,8 @@
-//! Event Grid, "delivery event formats", custom schema: what the mapping says of the event, why and when, then the
-//! payload as it was published.
+//! Event Grid, "delivery event formats", custom schema: what the mapping says of the event, why and
+//! when, then the payload as it was published.
 //!
-//! Fields that are not mapped: the id is the message's, the time is publication, the topic is `namespace/topic`, and
-//! the rest is empty. An event of another shape tells them itself.
+//! Fields that are not mapped: the id is the message's, the time is publication, the topic is
+//! `namespace/topic`, and the rest is empty. An event of another shape tells them itself.
 
 use super::about::About;
 use super::eventgrid::{NAMES, STATUS};
@@ -38,7 +38,8 @@ fn told(letter: &Letter) -> Mapped {
         return mapped.clone();
     }
     let members: Members<'_> = letter.delivery.event.members();
-    let either = |names: [&str; 2]| names.into_iter().find_map(|name| members.text(name)).map(Into::into);
+    let either =
+        |names: [&str; 2]| names.into_iter().find_map(|name| members.text(name)).map(Into::into);
     let unmapped = Mapped::of(&letter.delivery, &Mapping::default());
     Mapped {
         id: members.id().map_or(unmapped.id, Into::into),

@@ -1,8 +1,9 @@
 //! An event that shares an object with what is said about it.
 //!
-//! Separate because every flat format has the same two troubles: a member of the event may have a name of ours, and the
-//! event may have to be shown in another schema than it was published in. Either way what the object does not show is
-//! kept beside our own fields, so that [`crate::stored`] gives back what was published.
+//! Separate because every flat format has the same two troubles: a member of the event may have a
+//! name of ours, and the event may have to be shown in another schema than it was published in.
+//! Either way what the object does not show is kept beside our own fields, so that
+//! [`crate::stored`] gives back what was published.
 
 use serde_json::value::RawValue;
 
@@ -51,11 +52,17 @@ pub(super) fn open(event: &str, reserved: &[&str]) -> Option<(Object, Hidden)> {
 }
 
 /// The event as a CloudEvent; `None` when it can be none.
-pub(super) fn open_cloud_event(letter: &Letter, event: &RawValue, reserved: &[&str]) -> Option<(Object, Hidden)> {
+pub(super) fn open_cloud_event(
+    letter: &Letter,
+    event: &RawValue,
+    reserved: &[&str],
+) -> Option<(Object, Hidden)> {
     let published = match (&letter.mapped, letter.delivery.event.shape()) {
         (Some(_), _) => format!("\"{IN_DATA}\""),
         (None, Shape::EventGrid) => beside_data(event.get())?,
-        (None, Shape::CloudEvent | Shape::Custom | Shape::Opaque) => return open(event.get(), reserved),
+        (None, Shape::CloudEvent | Shape::Custom | Shape::Opaque) => {
+            return open(event.get(), reserved);
+        }
     };
     let text = shape::cloud_event(&letter.delivery, letter.mapped.as_ref()).ok()?;
     let hidden = Hidden { original: None, published: Some(published) };
@@ -63,7 +70,11 @@ pub(super) fn open_cloud_event(letter: &Letter, event: &RawValue, reserved: &[&s
 }
 
 /// The event in the Event Grid schema; a CloudEvent, which cannot be brought into it, as it is.
-pub(super) fn open_event_grid(letter: &Letter, event: &RawValue, reserved: &[&str]) -> Option<(Object, Hidden)> {
+pub(super) fn open_event_grid(
+    letter: &Letter,
+    event: &RawValue,
+    reserved: &[&str],
+) -> Option<(Object, Hidden)> {
     if letter.mapped.is_none() {
         return open(event.get(), reserved);
     }

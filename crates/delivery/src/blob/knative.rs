@@ -1,5 +1,5 @@
-//! Knative, "configuring channel event delivery": the CloudEvent, then the extensions for errors; after them those of
-//! the early draft (`errorsubscriberuri`, `errorreason`, `errorretry`).
+//! Knative, "configuring channel event delivery": the CloudEvent, then the extensions for errors;
+//! after them those of the early draft (`errorsubscriberuri`, `errorreason`, `errorretry`).
 //!
 //! Beside our own fields stands `publishutc`, which this format tells nowhere else.
 
@@ -68,7 +68,9 @@ struct Failed<'a> {
 impl<'a> Failed<'a> {
     fn of(letter: &'a Letter) -> Self {
         let (address, history, response) = match &letter.returned {
-            Some(Returned { address, history, last_response, .. }) => (address.as_deref(), history, last_response),
+            Some(Returned { address, history, last_response, .. }) => {
+                (address.as_deref(), history, last_response)
+            }
             None => {
                 let Delivery { history, last_response, .. } = &letter.delivery;
                 (letter.addresses.as_ref().map(|of| of.failed.as_str()), history, last_response)
@@ -84,12 +86,14 @@ fn error_data(response: &[u8], form: ErrorData) -> String {
     match form {
         ErrorData::Text => {
             let text = String::from_utf8_lossy(whole_characters(response));
-            let mut text: String = text.chars().filter(|character| !character.is_control()).collect();
+            let mut text: String =
+                text.chars().filter(|character| !character.is_control()).collect();
             text.truncate(text.floor_char_boundary(DATA_MAX_BYTES));
             text
         }
         ErrorData::Base64 => {
-            let mut bytes: Vec<u8> = response.iter().copied().filter(|byte| !byte.is_ascii_control()).collect();
+            let mut bytes: Vec<u8> =
+                response.iter().copied().filter(|byte| !byte.is_ascii_control()).collect();
             bytes.truncate(DATA_BASE64_MAX_BYTES);
             STANDARD.encode(bytes)
         }
@@ -105,9 +109,17 @@ mod tests {
         for (response, text, base64) in [
             (&b""[..], String::new(), String::new()),
             (b"a\r\nb\x7f\0c", "abc".to_owned(), "YWJj".to_owned()),
-            ("gr\u{fc}\u{85}n".as_bytes(), "gr\u{fc}n".to_owned(), STANDARD.encode("gr\u{fc}\u{85}n")),
+            (
+                "gr\u{fc}\u{85}n".as_bytes(),
+                "gr\u{fc}n".to_owned(),
+                STANDARD.encode("gr\u{fc}\u{85}n"),
+            ),
             (b"a\xffb", "a\u{fffd}b".to_owned(), STANDARD.encode(b"a\xffb")),
-            (&[b"x", "ö".repeat(512).as_bytes()].concat(), format!("x{}", "ö".repeat(511)), String::new()),
+            (
+                &[b"x", "ö".repeat(512).as_bytes()].concat(),
+                format!("x{}", "ö".repeat(511)),
+                String::new(),
+            ),
         ] {
             assert_eq!(error_data(response, ErrorData::Text), text);
             if !base64.is_empty() || response.is_empty() {

@@ -1,12 +1,14 @@
 //! The key and the bytes of a dead letter's blob: pure functions of the letter.
 //!
-//! Separate from the letter itself because there is a file per format here, and from [`crate::stored`], which reads them
-//! back. Because the key depends on nothing but what the message carries, a message handled twice writes one blob. The
-//! event's own text stands in the blob as it was published; what is added comes after it, and where the two share an
-//! object, what was replaced is kept.
+//! Separate from the letter itself because there is a file per format here, and from
+//! [`crate::stored`], which reads them back. Because the key depends on nothing but what the
+//! message carries, a message handled twice writes one blob. The event's own text stands in the
+//! blob as it was published; what is added comes after it, and where the two share an object, what
+//! was replaced is kept.
 //!
-//! A format that has no place for an event (text in a format of JSON members, a custom event without a type in one of
-//! CloudEvents) holds it in the nested layout of the namespace format: no event is bent to fit.
+//! A format that has no place for an event (text in a format of JSON members, a custom event
+//! without a type in one of CloudEvents) holds it in the nested layout of the namespace format: no
+//! event is bent to fit.
 
 mod about;
 mod cloudevents;
@@ -36,7 +38,8 @@ use crate::subscription::{SubscriptionName, TopicName};
 pub const MALFORMED: &str = "_malformed";
 /// In the subscription's place for events of a topic that no document names.
 pub const UNKNOWN_TOPIC: &str = "_unknown";
-/// In the subscription's place for messages that arrived by native redrive and name no subscription.
+/// In the subscription's place for messages that arrived by native redrive and name no
+/// subscription.
 pub const UNPROCESSED: &str = "_unprocessed";
 /// Stands for a name nobody knows.
 pub const NAMELESS: &str = "_";
@@ -62,7 +65,8 @@ pub fn nameless_topic() -> TopicName {
 }
 
 /// What the formats add in which the event shares an object with the letter.
-pub(crate) const RESERVED: [&[&str]; 3] = [&eventgrid::RESERVED, &cloudevents::RESERVED, &knative::RESERVED];
+pub(crate) const RESERVED: [&[&str]; 3] =
+    [&eventgrid::RESERVED, &cloudevents::RESERVED, &knative::RESERVED];
 
 /// What letters have in common that share a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,9 +92,11 @@ pub fn share(letter: &Letter) -> Option<Share> {
     })
 }
 
-/// The key of a letter: `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, behind `prefix` if any.
+/// The key of a letter: `<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, behind
+/// `prefix` if any.
 ///
-/// The hour is that of the moment the last attempt was due (before any attempt: of publication), in UTC.
+/// The hour is that of the moment the last attempt was due (before any attempt: of publication), in
+/// UTC.
 #[must_use]
 pub fn key(letter: &Letter, prefix: &str) -> String {
     shared_key(&[letter], prefix)
@@ -102,7 +108,8 @@ pub fn bytes(letter: &Letter, sink_error: Option<&str>) -> Vec<u8> {
     shared_bytes(&[letter], sink_error)
 }
 
-/// The key of letters that [`share`] a blob: its GUID is the UUIDv5 of their ids, in whatever order they come.
+/// The key of letters that [`share`] a blob: its GUID is the UUIDv5 of their ids, in whatever order
+/// they come.
 ///
 /// # Panics
 /// When there is no letter.
@@ -110,8 +117,13 @@ pub fn bytes(letter: &Letter, sink_error: Option<&str>) -> Vec<u8> {
 pub fn shared_key(letters: &[&Letter], prefix: &str) -> String {
     let letters = each_once(letters);
     let ids: Vec<String> = letters.iter().map(|letter| letter.delivery.id.to_string()).collect();
-    let Delivery { id, subscription: SubscriptionName { topic, name }, due_ms, .. } = &letters[0].delivery;
-    let guid = if ids.len() == 1 { *id } else { Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes()) };
+    let Delivery { id, subscription: SubscriptionName { topic, name }, due_ms, .. } =
+        &letters[0].delivery;
+    let guid = if ids.len() == 1 {
+        *id
+    } else {
+        Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes())
+    };
     let path = [&topic.namespace, &topic.topic, name].map(|part| segment(part)).join("/");
     let prefix = prefix.trim_matches('/');
     let slash = if prefix.is_empty() { "" } else { "/" };
@@ -125,7 +137,8 @@ pub fn shared_key(letters: &[&Letter], prefix: &str) -> String {
 #[must_use]
 pub fn shared_bytes(letters: &[&Letter], sink_error: Option<&str>) -> Vec<u8> {
     let letters = each_once(letters);
-    let elements: Vec<String> = letters.iter().map(|letter| element(&About { letter, sink_error })).collect();
+    let elements: Vec<String> =
+        letters.iter().map(|letter| element(&About { letter, sink_error })).collect();
     let bare = match letters[0].format {
         Format::Namespace => elements.len() == 1,
         Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => false,
@@ -157,7 +170,8 @@ pub fn enriched(letter: &Letter) -> Enriched {
     Enriched { json: escaped(&cloud_event.unwrap_or_else(|| element(&about))), is_cloud_event }
 }
 
-/// The letters in the order of their ids; a delivery that was duplicated further up has one all the same.
+/// The letters in the order of their ids; a delivery that was duplicated further up has one all the
+/// same.
 fn each_once<'a>(letters: &[&'a Letter]) -> Vec<&'a Letter> {
     assert!(!letters.is_empty(), "a blob is that of a letter");
     let mut letters = letters.to_vec();

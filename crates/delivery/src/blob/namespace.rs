@@ -1,7 +1,7 @@
 //! Event Grid namespaces, "dead lettering for event subscriptions to namespace topics".
 //!
-//! Nested: `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`. Flat: the event's members in place of
-//! `event`, as that page's sample of the structured mode has it.
+//! Nested: `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`. Flat: the event's
+//! members in place of `event`, as that page's sample of the structured mode has it.
 
 use super::about::{About, Names};
 use super::flat::{self, Hidden};
@@ -39,7 +39,8 @@ pub(super) fn nested(about: &About<'_>) -> String {
     finish(about, object, &Hidden::default(), is_string)
 }
 
-/// The letter in the flat layout; `None` for an event that is no object, or that would look like a nested one.
+/// The letter in the flat layout; `None` for an event that is no object, or that would look like a
+/// nested one.
 pub(super) fn flat(about: &About<'_>) -> Option<String> {
     let event = about.event_json()?.get();
     let (object, hidden) = flat::open(event, &[HEADERS, PROPERTIES])?;

@@ -1,14 +1,17 @@
 //! The two handshakes: what is asked, and what an answer means.
 //!
-//! Event Grid posts a validation event; the endpoint echoes its code with a 200, or takes it with a 200 and somebody
-//! follows the address in it. <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
-//! CloudEvents asks with OPTIONS; the endpoint names the origin it allows, or somebody calls the callback back.
+//! Event Grid posts a validation event; the endpoint echoes its code with a 200, or takes it with a
+//! 200 and somebody follows the address in it.
+//! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
+//! CloudEvents asks with OPTIONS; the endpoint names the origin it allows, or somebody calls the
+//! callback back.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //!
-//! A question carries those headers of the subscription that need no event, and its signature: an endpoint that lets
-//! nobody in without them could not be asked otherwise.
+//! A question carries those headers of the subscription that need no event, and its signature: an
+//! endpoint that lets nobody in without them could not be asked otherwise.
 //!
-//! Promises: no status alone is a consent. Pure, like all of `delivery`: the code and the moment are arguments.
+//! Promises: no status alone is a consent. Pure, like all of `delivery`: the code and the moment
+//! are arguments.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -19,7 +22,9 @@ use crate::consent::Rate;
 use crate::duration::SECOND_MS;
 use crate::moment::rfc3339;
 use crate::outcome::{Ending, Exchange};
-use crate::request::{ANSWER_MAX_BYTES, JSON, Method, Occasion, Request, Unsendable, headers_without_event};
+use crate::request::{
+    ANSWER_MAX_BYTES, JSON, Method, Occasion, Request, Unsendable, headers_without_event,
+};
 use crate::subscription::{Consent, Subscription};
 
 /// Event Grid waits so long for an answer; so do we, for both.
@@ -35,7 +40,8 @@ pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
 pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
 
 const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
-/// The names of the answer's headers, as [`crate::outcome::Content`] keeps them: in lower case, without `webhook-`.
+/// The names of the answer's headers, as [`crate::outcome::Content`] keeps them: in lower case,
+/// without `webhook-`.
 const ANSWER_ORIGIN: &str = "allowed-origin";
 const ANSWER_RATE: &str = "allowed-rate";
 
@@ -103,15 +109,22 @@ pub fn ask(
     occasion: Occasion<'_>,
 ) -> Result<Request, Unsendable> {
     let (method, mut headers, body) = match consent {
-        Consent::EventGrid => {
-            (Method::Post, validation_headers(subscription), validation(subscription, question, occasion.now_ms))
-        }
+        Consent::EventGrid => (
+            Method::Post,
+            validation_headers(subscription),
+            validation(subscription, question, occasion.now_ms),
+        ),
         Consent::CloudEvents { origin, rate } => {
             (Method::Options, permission_headers(origin, *rate, question), Vec::new())
         }
     };
     let destination = &subscription.destination;
-    headers.extend(headers_without_event(destination, &question.code.to_string(), &body, occasion)?);
+    headers.extend(headers_without_event(
+        destination,
+        &question.code.to_string(),
+        &body,
+        occasion,
+    )?);
     Ok(Request {
         method,
         url: destination.url.clone(),
@@ -149,7 +162,11 @@ fn validation(subscription: &Subscription, question: &Question, now_ms: u64) -> 
     serde_json::to_vec(&[event]).expect("texts are JSON")
 }
 
-fn permission_headers(origin: &str, rate: Option<u32>, question: &Question) -> Vec<(String, String)> {
+fn permission_headers(
+    origin: &str,
+    rate: Option<u32>,
+    question: &Question,
+) -> Vec<(String, String)> {
     let named = [
         (REQUEST_ORIGIN, Some(origin.to_owned())),
         (REQUEST_RATE, rate.map(|rate| rate.to_string())),
@@ -176,7 +193,9 @@ pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Ans
     }
     match consent {
         Consent::EventGrid => judge_validation(question, status, body),
-        Consent::CloudEvents { origin, rate } => judge_permission(origin, *rate, question, status, exchange),
+        Consent::CloudEvents { origin, rate } => {
+            judge_permission(origin, *rate, question, status, exchange)
+        }
     }
 }
 
@@ -185,14 +204,16 @@ fn unanswered(exchange: &Exchange) -> String {
     format!("it could not be asked: {detail}")
 }
 
-/// A 200 that echoes the code, or a 200 alone where somebody can follow the address. A 202 is none ("202 Accepted is
-/// not recognized as a valid Event Grid subscription validation response").
+/// A 200 that echoes the code, or a 200 alone where somebody can follow the address. A 202 is none
+/// ("202 Accepted is not recognized as a valid Event Grid subscription validation response").
 fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     if status != 200 {
         return Answer::Refused(format!("it answered {status} instead of 200"));
     }
     match (echo(body), &question.confirm) {
-        (Some(code), _) if code.eq_ignore_ascii_case(&question.code.to_string()) => Answer::Granted(Rate::Unlimited),
+        (Some(code), _) if code.eq_ignore_ascii_case(&question.code.to_string()) => {
+            Answer::Granted(Rate::Unlimited)
+        }
         (Some(_), _) => Answer::Refused("it echoed another code than it was sent".to_owned()),
         (None, Some(_)) => Answer::Pending,
         (None, None) => Answer::Refused("it answered 200 without a validationResponse".to_owned()),
@@ -202,17 +223,28 @@ fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
 /// The code that an answer echoes. Serializers spell the member's first letter either way.
 fn echo(body: &[u8]) -> Option<String> {
     let Ok(Value::Object(members)) = serde_json::from_slice(body) else { return None };
-    let mut named = members.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case("validationResponse"));
+    let mut named =
+        members.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case("validationResponse"));
     let (_, value) = named.next()?;
     value.as_str().map(|code| code.trim().to_owned())
 }
 
-/// The allowed origin decides, in an answer that is no failure; where it is withheld, a callback may still come, and
-/// not only from an endpoint that knows the handshake: somebody may find the callback in its log (4.1.3).
-fn judge_permission(origin: &str, asked: Option<u32>, question: &Question, status: u16, exchange: &Exchange) -> Answer {
+/// The allowed origin decides, in an answer that is no failure; where it is withheld, a callback
+/// may still come, and not only from an endpoint that knows the handshake: somebody may find the
+/// callback in its log (4.1.3).
+fn judge_permission(
+    origin: &str,
+    asked: Option<u32>,
+    question: &Question,
+    status: u16,
+    exchange: &Exchange,
+) -> Answer {
     let told = |name: &str| {
         let headers = exchange.content.iter().flat_map(|content| &content.webhook);
-        headers.filter(|(of, _)| of == name).map(|(_, value)| value.trim().to_owned()).collect::<Vec<String>>()
+        headers
+            .filter(|(of, _)| of == name)
+            .map(|(_, value)| value.trim().to_owned())
+            .collect::<Vec<String>>()
     };
     let origins = told(ANSWER_ORIGIN);
     if origins.is_empty() && question.confirm.is_some() {
@@ -225,7 +257,10 @@ fn judge_permission(origin: &str, asked: Option<u32>, question: &Question, statu
         return Answer::Refused(format!("it answered {status} without WebHook-Allowed-Origin"));
     }
     if !origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin)) {
-        return Answer::Refused(format!("it allows the origin {:?}, not {origin:?}", origins.join(", ")));
+        return Answer::Refused(format!(
+            "it allows the origin {:?}, not {origin:?}",
+            origins.join(", ")
+        ));
     }
     match told(ANSWER_RATE).first() {
         Some(rate) => Rate::parse(rate).map_or_else(Answer::Refused, Answer::Granted),
@@ -233,7 +268,8 @@ fn judge_permission(origin: &str, asked: Option<u32>, question: &Question, statu
     }
 }
 
-/// What a call of the address in a question grants: the rate it tells, else the one that was asked for.
+/// What a call of the address in a question grants: the rate it tells, else the one that was asked
+/// for.
 ///
 /// # Errors
 /// Why the rate is none.

@@ -1,12 +1,13 @@
 //! Consent: whether a destination wants events at all, asked before the first one.
 //!
-//! Separate because it is no delivery: it has no event, is not counted, and one answer holds for all subscriptions of
-//! an address. Here are the question and what an answer means (`handshake`), what is kept of a consent, how long a
-//! delivery waits for one, and how often an allowed rate lets a request through (`pace`).
+//! Separate because it is no delivery: it has no event, is not counted, and one answer holds for
+//! all subscriptions of an address. Here are the question and what an answer means (`handshake`),
+//! what is kept of a consent, how long a delivery waits for one, and how often an allowed rate lets
+//! a request through (`pace`).
 //!
-//! Promises: a consent is for one address and one way of asking; of who asks, too, where that is part of the question.
-//! What is kept holds no secret, not even the address's query. Does not withdraw anything: whoever removes what is kept
-//! has the destination asked again.
+//! Promises: a consent is for one address and one way of asking; of who asks, too, where that is
+//! part of the question. What is kept holds no secret, not even the address's query. Does not
+//! withdraw anything: whoever removes what is kept has the destination asked again.
 
 mod handshake;
 mod pace;
@@ -24,7 +25,8 @@ use crate::moment::rfc3339;
 use crate::subscription::{Consent, display};
 
 pub use handshake::{
-    ALLOWED_ORIGIN, ALLOWED_RATE, ASK_TIMEOUT_MS, Answer, Question, REQUEST_ORIGIN, REQUEST_RATE, ask, confirm, judge,
+    ALLOWED_ORIGIN, ALLOWED_RATE, ASK_TIMEOUT_MS, Answer, Question, REQUEST_ORIGIN, REQUEST_RATE,
+    ask, confirm, judge,
 };
 pub use pace::{Pace, Share};
 
@@ -37,7 +39,8 @@ const WAIT_MIN_MS: u64 = 60 * SECOND_MS;
 /// The longest delay of one SQS message.
 const WAIT_MAX_MS: u64 = 900 * SECOND_MS;
 
-/// The name under which a consent is kept: `_consents/<sha256 of the way of asking and the address>.json`.
+/// The name under which a consent is kept: `_consents/<sha256 of the way of asking and the
+/// address>.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConsentKey(String);
 
@@ -47,7 +50,9 @@ impl ConsentKey {
     pub fn of(url: &Url, consent: &Consent) -> Self {
         let asked = match consent {
             Consent::EventGrid => format!("eventgrid\n{url}"),
-            Consent::CloudEvents { origin, .. } => format!("cloudevents {}\n{url}", origin.to_ascii_lowercase()),
+            Consent::CloudEvents { origin, .. } => {
+                format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())
+            }
         };
         let hash = Sha256::digest(asked).iter().fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
@@ -63,7 +68,8 @@ impl ConsentKey {
     }
 }
 
-/// How many requests a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2, `WebHook-Allowed-Rate`).
+/// How many requests a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2,
+/// `WebHook-Allowed-Rate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
     /// `*`: there is no limit.
@@ -84,7 +90,8 @@ impl Rate {
         }
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
-        let wrong = || format!("the rate {text:?} is neither * nor a positive number of requests a minute");
+        let wrong =
+            || format!("the rate {text:?} is neither * nor a positive number of requests a minute");
         NonZeroU32::new(number).map(Self::PerMinute).ok_or_else(wrong)
     }
 }
@@ -120,7 +127,9 @@ pub enum ConsentDocumentError {
     #[error("it is not what this version writes: {0}")]
     Unreadable(String),
     /// A newer version wrote it.
-    #[error("it has version {0}, and this program reads version {VERSION} only: deploy the newer version")]
+    #[error(
+        "it has version {0}, and this program reads version {VERSION} only: deploy the newer version"
+    )]
     UnknownVersion(u32),
 }
 
@@ -151,7 +160,13 @@ impl Granted {
             Consent::EventGrid => ("eventgrid", None),
             Consent::CloudEvents { origin, .. } => ("cloudevents", Some(origin.clone())),
         };
-        Self { destination: display(url), handshake: handshake.to_owned(), origin, rate, granted_ms: now_ms }
+        Self {
+            destination: display(url),
+            handshake: handshake.to_owned(),
+            origin,
+            rate,
+            granted_ms: now_ms,
+        }
     }
 
     /// The document that is kept.
@@ -174,7 +189,8 @@ impl Granted {
     /// # Errors
     /// [`ConsentDocumentError`] when it is not ours, or of a newer version.
     pub fn read(bytes: &[u8]) -> Result<Self, ConsentDocumentError> {
-        let unreadable = |error: serde_json::Error| ConsentDocumentError::Unreadable(error.to_string());
+        let unreadable =
+            |error: serde_json::Error| ConsentDocumentError::Unreadable(error.to_string());
         let Versioned { v } = serde_json::from_slice(bytes).map_err(unreadable)?;
         if v != VERSION {
             return Err(ConsentDocumentError::UnknownVersion(v));
@@ -186,15 +202,15 @@ impl Granted {
     }
 }
 
-/// How long a delivery waits before it is looked whether its destination consented: a minute at first, then as long
-/// as it has waited already, at most 15 minutes.
+/// How long a delivery waits before it is looked whether its destination consented: a minute at
+/// first, then as long as it has waited already, at most 15 minutes.
 #[must_use]
 pub fn wait_ms(due_ms: u64, now_ms: u64) -> u64 {
     now_ms.saturating_sub(due_ms).clamp(WAIT_MIN_MS, WAIT_MAX_MS)
 }
 
-/// How long a destination that did not consent is left alone: a minute, then twice as long each time, at most 15
-/// minutes.
+/// How long a destination that did not consent is left alone: a minute, then twice as long each
+/// time, at most 15 minutes.
 #[must_use]
 pub fn pause_ms(before_ms: u64) -> u64 {
     before_ms.saturating_mul(2).clamp(WAIT_MIN_MS, WAIT_MAX_MS)
@@ -213,10 +229,14 @@ mod tests {
         let url: Url = "https://example.com/in?code=secret".parse().unwrap();
         let other: Url = "https://example.com/in".parse().unwrap();
         let key = ConsentKey::of(&url, &Consent::EventGrid);
-        // sha256 of "eventgrid\nhttps://example.com/in?code=secret"; kept consents are found under it for ever.
+        // sha256 of "eventgrid\nhttps://example.com/in?code=secret"; kept consents are found under
+        // it for ever.
         assert_eq!(key.as_str(), KEY);
         let with_rate = Consent::CloudEvents { origin: "A.example.com".to_owned(), rate: Some(9) };
-        assert_eq!(ConsentKey::of(&url, &with_rate), ConsentKey::of(&url, &cloud_events("a.example.com")));
+        assert_eq!(
+            ConsentKey::of(&url, &with_rate),
+            ConsentKey::of(&url, &cloud_events("a.example.com"))
+        );
         let keys = [
             key,
             ConsentKey::of(&other, &Consent::EventGrid),
@@ -226,13 +246,15 @@ mod tests {
         assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), keys.len());
     }
 
-    const KEY: &str = "_consents/cbb172f21ac151b07bff4cd15f8549665f7ee791737ac10d39c3d016f9dc466b.json";
+    const KEY: &str =
+        "_consents/cbb172f21ac151b07bff4cd15f8549665f7ee791737ac10d39c3d016f9dc466b.json";
 
     #[test]
     fn what_was_written_is_read_back_and_shows_no_query() {
         let url: Url = "https://user:pass@example.com/in?code=secret".parse().unwrap();
         for (consent, rate) in [(Consent::EventGrid, "*"), (cloud_events("a.example.com"), "120")] {
-            let granted = Granted::new(&url, &consent, Rate::parse(rate).unwrap(), 1_795_158_180_000);
+            let granted =
+                Granted::new(&url, &consent, Rate::parse(rate).unwrap(), 1_795_158_180_000);
             let document = granted.write();
             assert_eq!(Granted::read(&document), Ok(granted));
             let text = String::from_utf8(document).unwrap();
@@ -242,18 +264,29 @@ mod tests {
 
     #[test]
     fn the_first_version_is_read_for_ever_and_a_newer_one_is_not_guessed_at() {
-        let granted = Granted::read(include_bytes!("../../fixtures/consent/v1/cloudevents.json")).unwrap();
+        let granted =
+            Granted::read(include_bytes!("../../fixtures/consent/v1/cloudevents.json")).unwrap();
         assert_eq!(
             (granted.rate.to_string(), granted.origin.as_deref()),
             ("120".to_owned(), Some("events.example.com"))
         );
-        let granted = Granted::read(include_bytes!("../../fixtures/consent/v1/eventgrid.json")).unwrap();
+        let granted =
+            Granted::read(include_bytes!("../../fixtures/consent/v1/eventgrid.json")).unwrap();
         assert_eq!((granted.rate, granted.origin), (Rate::Unlimited, None));
         assert_eq!(Granted::read(br#"{"v":2}"#), Err(ConsentDocumentError::UnknownVersion(2)));
-        for broken in
-            ["", "[]", r#"{"v":1}"#, r#"{"v":1,"destination":"","handshake":"","allowed_rate":"0","granted_ms":0}"#]
-        {
-            assert!(matches!(Granted::read(broken.as_bytes()), Err(ConsentDocumentError::Unreadable(_))), "{broken}");
+        for broken in [
+            "",
+            "[]",
+            r#"{"v":1}"#,
+            r#"{"v":1,"destination":"","handshake":"","allowed_rate":"0","granted_ms":0}"#,
+        ] {
+            assert!(
+                matches!(
+                    Granted::read(broken.as_bytes()),
+                    Err(ConsentDocumentError::Unreadable(_))
+                ),
+                "{broken}"
+            );
         }
     }
 
@@ -281,6 +314,9 @@ mod tests {
             assert_eq!(wait_ms(1_000, 1_000 + waited_ms), next_ms);
         }
         assert_eq!(wait_ms(5_000, 1_000), 60_000);
-        assert_eq!([0, 60_000, 480_000, 900_000].map(pause_ms), [60_000, 120_000, 900_000, 900_000]);
+        assert_eq!(
+            [0, 60_000, 480_000, 900_000].map(pause_ms),
+            [60_000, 120_000, 900_000, 900_000]
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! The allowed rate, kept approximately: when the next request to a destination may go.
 //!
-//! Each running function knows only of its own requests, so it keeps to its [`Share`]: the allowed rate divided by the
-//! number of functions that may run at once. A single one then never uses all of it, and all together never more, but
-//! for a short burst: up to ten seconds' worth may go at once. What has to wait is given a turn of its own, so that a
-//! hundred deliveries do not come back in the same moment. A turn is a hint: whoever comes back when the rate has room
-//! goes, whoever comes back too early gets another turn.
+//! Each running function knows only of its own requests, so it keeps to its [`Share`]: the allowed
+//! rate divided by the number of functions that may run at once. A single one then never uses all
+//! of it, and all together never more, but for a short burst: up to ten seconds' worth may go at
+//! once. What has to wait is given a turn of its own, so that a hundred deliveries do not come back
+//! in the same moment. A turn is a hint: whoever comes back when the rate has room goes, whoever
+//! comes back too early gets another turn.
 //!
 //! Pure: the moment is an argument, and the whole state is two moments.
 
@@ -28,9 +29,9 @@ impl Share {
     pub fn of(rate: Rate, functions: u32) -> Self {
         let interval_ms = match rate {
             Rate::Unlimited => 0,
-            Rate::PerMinute(requests) => {
-                MINUTE_MS.saturating_mul(u64::from(functions.max(1))).div_ceil(u64::from(requests.get()))
-            }
+            Rate::PerMinute(requests) => MINUTE_MS
+                .saturating_mul(u64::from(functions.max(1)))
+                .div_ceil(u64::from(requests.get())),
         };
         Self { interval_ms }
     }
@@ -121,10 +122,12 @@ mod tests {
         assert!((0..100).all(|_| pace.go(share, 1).is_err_and(|wait_ms| wait_ms <= 900_000)));
     }
 
-    /// Deliveries that come back when their turn is: how many requests went in each minute, and when the last went.
+    /// Deliveries that come back when their turn is: how many requests went in each minute, and
+    /// when the last went.
     fn crowd(deliveries: usize, rate: &str) -> (Vec<u32>, u64) {
         let (mut pace, share) = (Pace::default(), share(rate, 1));
-        let mut due: BinaryHeap<std::cmp::Reverse<u64>> = vec![std::cmp::Reverse(0); deliveries].into();
+        let mut due: BinaryHeap<std::cmp::Reverse<u64>> =
+            vec![std::cmp::Reverse(0); deliveries].into();
         let (mut minutes, mut last_ms) = (vec![0; 10_000], 0);
         while let Some(std::cmp::Reverse(now_ms)) = due.pop() {
             match pace.go(share, now_ms) {
@@ -133,7 +136,9 @@ mod tests {
                     last_ms = now_ms;
                 }
                 // As SQS does: whole seconds, rounded up.
-                Err(wait_ms) => due.push(std::cmp::Reverse(now_ms + wait_ms.div_ceil(1_000) * 1_000)),
+                Err(wait_ms) => {
+                    due.push(std::cmp::Reverse(now_ms + wait_ms.div_ceil(1_000) * 1_000))
+                }
             }
         }
         (minutes, last_ms)

@@ -1,7 +1,7 @@
 //! How a dead letter is written: the formats, and what may be said about them.
 //!
-//! Separate because policies, profiles, the wire and the blobs all name a format, and only the blobs know what it
-//! looks like.
+//! Separate because policies, profiles, the wire and the blobs all name a format, and only the
+//! blobs know what it looks like.
 
 use crate::event::Shape;
 use crate::request::Schema;
@@ -15,7 +15,8 @@ pub enum Format {
     EventGrid,
     /// Event Grid, CloudEvents schema: the event, then why and when in lower case.
     CloudEvents,
-    /// Event Grid, custom schema: what the mapping says of the event, why and when, then the payload.
+    /// Event Grid, custom schema: what the mapping says of the event, why and when, then the
+    /// payload.
     Custom,
     /// Knative: the CloudEvent, then its extensions for errors.
     Knative,
@@ -23,7 +24,8 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Namespace, Self::EventGrid, Self::CloudEvents, Self::Custom, Self::Knative];
+    pub const ALL: [Self; 5] =
+        [Self::Namespace, Self::EventGrid, Self::CloudEvents, Self::Custom, Self::Knative];
 
     /// The word of subscription files.
     #[must_use]
@@ -43,7 +45,8 @@ impl Format {
 pub enum LetterFormat {
     /// This one.
     Fixed(Format),
-    /// That of the shape in which the event was, or would have been, delivered (Event Grid, "delivery event formats").
+    /// That of the shape in which the event was, or would have been, delivered (Event Grid,
+    /// "delivery event formats").
     ByDeliverySchema,
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a delivery ended without success: log field, metric dimension, dead-letter field and filter in one.
+/// Why a delivery ended without success: log field, metric dimension, dead-letter field and filter
+/// in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
     /// All allowed attempts failed.
@@ -96,11 +97,14 @@ impl Reason {
         }
     }
 
-    /// The sentence that Event Grid namespaces write for this reason; other reasons are written by name.
+    /// The sentence that Event Grid namespaces write for this reason; other reasons are written by
+    /// name.
     #[must_use]
     pub fn sentence(self) -> String {
         match self {
-            Self::MaxDeliveryAttemptsExceeded => "Maximum delivery attempts was exceeded.".to_owned(),
+            Self::MaxDeliveryAttemptsExceeded => {
+                "Maximum delivery attempts was exceeded.".to_owned()
+            }
             Self::TimeToLiveExceeded => "Time to live was exceeded.".to_owned(),
             Self::UndeliverableDueToHttpBadRequest
             | Self::UndeliverableDueToHttpUnauthorized
@@ -111,7 +115,9 @@ impl Reason {
             | Self::UndeliverableDueToHttpPayloadTooLarge
             | Self::UndeliverableDueToHttpUnsupportedMediaType
             | Self::UndeliverableDueToHttpUnprocessable
-            | Self::UndeliverableDueToHttpStatus(400..=499) => "Undeliverable due to client error".to_owned(),
+            | Self::UndeliverableDueToHttpStatus(400..=499) => {
+                "Undeliverable due to client error".to_owned()
+            }
             Self::UndeliverableDueToHttpStatus(_)
             | Self::UndeliverableDueToRedirect
             | Self::UndeliverableDueToTls

@@ -49,7 +49,9 @@ fn what_is_added_changed_and_removed_is_told_by_subscription_and_field() {
                  100-199 300-399 400-401 403-406 409-410 413-415 422 431 451"
             )
             .replace("300-399 400-401", "300-401"),
-            format!("{kept} deadLetter.sink: the default container of the deployment -> s3://letters/shop"),
+            format!(
+                "{kept} deadLetter.sink: the default container of the deployment -> s3://letters/shop"
+            ),
         ]
     );
 }
@@ -57,7 +59,10 @@ fn what_is_added_changed_and_removed_is_told_by_subscription_and_field() {
 #[test]
 fn a_default_that_is_written_out_is_no_change() {
     let old = catalogue(&[("a", TO_A)]);
-    let new = catalogue(&[("a", &format!("{TO_A}, retry: {{maxAttempts: 10, jitterPercent: 10}}, paused: false"))]);
+    let new = catalogue(&[(
+        "a",
+        &format!("{TO_A}, retry: {{maxAttempts: 10, jitterPercent: 10}}, paused: false"),
+    )]);
     assert_eq!(told(&old, &new), Vec::<String>::new());
 }
 
@@ -72,7 +77,8 @@ fn secrets_are_not_told_but_their_change_is() {
     let told = told(&catalogue(&[("a", &spec("hush1"))]), &catalogue(&[("a", &spec("hush2"))]));
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(
-        told.iter().all(|line| line.ends_with("(what is not shown changed)") && !line.contains("hush")),
+        told.iter()
+            .all(|line| line.ends_with("(what is not shown changed)") && !line.contains("hush")),
         "{told:?}"
     );
 }
@@ -80,14 +86,18 @@ fn secrets_are_not_told_but_their_change_is() {
 #[test]
 fn sinks_are_told_and_what_an_address_hides_is_not() {
     let sink = |sink: &str| catalogue(&[("a", &format!("{TO_A}, deadLetter: {{sink: {sink}}}"))]);
-    let address = |secret: &str| sink(&format!("'https://u:{secret}@lost.example.com/in?code={secret}'"));
+    let address =
+        |secret: &str| sink(&format!("'https://u:{secret}@lost.example.com/in?code={secret}'"));
     let queue = sink("'sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost'");
     let topic = sink("{topic: shop/orders}");
     let field = "subscription shop/orders/a deadLetter.sink";
     let shown = "https://lost.example.com/in";
     let queue_shown = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
     assert_eq!(told(&address("hush1"), &queue), [format!("{field}: {shown} -> {queue_shown}")]);
-    assert_eq!(told(&queue, &topic), [format!("{field}: {queue_shown} -> the subscriptions of topic shop/orders")]);
+    assert_eq!(
+        told(&queue, &topic),
+        [format!("{field}: {queue_shown} -> the subscriptions of topic shop/orders")]
+    );
     assert_eq!(
         told(&address("hush1"), &address("hush2")),
         [format!("{field}: {shown} -> {shown} (what is not shown changed)")]
@@ -100,7 +110,9 @@ fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
         let text = format!(
             "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: {name}}}\nspec: {{{spec}}}\n"
         );
-        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the document is right")
+        read(&[Source { name: "a.yaml", text: &text }])
+            .into_result()
+            .expect("the document is right")
     };
     let (old, read_otherwise) = (topics("input: cloudevents", "a"), topics("", "a"));
     assert_eq!(told(&old, &read_otherwise), ["topic shop/a input: cloudevents -> auto"]);
@@ -128,12 +140,15 @@ fn what_is_sent_is_told_field_by_field_and_secrets_by_name() {
 #[test]
 fn a_concealed_value_is_not_told_but_its_change_is() {
     let grid = |secret: &str| {
-        let header = format!("{{name: k, type: Static, properties: {{value: {secret}, isSecret: true}}}}");
+        let header =
+            format!("{{name: k, type: Static, properties: {{value: {secret}, isSecret: true}}}}");
         let text = format!(
             "name: s\nlastmile: {{topic: shop/orders}}\nproperties: {{destination: {{endpointType: WebHook, properties: \
              {{endpointUrl: 'https://a.example.com/', deliveryAttributeMappings: [{header}]}}}}}}\n"
         );
-        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the document is right")
+        read(&[Source { name: "a.yaml", text: &text }])
+            .into_result()
+            .expect("the document is right")
     };
     let name = "subscription shop/orders/s";
     assert_eq!(
@@ -145,8 +160,7 @@ fn a_concealed_value_is_not_told_but_its_change_is() {
 #[test]
 fn batches_late_responses_probation_and_consent_are_told_field_by_field() {
     let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
-    let asked =
-        ", lateResponseWindow: PT3M, probation: true, consent: {handshake: cloudevents, origin: events.example.com}";
+    let asked = ", lateResponseWindow: PT3M, probation: true, consent: {handshake: cloudevents, origin: events.example.com}";
     let new = catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100}}", to(asked)))]);
     let a = "subscription shop/orders/a";
     assert_eq!(
@@ -160,7 +174,8 @@ fn batches_late_responses_probation_and_consent_are_told_field_by_field() {
             format!("{a} batch.onRefused: no batches -> split"),
         ]
     );
-    let strict = catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100, onRefused: all}}", to(asked)))]);
+    let strict =
+        catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100, onRefused: all}}", to(asked)))]);
     assert_eq!(told(&new, &strict), [format!("{a} batch.onRefused: split -> all")]);
 }
 
@@ -170,9 +185,12 @@ fn the_publishers_of_a_topic_are_told_in_their_order() {
         let text = format!(
             "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\nspec: {{from: {from}}}\n"
         );
-        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the document is right")
+        read(&[Source { name: "a.yaml", text: &text }])
+            .into_result()
+            .expect("the document is right")
     };
-    let (one, two) = (of("[{bucket: uploads}]"), of("[{eventSource: com.example}, {bucket: uploads}]"));
+    let (one, two) =
+        (of("[{bucket: uploads}]"), of("[{eventSource: com.example}, {bucket: uploads}]"));
     let both = "eventSource com.example, bucket uploads";
     assert_eq!(told(&of("[]"), &one), ["topic shop/orders from: none -> bucket uploads"]);
     assert_eq!(told(&one, &two), [format!("topic shop/orders from: bucket uploads -> {both}")]);
@@ -191,12 +209,18 @@ fn a_mapping_is_told_once_at_its_topic() {
              spec: {{mapping: {{{mapping}}}}}\n---\napiVersion: lastmile.dev/v1\nkind: Subscription\n\
              metadata: {{namespace: shop, topic: orders, name: a}}\nspec: {{{TO_A}}}\n"
         );
-        read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the documents are right")
+        read(&[Source { name: "a.yaml", text: &text }])
+            .into_result()
+            .expect("the documents are right")
     };
-    let new = of("id: {field: orderId}, eventType: {field: kind, default: order}, subject: {default: none}");
+    let new = of(
+        "id: {field: orderId}, eventType: {field: kind, default: order}, subject: {default: none}",
+    );
     assert_eq!(
         told(&of(""), &new),
-        ["topic shop/orders mapping: none -> id from $['orderId'], eventType from $['kind'], else \"order\", \
-             subject \"none\""]
+        [
+            "topic shop/orders mapping: none -> id from $['orderId'], eventType from $['kind'], else \"order\", \
+             subject \"none\""
+        ]
     );
 }

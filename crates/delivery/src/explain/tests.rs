@@ -58,7 +58,10 @@ fn knative_waits_as_the_class_numbers_them() {
 #[test]
 fn event_grid_by_default_ends_after_eleven_attempts_when_the_twelfth_is_due() {
     let life = life(&subscription(Dialect::EventGrid), "500");
-    assert_eq!(moments_s(&life), [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000]);
+    assert_eq!(
+        moments_s(&life),
+        [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000]
+    );
     assert_eq!(life.ended_ms, 34 * HOUR_MS + 46 * MINUTE_MS + 40 * SECOND_MS);
     assert_eq!(life.reason, Some(Reason::TimeToLiveExceeded));
 }
@@ -107,7 +110,10 @@ fn a_status_may_ask_for_a_longer_first_wait_or_end_the_delivery() {
 #[test]
 fn success_is_one_attempt_and_no_dead_letter() {
     let life = life(&subscription(Dialect::Native), "204");
-    assert_eq!((life.attempts.len(), life.ended_ms, life.reason_name().as_str()), (1, 0, "Delivered"));
+    assert_eq!(
+        (life.attempts.len(), life.ended_ms, life.reason_name().as_str()),
+        (1, 0, "Delivered")
+    );
     assert_eq!(life.stored, None);
 }
 
@@ -123,8 +129,11 @@ fn a_timeout_takes_the_response_timeout_before_each_wait() {
 #[test]
 fn retry_after_is_followed_as_seconds_and_as_a_date() {
     let subscription = subscription(Dialect::EventGrid);
-    for (asked, wait_s) in [("5", 10), ("90", 90), ("86400", 3_600), ("Fri, 20 Nov 2026 07:05:00 GMT", 120)] {
-        let endpoint = Endpoint { always: Always::Status(429), retry_after: Some(asked.to_owned()) };
+    for (asked, wait_s) in
+        [("5", 10), ("90", 90), ("86400", 3_600), ("Fri, 20 Nov 2026 07:05:00 GMT", 120)]
+    {
+        let endpoint =
+            Endpoint { always: Always::Status(429), retry_after: Some(asked.to_owned()) };
         assert_eq!(waits_s(&explain(&subscription, &endpoint, PUBLISHED_MS))[0], wait_s, "{asked}");
     }
 }
@@ -172,6 +181,9 @@ fn the_wait_at_whose_end_it_was_too_late_is_told_and_jitter_lengthens_every_wait
     let last = plain.attempts.last().unwrap();
     assert_eq!(plain.ended_ms, last.at_ms + plain.last_wait_ms);
     let most = explain_jittered(&subscription, &always("500"), PUBLISHED_MS, Jitter(u32::MAX));
-    assert!(waits_s(&plain).iter().zip(waits_s(&most)).all(|(plain, most)| most == plain * 11 / 10), "{most:?}");
+    assert!(
+        waits_s(&plain).iter().zip(waits_s(&most)).all(|(plain, most)| most == plain * 11 / 10),
+        "{most:?}"
+    );
     assert_eq!(life(&knative(Kind::Constant { delay_ms: 1_000 }, 2), "500").last_wait_ms, 0);
 }

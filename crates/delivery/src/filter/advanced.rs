@@ -1,14 +1,17 @@
 //! Conditions of Event Grid's `advancedFilters`: one key, one operator, its values.
 //!
-//! Separate because their rules are their own ("Event filtering", operators): a condition with several values holds
-//! when one of them does, a negated one when none does; strings are compared without regard to case; numbers exactly,
-//! digit by digit; values of another type than the operator's are passed over.
+//! Separate because their rules are their own ("Event filtering", operators): a condition with
+//! several values holds when one of them does, a negated one when none does; strings are compared
+//! without regard to case; numbers exactly, digit by digit; values of another type than the
+//! operator's are passed over.
 //!
-//! What is missing, or null, fails every operator but `IsNullOrUndefined`, `NumberNotIn`, `NumberNotInRange` and
-//! `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith` and `StringNotEndsWith` among those that do
-//! not match. It is silent about `NumberNotInRange`, which follows `NumberNotIn` here.
+//! What is missing, or null, fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
+//! `NumberNotInRange` and `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith`
+//! and `StringNotEndsWith` among those that do not match. It is silent about `NumberNotInRange`,
+//! which follows `NumberNotIn` here.
 //!
-//! An array's elements are looked at where the filter says so; else an array is a value of another type.
+//! An array's elements are looked at where the filter says so; else an array is a value of another
+//! type.
 
 use std::borrow::Cow;
 
@@ -111,7 +114,9 @@ impl NumberTest {
             Self::LessThanOrEquals(value) => number <= value,
             Self::GreaterThan(value) => number > value,
             Self::GreaterThanOrEquals(value) => number >= value,
-            Self::InRange(ranges) => ranges.iter().any(|(least, most)| least <= number && number <= most),
+            Self::InRange(ranges) => {
+                ranges.iter().any(|(least, most)| least <= number && number <= most)
+            }
         }
     }
 }
@@ -136,8 +141,11 @@ impl Condition {
 
     fn holds_for(&self, value: &str) -> bool {
         let any = |passes: &dyn Fn(&str) -> bool| self.candidates(value).into_iter().any(passes);
-        let number = |test: &NumberTest| any(&|value| Number::parse(value).is_some_and(|number| test.passes(&number)));
-        let text = |test: &TextTest| any(&|value| self.text(value).is_some_and(|text| test.passes(&text)));
+        let number = |test: &NumberTest| {
+            any(&|value| Number::parse(value).is_some_and(|number| test.passes(&number)))
+        };
+        let text =
+            |test: &TextTest| any(&|value| self.text(value).is_some_and(|text| test.passes(&text)));
         match &self.test {
             Test::Number(test) => number(test),
             Test::NotNumber(test) => !number(test),
@@ -158,8 +166,8 @@ impl Condition {
         elements.into_iter().map(RawValue::get).collect()
     }
 
-    /// A string's content; a number or boolean among the event's own members stands for its spelling, since
-    /// attributes of CloudEvents are compared as strings.
+    /// A string's content; a number or boolean among the event's own members stands for its
+    /// spelling, since attributes of CloudEvents are compared as strings.
     fn text<'a>(&self, value: &'a str) -> Option<Cow<'a, str>> {
         match value.as_bytes().first()? {
             b'"' => serde_json::from_str(value).ok().map(Cow::Owned),

@@ -1,9 +1,10 @@
 //! Keys of Event Grid's advanced filters: where in an event a value stands.
 //!
-//! Separate because the same key means different members in different schemas: `eventType` is `type` in a CloudEvent,
-//! `topic` is `source`, and the data of an event in a schema of its own is the whole event. A key is a path whose
-//! parts are parted by points, without escapes ("Event filtering", limitations). Names are compared as written first,
-//! then without regard to case, as in the examples of that page.
+//! Separate because the same key means different members in different schemas: `eventType` is
+//! `type` in a CloudEvent, `topic` is `source`, and the data of an event in a schema of its own is
+//! the whole event. A key is a path whose parts are parted by points, without escapes ("Event
+//! filtering", limitations). Names are compared as written first, then without regard to case, as
+//! in the examples of that page.
 //!
 //! Does not look into arrays: that is the condition's to decide.
 
@@ -13,7 +14,8 @@ use serde_json::value::RawValue;
 
 use crate::event::Members;
 
-/// A member's other names, in lower case: what is asked for, and what stands in its place in the other schema.
+/// A member's other names, in lower case: what is asked for, and what stands in its place in the
+/// other schema.
 const ALIASES: [(&str, &str); 7] = [
     ("eventid", "id"),
     ("eventtype", "type"),
@@ -56,7 +58,9 @@ impl Key {
         }
         let is_payload = ENVELOPE.iter().all(|name| members.get(name).is_none());
         match rest {
-            [name, rest @ ..] if is_payload && first.eq_ignore_ascii_case(DATA) => inside(named(members, name)?, rest),
+            [name, rest @ ..] if is_payload && first.eq_ignore_ascii_case(DATA) => {
+                inside(named(members, name)?, rest)
+            }
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! Numbers of filters, exactly: decimal digits, never a float.
 //!
-//! Separate because an event's numbers are compared as their publisher wrote them: 9007199254740993 is not
-//! 9007199254740992, `5.0` is 5, and `1e400` is a number like any other. Promises: comparing needs no more memory than
-//! the spellings take, whatever the exponent. Does no arithmetic.
+//! Separate because an event's numbers are compared as their publisher wrote them: 9007199254740993
+//! is not 9007199254740992, `5.0` is 5, and `1e400` is a number like any other. Promises: comparing
+//! needs no more memory than the spellings take, whatever the exponent. Does no arithmetic.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,10 @@ impl Number {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
-        if [whole, fraction].iter().any(|part| part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit())) {
+        if [whole, fraction]
+            .iter()
+            .any(|part| part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()))
+        {
             return None;
         }
         let all = format!("{whole}{fraction}");
@@ -34,7 +37,8 @@ impl Number {
         if digits.is_empty() {
             return Some(Self { negative: false, digits: String::new(), exponent: 0 });
         }
-        let exponent = exponent.saturating_add(i64::try_from(whole.len()).ok()?).saturating_sub(leading_zeros);
+        let exponent =
+            exponent.saturating_add(i64::try_from(whole.len()).ok()?).saturating_sub(leading_zeros);
         Some(Self { negative, digits: digits.to_owned(), exponent })
     }
 
@@ -113,16 +117,22 @@ mod tests {
 
     #[test]
     fn one_value_has_many_spellings() {
-        for (a, b) in
-            [("5", "5.0"), ("0", "-0.0e7"), ("1200", "1.2E+3"), ("0.012", "12e-3"), ("0", "0e99999999999999999999")]
-        {
+        for (a, b) in [
+            ("5", "5.0"),
+            ("0", "-0.0e7"),
+            ("1200", "1.2E+3"),
+            ("0.012", "12e-3"),
+            ("0", "0e99999999999999999999"),
+        ] {
             assert_eq!(number(a), number(b), "{a} {b}");
         }
     }
 
     #[test]
     fn other_texts_are_no_numbers() {
-        for text in ["", "-", "+1", ".5", "5.", "1e", "1e+", "0x1", "NaN", "inf", "1 ", "\"1\"", "true"] {
+        for text in
+            ["", "-", "+1", ".5", "5.", "1e", "1e+", "0x1", "NaN", "inf", "1 ", "\"1\"", "true"]
+        {
             assert_eq!(Number::parse(text), None, "{text}");
         }
     }

@@ -1,13 +1,16 @@
-//! What publishers write that speak no CloudEvents, as CloudEvents: Amazon SNS, Amazon EventBridge, Amazon S3.
+//! What publishers write that speak no CloudEvents, as CloudEvents: Amazon SNS, Amazon EventBridge,
+//! Amazon S3.
 //!
-//! Separate because these shapes are not ours and change when AWS says so. The mappings of SNS and S3 are those of the
-//! CloudEvents project (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>); for EventBridge it has
-//! none, and the one here is described beside it. Values keep the publisher's spelling: they are put together as they
-//! stand, never parsed and written again. The new event is what is queued, posted and stored from then on.
+//! Separate because these shapes are not ours and change when AWS says so. The mappings of SNS and
+//! S3 are those of the CloudEvents project
+//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>); for EventBridge it has
+//! none, and the one here is described beside it. Values keep the publisher's spelling: they are
+//! put together as they stand, never parsed and written again. The new event is what is queued,
+//! posted and stored from then on.
 //!
-//! What is already a CloudEvent stays as it is: a publisher may write one through any of the three. Nothing here
-//! decides *whether* a record is converted: its topic's `input` does, or with `auto` the record itself, by naming no
-//! topic, which none of the three can.
+//! What is already a CloudEvent stays as it is: a publisher may write one through any of the three.
+//! Nothing here decides *whether* a record is converted: its topic's `input` does, or with `auto`
+//! the record itself, by naming no topic, which none of the three can.
 
 mod eventbridge;
 mod s3;
@@ -26,7 +29,9 @@ pub fn publisher(body: &str) -> Option<Publisher> {
         return None;
     }
     let members = Members::parse(body).ok()?;
-    sns::publisher(&members).or_else(|| eventbridge::publisher(&members)).or_else(|| s3::publisher(&members))
+    sns::publisher(&members)
+        .or_else(|| eventbridge::publisher(&members))
+        .or_else(|| s3::publisher(&members))
 }
 
 /// How records of this publisher are read.
@@ -58,7 +63,10 @@ pub(crate) fn decode(text: &Arc<str>, input: Input) -> Vec<Element> {
     }
     match convert(text, &members) {
         Ok(made) => made.into_iter().map(|made| element(made, input)).collect(),
-        Err(why) => vec![Element::Malformed { text: Arc::clone(text), why: Malformed::Foreign(input.as_str(), why) }],
+        Err(why) => vec![Element::Malformed {
+            text: Arc::clone(text),
+            why: Malformed::Foreign(input.as_str(), why),
+        }],
     }
 }
 
@@ -68,7 +76,9 @@ type Made = Result<String, (String, String)>;
 fn element(made: Made, input: Input) -> Element {
     match made {
         Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
-        Err((text, why)) => Element::Malformed { text: text.into(), why: Malformed::Foreign(input.as_str(), why) },
+        Err((text, why)) => {
+            Element::Malformed { text: text.into(), why: Malformed::Foreign(input.as_str(), why) }
+        }
     }
 }
 
@@ -101,7 +111,9 @@ fn quoted(text: &str) -> String {
 fn cloud_event(attributes: &[(&str, Option<&str>)], data: &str) -> String {
     let mut event = String::from(r#"{"specversion":"1.0""#);
     let data = [("datacontenttype", Some(r#""application/json""#)), ("data", Some(data))];
-    for (name, value) in attributes.iter().copied().chain(data).filter_map(|(name, value)| Some((name, value?))) {
+    for (name, value) in
+        attributes.iter().copied().chain(data).filter_map(|(name, value)| Some((name, value?)))
+    {
         event.push_str(&format!(",\"{name}\":{value}"));
     }
     event.push('}');

@@ -1,8 +1,9 @@
 //! Event notifications of Amazon S3, as a bucket sends them to a queue.
 //!
-//! One notification has a list of records, and each is an event. Ids are the adapter's: those of the request, so that
-//! the events of one request which deletes many objects have one id and differ in `subject`. The test event
-//! that S3 sends when notifications are set up is an event too: it shows that the way to the subscriber is open.
+//! One notification has a list of records, and each is an event. Ids are the adapter's: those of
+//! the request, so that the events of one request which deletes many objects have one id and differ
+//! in `subject`. The test event that S3 sends when notifications are set up is an event too: it
+//! shows that the way to the subscriber is open.
 //! <https://github.com/cloudevents/spec/blob/main/cloudevents/adapters/aws-s3.md>,
 //! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
 
@@ -39,7 +40,8 @@ pub(super) fn events(text: &str, members: &Members<'_>) -> Result<Vec<Made>, Str
 }
 
 fn is_test(members: &Members<'_>) -> bool {
-    members.text("Event").is_some_and(|event| event == TEST_EVENT) && said(members, "Bucket").is_some()
+    members.text("Event").is_some_and(|event| event == TEST_EVENT)
+        && said(members, "Bucket").is_some()
 }
 
 fn records<'a>(members: &Members<'a>) -> Result<Vec<&'a RawValue>, String> {
@@ -57,7 +59,13 @@ fn event(record: &str) -> Made {
         let request = needed(&response, "x-amz-request-id")?;
         let (from, at) = (needed(&members, "eventSource")?, said(&members, "awsRegion"));
         let attributes = [
-            ("type", Some(joined(&[Some("\"com.amazonaws.s3\""), Some(needed(&members, "eventName")?)], "."))),
+            (
+                "type",
+                Some(joined(
+                    &[Some("\"com.amazonaws.s3\""), Some(needed(&members, "eventName")?)],
+                    ".",
+                )),
+            ),
             ("source", Some(joined(&[Some(from), at, Some(needed(&bucket, "name")?)], "."))),
             ("id", Some(joined(&[Some(request), said(&response, "x-amz-id-2")], "."))),
             ("time", said(&members, "eventTime").map(ToOwned::to_owned)),
@@ -69,7 +77,8 @@ fn event(record: &str) -> Made {
     made.map_err(|why: String| (record.to_owned(), why))
 }
 
-/// The test event names no region; the rest is where the adapter looks for it, under the names it has here.
+/// The test event names no region; the rest is where the adapter looks for it, under the names it
+/// has here.
 fn test_event(text: &str, members: &Members<'_>) -> Made {
     let made = needed(members, "RequestId").map(|request| {
         let source = joined(&[Some("\"aws:s3\""), said(members, "Bucket")], ".");
@@ -87,5 +96,8 @@ fn test_event(text: &str, members: &Members<'_>) -> Made {
 
 /// A member that is an object.
 fn object<'a>(members: &Members<'a>, name: &str) -> Option<Members<'a>> {
-    members.get(name).filter(|value| value.starts_with('{')).and_then(|value| Members::parse(value).ok())
+    members
+        .get(name)
+        .filter(|value| value.starts_with('{'))
+        .and_then(|value| Members::parse(value).ok())
 }

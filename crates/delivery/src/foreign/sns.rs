@@ -1,8 +1,8 @@
 //! Messages of Amazon SNS, as a queue that subscribes without raw delivery gets them.
 //!
-//! The adapter reads the headers that an HTTP subscriber gets; a queue gets the same values in the body, and the ARN of
-//! its subscription only inside `UnsubscribeURL`. A message that is itself a CloudEvent is that event: then SNS
-//! only carried it.
+//! The adapter reads the headers that an HTTP subscriber gets; a queue gets the same values in the
+//! body, and the ARN of its subscription only inside `UnsubscribeURL`. A message that is itself a
+//! CloudEvent is that event: then SNS only carried it.
 //! <https://github.com/cloudevents/spec/blob/main/cloudevents/adapters/aws-sns.md>,
 //! <https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>
 
@@ -18,7 +18,10 @@ const TYPES: [&str; 3] = ["Notification", "SubscriptionConfirmation", "Unsubscri
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     let kind = members.text("Type")?;
     said(members, "MessageId").filter(|_| TYPES.contains(&kind.as_ref()))?;
-    members.text("TopicArn").filter(|arn| arn.starts_with("arn:")).map(|arn| Publisher::SnsTopic(arn.into_owned()))
+    members
+        .text("TopicArn")
+        .filter(|arn| arn.starts_with("arn:"))
+        .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
 pub(super) fn events(text: &str, members: &Members<'_>) -> Result<Vec<Made>, String> {
@@ -42,7 +45,8 @@ pub(super) fn events(text: &str, members: &Members<'_>) -> Result<Vec<Made>, Str
     Ok(vec![Ok(cloud_event(&attributes, text.trim()))])
 }
 
-/// The ARN of the queue's subscription, from the address that ends it; it begins with that of the topic.
+/// The ARN of the queue's subscription, from the address that ends it; it begins with that of the
+/// topic.
 fn subscription_arn(members: &Members<'_>) -> Option<String> {
     let (address, topic) = (members.text("UnsubscribeURL")?, members.text("TopicArn")?);
     let (_, query) = address.split_once('?')?;

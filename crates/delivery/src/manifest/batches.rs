@@ -1,7 +1,7 @@
 //! How events travel together, as documents of every family say it (Event Grid, "output batching").
 //!
-//! Separate because two families have the same numbers with the same ranges, and the same rule: one of them turns
-//! batching on, and the other then has its default.
+//! Separate because two families have the same numbers with the same ranges, and the same rule: one
+//! of them turns batching on, and the other then has its default.
 
 use std::ops::RangeInclusive;
 
@@ -32,17 +32,24 @@ pub(super) fn on_refused(cursor: &Cursor<'_>) -> Option<OnRefused> {
 
 /// Reports that `onRefused` stands where nothing is batched.
 pub(super) fn report_without_batch(on_refused: &Cursor<'_>, help: &str) {
-    on_refused.error(Message::new("onRefused says nothing where each event has a request of its own").help(help));
+    on_refused.error(
+        Message::new("onRefused says nothing where each event has a request of its own").help(help),
+    );
 }
 
 /// The batch of these numbers; none where neither is given.
-pub(super) fn of(events: Option<u32>, kilobytes: Option<u32>, on_refused: Option<OnRefused>) -> Option<Batch> {
+pub(super) fn of(
+    events: Option<u32>,
+    kilobytes: Option<u32>,
+    on_refused: Option<OnRefused>,
+) -> Option<Batch> {
     if events.is_none() && kilobytes.is_none() {
         return None;
     }
     Some(Batch {
         max_events: events.unwrap_or(BATCH_EVENTS_MAX),
-        preferred_bytes: kilobytes.map_or(BATCH_BYTES, |kilobytes| u64::from(kilobytes) * BATCH_KILOBYTE),
+        preferred_bytes: kilobytes
+            .map_or(BATCH_BYTES, |kilobytes| u64::from(kilobytes) * BATCH_KILOBYTE),
         on_refused: on_refused.unwrap_or(OnRefused::Split),
     })
 }

@@ -1,7 +1,8 @@
-//! What a reference or a foreign address is here: the `Destinations` documents, and addresses themselves.
+//! What a reference or a foreign address is here: the `Destinations` documents, and addresses
+//! themselves.
 //!
-//! Separate because every family uses it, for endpoints and for sinks alike. It reads addresses; it does not look
-//! whether anything is there.
+//! Separate because every family uses it, for endpoints and for sinks alike. It reads addresses; it
+//! does not look whether anything is there.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,20 +15,23 @@ use crate::sink::{Sink, SinkQueue};
 use super::findings::Message;
 use super::reader::{Cursor, Entry};
 
-/// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of 1,024.
+/// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of
+/// 1,024.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 const PREFIX_MAX_BYTES: usize = 180;
 /// Lengths of a bucket's name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
 /// What the name of a bucket has to be.
-pub(super) const BUCKET_RULE: &str = "a bucket's name is 3 to 63 letters, digits, points and hyphens";
+pub(super) const BUCKET_RULE: &str =
+    "a bucket's name is 3 to 63 letters, digits, points and hyphens";
 
 /// How a full resource id of Azure begins.
 const AZURE_ID: &str = "/subscriptions/";
 
 /// Every address that can be read.
-pub(super) const ADDRESSES: &str = "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
+pub(super) const ADDRESSES: &str =
+    "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
 /// A queue, as it is written.
 const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
 
@@ -50,7 +54,9 @@ impl Target {
             Self::Container(_) => "a container",
             Self::Queue(_) => "a queue",
         };
-        let message = Message::new(format!("{what} is no destination for events; it takes dead letters alone"));
+        let message = Message::new(format!(
+            "{what} is no destination for events; it takes dead letters alone"
+        ));
         at.error(message.help("https://… or http://…"));
         None
     }
@@ -87,7 +93,8 @@ impl<'a> Destinations<'a> {
         for document in documents {
             document.mapping(|fields| {
                 fields.accept(&["apiVersion", "kind"]);
-                let entries = fields.required("spec").and_then(|spec| spec.entries()).unwrap_or_default();
+                let entries =
+                    fields.required("spec").and_then(|spec| spec.entries()).unwrap_or_default();
                 entries.into_iter().for_each(|entry| destinations.add(entry));
             });
         }
@@ -110,7 +117,8 @@ impl<'a> Destinations<'a> {
         self.0.insert(comparable(name), (key, target));
     }
 
-    /// What the text at the cursor stands for: itself if it is an address, else what the documents say.
+    /// What the text at the cursor stands for: itself if it is an address, else what the documents
+    /// say.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         match self.0.get(&comparable(text)) {
             Some((_, Some(target))) => Resolved::Target(target.clone()),
@@ -120,7 +128,8 @@ impl<'a> Destinations<'a> {
     }
 }
 
-/// A key as it is compared: case does not count in the resource ids of Azure, and does in everything else.
+/// A key as it is compared: case does not count in the resource ids of Azure, and does in
+/// everything else.
 fn comparable(key: &str) -> Cow<'_, str> {
     let is_id = key.get(..AZURE_ID.len()).is_some_and(|start| start.eq_ignore_ascii_case(AZURE_ID));
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
@@ -132,7 +141,10 @@ fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     let read = match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" => endpoint(text, at).map(Target::Endpoint),
         "s3" => container(rest).map(Target::Container),
-        "sqs" => rest.parse().map(Target::Queue).map_err(|problem: String| Message::new(problem).help(QUEUE)),
+        "sqs" => rest
+            .parse()
+            .map(Target::Queue)
+            .map_err(|problem: String| Message::new(problem).help(QUEUE)),
         _ => return Resolved::Unknown,
     };
     match read {
@@ -145,7 +157,8 @@ fn address(text: &str, at: &Cursor<'_>) -> Resolved {
 }
 
 fn endpoint(text: &str, at: &Cursor<'_>) -> Result<Url, Message> {
-    let url = Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
+    let url =
+        Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
     if url.host_str().is_none_or(str::is_empty) {
         return Err("the URL has no host".into());
     }
@@ -162,13 +175,17 @@ pub(super) fn is_bucket(name: &str) -> bool {
 }
 
 fn container(text: &str) -> Result<Container, Message> {
-    let container: Container = text.parse().map_err(|_| Message::new("a bucket is missing after s3://"))?;
+    let container: Container =
+        text.parse().map_err(|_| Message::new("a bucket is missing after s3://"))?;
     if !is_bucket(&container.bucket) {
         return Err(BUCKET_RULE.into());
     }
     let Container { prefix, .. } = &container;
     if prefix.len() > PREFIX_MAX_BYTES || prefix.chars().any(char::is_control) {
-        return Err(format!("a prefix is at most {PREFIX_MAX_BYTES} bytes, without control characters").into());
+        return Err(format!(
+            "a prefix is at most {PREFIX_MAX_BYTES} bytes, without control characters"
+        )
+        .into());
     }
     if !prefix.is_empty() && prefix.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
         return Err("no segment of a prefix is empty, . or ..".into());

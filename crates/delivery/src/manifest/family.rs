@@ -1,7 +1,8 @@
 //! Which family of dialects a document belongs to, told from its outermost fields.
 //!
-//! Separate because it is the one place that knows all families: each has a module of its own, and what belongs to none
-//! is refused here, with the place of the document. In a format that is not ours a field that is not known is a warning.
+//! Separate because it is the one place that knows all families: each has a module of its own, and
+//! what belongs to none is refused here, with the place of the document. In a format that is not
+//! ours a field that is not known is a warning.
 
 use super::eventgrid;
 use super::findings::{Message, quoted};
@@ -34,11 +35,13 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
     for document in documents {
         if !document.is_mapping() {
             document.error(
-                Message::new("a document has to be a mapping").help(format!("it begins with apiVersion: {NATIVE}")),
+                Message::new("a document has to be a mapping")
+                    .help(format!("it begins with apiVersion: {NATIVE}")),
             );
             continue;
         }
-        let api_version = document.peek("apiVersion").and_then(|version| version.peek_text()).unwrap_or_default();
+        let api_version =
+            document.peek("apiVersion").and_then(|version| version.peek_text()).unwrap_or_default();
         if api_version == NATIVE {
             sort_native(&mut families, document);
         } else if is_event_grid(&document) {
@@ -57,7 +60,8 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
 
 fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
     let Some(kind) = document.peek("kind") else {
-        document.error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", "))));
+        document
+            .error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", "))));
         return;
     };
     match kind.text() {
@@ -72,18 +76,19 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
     }
 }
 
-/// Objects of Knative and of the Google Cloud brokers and channels that follow it, and what holds their templates; any
-/// object with a sink is an event source.
+/// Objects of Knative and of the Google Cloud brokers and channels that follow it, and what holds
+/// their templates; any object with a sink is an event source.
 fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let named = group == "knative.dev" || group.ends_with(".knative.dev");
     let google =
-        ["messaging.cloud.google.com", "eventing.cloud.google.com", "events.cloud.google.com"].contains(&group);
+        ["messaging.cloud.google.com", "eventing.cloud.google.com", "events.cloud.google.com"]
+            .contains(&group);
     let source = !api_version.is_empty()
         && !group.ends_with("lastmile.dev")
         && document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
-    let template =
-        api_version == "v1" && document.peek("kind").is_some_and(|kind| kind.peek_text() == Some("ConfigMap"));
+    let template = api_version == "v1"
+        && document.peek("kind").is_some_and(|kind| kind.peek_text() == Some("ConfigMap"));
     named || google || source || template
 }
 
@@ -94,15 +99,20 @@ fn is_event_grid(document: &Cursor<'_>) -> bool {
         text.to_ascii_lowercase().contains(part)
     };
     let properties = document.peek("properties");
-    let has = |field: &str| properties.as_ref().is_some_and(|properties| properties.peek(field).is_some());
+    let has = |field: &str| {
+        properties.as_ref().is_some_and(|properties| properties.peek(field).is_some())
+    };
     holds("type", "microsoft.eventgrid/")
         || holds("type", "/eventsubscriptions")
         || holds("id", "/eventsubscriptions/")
         || eventgrid::is_template(document)
-        || ["destination", "deliveryConfiguration", "deliveryWithResourceIdentity"].into_iter().any(has)
+        || ["destination", "deliveryConfiguration", "deliveryWithResourceIdentity"]
+            .into_iter()
+            .any(has)
 }
 
-/// Any other object of Kubernetes: files for a cluster hold services and deployments beside what is meant for us.
+/// Any other object of Kubernetes: files for a cluster hold services and deployments beside what is
+/// meant for us.
 fn is_of_kubernetes(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let has = |field| document.peek(field).is_some();
@@ -115,7 +125,9 @@ fn report_unknown(document: &Cursor<'_>, api_version: &str) {
             let message = format!("{} is no apiVersion that is known here", quoted(api_version));
             version.error(Message::new(message).help(hint(api_version, &[NATIVE], &[NATIVE])));
         }
-        Some(version) => version.error(Message::new("apiVersion has to be text").help(format!("apiVersion: {NATIVE}"))),
-        None => document.error(Message::new("apiVersion is missing").help(format!("apiVersion: {NATIVE}"))),
+        Some(version) => version
+            .error(Message::new("apiVersion has to be text").help(format!("apiVersion: {NATIVE}"))),
+        None => document
+            .error(Message::new("apiVersion is missing").help(format!("apiVersion: {NATIVE}"))),
     }
 }

@@ -1,8 +1,8 @@
 //! What is wrong with a file, and where.
 //!
-//! Separate from the reading, so that a person, a tool and a test see one shape: a [`Finding`] is a value with its
-//! place, and [`Findings`] gathers them while many documents are read. Every finding is one line of text: whatever
-//! control characters the file has put into it are replaced.
+//! Separate from the reading, so that a person, a tool and a test see one shape: a [`Finding`] is a
+//! value with its place, and [`Findings`] gathers them while many documents are read. Every finding
+//! is one line of text: whatever control characters the file has put into it are replaced.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -44,7 +44,8 @@ pub struct Finding {
     pub line: u64,
     /// The column in characters; 1 is the first.
     pub column: u64,
-    /// The field as a path, such as `spec.retry.maxAttempts`; empty where the document as a whole is meant.
+    /// The field as a path, such as `spec.retry.maxAttempts`; empty where the document as a whole
+    /// is meant.
     pub field: String,
     /// What is wrong.
     pub message: String,
@@ -106,7 +107,8 @@ impl From<&str> for Message {
     }
 }
 
-/// The findings of all files so far. Gathering goes through a shared reference: many cursors report side by side.
+/// The findings of all files so far. Gathering goes through a shared reference: many cursors report
+/// side by side.
 pub(super) struct Findings {
     files: Vec<String>,
     gathered: RefCell<Vec<(Place, Finding)>>,
@@ -134,7 +136,11 @@ impl Findings {
 
     /// How many errors there are so far: who reads a part compares before and after.
     pub(super) fn errors(&self) -> usize {
-        self.gathered.borrow().iter().filter(|(_, finding)| finding.severity == Severity::Error).count()
+        self.gathered
+            .borrow()
+            .iter()
+            .filter(|(_, finding)| finding.severity == Severity::Error)
+            .count()
     }
 
     /// The name of a file.
@@ -179,12 +185,20 @@ mod tests {
         let findings = Findings::new(["a.yaml", "b.yaml"].into_iter());
         let place = |file, line, column| Place { file, line, column };
         findings.add(Severity::Warning, place(1, 1, 1), "", "odd".into());
-        findings.add(Severity::Error, place(0, 12, 5), "spec.x\n", Message::new("bad\r\nbad").help("good"));
+        findings.add(
+            Severity::Error,
+            place(0, 12, 5),
+            "spec.x\n",
+            Message::new("bad\r\nbad").help("good"),
+        );
         assert_eq!(findings.errors(), 1);
         let shown: Vec<String> = findings.into_sorted().iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
-            ["a.yaml:12:5: error: spec.x\u{fffd}: bad\u{fffd}\u{fffd}bad; good", "b.yaml:1:1: warning: odd"]
+            [
+                "a.yaml:12:5: error: spec.x\u{fffd}: bad\u{fffd}\u{fffd}bad; good",
+                "b.yaml:1:1: warning: odd"
+            ]
         );
     }
 

@@ -1,13 +1,15 @@
 //! Headers that a subscription adds to its requests, whatever the family.
 //!
-//! Separate because headers have rules of their own: they are checked here once, so that no request can be split,
-//! misrouted or mislabelled by a file. No header's value is in a message: it may be a secret.
+//! Separate because headers have rules of their own: they are checked here once, so that no request
+//! can be split, misrouted or mislabelled by a file. No header's value is in a message: it may be a
+//! secret.
 
 use super::findings::quoted;
 use super::reader::{Cursor, Fields};
 use crate::header::{HEADERS_MAX, Header, check_value, is_name};
 
-/// What belongs to the connection, to the request itself, its body or its signature: never a subscription's to say.
+/// What belongs to the connection, to the request itself, its body or its signature: never a
+/// subscription's to say.
 const REFUSED_NAMES: [&str; 18] = [
     "connection",
     "content-length",
@@ -28,14 +30,19 @@ const REFUSED_NAMES: [&str; 18] = [
     "webhook-signature",
     "webhook-timestamp",
 ];
-/// How the names begin of Event Grid's own headers, and of the attributes of a CloudEvent in binary form.
+/// How the names begin of Event Grid's own headers, and of the attributes of a CloudEvent in binary
+/// form.
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
 
 /// The headers of a list, each read by the family; at most ten, and none twice.
-pub(super) fn list<'a>(cursor: &Cursor<'a>, read: impl Fn(&Fields<'a>) -> Option<Header>) -> Option<Vec<Header>> {
+pub(super) fn list<'a>(
+    cursor: &Cursor<'a>,
+    read: impl Fn(&Fields<'a>) -> Option<Header>,
+) -> Option<Vec<Header>> {
     let elements = cursor.list()?;
     if elements.len() > HEADERS_MAX {
-        cursor.error(format!("at most {HEADERS_MAX} headers are sent, here are {}", elements.len()));
+        cursor
+            .error(format!("at most {HEADERS_MAX} headers are sent, here are {}", elements.len()));
     }
     let mut headers: Vec<Header> = Vec::new();
     for element in elements {

@@ -2,11 +2,12 @@
 //!
 //! Separate because it looks at words only, wherever they stand: fields, kinds, choices.
 
-/// What would be right in place of a word: the one it is nearest to, else the list. A word that is known, but not
-/// where it stands, is no suggestion for itself.
+/// What would be right in place of a word: the one it is nearest to, else the list. A word that is
+/// known, but not where it stands, is no suggestion for itself.
 pub(super) fn hint(word: &str, known: &[&str], listed: &[&str]) -> String {
-    let near =
-        |candidate: &&&str| **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1);
+    let near = |candidate: &&&str| {
+        **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)
+    };
     match known.iter().filter(near).min_by_key(|candidate| distance(word, candidate)) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None => format!("known: {}", listed.join(", ")),
@@ -16,9 +17,12 @@ pub(super) fn hint(word: &str, known: &[&str], listed: &[&str]) -> String {
 /// The longest word that suggestions are looked for, in characters: the work grows with its length.
 const WORD_MAX: usize = 64;
 
-/// How many characters to insert, remove or change to make one word of the other; case does not count.
+/// How many characters to insert, remove or change to make one word of the other; case does not
+/// count.
 fn distance(a: &str, b: &str) -> usize {
-    let [a, b] = [a, b].map(|word| word.chars().take(WORD_MAX).flat_map(char::to_lowercase).collect::<Vec<char>>());
+    let [a, b] = [a, b].map(|word| {
+        word.chars().take(WORD_MAX).flat_map(char::to_lowercase).collect::<Vec<char>>()
+    });
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, of_a) in a.iter().enumerate() {
         let mut diagonal = row[0];
@@ -38,9 +42,13 @@ mod tests {
 
     #[test]
     fn the_distance_between_words_counts_edits() {
-        for (a, b, edits) in
-            [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("URL", "url", 0), ("rety", "retry", 1)]
-        {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("URL", "url", 0),
+            ("rety", "retry", 1),
+        ] {
             assert_eq!((distance(a, b), distance(b, a)), (edits, edits), "{a} {b}");
         }
     }

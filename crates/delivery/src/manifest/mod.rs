@@ -1,17 +1,20 @@
-//! Subscription files → [`Catalogue`]: text in, complete subscriptions out, and findings that say where.
+//! Subscription files → [`Catalogue`]: text in, complete subscriptions out, and findings that say
+//! where.
 //!
-//! Separate because everything behind this border is certain: a [`Subscription`]
-//! has all its defaults, every range is checked and every address parsed. A file is YAML or JSON with many documents;
-//! each document belongs to a family of dialects by its `apiVersion`, and each family is one module with one `read`.
+//! Separate because everything behind this border is certain: a [`Subscription`] has all its
+//! defaults, every range is checked and every address parsed. A file is YAML or JSON with many
+//! documents; each document belongs to a family of dialects by its `apiVersion`, and each family is
+//! one module with one `read`.
 //!
-//! Reading goes in steps: text → documents with places (`node`) → by family (`family`) → what references mean here
-//! (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), held against their topics (`conversion`) and the
-//! topics that their dead letters go to (`sinks`). All of them report through one cursor (`reader`, `findings`).
+//! Reading goes in steps: text → documents with places (`node`) → by family (`family`) → what
+//! references mean here (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), held
+//! against their topics (`conversion`) and the topics that their dead letters go to (`sinks`). All
+//! of them report through one cursor (`reader`, `findings`).
 //!
-//! Promises: every problem of every document is found in one go, each with file, line and column; nothing that a file
-//! says is passed over in silence, so a field this version does not know is an error, in a format that is not ours a
-//! warning; no input panics.
-//! A subscription with an error, or whose topic has one, is not in the catalogue.
+//! Promises: every problem of every document is found in one go, each with file, line and column;
+//! nothing that a file says is passed over in silence, so a field this version does not know is an
+//! error, in a format that is not ours a warning; no input panics. A subscription with an error, or
+//! whose topic has one, is not in the catalogue.
 //!
 //! Does not read files, resolve host names or look whether a container exists.
 
@@ -125,17 +128,20 @@ struct Described<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// Takes the name of a topic that a native document describes; `at` is where it is written. False, and reported,
-    /// when it is taken already.
+    /// Takes the name of a topic that a native document describes; `at` is where it is written.
+    /// False, and reported, when it is taken already.
     fn name_topic(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
         take(&mut self.described_topics, name, at, "topic")
     }
 
-    /// Takes the name of a topic that an object of another family is. A native document of that name may say how its
-    /// records are read, but not how they are delivered: the object says that.
+    /// Takes the name of a topic that an object of another family is. A native document of that
+    /// name may say how its records are read, but not how they are delivered: the object says that.
     fn name_object(&mut self, name: &TopicName, at: &Cursor<'a>) -> bool {
         if let Some(delivery) = self.deliveries.remove(name) {
-            let message = format!("how events of {name} are delivered is said by the object at {}", at.location());
+            let message = format!(
+                "how events of {name} are delivered is said by the object at {}",
+                at.location()
+            );
             delivery.error(Message::new(message).help("leave delivery out here, and say it there"));
         }
         take(&mut self.object_topics, name, at, "topic")
@@ -158,21 +164,25 @@ impl<'a> Draft<'a> {
         self.broken_topics.insert(name.clone());
     }
 
-    /// Takes a publisher for a topic; `at` is where it is written. Reported when it is taken already.
+    /// Takes a publisher for a topic; `at` is where it is written. Reported when it is taken
+    /// already.
     fn name_publisher(&mut self, publisher: &Publisher, topic: &TopicName, at: &Cursor<'a>) {
         if let Some((first, first_at)) = self.publishers.get(publisher) {
             let place = first_at.location();
-            let message =
-                format!("the publisher {publisher} stands twice; the first is at {place}, for the topic {first}");
+            let message = format!(
+                "the publisher {publisher} stands twice; the first is at {place}, for the topic {first}"
+            );
             at.error(
-                Message::new(message).help("a publisher has one topic; several subscriptions may take its events"),
+                Message::new(message)
+                    .help("a publisher has one topic; several subscriptions may take its events"),
             );
             return;
         }
         self.publishers.insert(publisher.clone(), (topic.clone(), at.clone()));
     }
 
-    /// Takes the name of a subscription; `at` is where it is written. False, and reported, when it is taken already.
+    /// Takes the name of a subscription; `at` is where it is written. False, and reported, when it
+    /// is taken already.
     fn name_subscription(&mut self, name: &SubscriptionName, at: &Cursor<'a>) -> bool {
         take(&mut self.named_subscriptions, name, at, "subscription")
     }
@@ -183,7 +193,8 @@ impl<'a> Draft<'a> {
         self.subscriptions.push(described);
     }
 
-    /// All of it; a subscription that asks for what its topic's events cannot become is reported and left out.
+    /// All of it; a subscription that asks for what its topic's events cannot become is reported
+    /// and left out.
     fn into_catalogue(self) -> (Catalogue, BTreeMap<SubscriptionName, Origins>) {
         let mut catalogue = Catalogue::default();
         let mut origins = BTreeMap::new();
@@ -195,7 +206,8 @@ impl<'a> Draft<'a> {
         for described in self.subscriptions {
             let name = &described.subscription.name;
             let named_at = self.named_subscriptions.get(name);
-            let fits_topic = hold_against_topic(&described, catalogue.topic(&name.topic), named_at, &mut told);
+            let fits_topic =
+                hold_against_topic(&described, catalogue.topic(&name.topic), named_at, &mut told);
             let has_sink = hold_against_routes(&described, &routes, &mut told);
             unfollowed.look(described.letters_at, &described.subscription.dead_letter);
             if fits_topic && has_sink && !self.broken_topics.contains(&name.topic) {
@@ -215,9 +227,13 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether the topic that a subscription's dead letters go to is there; what is odd about it is told too, each place
-/// once.
-fn hold_against_routes(described: &Described<'_>, routes: &Routes, told: &mut BTreeSet<String>) -> bool {
+/// Whether the topic that a subscription's dead letters go to is there; what is odd about it is
+/// told too, each place once.
+fn hold_against_routes(
+    described: &Described<'_>,
+    routes: &Routes,
+    told: &mut BTreeSet<String>,
+) -> bool {
     let Described { subscription, letters_at, .. } = described;
     let Some(at) = &letters_at.sink else { return true };
     if let Some(topic) = routes.unknown(subscription) {
@@ -232,8 +248,8 @@ fn hold_against_routes(described: &Described<'_>, routes: &Routes, told: &mut BT
     true
 }
 
-/// Whether a topic's events can become what a subscription asks for. Reported where it is asked for, else where the
-/// subscription is named, and at no place twice.
+/// Whether a topic's events can become what a subscription asks for. Reported where it is asked
+/// for, else where the subscription is named, and at no place twice.
 fn hold_against_topic<'a>(
     described: &Described<'a>,
     topic: Option<&Topic>,
@@ -267,7 +283,8 @@ fn take<'a, N: Ord + Clone + std::fmt::Display>(
     what: &str,
 ) -> bool {
     if let Some(first) = taken.get(name) {
-        let message = format!("the {what} {name} stands twice; the first is at {}", first.location());
+        let message =
+            format!("the {what} {name} stands twice; the first is at {}", first.location());
         at.error(Message::new(message).help("remove one of them, or give it another name"));
         return false;
     }

@@ -1,14 +1,15 @@
 //! Names of namespaces, topics and subscriptions, as documents write them.
 //!
-//! Separate because every family has them, and what a name may be follows from the keys of dead letters, not from a
-//! family's own rules.
+//! Separate because every family has them, and what a name may be follows from the keys of dead
+//! letters, not from a family's own rules.
 
 use crate::subscription::{NAME_RULE, is_name};
 
 use super::findings::Message;
 use super::reader::Cursor;
 
-/// Names that begin with this are ours: `_unknown` and its like stand in subscriptions' places in containers.
+/// Names that begin with this are ours: `_unknown` and its like stand in subscriptions' places in
+/// containers.
 const RESERVED: char = '_';
 
 /// Reads a name.

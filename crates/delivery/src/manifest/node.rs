@@ -1,8 +1,9 @@
 //! Text → documents: a tree of values in which every node and every key knows its line and column.
 //!
-//! Separate because typed reading cannot do what findings need: go on after the first problem, and point at it. JSON
-//! is read by the same parser. Promises: no input panics, and nesting, aliases and size are bounded. A syntax error
-//! ends its file; a key that stands twice ends its document, because nobody knows which of the two was meant.
+//! Separate because typed reading cannot do what findings need: go on after the first problem, and
+//! point at it. JSON is read by the same parser. Promises: no input panics, and nesting, aliases
+//! and size are bounded. A syntax error ends its file; a key that stands twice ends its document,
+//! because nobody knows which of the two was meant.
 
 use std::fmt;
 
@@ -11,12 +12,14 @@ use serde_saphyr::{Location, MessageFormatter as _, Spanned};
 
 use super::findings::{Findings, Message, Place, Severity};
 
-/// The largest file: a thousand subscriptions take a tenth of it, and all of it is held in memory as a tree.
+/// The largest file: a thousand subscriptions take a tenth of it, and all of it is held in memory
+/// as a tree.
 pub(super) const FILE_MAX_BYTES: usize = 4 * 1024 * 1024;
-/// The deepest nesting of a document. The parser recurses, and half of a thread's 2 MiB of stack has to be enough for
-/// it, also without optimisation.
+/// The deepest nesting of a document. The parser recurses, and half of a thread's 2 MiB of stack
+/// has to be enough for it, also without optimisation.
 const DEPTH_MAX: usize = 24;
-/// What all aliases of a file may add, in parser events: an alias of aliases of aliases grows without bound.
+/// What all aliases of a file may add, in parser events: an alias of aliases of aliases grows
+/// without bound.
 const ALIAS_EVENTS_MAX: usize = 100_000;
 
 /// One document of a file.
@@ -90,13 +93,15 @@ impl Value {
     }
 }
 
-/// The documents of one file; empty ones are left out, and a list at the top is one document per element.
+/// The documents of one file; empty ones are left out, and a list at the top is one document per
+/// element.
 pub(super) fn documents(file: usize, text: &str, findings: &Findings) -> Vec<Document> {
     let report = |line, column, message: Message| {
         findings.add(Severity::Error, Place { file, line, column }, "", message);
     };
     if text.len() > FILE_MAX_BYTES {
-        let message = format!("the file has {} bytes; at most {FILE_MAX_BYTES} are read", text.len());
+        let message =
+            format!("the file has {} bytes; at most {FILE_MAX_BYTES} are read", text.len());
         report(1, 1, Message::new(message).help("split it"));
         return Vec::new();
     }
@@ -121,7 +126,10 @@ fn syntax_message(error: &serde_saphyr::Error) -> Message {
         let key = key.as_deref().unwrap_or("a key");
         return Message::new(format!("{key} stands twice in one mapping")).help("keep one of them");
     }
-    Message::new(format!("not YAML that can be read: {}", serde_saphyr::UserMessageFormatter.format_message(error)))
+    Message::new(format!(
+        "not YAML that can be read: {}",
+        serde_saphyr::UserMessageFormatter.format_message(error)
+    ))
 }
 
 /// Every option is said here; the parser's own defaults are not leaned on where they matter.

@@ -1,7 +1,8 @@
 //! Where each value of a policy was written, for explanations.
 //!
-//! Separate because every family fills it and none reads it: a policy is complete when it leaves this border, and no
-//! longer knows what a document said and what its profile filled in. Only what a document states has an origin.
+//! Separate because every family fills it and none reads it: a policy is complete when it leaves
+//! this border, and no longer knows what a document said and what its profile filled in. Only what
+//! a document states has an origin.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,9 @@ use crate::subscription::Subscription;
 
 use super::reader::Cursor;
 
-/// Field → where documents state it, as `file:line:column`; several places are parted by `, `, and what is no
-/// place says who decides (the class of a broker). A field without an entry is the profile's.
+/// Field → where documents state it, as `file:line:column`; several places are parted by `, `, and
+/// what is no place says who decides (the class of a broker). A field without an entry is the
+/// profile's.
 ///
 /// The names of the fields are [`FIELDS`].
 pub type Origins = BTreeMap<&'static str, String>;
@@ -55,17 +57,21 @@ pub(super) fn note(origins: &mut Origins, field: &'static str, at: Option<&Curso
     origins.extend(at.map(|at| (field, at.location())));
 }
 
-/// What `neverRetry` and `retryOn` say about a status changes what is retried and what is a success: those values come
-/// from where the two stand, not from the profile.
+/// What `neverRetry` and `retryOn` say about a status changes what is retried and what is a
+/// success: those values come from where the two stand, not from the profile.
 pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
-    let stated: Vec<&str> =
-        ["neverRetry", "retryOn"].iter().filter_map(|of| origins.get(of).map(String::as_str)).collect();
+    let stated: Vec<&str> = ["neverRetry", "retryOn"]
+        .iter()
+        .filter_map(|of| origins.get(of).map(String::as_str))
+        .collect();
     if stated.is_empty() {
         return;
     }
     let places = stated.join(", ");
     let of_profile = Profile::of(subscription.dialect).retry.success;
-    if (100..=999).any(|status| of_profile.contains(status) != subscription.retry.success.contains(status)) {
+    if (100..=999)
+        .any(|status| of_profile.contains(status) != subscription.retry.success.contains(status))
+    {
         origins.entry("success").or_insert_with(|| places.clone());
     }
     origins.insert("neverRetry", places);

@@ -1,8 +1,9 @@
 //! A cursor that reads typed values out of a document and reports what is not as it has to be.
 //!
-//! Separate so that the families of dialects say only which fields there are and what they mean. A reading method
-//! gives the value, or reports and gives nothing; reading always goes on. The place of a finding is that of the value,
-//! of the key where the field is not known, of the parent where a field is missing.
+//! Separate so that the families of dialects say only which fields there are and what they mean. A
+//! reading method gives the value, or reports and gives nothing; reading always goes on. The place
+//! of a finding is that of the value, of the key where the field is not known, of the parent where
+//! a field is missing.
 
 mod fields;
 
@@ -45,11 +46,17 @@ impl<'a> Cursor<'a> {
     /// The outermost value of a document.
     pub(super) fn root(document: &'a Document, findings: &'a Findings) -> Self {
         let place = document.root.place(document.file);
-        Self { node: &document.root, place, field: String::new(), unknown: Severity::Error, findings }
+        Self {
+            node: &document.root,
+            place,
+            field: String::new(),
+            unknown: Severity::Error,
+            findings,
+        }
     }
 
-    /// The same, but a field that is not known is a warning from here on down: the format is not ours, and a newer
-    /// edition of it may well know the field.
+    /// The same, but a field that is not known is a warning from here on down: the format is not
+    /// ours, and a newer edition of it may well know the field.
     pub(super) fn lenient(self) -> Self {
         Self { unknown: Severity::Warning, ..self }
     }
@@ -71,7 +78,8 @@ impl<'a> Cursor<'a> {
 
     /// The name of the file, without folders and ending.
     pub(super) fn file_stem(&self) -> &'a str {
-        let name = self.findings.file(self.place.file).rsplit(['/', '\\']).next().unwrap_or_default();
+        let name =
+            self.findings.file(self.place.file).rsplit(['/', '\\']).next().unwrap_or_default();
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
@@ -89,8 +97,8 @@ impl<'a> Cursor<'a> {
 
     fn expected(&self, what: &str) {
         let message = Message::new(format!("expected {what}, found {}", self.node.value.kind()));
-        let quotes =
-            what == "text" && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
+        let quotes = what == "text"
+            && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
         self.error(if quotes { message.help("write it in quotes") } else { message });
     }
 
@@ -109,7 +117,8 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::Null)
     }
 
-    /// The field of this name, if this is a mapping that has one; reports nothing and asks for nothing.
+    /// The field of this name, if this is a mapping that has one; reports nothing and asks for
+    /// nothing.
     pub(super) fn peek(&self, name: &str) -> Option<Self> {
         let Value::Map(entries) = &self.node.value else { return None };
         entries.iter().find(|(key, _)| key.text == name).map(|(key, node)| self.child(key, node))
@@ -119,9 +128,12 @@ impl<'a> Cursor<'a> {
     pub(super) fn peek_text(&self) -> Option<&'a str> {
         match &self.node.value {
             Value::Text(text) => Some(text),
-            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) | Value::List(_) | Value::Map(_) => {
-                None
-            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Integer(_)
+            | Value::Fraction(_)
+            | Value::List(_)
+            | Value::Map(_) => None,
         }
     }
 
@@ -134,7 +146,8 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    /// Text of a form of its own. It is not repeated where it has another: a secret may stand there by mistake.
+    /// Text of a form of its own. It is not repeated where it has another: a secret may stand there
+    /// by mistake.
     pub(super) fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
         if parsed.is_none() {
@@ -180,13 +193,18 @@ impl<'a> Cursor<'a> {
     pub(super) fn number(&self) -> Option<Number> {
         let text = match self.node.value {
             Value::Integer(value) => value.to_string(),
-            // What a double holds exactly; one without a fraction is a whole number that was rounded.
-            Value::Fraction(value) if value.fract() != 0.0 || value.abs() < EXACT_BELOW => value.to_string(),
+            // What a double holds exactly; one without a fraction is a whole number that was
+            // rounded.
+            Value::Fraction(value) if value.fract() != 0.0 || value.abs() < EXACT_BELOW => {
+                value.to_string()
+            }
             Value::Fraction(_) => {
                 self.error("a number of so many digits cannot be compared exactly; at most 18 digits are read");
                 return None;
             }
-            Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => String::new(),
+            Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+                String::new()
+            }
         };
         let number = Number::parse(&text);
         if number.is_none() {
@@ -205,30 +223,42 @@ impl<'a> Cursor<'a> {
             Ok(ms) => ms,
             Err(error) => {
                 let problem = format!("at character {}, {}", error.at, error.problem);
-                let message = Message::new(format!("{} is not an ISO 8601 duration: {problem}", quoted(text)));
+                let message = Message::new(format!(
+                    "{} is not an ISO 8601 duration: {problem}",
+                    quoted(text)
+                ));
                 self.error(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
                 return None;
             }
         };
         if !range_ms.contains(&ms) {
-            let [least, most] = [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
+            let [least, most] =
+                [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
             self.error(format!("has to be {least} to {most}, is {}", quoted(text)));
         }
         range_ms.contains(&ms).then_some(ms)
     }
 
     /// One of these words; `None` beside a word means that this version does not support it.
-    pub(super) fn choice<T: Copy>(&self, what: &str, words: &[(&'static str, Option<T>)]) -> Option<T> {
+    pub(super) fn choice<T: Copy>(
+        &self,
+        what: &str,
+        words: &[(&'static str, Option<T>)],
+    ) -> Option<T> {
         let text = self.text()?;
         match words.iter().find(|(word, _)| *word == text) {
             Some((_, Some(value))) => return Some(*value),
             Some((word, None)) => self.unsupported(&format!("{what} {word}")),
             None => {
                 let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                let supported: Vec<&str> =
-                    words.iter().filter(|(_, value)| value.is_some()).map(|(word, _)| *word).collect();
+                let supported: Vec<&str> = words
+                    .iter()
+                    .filter(|(_, value)| value.is_some())
+                    .map(|(word, _)| *word)
+                    .collect();
                 self.error(
-                    Message::new(format!("{} is not known here", quoted(text))).help(hint(text, &known, &supported)),
+                    Message::new(format!("{} is not known here", quoted(text)))
+                        .help(hint(text, &known, &supported)),
                 );
             }
         }
@@ -254,7 +284,11 @@ impl<'a> Cursor<'a> {
     pub(super) fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
-            Entry { name: &key.text, key: Self { place: key.place(self.place.file), ..value.clone() }, value }
+            Entry {
+                name: &key.text,
+                key: Self { place: key.place(self.place.file), ..value.clone() },
+                value,
+            }
         };
         self.map().map(|entries| entries.iter().map(entry).collect())
     }

@@ -1,10 +1,12 @@
-//! Whether dead letters get where a subscription sends them, and whether all that it says of them is followed.
+//! Whether dead letters get where a subscription sends them, and whether all that it says of them
+//! is followed.
 //!
-//! Separate because it takes all documents to see: a topic may be named in any of them, may not read letters of every
-//! format, its sinks may lead on to others, and what a Topic says may be meant for one of its subscriptions alone.
+//! Separate because it takes all documents to see: a topic may be named in any of them, may not
+//! read letters of every format, its sinks may lead on to others, and what a Topic says may be
+//! meant for one of its subscriptions alone.
 //!
-//! Does not follow a letter: what becomes of one that cannot go on is the machine's to decide. It ends in the default
-//! container.
+//! Does not follow a letter: what becomes of one that cannot go on is the machine's to decide. It
+//! ends in the default container.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +61,8 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// The routes between these topics, by what these subscriptions say; all that have a name count as subscribers.
+    /// The routes between these topics, by what these subscriptions say; all that have a name count
+    /// as subscribers.
     pub(super) fn new<'s>(
         topics: impl Iterator<Item = &'s TopicName>,
         described: &[Topic],
@@ -100,11 +103,15 @@ impl Routes {
         let own = &subscription.name.topic;
         let input = self.inputs.get(topic).copied().unwrap_or_default();
         let what = if topic == own {
-            format!("{topic} is the subscription's own topic: its dead letters go to the default container")
+            format!(
+                "{topic} is the subscription's own topic: its dead letters go to the default container"
+            )
         } else if self.heard.get(topic) == Some(&false) {
             format!("{topic} has no subscription: its dead letters go to the default container")
         } else if self.leads(topic, own) {
-            format!("the sinks of {topic} lead back to {own}: what comes round goes to the default container")
+            format!(
+                "the sinks of {topic} lead back to {own}: what comes round goes to the default container"
+            )
         } else {
             return unreadable(subscription, topic, input);
         };
@@ -115,15 +122,21 @@ impl Routes {
     fn leads(&self, from: &TopicName, to: &TopicName) -> bool {
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(topic) = open.pop() {
-            let fresh: Vec<&TopicName> =
-                self.onward.get(topic).into_iter().flatten().filter(|next| seen.insert(next)).collect();
+            let fresh: Vec<&TopicName> = self
+                .onward
+                .get(topic)
+                .into_iter()
+                .flatten()
+                .filter(|next| seen.insert(next))
+                .collect();
             open.extend(fresh);
         }
         seen.contains(to)
     }
 }
 
-/// The formats of which a topic with this input reads a letter, and which of them to ask for; `None` when it reads any.
+/// The formats of which a topic with this input reads a letter, and which of them to ask for;
+/// `None` when it reads any.
 fn read_by(input: Input) -> Option<(&'static [Format], Format)> {
     match input {
         Input::Auto | Input::Custom | Input::Opaque => None,
@@ -141,12 +154,15 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
     let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
     let format = match (policy.format, schema) {
         (LetterFormat::Fixed(format), _) => format,
-        (of_schema @ LetterFormat::ByDeliverySchema, Some(_)) => of_schema.of(Shape::Opaque, schema),
+        (of_schema @ LetterFormat::ByDeliverySchema, Some(_)) => {
+            of_schema.of(Shape::Opaque, schema)
+        }
         // As the events themselves are, which may be anything.
         (LetterFormat::ByDeliverySchema, None) => return None,
     };
     // The members of an Event Grid event are still there.
-    let is_whole = input == Input::EventGrid && format == Format::Namespace && policy.layout == Layout::Flat;
+    let is_whole =
+        input == Input::EventGrid && format == Format::Namespace && policy.layout == Layout::Flat;
     let what = format!(
         "{topic} has input {} and reads no letter of the format {}: dead letters go to the default container",
         input.as_str(),
@@ -159,14 +175,18 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
 fn topic_of(sink: &Sink) -> Option<&TopicName> {
     match sink {
         Sink::Topic(topic) => Some(topic),
-        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) | Sink::None => None,
+        Sink::DefaultContainer
+        | Sink::Container(_)
+        | Sink::Queue(_)
+        | Sink::Address(_)
+        | Sink::None => None,
     }
 }
 
 /// What documents say about letters, each with why nobody follows it; nothing where somebody does.
 ///
-/// A Topic's field is told once, and only if none of its subscriptions follows it: it is meant for those that do. A
-/// default that is written out is followed everywhere.
+/// A Topic's field is told once, and only if none of its subscriptions follows it: it is meant for
+/// those that do. A default that is written out is followed everywhere.
 #[derive(Default)]
 pub(super) struct Unfollowed<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
 
@@ -198,10 +218,15 @@ impl<'a> Unfollowed<'a> {
 fn unused_layout(policy: &DeadLetterPolicy) -> Option<Message> {
     match (policy.layout, policy.format) {
         (Layout::Nested, _)
-        | (Layout::Flat, LetterFormat::Fixed(Format::Namespace) | LetterFormat::ByDeliverySchema) => None,
+        | (Layout::Flat, LetterFormat::Fixed(Format::Namespace) | LetterFormat::ByDeliverySchema) => {
+            None
+        }
         (
             Layout::Flat,
-            LetterFormat::Fixed(other @ (Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative)),
+            LetterFormat::Fixed(
+                other
+                @ (Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative),
+            ),
         ) => {
             let unused = format!("not used: the format {} has one layout", other.as_str());
             Some(Message::new(unused).help("format: namespace"))
@@ -214,10 +239,15 @@ fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
         (ErrorData::Text, _) | (ErrorData::Base64, LetterFormat::Fixed(Format::Knative)) => None,
         (
             ErrorData::Base64,
-            LetterFormat::Fixed(Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom)
+            LetterFormat::Fixed(
+                Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom,
+            )
             | LetterFormat::ByDeliverySchema,
         ) => {
-            let unused = format!("not used: the format {} has no knativeerrordata", policy.format.told(None));
+            let unused = format!(
+                "not used: the format {} has no knativeerrordata",
+                policy.format.told(None)
+            );
             Some(Message::new(unused).help("format: knative"))
         }
     }
@@ -233,7 +263,10 @@ fn unused_events_per_blob(policy: &DeadLetterPolicy) -> Option<Message> {
         Sink::Topic(_) => "a topic",
         Sink::DefaultContainer | Sink::Container(_) | Sink::None => return None,
     };
-    Some(Message::new(format!("not used: {sink} takes each dead letter alone")).help("sink: s3://bucket"))
+    Some(
+        Message::new(format!("not used: {sink} takes each dead letter alone"))
+            .help("sink: s3://bucket"),
+    )
 }
 
 #[cfg(test)]

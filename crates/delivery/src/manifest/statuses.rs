@@ -15,7 +15,8 @@ pub(super) const STATUSES: RangeInclusive<u16> = 100..=599;
 /// A list of statuses such as `202`, and ranges such as `200-299`.
 pub(super) fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
     let elements = cursor.list()?;
-    let ranges: Vec<_> = elements.iter().map(|element| range_of(&element.scalar()?, element)).collect();
+    let ranges: Vec<_> =
+        elements.iter().map(|element| range_of(&element.scalar()?, element)).collect();
     Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
 }
 
@@ -42,9 +43,13 @@ pub(super) fn without(set: StatusSet, statuses: &StatusSet) -> StatusSet {
     if *statuses == StatusSet::default() { set } else { set.without(statuses) }
 }
 
-/// Changes what statuses mean: those of `never_retry` are never retried, those of `retry_on` are, and none of them is
-/// a success any more.
-pub(super) fn override_meaning(policy: &mut RetryPolicy, never_retry: &StatusSet, retry_on: &StatusSet) {
+/// Changes what statuses mean: those of `never_retry` are never retried, those of `retry_on` are,
+/// and none of them is a success any more.
+pub(super) fn override_meaning(
+    policy: &mut RetryPolicy,
+    never_retry: &StatusSet,
+    retry_on: &StatusSet,
+) {
     let [success, never] = [&mut policy.success, &mut policy.never_retry].map(std::mem::take);
     policy.success = without(success, &never_retry.with(retry_on));
     policy.never_retry = without(never.with(never_retry), retry_on);
@@ -55,7 +60,8 @@ fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
     match (status(first.trim()), status(last.trim())) {
         (Some(first), Some(last)) if first <= last => Some(first..=last),
         (_, _) => {
-            let message = Message::new(format!("{} is no status and no range of statuses", quoted(text)));
+            let message =
+                Message::new(format!("{} is no status and no range of statuses", quoted(text)));
             at.error(message.help("a status is 100 to 599, a range is such as 200-299"));
             None
         }

@@ -41,14 +41,23 @@ fn manifests_of_other_families_are_known_by_their_outermost_fields() {
 #[test]
 fn a_document_of_no_known_kind_is_told_what_would_be_right() {
     for (text, expected) in [
-        ("hello", "f:1:1: error: a document has to be a mapping; it begins with apiVersion: lastmile.dev/v1"),
+        (
+            "hello",
+            "f:1:1: error: a document has to be a mapping; it begins with apiVersion: lastmile.dev/v1",
+        ),
         ("kind: Topic", "f:1:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1"),
-        ("apiVersion: 1", "f:1:13: error: apiVersion: apiVersion has to be text; apiVersion: lastmile.dev/v1"),
+        (
+            "apiVersion: 1",
+            "f:1:13: error: apiVersion: apiVersion has to be text; apiVersion: lastmile.dev/v1",
+        ),
         (
             "apiVersion: lastmile.dev/v2\nspec: {sink: x}",
             "f:1:13: error: apiVersion: \"lastmile.dev/v2\" is no apiVersion that is known here; did you mean lastmile.dev/v1?",
         ),
-        ("apiVersion: lastmile.dev/v1", "f:1:1: error: kind is missing; one of Topic, Subscription, Destinations"),
+        (
+            "apiVersion: lastmile.dev/v1",
+            "f:1:1: error: kind is missing; one of Topic, Subscription, Destinations",
+        ),
         (
             "apiVersion: lastmile.dev/v1\nkind: subscription",
             "f:2:7: error: kind: lastmile.dev/v1 has no kind \"subscription\"; did you mean Subscription?",
@@ -83,7 +92,8 @@ fn all_problems_of_all_files_are_found_in_order() {
     let bad = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t}\nspec:\n  \
                destination: {url: nowhere, timeout: 5}\n  retry: {maxAttempts: 0}\n---\na: [\n";
     let reading = read(&[Source { name: "a", text: bad }, Source { name: "b", text: "x" }]);
-    let places: Vec<_> = reading.findings.iter().map(|f| (f.file.as_str(), f.line, f.field.as_str())).collect();
+    let places: Vec<_> =
+        reading.findings.iter().map(|f| (f.file.as_str(), f.line, f.field.as_str())).collect();
     assert_eq!(
         places,
         [
@@ -104,7 +114,10 @@ fn every_example_loads_without_an_error_and_ours_without_a_finding() {
     let mut subscriptions = 0;
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
-        if !path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|of| extension == *of)) {
+        if !path
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|of| extension == *of))
+        {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
@@ -112,7 +125,8 @@ fn every_example_loads_without_an_error_and_ours_without_a_finding() {
         let other_family = ["eventgrid", "knative"]
             .iter()
             .any(|of| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(of)));
-        let found = reading.findings.iter().filter(|of| !other_family || of.severity == Severity::Error);
+        let found =
+            reading.findings.iter().filter(|of| !other_family || of.severity == Severity::Error);
         assert_eq!(found.map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
         subscriptions += reading.catalogue.subscriptions().count();
     }
@@ -123,7 +137,8 @@ fn every_example_loads_without_an_error_and_ours_without_a_finding() {
 fn the_fields_shown_as_comments_in_the_example_are_right() {
     let example = include_str!("../../../../examples/native.yaml");
     let alternatives = ["schedule: {kind: waits", "# deadLetter: none", "# Which", "# event; all"];
-    let lines = example.lines().skip(9).filter(|line| !alternatives.iter().any(|part| line.contains(part)));
+    let lines =
+        example.lines().skip(9).filter(|line| !alternatives.iter().any(|part| line.contains(part)));
     let shown_fields = lines.filter(|line| !is_prose(line)).map(uncommented);
     let text: String = shown_fields.map(|line| line + "\n").collect();
     assert_eq!(shown(&read_one(&text)), Vec::<String>::new(), "{text}");
@@ -140,12 +155,14 @@ fn is_prose(line: &str) -> bool {
     line.trim_start().starts_with("# ") && line.trim_end().ends_with('.')
 }
 
-/// A generator of the same numbers on every run (Knuth's MMIX constants); the tests need variety, not chance.
+/// A generator of the same numbers on every run (Knuth's MMIX constants); the tests need variety,
+/// not chance.
 struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound.max(1)
     }
 }

@@ -4,7 +4,8 @@ use crate::profile::Dialect;
 use crate::subscription::TopicName;
 
 const NOW_MS: u64 = 1_795_158_190_000;
-const REPLY: &str = r#"{"specversion":"1.0","id":"r","source":"/answer","type":"answered","data":{"n": 1.50}}"#;
+const REPLY: &str =
+    r#"{"specversion":"1.0","id":"r","source":"/answer","type":"answered","data":{"n": 1.50}}"#;
 
 fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
@@ -27,10 +28,18 @@ fn to_topic() -> Option<ReplyTo> {
     Some(ReplyTo::Topic(TopicName { namespace: "n".to_owned(), topic: "answers".to_owned() }))
 }
 
-fn answer(status: u16, content_type: Option<&str>, attributes: &[(&str, &str)], body: &[u8]) -> Exchange {
+fn answer(
+    status: u16,
+    content_type: Option<&str>,
+    attributes: &[(&str, &str)],
+    body: &[u8],
+) -> Exchange {
     let content = Content {
         content_type: content_type.map(ToOwned::to_owned),
-        attributes: attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        attributes: attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
         webhook: Vec::new(),
         whole: body.len() <= REPLY_MAX_BYTES,
     };
@@ -43,7 +52,10 @@ fn structured(status: u16, body: &str) -> Exchange {
 }
 
 fn delivery() -> Delivery {
-    let event = Event::recall(&r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#.into(), Input::Auto);
+    let event = Event::recall(
+        &r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#.into(),
+        Input::Auto,
+    );
     Delivery::new(event, "n/t/s".parse().unwrap(), Origin { message: "m".to_owned(), index: 0 }, 7)
 }
 
@@ -60,7 +72,9 @@ fn letter(follows: &[Follow]) -> &Letter {
 fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
     let of_queue = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
-    let traced = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"{parent}"}}"#);
+    let traced = format!(
+        r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"{parent}"}}"#
+    );
     let carries = Delivery { event: Event::recall(&traced.into(), Input::Auto), ..delivery() };
     for (event, told, trace) in [
         (carries, Some(of_queue), Some(parent)),
@@ -83,14 +97,22 @@ fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
     assert_eq!((reply.published_ms, reply.due_ms), (NOW_MS, NOW_MS), "its budget is its own");
     assert_eq!(reply.subscription.to_string(), "n/t/s");
     assert_ne!(reply.id, delivery().id);
-    assert_eq!(follows, followed(&delivery(), to_address(), &structured(299, REPLY)), "the same answer, the same id");
+    assert_eq!(
+        follows,
+        followed(&delivery(), to_address(), &structured(299, REPLY)),
+        "the same answer, the same id"
+    );
 }
 
 #[test]
 fn a_reply_to_a_topic_is_a_delivery_to_each_of_its_subscriptions() {
-    let follows = followed(&Delivery { hops: 9, ..delivery() }, to_topic(), &structured(200, REPLY));
+    let follows =
+        followed(&Delivery { hops: 9, ..delivery() }, to_topic(), &structured(200, REPLY));
     let [Follow::Deliver(a), Follow::Deliver(b)] = &follows[..] else { panic!("{follows:?}") };
-    assert_eq!([&a.subscription, &b.subscription].map(ToString::to_string), ["n/answers/a", "n/answers/b"]);
+    assert_eq!(
+        [&a.subscription, &b.subscription].map(ToString::to_string),
+        ["n/answers/a", "n/answers/b"]
+    );
     assert_ne!(a.id, b.id);
     assert_eq!((&a.leg, a.hops), (&Leg::Event, 10));
 }
@@ -108,7 +130,8 @@ fn an_eleventh_hop_is_a_dead_letter() {
 
 #[test]
 fn a_reply_in_binary_mode_becomes_one_document() {
-    let attributes = [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "a%20b")];
+    let attributes =
+        [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "a%20b")];
     let exchange = answer(200, Some("application/json"), &attributes, b"{\"n\": 1.50}");
     let follows = followed(&delivery(), to_address(), &exchange);
     let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
@@ -135,9 +158,14 @@ fn what_is_no_reply_is_no_error() {
 
 #[test]
 fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_one() {
-    let broken = followed(&delivery(), to_address(), &structured(200, "{\"specversion\":\"1.0\u{1}"));
+    let broken =
+        followed(&delivery(), to_address(), &structured(200, "{\"specversion\":\"1.0\u{1}"));
     assert_eq!(letter(&broken).reason, Reason::MalformedEvent);
-    assert_eq!(&**letter(&broken).delivery.event.text(), "{\"specversion\":\"1.0\u{fffd}", "a queue takes it");
+    assert_eq!(
+        &**letter(&broken).delivery.event.text(),
+        "{\"specversion\":\"1.0\u{fffd}",
+        "a queue takes it"
+    );
     let latin = answer(
         200,
         Some("application/cloudevents+json"),
@@ -150,7 +178,8 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
             .as_ref()
             .is_some_and(|why| why.contains("not UTF-8"))
     );
-    let large = answer(200, Some("application/cloudevents+json"), &[], &vec![b'x'; REPLY_MAX_BYTES + 1]);
+    let large =
+        answer(200, Some("application/cloudevents+json"), &[], &vec![b'x'; REPLY_MAX_BYTES + 1]);
     let large = followed(&delivery(), to_address(), &large);
     let letter = letter(&large);
     assert_eq!(letter.reason, Reason::EventTooLargeToResend);

@@ -1,8 +1,9 @@
 //! A CloudEvent in binary mode: its data as the body, its attributes as `ce-*` headers.
 //!
-//! CloudEvents 1.0, HTTP protocol binding, 3.1. Attribute values are percent-encoded as 3.1.3.2 says: everything but
-//! printable ASCII, and of that the space, the double quote and the percent sign. Data travels as it was published:
-//! JSON in its own spelling, text without its quotes where the content type is no JSON, base64 decoded.
+//! CloudEvents 1.0, HTTP protocol binding, 3.1. Attribute values are percent-encoded as 3.1.3.2
+//! says: everything but printable ASCII, and of that the space, the double quote and the percent
+//! sign. Data travels as it was published: JSON in its own spelling, text without its quotes where
+//! the content type is no JSON, base64 decoded.
 
 use std::collections::BTreeSet;
 
@@ -29,14 +30,20 @@ const UNSAID: &str = "application/json";
 /// # Errors
 /// [`Unsendable`] when an attribute cannot be a header, or the data is not what it says.
 pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
-    let members = Members::parse(event).map_err(|error| Unsendable::Impossible(error.to_string()))?;
+    let members =
+        Members::parse(event).map_err(|error| Unsendable::Impossible(error.to_string()))?;
     let said = members.get("datacontenttype").filter(|said| *said != "null");
-    let said = said.map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype"))).transpose()?;
+    let said = said
+        .map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype")))
+        .transpose()?;
     let content_type = said.as_deref().filter(|said| !said.is_empty()).unwrap_or(UNSAID);
     crate::header::check_value(content_type).map_err(|problem| {
-        Unsendable::Impossible(format!("the attribute datacontenttype cannot be a header: {problem}"))
+        Unsendable::Impossible(format!(
+            "the attribute datacontenttype cannot be a header: {problem}"
+        ))
     })?;
-    let (mut headers, mut names) = (vec![("content-type".to_owned(), content_type.to_owned())], BTreeSet::new());
+    let (mut headers, mut names) =
+        (vec![("content-type".to_owned(), content_type.to_owned())], BTreeSet::new());
     for (name, value) in members.iter() {
         if OURS.contains(&name) || value == "null" {
             continue;
@@ -44,14 +51,17 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         let value = scalar(value).ok_or_else(|| no_text(name))?;
         let header = attribute(name)?;
         if !names.insert(header.clone()) {
-            return Err(Unsendable::Impossible(format!("two attributes would be the header {header}")));
+            return Err(Unsendable::Impossible(format!(
+                "two attributes would be the header {header}"
+            )));
         }
         headers.push((header, utf8_percent_encode(&value, ENCODED).to_string()));
     }
     Ok(Content { headers, body: data(&members, content_type)? })
 }
 
-/// The header of an attribute. One that differs from ours in nothing but its capitals would be taken for ours.
+/// The header of an attribute. One that differs from ours in nothing but its capitals would be
+/// taken for ours.
 fn attribute(name: &str) -> Result<String, Unsendable> {
     let lower = name.to_ascii_lowercase();
     if !is_name(name) || OURS.contains(&lower.as_str()) {
@@ -63,7 +73,9 @@ fn attribute(name: &str) -> Result<String, Unsendable> {
 fn data(members: &Members<'_>, content_type: &str) -> Result<Bytes, Unsendable> {
     if let Some(base64) = members.text("data_base64") {
         let bytes = STANDARD.decode(base64.as_bytes());
-        return bytes.map(Bytes::from).map_err(|_| Unsendable::Impossible("data_base64 is not base64".to_owned()));
+        return bytes
+            .map(Bytes::from)
+            .map_err(|_| Unsendable::Impossible("data_base64 is not base64".to_owned()));
     }
     let data = members.get("data").unwrap_or_default();
     if is_json(content_type) || !data.starts_with('"') {

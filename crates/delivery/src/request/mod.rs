@@ -1,11 +1,13 @@
 //! One attempt as data: where it goes, what it says, how long it may take.
 //!
-//! A structured CloudEvent is sent as it was published, to the byte; so is any text of an opaque topic. An Event Grid
-//! event or a custom one travels as an array of one, as Event Grid sends them. Everything else is a conversion
-//! (`shape`), a CloudEvent in binary form (`binary`), or headers: Event Grid's own (`notification`), the trace, the
-//! subscription's, and a signature over it all (`signature`).
+//! A structured CloudEvent is sent as it was published, to the byte; so is any text of an opaque
+//! topic. An Event Grid event or a custom one travels as an array of one, as Event Grid sends them.
+//! Everything else is a conversion (`shape`), a CloudEvent in binary form (`binary`), or headers:
+//! Event Grid's own (`notification`), the trace, the subscription's, and a signature over it all
+//! (`signature`).
 //!
-//! Pure: the moment and the secrets are arguments. What cannot be sent is told, never sent in another form.
+//! Pure: the moment and the secrets are arguments. What cannot be sent is told, never sent in
+//! another form.
 
 mod binary;
 mod notification;
@@ -49,7 +51,8 @@ pub enum Schema {
 
 impl Schema {
     /// Every schema.
-    pub const ALL: [Self; 4] = [Self::CloudEventsStructured, Self::CloudEventsBinary, Self::EventGrid, Self::Custom];
+    pub const ALL: [Self; 4] =
+        [Self::CloudEventsStructured, Self::CloudEventsBinary, Self::EventGrid, Self::Custom];
 
     /// The word of our own format.
     #[must_use]
@@ -72,7 +75,8 @@ pub enum Method {
     Options,
 }
 
-/// One HTTP request to a destination. Its headers may hold secrets: printing it shows their names alone.
+/// One HTTP request to a destination. Its headers may hold secrets: printing it shows their names
+/// alone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
     /// What it does.
@@ -102,8 +106,8 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A request has at most this many headers, and this many bytes of them: what every server takes is far less, and a
-/// publisher must not be able to keep us busy with more.
+/// A request has at most this many headers, and this many bytes of them: what every server takes is
+/// far less, and a publisher must not be able to keep us busy with more.
 pub const REQUEST_HEADERS_MAX: usize = 200;
 /// See [`REQUEST_HEADERS_MAX`].
 pub const REQUEST_HEADERS_MAX_BYTES: usize = 64 * 1_024;
@@ -117,7 +121,8 @@ pub enum Unsendable {
     /// None can be made of this event: the delivery ends as `UndeliverableDueToInvalidRequest`.
     #[error("{0}")]
     Impossible(String),
-    /// A secret is missing or wrong, which is ours to mend: the attempt failed, and there will be others.
+    /// A secret is missing or wrong, which is ours to mend: the attempt failed, and there will be
+    /// others.
     #[error("{0}")]
     Unready(String),
 }
@@ -148,8 +153,8 @@ pub struct Occasion<'a> {
 /// The request of one attempt of these deliveries: one, or several that [`Share`] a request.
 ///
 /// # Errors
-/// [`Unsendable`] when an event cannot be brought into the form that the subscription asks for, or a header has a value
-/// that no header can have.
+/// [`Unsendable`] when an event cannot be brought into the form that the subscription asks for, or
+/// a header has a value that no header can have.
 pub fn compose(
     subscription: &Subscription,
     deliveries: &[&Delivery],
@@ -177,7 +182,12 @@ pub fn compose(
     headers.extend(origin_header(destination));
     headers.extend(own);
     if !destination.signing.is_empty() {
-        headers.extend(signature::headers(&destination.signing, &id_of(deliveries), &body, occasion)?);
+        headers.extend(signature::headers(
+            &destination.signing,
+            &id_of(deliveries),
+            &body,
+            occasion,
+        )?);
     }
     let mut answer_max_bytes = ANSWER_MAX_BYTES;
     if subscription.reply.is_some() {
@@ -197,18 +207,30 @@ fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
         return Ok(());
     }
     let most = format!("{REQUEST_HEADERS_MAX} of {REQUEST_HEADERS_MAX_BYTES} bytes are the most");
-    Err(Unsendable::Impossible(format!("a request with {} headers of {bytes} bytes; {most}", headers.len())))
+    Err(Unsendable::Impossible(format!(
+        "a request with {} headers of {bytes} bytes; {most}",
+        headers.len()
+    )))
 }
 
-/// A reply goes to its address as a structured CloudEvent, with nothing of what the destination is sent beside it.
-fn compose_reply(subscription: &Subscription, reply: &Delivery, occasion: Occasion<'_>) -> Result<Request, Unsendable> {
+/// A reply goes to its address as a structured CloudEvent, with nothing of what the destination is
+/// sent beside it.
+fn compose_reply(
+    subscription: &Subscription,
+    reply: &Delivery,
+    occasion: Occasion<'_>,
+) -> Result<Request, Unsendable> {
     let Some(ReplyTo::Address(url)) = &subscription.reply else {
-        return Err(Unsendable::Impossible(format!("{} has no address for replies any more", subscription.name)));
+        return Err(Unsendable::Impossible(format!(
+            "{} has no address for replies any more",
+            subscription.name
+        )));
     };
     Ok(beside(url, reply, Content::new(CLOUD_EVENT, text(reply.event.text())), occasion))
 }
 
-/// A dead letter goes to its sink as the event with why, in its format: a CloudEvent as such, all else as JSON.
+/// A dead letter goes to its sink as the event with why, in its format: a CloudEvent as such, all
+/// else as JSON.
 fn compose_letter(
     subscription: &Subscription,
     delivery: &Delivery,
@@ -216,23 +238,38 @@ fn compose_letter(
     occasion: Occasion<'_>,
 ) -> Result<Request, Unsendable> {
     let Sink::Address(url) = &subscription.dead_letter.sink else {
-        return Err(Unsendable::Impossible(format!("{} has no address for dead letters any more", subscription.name)));
+        return Err(Unsendable::Impossible(format!(
+            "{} has no address for dead letters any more",
+            subscription.name
+        )));
     };
     let Enriched { json, is_cloud_event } = enriched(letter);
     let content_type = if is_cloud_event { CLOUD_EVENT } else { JSON };
     Ok(beside(url, delivery, Content::new(content_type, json.into()), occasion))
 }
 
-/// A request to another address than the destination: nothing of what that one is sent travels along but the trace.
+/// A request to another address than the destination: nothing of what that one is sent travels
+/// along but the trace.
 fn beside(url: &Url, delivery: &Delivery, content: Content, occasion: Occasion<'_>) -> Request {
     let Content { mut headers, body } = content;
     headers.extend(trace_headers(&[delivery]));
     let (url, timeout_ms) = (url.clone(), occasion.timeout_ms);
-    Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes: ANSWER_MAX_BYTES }
+    Request {
+        method: Method::Post,
+        url,
+        headers,
+        body,
+        timeout_ms,
+        answer_max_bytes: ANSWER_MAX_BYTES,
+    }
 }
 
-/// The secrets that a request with these deliveries needs: what goes elsewhere than to the destination needs none.
-pub fn secrets<'a>(subscription: &'a Subscription, deliveries: &[&Delivery]) -> impl Iterator<Item = &'a SecretName> {
+/// The secrets that a request with these deliveries needs: what goes elsewhere than to the
+/// destination needs none.
+pub fn secrets<'a>(
+    subscription: &'a Subscription,
+    deliveries: &[&Delivery],
+) -> impl Iterator<Item = &'a SecretName> {
     let to_destination = deliveries.iter().any(|delivery| delivery.leg == Leg::Event);
     subscription.destination.secrets().filter(move |_| to_destination)
 }
@@ -244,7 +281,8 @@ pub struct Share {
     headers: Vec<(String, String)>,
 }
 
-/// How a delivery could share a request, and how many bytes of a body it would be; `None` when it travels alone.
+/// How a delivery could share a request, and how many bytes of a body it would be; `None` when it
+/// travels alone.
 #[must_use]
 pub fn share(subscription: &Subscription, delivery: &Delivery) -> Option<(Share, u64)> {
     let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
@@ -303,7 +341,9 @@ fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Cont
     for delivery in deliveries {
         match part(subscription, delivery)? {
             Part::Whole(content) if deliveries.len() == 1 => return Ok(content),
-            Part::Whole(_) => return Err(Unsendable::Impossible("it has to travel alone".to_owned())),
+            Part::Whole(_) => {
+                return Err(Unsendable::Impossible("it has to travel alone".to_owned()));
+            }
             Part::Element(of, text) => {
                 form = of;
                 elements.push(text);
@@ -311,7 +351,9 @@ fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Cont
         }
     }
     Ok(match (form, &elements[..]) {
-        (Form::CloudEvent, [one]) if subscription.batch.is_none() => Content::new(CLOUD_EVENT, text(one)),
+        (Form::CloudEvent, [one]) if subscription.batch.is_none() => {
+            Content::new(CLOUD_EVENT, text(one))
+        }
         (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events)),
         (Form::Json, events) => Content::new(JSON, array(events)),
     })
@@ -326,7 +368,9 @@ fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsend
             None => return Ok(Part::Whole(Content::new(TEXT, text(delivery.event.text())))),
             Some(schema) => {
                 let schema = schema.as_str();
-                return Err(Unsendable::Impossible(format!("text of an opaque topic cannot be delivered as {schema}")));
+                return Err(Unsendable::Impossible(format!(
+                    "text of an opaque topic cannot be delivered as {schema}"
+                )));
             }
         },
     };
@@ -334,8 +378,12 @@ fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsend
     let mapped = is_custom.then(|| Mapped::of(delivery, &subscription.mapping));
     let mapped = mapped.as_ref();
     Ok(match subscription.destination.schema.unwrap_or(as_published) {
-        Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, shape::cloud_event(delivery, mapped)?),
-        Schema::CloudEventsBinary => Part::Whole(binary::content(&shape::cloud_event(delivery, mapped)?)?),
+        Schema::CloudEventsStructured => {
+            Part::Element(Form::CloudEvent, shape::cloud_event(delivery, mapped)?)
+        }
+        Schema::CloudEventsBinary => {
+            Part::Whole(binary::content(&shape::cloud_event(delivery, mapped)?)?)
+        }
         Schema::EventGrid => Part::Element(Form::Json, shape::event_grid(delivery, mapped)?),
         Schema::Custom => Part::Element(Form::Json, Arc::clone(delivery.event.text())),
     })
@@ -359,7 +407,8 @@ fn text(text: &Arc<str>) -> Bytes {
 }
 
 fn array(elements: &[Arc<str>]) -> Bytes {
-    let mut body = String::with_capacity(elements.iter().map(|element| element.len() + 1).sum::<usize>() + 1);
+    let mut body =
+        String::with_capacity(elements.iter().map(|element| element.len() + 1).sum::<usize>() + 1);
     for (index, element) in elements.iter().enumerate() {
         body.push(if index == 0 { '[' } else { ',' });
         body.push_str(element);
@@ -379,17 +428,19 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Who sends, on every delivery to a destination that was asked for consent in that name (CloudEvents "HTTP 1.1 Web
-/// Hooks", 4.1.2).
+/// Who sends, on every delivery to a destination that was asked for consent in that name
+/// (CloudEvents "HTTP 1.1 Web Hooks", 4.1.2).
 fn origin_header(destination: &Destination) -> Option<(String, String)> {
     match &destination.consent {
-        Some(Consent::CloudEvents { origin, .. }) => Some((REQUEST_ORIGIN.to_owned(), origin.clone())),
+        Some(Consent::CloudEvents { origin, .. }) => {
+            Some((REQUEST_ORIGIN.to_owned(), origin.clone()))
+        }
         Some(Consent::EventGrid) | None => None,
     }
 }
 
-/// The headers of a request to a destination that carries no event: those of the subscription that need none, and the
-/// signature over it.
+/// The headers of a request to a destination that carries no event: those of the subscription that
+/// need none, and the signature over it.
 pub(crate) fn headers_without_event(
     destination: &Destination,
     id: &str,

@@ -1,7 +1,8 @@
 //! The headers with which Event Grid tells about a delivery.
 //!
-//! Event Grid, "webhook event delivery", and "Event Grid message delivery and retry": `aeg-delivery-count` is the
-//! number of attempts before this one. Of a batch, the count is the highest, and a version that differs is not told.
+//! Event Grid, "webhook event delivery", and "Event Grid message delivery and retry":
+//! `aeg-delivery-count` is the number of attempts before this one. Of a batch, the count is the
+//! highest, and a version that differs is not told.
 
 use crate::delivery::Delivery;
 use crate::event::Members;
@@ -9,22 +10,32 @@ use crate::header::check_value;
 use crate::path::scalar;
 use serde_json::value::RawValue;
 
-/// `aeg-event-type`, `aeg-subscription-name`, `aeg-delivery-count`, and the versions that the events as sent tell.
+/// `aeg-event-type`, `aeg-subscription-name`, `aeg-delivery-count`, and the versions that the
+/// events as sent tell.
 pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, String)> {
     let sent: Vec<&RawValue> = serde_json::from_slice(body).unwrap_or_default();
-    let sent: Vec<Members<'_>> = sent.iter().filter_map(|event| Members::parse(event.get()).ok()).collect();
+    let sent: Vec<Members<'_>> =
+        sent.iter().filter_map(|event| Members::parse(event.get()).ok()).collect();
     let version = |name: &str| {
         let mut told = sent.iter().map(|event| event.get(name).and_then(scalar));
         // It is said in the body as well: what no header can hold is no reason not to deliver.
-        let first = told.next()?.filter(|version| !version.is_empty() && check_value(version).is_ok())?;
+        let first =
+            told.next()?.filter(|version| !version.is_empty() && check_value(version).is_ok())?;
         told.all(|other| other.as_ref() == Some(&first)).then_some(first)
     };
     let told = [
         ("aeg-event-type", Some("Notification".to_owned())),
-        ("aeg-subscription-name", deliveries.first().map(|delivery| delivery.subscription.name.to_uppercase())),
+        (
+            "aeg-subscription-name",
+            deliveries.first().map(|delivery| delivery.subscription.name.to_uppercase()),
+        ),
         (
             "aeg-delivery-count",
-            deliveries.iter().map(|delivery| delivery.attempts).max().map(|count| count.to_string()),
+            deliveries
+                .iter()
+                .map(|delivery| delivery.attempts)
+                .max()
+                .map(|count| count.to_string()),
         ),
         ("aeg-data-version", version("dataVersion")),
         ("aeg-metadata-version", version("metadataVersion")),

@@ -1,8 +1,8 @@
 //! An event in another shape than it was published in.
 //!
-//! Event Grid becomes CloudEvents; a custom event becomes either, by its topic's mapping. Values keep the publisher's
-//! spelling: they are put together as they stand, never parsed and written again. A CloudEvent becomes nothing else:
-//! no table says what its attributes would be.
+//! Event Grid becomes CloudEvents; a custom event becomes either, by its topic's mapping. Values
+//! keep the publisher's spelling: they are put together as they stand, never parsed and written
+//! again. A CloudEvent becomes nothing else: no table says what its attributes would be.
 //!
 //! Event Grid, "event schemas": CloudEvents `source` is the topic, `type` the event type.
 
@@ -22,13 +22,20 @@ const CLOUD_EVENT: &str = "a CloudEvent";
 ///
 /// # Errors
 /// [`Unsendable`] when the event says too little for one.
-pub(crate) fn cloud_event(delivery: &Delivery, mapped: Option<&Mapped>) -> Result<Arc<str>, Unsendable> {
+pub(crate) fn cloud_event(
+    delivery: &Delivery,
+    mapped: Option<&Mapped>,
+) -> Result<Arc<str>, Unsendable> {
     match (delivery.event.shape(), mapped) {
         (_, Some(mapped)) => of_custom(delivery, mapped),
         (Shape::CloudEvent, None) => Ok(Arc::clone(delivery.event.text())),
         (Shape::EventGrid, None) => of_event_grid(delivery),
-        (Shape::Opaque, None) => Err(impossible("text of an opaque topic", CLOUD_EVENT, "it has no attributes")),
-        (Shape::Custom, None) => Err(impossible("a custom event", CLOUD_EVENT, "nothing says what its fields mean")),
+        (Shape::Opaque, None) => {
+            Err(impossible("text of an opaque topic", CLOUD_EVENT, "it has no attributes"))
+        }
+        (Shape::Custom, None) => {
+            Err(impossible("a custom event", CLOUD_EVENT, "nothing says what its fields mean"))
+        }
     }
 }
 
@@ -50,7 +57,9 @@ fn of_event_grid(delivery: &Delivery) -> Result<Arc<str>, Unsendable> {
     let (members, mut event) = (delivery.event.members(), Object::default());
     event.text("specversion", "1.0");
     moment("eventTime", &members.text("eventTime").unwrap_or_default(), CLOUD_EVENT)?;
-    for (name, from) in [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")] {
+    for (name, from) in
+        [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")]
+    {
         event.raw(name, members.get(from));
     }
     match members.text("topic").is_some_and(|topic| !topic.is_empty()) {
@@ -65,7 +74,10 @@ fn of_event_grid(delivery: &Delivery) -> Result<Arc<str>, Unsendable> {
 ///
 /// # Errors
 /// [`Unsendable`] when the event says too little for it.
-pub(crate) fn event_grid(delivery: &Delivery, mapped: Option<&Mapped>) -> Result<Arc<str>, Unsendable> {
+pub(crate) fn event_grid(
+    delivery: &Delivery,
+    mapped: Option<&Mapped>,
+) -> Result<Arc<str>, Unsendable> {
     const SCHEMA: &str = "an Event Grid event";
     match (delivery.event.shape(), mapped) {
         (_, Some(mapped)) => {
@@ -84,8 +96,12 @@ pub(crate) fn event_grid(delivery: &Delivery, mapped: Option<&Mapped>) -> Result
         (Shape::CloudEvent, None) => {
             Err(impossible("a CloudEvent", SCHEMA, "Event Grid converts into CloudEvents only"))
         }
-        (Shape::Opaque, None) => Err(impossible("text of an opaque topic", SCHEMA, "it has no fields")),
-        (Shape::Custom, None) => Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean")),
+        (Shape::Opaque, None) => {
+            Err(impossible("text of an opaque topic", SCHEMA, "it has no fields"))
+        }
+        (Shape::Custom, None) => {
+            Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean"))
+        }
     }
 }
 
@@ -93,7 +109,9 @@ pub(crate) fn event_grid(delivery: &Delivery, mapped: Option<&Mapped>) -> Result
 fn moment<'a>(name: &str, text: &'a str, into: &str) -> Result<&'a str, Unsendable> {
     match text.parse::<jiff::Timestamp>() {
         Ok(_) => Ok(text),
-        Err(_) => Err(impossible("an event", into, &format!("its {name} is no moment of RFC 3339"))),
+        Err(_) => {
+            Err(impossible("an event", into, &format!("its {name} is no moment of RFC 3339")))
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! A signature by which a subscriber knows who sent a request: Standard Webhooks 1.0, symmetric.
 //!
-//! `webhook-id` is the delivery's, the same in every attempt, so that a receiver knows a repeat; `webhook-timestamp`
-//! is the attempt's, in seconds; `webhook-signature` is one `v1,` entry per secret, so that a secret can be replaced
-//! while both are valid. <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
+//! `webhook-id` is the delivery's, the same in every attempt, so that a receiver knows a repeat;
+//! `webhook-timestamp` is the attempt's, in seconds; `webhook-signature` is one `v1,` entry per
+//! secret, so that a secret can be replaced while both are valid.
+//! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,7 +33,9 @@ pub(super) fn headers(
     let mut signatures = Vec::with_capacity(secrets.len());
     for name in secrets {
         let Some(secret) = occasion.keyring.get(name) else {
-            return Err(Unsendable::Unready(format!("the signing secret {name} was not looked up")));
+            return Err(Unsendable::Unready(format!(
+                "the signing secret {name} was not looked up"
+            )));
         };
         let encoded = secret.expose().trim();
         let Ok(key) = STANDARD.decode(encoded.strip_prefix(PREFIX).unwrap_or(encoded)) else {
@@ -41,13 +44,19 @@ pub(super) fn headers(
             )));
         };
         if key.len() < KEY_MIN_BYTES {
-            let problem = format!("the signing secret {name} has {} bytes; {KEY_MIN_BYTES} are the least", key.len());
+            let problem = format!(
+                "the signing secret {name} has {} bytes; {KEY_MIN_BYTES} are the least",
+                key.len()
+            );
             return Err(Unsendable::Unready(problem));
         }
         signatures.push(format!("v1,{}", STANDARD.encode(signature(&key, id, &timestamp, body))));
     }
-    let named =
-        [("webhook-id", id.to_owned()), ("webhook-timestamp", timestamp), ("webhook-signature", signatures.join(" "))];
+    let named = [
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", timestamp),
+        ("webhook-signature", signatures.join(" ")),
+    ];
     Ok(named.map(|(name, value)| (name.to_owned(), value)))
 }
 
@@ -65,7 +74,9 @@ mod tests {
     use crate::secret::{Keyring, Secret};
 
     fn keyring(secrets: &[(&str, &str)]) -> Keyring {
-        let named = |(name, value): &(&str, &str)| (name.parse().unwrap(), Secret::new((*value).to_owned()));
+        let named = |(name, value): &(&str, &str)| {
+            (name.parse().unwrap(), Secret::new((*value).to_owned()))
+        };
         secrets.iter().map(named).collect()
     }
 
@@ -79,7 +90,8 @@ mod tests {
         let occasion = Occasion { keyring: &keyring, now_ms: 1_614_265_330_999, timeout_ms: 1 };
         let names = ["env:A".parse().unwrap(), "env:B".parse().unwrap()];
         let [id, timestamp, signature] =
-            headers(&names, "msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#, occasion).unwrap();
+            headers(&names, "msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#, occasion)
+                .unwrap();
         assert_eq!(id.1, "msg_p5jXN8AQM9LWM0D4loKWxJek");
         assert_eq!(timestamp.1, "1614265330");
         let one = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
@@ -90,10 +102,13 @@ mod tests {
     fn a_secret_that_is_none_is_named_and_not_shown() {
         let keyring = keyring(&[("env:A", "not base64!"), ("env:B", "whsec_")]);
         let occasion = Occasion { keyring: &keyring, now_ms: 0, timeout_ms: 1 };
-        for (name, says) in
-            [("env:A", "env:A is not base64"), ("env:B", "env:B has 0 bytes"), ("ssm:b", "ssm:b was not looked up")]
-        {
-            let problem = headers(&[name.parse().unwrap()], "i", b"", occasion).unwrap_err().to_string();
+        for (name, says) in [
+            ("env:A", "env:A is not base64"),
+            ("env:B", "env:B has 0 bytes"),
+            ("ssm:b", "ssm:b was not looked up"),
+        ] {
+            let problem =
+                headers(&[name.parse().unwrap()], "i", b"", occasion).unwrap_err().to_string();
             assert!(problem.contains(says) && !problem.contains("not base64!"), "{problem}");
         }
     }

@@ -1,8 +1,8 @@
 //! One letter of a blob: which format it is in, where its event is, where what is said about it.
 //!
-//! Separate because a format is told by its members alone. In the nested layout the event is a member of its own, in the
-//! custom format it is `data`; everywhere else it shares an object with the letter: what the format adds is taken out
-//! again, and what it replaced is put back.
+//! Separate because a format is told by its members alone. In the nested layout the event is a
+//! member of its own, in the custom format it is `data`; everywhere else it shares an object with
+//! the letter: what the format adds is taken out again, and what it replaced is put back.
 
 use serde_json::Value;
 
@@ -31,7 +31,9 @@ pub(super) fn read(text: &str, place: &Place<'_>) -> Result<StoredLetter, String
     match names.into_iter().rev().find_map(told_by) {
         Some(ToldBy::Properties(name)) => namespace(&members, name, place),
         Some(ToldBy::Added(reserved)) => flat(&members, reserved, place),
-        None => Err("neither a letter with deadletterProperties nor one of the flat formats".to_owned()),
+        None => {
+            Err("neither a letter with deadletterProperties nor one of the flat formats".to_owned())
+        }
     }
 }
 
@@ -42,10 +44,16 @@ fn told_by(name: &str) -> Option<ToldBy> {
 }
 
 /// A letter of the namespace format, nested or flat.
-fn namespace(members: &Members<'_>, about: &str, place: &Place<'_>) -> Result<StoredLetter, String> {
+fn namespace(
+    members: &Members<'_>,
+    about: &str,
+    place: &Place<'_>,
+) -> Result<StoredLetter, String> {
     let properties = Properties::of_object(members.get(about).unwrap_or_default())?;
     let of_event = |name: &str| name != about && name != HEADERS;
-    let nested = members.get(EVENT).filter(|_| members.iter().all(|(name, _)| !of_event(name) || name == EVENT));
+    let nested = members
+        .get(EVENT)
+        .filter(|_| members.iter().all(|(name, _)| !of_event(name) || name == EVENT));
     let event = match nested {
         Some(event) => published_text(event, &properties),
         None => restored(members, of_event, &properties),
@@ -56,13 +64,19 @@ fn namespace(members: &Members<'_>, about: &str, place: &Place<'_>) -> Result<St
 }
 
 /// A letter that shares its object with the event, or holds it as `data`.
-fn flat(members: &Members<'_>, reserved: &[&str], place: &Place<'_>) -> Result<StoredLetter, String> {
+fn flat(
+    members: &Members<'_>,
+    reserved: &[&str],
+    place: &Place<'_>,
+) -> Result<StoredLetter, String> {
     let ours = members.text(OURS).unwrap_or_default();
     let about = Properties::beside_event(members, reserved, &ours);
     // Event Grid's custom schema: the payload stands last, after why and when.
     let is_custom = members.iter().last().is_some_and(|(name, _)| name == IN_DATA);
     let event = match (is_custom, about.published()) {
-        (true, _) | (false, Some(Published::InData)) => members.get(IN_DATA).unwrap_or_default().to_owned(),
+        (true, _) | (false, Some(Published::InData)) => {
+            members.get(IN_DATA).unwrap_or_default().to_owned()
+        }
         (false, Some(Published::Beside(object))) => {
             let mut event = Object::beginning_with(object).unwrap_or_default();
             event.raw(IN_DATA, members.get(IN_DATA));
@@ -87,7 +101,11 @@ fn published_text(event: &str, properties: &Properties<'_>) -> String {
 }
 
 /// The object of the members that are the event's, and of those that were replaced.
-fn restored(members: &Members<'_>, of_event: impl Fn(&str) -> bool, about: &Properties<'_>) -> String {
+fn restored(
+    members: &Members<'_>,
+    of_event: impl Fn(&str) -> bool,
+    about: &Properties<'_>,
+) -> String {
     let mut event = Object::default();
     let original = about.original();
     let kept = members.iter().filter(|(name, _)| of_event(name));
@@ -97,6 +115,8 @@ fn restored(members: &Members<'_>, of_event: impl Fn(&str) -> bool, about: &Prop
 
 fn headers(raw: Option<&str>) -> Vec<(String, String)> {
     let members = raw.and_then(|raw| Members::parse(raw).ok()).unwrap_or_default();
-    let text = |name: &str, value: &str| (name.to_owned(), members.text(name).map_or(value.to_owned(), Into::into));
+    let text = |name: &str, value: &str| {
+        (name.to_owned(), members.text(name).map_or(value.to_owned(), Into::into))
+    };
     members.iter().map(|(name, value)| text(name, value)).collect()
 }

@@ -1,7 +1,8 @@
 //! What is said about an event, whatever the names of its fields.
 //!
-//! Separate because a fact has a name per format (`deliveryresult`, `lastDeliveryOutcome`, `lastdeliveryoutcome`), and
-//! because a field that is not there, or is not what it should be, must not hide the letter.
+//! Separate because a fact has a name per format (`deliveryresult`, `lastDeliveryOutcome`,
+//! `lastdeliveryoutcome`), and because a field that is not there, or is not what it should be, must
+//! not hide the letter.
 
 use std::str::FromStr;
 
@@ -87,9 +88,11 @@ impl<'a> Properties<'a> {
     pub(super) fn letter(&self, place: &Place<'_>, event: String) -> Result<StoredLetter, String> {
         let id: Option<Uuid> = self.number(&["deadletterid"]);
         let id = id.or(place.guid).ok_or("neither a deadletterid nor a GUID in the key")?;
-        let reason = ["deadletterreasoncode", "deadletterreason", "deadLetterReason", "errorreason"];
+        let reason =
+            ["deadletterreasoncode", "deadletterreason", "deadLetterReason", "errorreason"];
         let (history, omitted) = self.history();
-        let newest = history.iter().rev().find(|attempt| attempt.outcome != Outcome::Probation.as_str());
+        let newest =
+            history.iter().rev().find(|attempt| attempt.outcome != Outcome::Probation.as_str());
         let told = ["deliveryresult", "lastDeliveryOutcome", "lastdeliveryoutcome"];
         let at = ["deliveryattemptutc", "lastDeliveryAttemptTime", "lastdeliveryattempttime"];
         let recalled = Event::recall(&event.as_str().into(), Input::Auto);
@@ -104,7 +107,9 @@ impl<'a> Properties<'a> {
             status: self
                 .number(&["lasthttpstatuscode", "lastHttpStatusCode"])
                 .or_else(|| self.of_knative("knativeerrorcode")?.parse().ok()),
-            attempts: self.number(&["deliveryattempts", "deliveryAttempts", "errorretry"]).unwrap_or(0),
+            attempts: self
+                .number(&["deliveryattempts", "deliveryAttempts", "errorretry"])
+                .unwrap_or(0),
             published_ms: self.moment(&["publishutc", "publishTime", "publishtime"]),
             last_attempt_ms: self.moment(&at).or_else(|| newest.map(|attempt| attempt.at_ms)),
             destination: self.first(&["destination", "errorsubscriberuri"]),
@@ -124,8 +129,11 @@ impl<'a> Properties<'a> {
     }
 
     fn last_response(&self) -> Option<String> {
-        let base64 = || self.first(&["lastresponse_base64"]).map(|base64| format!("base64:{base64}"));
-        self.first(&["lastresponse"]).or_else(base64).or_else(|| self.of_knative("knativeerrordata"))
+        let base64 =
+            || self.first(&["lastresponse_base64"]).map(|base64| format!("base64:{base64}"));
+        self.first(&["lastresponse"])
+            .or_else(base64)
+            .or_else(|| self.of_knative("knativeerrordata"))
     }
 
     /// What Knative tells of the last request, unless that went to a sink.
@@ -153,7 +161,8 @@ impl<'a> Properties<'a> {
         let raw = self.own.get("history").unwrap_or("[]");
         let entries: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
         let (mut attempts, mut omitted) = (Vec::new(), 0);
-        for entry in entries.into_iter().filter_map(|entry| Properties::of_object(entry.get()).ok()) {
+        for entry in entries.into_iter().filter_map(|entry| Properties::of_object(entry.get()).ok())
+        {
             omitted += entry.number(&["omitted"]).unwrap_or(0);
             attempts.extend(entry.attempt());
         }

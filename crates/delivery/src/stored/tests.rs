@@ -2,7 +2,8 @@
 
 use super::*;
 
-const KEY: &str = "dead/shop/or%20ders/%2E%2E/2026/11/20/7/3981ba0c-1072-5698-92be-c1c5991fb55c.json";
+const KEY: &str =
+    "dead/shop/or%20ders/%2E%2E/2026/11/20/7/3981ba0c-1072-5698-92be-c1c5991fb55c.json";
 
 fn one(text: &str) -> StoredLetter {
     let mut letters = read(KEY, "dead", text.as_bytes()).expect(text);
@@ -24,16 +25,22 @@ fn a_key_tells_subscription_and_guid() {
 #[test]
 fn every_spelling_of_the_properties_is_read_nested_flat_and_in_arrays() {
     for name in ["deadletterProperties", "deadLetterProperties", "brokerProperties"] {
-        let about = format!(r#""customDeliveryProperties":{{"A-b":"1"}},"{name}":{{"deliveryattempts":3}}"#);
+        let about = format!(
+            r#""customDeliveryProperties":{{"A-b":"1"}},"{name}":{{"deliveryattempts":3}}"#
+        );
         for text in [
             format!(r#"{{"event":{{"id":"1","type":"t","source":"s"}},{about}}}"#),
             format!(r#"{{"id":"1","type":"t","source":"s",{about}}}"#),
         ] {
             let letter = one(&text);
             assert_eq!(letter.event, r#"{"id":"1","type":"t","source":"s"}"#);
-            let told = [&letter.event_id, &letter.event_type, &letter.source].map(|text| text.as_deref());
+            let told =
+                [&letter.event_id, &letter.event_type, &letter.source].map(|text| text.as_deref());
             assert_eq!(told, [Some("1"), Some("t"), Some("s")]);
-            assert_eq!((letter.attempts, letter.headers), (3, vec![("A-b".to_owned(), "1".to_owned())]));
+            assert_eq!(
+                (letter.attempts, letter.headers),
+                (3, vec![("A-b".to_owned(), "1".to_owned())])
+            );
             let several = read(KEY, "/dead/", format!("[{text},{text}]").as_bytes()).unwrap();
             assert_eq!(several.len(), 2);
         }
@@ -42,7 +49,16 @@ fn every_spelling_of_the_properties_is_read_nested_flat_and_in_arrays() {
 
 #[test]
 fn what_is_no_blob_of_dead_letters_is_an_error() {
-    for text in ["", "x", "{", "1", "{}", "[{}]", r#"{"event":{}}"#, r#"{"event":1,"deadletterProperties":"x"}"#] {
+    for text in [
+        "",
+        "x",
+        "{",
+        "1",
+        "{}",
+        "[{}]",
+        r#"{"event":{}}"#,
+        r#"{"event":1,"deadletterProperties":"x"}"#,
+    ] {
         assert!(read(KEY, "dead", text.as_bytes()).is_err(), "{text}");
     }
     assert!(read(KEY, "dead", &[0xff]).is_err());

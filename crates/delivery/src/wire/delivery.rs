@@ -39,8 +39,8 @@ pub(super) struct DeliveryV1 {
     traceparent: Option<String>,
 }
 
-/// The shape of an event that is no CloudEvent: its topic may be read differently when it comes back. Absent: what its
-/// bytes look like.
+/// The shape of an event that is no CloudEvent: its topic may be read differently when it comes
+/// back. Absent: what its bytes look like.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ShapeV1 {
@@ -133,7 +133,12 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         first_ms: wire.first_ms,
         due_ms: wire.due_ms,
         hops: wire.hops,
-        via: wire.via.iter().map(|topic| topic.parse()).collect::<Result<_, _>>().map_err(WireError::Unreadable)?,
+        via: wire
+            .via
+            .iter()
+            .map(|topic| topic.parse())
+            .collect::<Result<_, _>>()
+            .map_err(WireError::Unreadable)?,
         company: match wire.company {
             None => Company::Welcome,
             Some(CompanyV1::OwedAlone) => Company::OwedAlone,
@@ -146,18 +151,23 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
 }
 
 /// A letter travels with the delivery that brings it to its sink, and with no other.
-fn leg_of(leg: Option<LegV1>, letter: Option<Box<LetterV1>>, event: &Event) -> Result<Leg, WireError> {
+fn leg_of(
+    leg: Option<LegV1>,
+    letter: Option<Box<LetterV1>>,
+    event: &Event,
+) -> Result<Leg, WireError> {
     match (leg, letter) {
         (None, None) => Ok(Leg::Event),
         (Some(LegV1::Reply), None) => Ok(Leg::Reply),
         (Some(LegV1::Sink), Some(letter)) => {
             let letter = letter_of(*letter, event.clone())?;
             let is_on_its_way = matches!(letter.delivery.leg, Leg::Sink(_));
-            let letter = Some(letter).filter(|_| !is_on_its_way).map(|letter| Leg::Sink(Box::new(letter)));
+            let letter =
+                Some(letter).filter(|_| !is_on_its_way).map(|letter| Leg::Sink(Box::new(letter)));
             letter.ok_or_else(|| WireError::Unreadable("a letter within a letter".to_owned()))
         }
-        (None | Some(LegV1::Reply), Some(_)) | (Some(LegV1::Sink), None) => {
-            Err(WireError::Unreadable("a letter travels to a sink, and nothing else does".to_owned()))
-        }
+        (None | Some(LegV1::Reply), Some(_)) | (Some(LegV1::Sink), None) => Err(
+            WireError::Unreadable("a letter travels to a sink, and nothing else does".to_owned()),
+        ),
     }
 }

@@ -1,4 +1,5 @@
-//! The wire form of what happened: attempts, and the beginning of the last answer. Deliveries and letters both have it.
+//! The wire form of what happened: attempts, and the beginning of the last answer. Deliveries and
+//! letters both have it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,7 +38,8 @@ pub(super) fn history_v1(history: &History) -> Vec<EntryV1> {
         status: entry.status,
         duration_ms: entry.duration_ms,
     };
-    let omitted = (history.omitted() > 0).then_some(EntryV1::Omitted { omitted: history.omitted() });
+    let omitted =
+        (history.omitted() > 0).then_some(EntryV1::Omitted { omitted: history.omitted() });
     history.first().iter().map(attempt).chain(omitted).chain(history.last().map(attempt)).collect()
 }
 

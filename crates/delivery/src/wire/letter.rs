@@ -111,7 +111,8 @@ pub(super) fn letter_v1(letter: &Letter) -> LetterV1 {
         reason: reason.to_string(),
         detail: detail.clone(),
         decided_ms: *decided_ms,
-        not_before_ms: Some(letter.not_before_ms).filter(|not_before_ms| not_before_ms != decided_ms),
+        not_before_ms: Some(letter.not_before_ms)
+            .filter(|not_before_ms| not_before_ms != decided_ms),
         container: match &letter.store {
             Store::Container(container) => Some(container.to_string()),
             Store::DefaultContainer | Store::Queue(_) => None,
@@ -143,7 +144,10 @@ pub(super) fn letter_v1(letter: &Letter) -> LetterV1 {
         destination: destination.clone(),
         opaque: delivery.event.shape() == Shape::Opaque,
         mapped: letter.mapped.clone().map(mapped_v1),
-        addresses: letter.addresses.clone().map(|Addresses { subscriber, failed }| AddressesV1 { subscriber, failed }),
+        addresses: letter
+            .addresses
+            .clone()
+            .map(|Addresses { subscriber, failed }| AddressesV1 { subscriber, failed }),
     }
 }
 
@@ -177,7 +181,9 @@ pub(super) fn letter_of(wire: LetterV1, event: Event) -> Result<Letter, WireErro
         headers: wire.headers,
         destination: wire.destination,
         mapped: wire.mapped.map(mapped_of),
-        addresses: wire.addresses.map(|AddressesV1 { subscriber, failed }| Addresses { subscriber, failed }),
+        addresses: wire
+            .addresses
+            .map(|AddressesV1 { subscriber, failed }| Addresses { subscriber, failed }),
     })
 }
 
@@ -191,7 +197,9 @@ fn store_of(container: Option<&str>, queue: Option<&str>) -> Result<Store, WireE
     read.map_err(WireError::Unreadable)
 }
 
-fn returned_v1(Returned { address, reason, detail, attempts, history, last_response }: &Returned) -> ReturnedV1 {
+fn returned_v1(
+    Returned { address, reason, detail, attempts, history, last_response }: &Returned,
+) -> ReturnedV1 {
     ReturnedV1 {
         address: address.clone(),
         reason: reason.to_string(),
@@ -213,10 +221,14 @@ fn returned_of(wire: ReturnedV1) -> Result<Returned, WireError> {
     })
 }
 
-fn mapped_v1(Mapped { id, topic, event_time, event_type, subject, data_version }: Mapped) -> MappedV1 {
+fn mapped_v1(
+    Mapped { id, topic, event_time, event_type, subject, data_version }: Mapped,
+) -> MappedV1 {
     MappedV1 { id, topic, event_time, event_type, subject, data_version }
 }
 
-fn mapped_of(MappedV1 { id, topic, event_time, event_type, subject, data_version }: MappedV1) -> Mapped {
+fn mapped_of(
+    MappedV1 { id, topic, event_time, event_type, subject, data_version }: MappedV1,
+) -> Mapped {
     Mapped { id, topic, event_time, event_type, subject, data_version }
 }

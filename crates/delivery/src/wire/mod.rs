@@ -1,8 +1,9 @@
 //! What travels beside an event: one versioned message attribute, in ASCII JSON.
 //!
-//! Two attributes are ours: `delivery` (a delivery that goes on) and `deadletter` (one that ended). The structs here
-//! are the wire and nothing else; version 1 of them is read for ever, and its examples stand in `fixtures/wire/v1`.
-//! An unknown version is an error, so that a newer writer's message waits for a newer reader instead of being lost.
+//! Two attributes are ours: `delivery` (a delivery that goes on) and `deadletter` (one that ended).
+//! The structs here are the wire and nothing else; version 1 of them is read for ever, and its
+//! examples stand in `fixtures/wire/v1`. An unknown version is an error, so that a newer writer's
+//! message waits for a newer reader instead of being lost.
 
 mod delivery;
 mod history;
@@ -39,7 +40,9 @@ pub enum WireError {
     #[error("the attribute is not what this version writes: {0}")]
     Unreadable(String),
     /// A newer version wrote it.
-    #[error("the attribute has version {0}, and this program reads version {VERSION} only: deploy the newer version")]
+    #[error(
+        "the attribute has version {0}, and this program reads version {VERSION} only: deploy the newer version"
+    )]
     UnknownVersion(u32),
 }
 
@@ -76,7 +79,8 @@ pub fn write_letter(letter: &Letter) -> String {
 pub fn read_letter(attribute: &str, body: &Arc<str>) -> Result<Letter, WireError> {
     check_version(attribute)?;
     let wire: LetterV1 = serde_json::from_str(attribute).map_err(unreadable)?;
-    // Nobody here knows the topic any more: whether its text is to be looked into travels with the letter.
+    // Nobody here knows the topic any more: whether its text is to be looked into travels with the
+    // letter.
     let event = Event::recall(body, if wire.opaque { Input::Opaque } else { Input::Auto });
     letter_of(wire, event)
 }
@@ -92,9 +96,11 @@ fn unreadable(error: serde_json::Error) -> WireError {
     WireError::Unreadable(error.to_string())
 }
 
-/// JSON in which everything outside ASCII is `\u`-escaped. Outside its strings JSON is ASCII already.
+/// JSON in which everything outside ASCII is `\u`-escaped. Outside its strings JSON is ASCII
+/// already.
 fn ascii_json(value: &impl Serialize) -> String {
-    let json = serde_json::to_string(value).expect("wire structs have string keys and no failing serializers");
+    let json = serde_json::to_string(value)
+        .expect("wire structs have string keys and no failing serializers");
     if json.is_ascii() {
         return json;
     }

@@ -1,7 +1,8 @@
 //! What a local AWS is started with: port, folder, queues and buckets.
 //!
-//! It is separate so that the one list of our queues stands in one place, readable next to the template that creates
-//! the same ones in the cloud. It promises names and limits equal to the template's. It checks nothing: starting does.
+//! It is separate so that the one list of our queues stands in one place, readable next to the
+//! template that creates the same ones in the cloud. It promises names and limits equal to the
+//! template's. It checks nothing: starting does.
 
 use std::path::PathBuf;
 
@@ -52,7 +53,8 @@ impl LocalAwsConfig {
         let queue = |name: &str, redrive: Option<(&str, u32)>| QueueConfig {
             name: name.to_owned(),
             visibility_timeout_seconds,
-            redrive: redrive.map(|(to, after_receives)| Redrive { to: to.to_owned(), after_receives }),
+            redrive: redrive
+                .map(|(to, after_receives)| Redrive { to: to.to_owned(), after_receives }),
         };
         Self {
             port,

@@ -1,9 +1,9 @@
 //! The local AWS: one listener on the loopback address that answers as SQS and as S3.
 //!
-//! It is separate from the functions because they must not know it: they meet it through the AWS clients, as they
-//! meet the real one. It promises one endpoint for both services, queues in memory, objects as plain files under one
-//! folder, and any credentials accepted. It does not keep messages over a restart, check signatures, or listen on
-//! anything but 127.0.0.1.
+//! It is separate from the functions because they must not know it: they meet it through the AWS
+//! clients, as they meet the real one. It promises one endpoint for both services, queues in
+//! memory, objects as plain files under one folder, and any credentials accepted. It does not keep
+//! messages over a restart, check signatures, or listen on anything but 127.0.0.1.
 
 mod config;
 mod s3;
@@ -37,7 +37,9 @@ pub struct LocalAws {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The port is taken or may not be listened on.
-    #[error("cannot listen on 127.0.0.1:{port}; is another local AWS running there? choose another port")]
+    #[error(
+        "cannot listen on 127.0.0.1:{port}; is another local AWS running there? choose another port"
+    )]
     Listen {
         /// The port that was asked for.
         port: u16,
@@ -91,7 +93,8 @@ impl LocalAws {
         format!("{}/{ACCOUNT}/{name}", self.endpoint())
     }
 
-    /// How many messages each queue still holds: visible, delayed and in flight together, by the queue's name.
+    /// How many messages each queue still holds: visible, delayed and in flight together, by the
+    /// queue's name.
     ///
     /// # Errors
     /// When a queue does not answer.
@@ -99,7 +102,8 @@ impl LocalAws {
         self.queues.messages_held().await
     }
 
-    /// Ends the listener, every connection and every queue; the messages are gone afterwards, the objects stay.
+    /// Ends the listener, every connection and every queue; the messages are gone afterwards, the
+    /// objects stay.
     pub async fn stop(mut self) {
         self.server.shutdown().await;
         self.queues.shutdown().await;

@@ -1,8 +1,9 @@
 //! The listener: takes connections and sends each request to SQS or to S3.
 //!
-//! It is separate because telling the two apart is the one thing neither may know of the other. A request whose
-//! `X-Amz-Target` begins with `AmazonSQS.` is for SQS, one in the old query protocol is refused with the reason, and
-//! everything else is for S3. It promises that ending its task ends every connection. It does not speak HTTP/2 or TLS.
+//! It is separate because telling the two apart is the one thing neither may know of the other. A
+//! request whose `X-Amz-Target` begins with `AmazonSQS.` is for SQS, one in the old query protocol
+//! is refused with the reason, and everything else is for S3. It promises that ending its task ends
+//! every connection. It does not speak HTTP/2 or TLS.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -57,7 +58,9 @@ pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Serv
 /// Serves one connection until the client leaves.
 async fn connection(stream: TcpStream, sqs: SqsHttpService<Queues>, s3: S3Service) {
     let answer = service_fn(|request| answer(&sqs, &s3, request));
-    let served = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+    let served = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
     if let Err(error) = served {
         tracing::debug!(%error, "a connection to the local AWS broke");
     }
@@ -85,10 +88,13 @@ fn is_sqs(request: &Request<Incoming>) -> bool {
 
 /// Whether a request is in SQS's old protocol: a form, or a query, that names an `Action`.
 fn is_query_protocol(request: &Request<Incoming>) -> bool {
-    let content_type = request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
-    let form = content_type.is_some_and(|value| value.starts_with(b"application/x-www-form-urlencoded"));
+    let content_type =
+        request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    let form =
+        content_type.is_some_and(|value| value.starts_with(b"application/x-www-form-urlencoded"));
     let query = request.uri().query().unwrap_or_default();
-    (form && request.method() == http::Method::POST) || query.split('&').any(|pair| pair.starts_with("Action="))
+    (form && request.method() == http::Method::POST)
+        || query.split('&').any(|pair| pair.starts_with("Action="))
 }
 
 fn refuse_query_protocol() -> Response<Body> {

@@ -1,7 +1,8 @@
 //! What a function's answer says about the messages of its batch.
 //!
-//! It is separate because it is Lambda's rule on partial batches, and pure. It promises that a message is done only
-//! when the answer can be trusted: an empty or unknown identifier makes the whole batch fail.
+//! It is separate because it is Lambda's rule on partial batches, and pure. It promises that a
+//! message is done only when the answer can be trusted: an empty or unknown identifier makes the
+//! whole batch fail.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 use std::collections::HashSet;
@@ -27,7 +28,9 @@ pub(super) fn done<'a>(
     let known: HashSet<&str> = messages.iter().filter_map(Message::message_id).collect();
     let failures = response.batch_item_failures.iter();
     let failed: HashSet<&str> = failures.map(|failure| failure.item_identifier.as_str()).collect();
-    if let Some(unknown) = failed.iter().find(|identifier| identifier.is_empty() || !known.contains(**identifier)) {
+    if let Some(unknown) =
+        failed.iter().find(|identifier| identifier.is_empty() || !known.contains(**identifier))
+    {
         return Err(UnknownMessage { identifier: (*unknown).to_owned() });
     }
     let is_done = |message: &&Message| message.message_id().is_some_and(|id| !failed.contains(id));
@@ -57,7 +60,10 @@ mod tests {
     #[test]
     fn messages_that_are_not_named_as_failed_are_done() {
         assert_eq!(ids_done(&[]).as_deref(), Some(&["one", "two", "three"].map(str::to_owned)[..]));
-        assert_eq!(ids_done(&["two", "two"]).as_deref(), Some(&["one", "three"].map(str::to_owned)[..]));
+        assert_eq!(
+            ids_done(&["two", "two"]).as_deref(),
+            Some(&["one", "three"].map(str::to_owned)[..])
+        );
         assert_eq!(ids_done(&["one", "two", "three"]).as_deref(), Some(&[][..]));
     }
 

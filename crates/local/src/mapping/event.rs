@@ -37,15 +37,19 @@ fn record(message: &Message, queue_name: &str) -> SqsMessage {
     record.md5_of_body.clone_from(&message.md5_of_body);
     record.md5_of_message_attributes.clone_from(&message.md5_of_message_attributes);
     let system = message.attributes.iter().flatten();
-    record.attributes = system.map(|(name, value)| (name.as_str().to_owned(), value.clone())).collect();
-    record.message_attributes = message.message_attributes.as_ref().map(attributes).unwrap_or_default();
+    record.attributes =
+        system.map(|(name, value)| (name.as_str().to_owned(), value.clone())).collect();
+    record.message_attributes =
+        message.message_attributes.as_ref().map(attributes).unwrap_or_default();
     record.event_source = Some("aws:sqs".to_owned());
     record.event_source_arn = Some(format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue_name}"));
     record.aws_region = Some(REGION.to_owned());
     record
 }
 
-fn attributes(values: &HashMap<String, MessageAttributeValue>) -> HashMap<String, SqsMessageAttribute> {
+fn attributes(
+    values: &HashMap<String, MessageAttributeValue>,
+) -> HashMap<String, SqsMessageAttribute> {
     values.iter().map(|(name, value)| (name.clone(), attribute(value))).collect()
 }
 

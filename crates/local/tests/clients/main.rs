@@ -20,10 +20,16 @@ struct Started {
 /// Starts one on a free port; received messages stay hidden for as long as asked.
 async fn start(visibility_timeout_seconds: u32) -> Started {
     let folder = tempfile::tempdir().expect("a folder");
-    start_in(folder, |path| LocalAwsConfig::of_lastmile(0, path.to_owned(), visibility_timeout_seconds)).await
+    start_in(folder, |path| {
+        LocalAwsConfig::of_lastmile(0, path.to_owned(), visibility_timeout_seconds)
+    })
+    .await
 }
 
-async fn start_in(folder: tempfile::TempDir, config: impl FnOnce(&Path) -> LocalAwsConfig) -> Started {
+async fn start_in(
+    folder: tempfile::TempDir,
+    config: impl FnOnce(&Path) -> LocalAwsConfig,
+) -> Started {
     let aws = LocalAws::start(config(folder.path())).await.expect("a free port");
     let (sqs, s3) = (sqs_client(&aws.endpoint()), s3_client(&aws.endpoint()));
     Started { aws, sqs, s3, folder }
@@ -33,7 +39,9 @@ fn sqs_client(endpoint: &str) -> aws_sdk_sqs::Client {
     let config = aws_sdk_sqs::Config::builder()
         .behavior_version(aws_sdk_sqs::config::BehaviorVersion::latest())
         .region(aws_sdk_sqs::config::Region::new("eu-west-9"))
-        .credentials_provider(aws_sdk_sqs::config::Credentials::new("any", "thing", None, None, "test"))
+        .credentials_provider(aws_sdk_sqs::config::Credentials::new(
+            "any", "thing", None, None, "test",
+        ))
         .endpoint_url(endpoint)
         .build();
     aws_sdk_sqs::Client::from_conf(config)
@@ -43,7 +51,9 @@ fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {
     let config = aws_sdk_s3::Config::builder()
         .behavior_version(aws_sdk_s3::config::BehaviorVersion::latest())
         .region(aws_sdk_s3::config::Region::new("us-east-1"))
-        .credentials_provider(aws_sdk_s3::config::Credentials::new("any", "thing", None, None, "test"))
+        .credentials_provider(aws_sdk_s3::config::Credentials::new(
+            "any", "thing", None, None, "test",
+        ))
         .endpoint_url(endpoint)
         .force_path_style(true)
         .build();
@@ -53,7 +63,8 @@ fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {
 #[tokio::test]
 async fn an_occupied_port_is_named() {
     let first = start(30).await;
-    let port: u16 = first.aws.endpoint().rsplit(':').next().expect("a port").parse().expect("a number");
+    let port: u16 =
+        first.aws.endpoint().rsplit(':').next().expect("a port").parse().expect("a number");
     let config = LocalAwsConfig::of_lastmile(port, first.folder.path().to_owned(), 30);
     let error = LocalAws::start(config).await.expect_err("the port is taken");
     assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
@@ -63,10 +74,12 @@ async fn an_occupied_port_is_named() {
 #[tokio::test]
 async fn a_stopped_one_frees_its_port_and_keeps_its_objects() {
     let first = start(30).await;
-    let port: u16 = first.aws.endpoint().rsplit(':').next().expect("a port").parse().expect("a number");
+    let port: u16 =
+        first.aws.endpoint().rsplit(':').next().expect("a port").parse().expect("a number");
     first.s3.put_object().bucket("config").key("kept").send().await.expect("a put");
     first.aws.stop().await;
-    let again = start_in(first.folder, |path| LocalAwsConfig::of_lastmile(port, path.to_owned(), 30)).await;
+    let again =
+        start_in(first.folder, |path| LocalAwsConfig::of_lastmile(port, path.to_owned(), 30)).await;
     again.s3.head_object().bucket("config").key("kept").send().await.expect("the object");
     again.aws.stop().await;
 }
@@ -98,8 +111,18 @@ async fn a_client_of_the_query_protocol_is_told_to_update() {
 async fn a_path_that_would_leave_the_folder_is_refused() {
     let started = start(30).await;
     std::fs::write(started.folder.path().join("secret"), "s3cr3t").expect("a file");
-    for path in ["/config/../secret", "/config/..%2fsecret", "/config/%2e%2e/secret", "/.uploads/x", "/../secret"] {
-        let answer = exchange(&started, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")).await;
+    for path in [
+        "/config/../secret",
+        "/config/..%2fsecret",
+        "/config/%2e%2e/secret",
+        "/.uploads/x",
+        "/../secret",
+    ] {
+        let answer = exchange(
+            &started,
+            &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
+        )
+        .await;
         assert!(answer.starts_with("HTTP/1.1 4") && !answer.contains("s3cr3t"), "{path}: {answer}");
     }
     started.aws.stop().await;

@@ -59,7 +59,9 @@ fn run<F>(
     handler: impl Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
 ) -> (oneshot::Sender<()>, tokio::task::JoinHandle<()>)
 where
-    F: Future<Output = Result<SqsBatchResponse, Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    F: Future<Output = Result<SqsBatchResponse, Box<dyn std::error::Error + Send + Sync>>>
+        + Send
+        + 'static,
 {
     let (stop, stopped) = oneshot::channel();
     let running = tokio::spawn(mapping.run(handler, async move { drop(stopped.await) }));
@@ -117,7 +119,8 @@ async fn only_the_messages_that_failed_come_again() {
         let bad = event.records.iter().filter(|record| record.body.as_deref() == Some("bad"));
         let first = bad.filter(|record| !again(&record.attributes["ApproximateReceiveCount"]));
         let failed: Vec<&str> = first.filter_map(|record| record.message_id.as_deref()).collect();
-        let bodies: Vec<_> = event.records.iter().filter_map(|record| record.body.clone()).collect();
+        let bodies: Vec<_> =
+            event.records.iter().filter_map(|record| record.body.clone()).collect();
         tell.send(bodies).expect("the test listens");
         std::future::ready(Ok(failures(&failed)))
     });
@@ -148,7 +151,10 @@ async fn an_error_or_a_foreign_identifier_deletes_nothing() {
         invoked.notified().await;
         stop.send(()).expect("it runs");
         running.await.expect("a clean end");
-        assert_eq!(started.aws.messages_held().await.expect("counts")["events"], position as u64 + 1);
+        assert_eq!(
+            started.aws.messages_held().await.expect("counts")["events"],
+            position as u64 + 1
+        );
     }
     started.aws.stop().await;
 }
@@ -178,7 +184,8 @@ async fn an_invocation_that_takes_too_long_is_ended() {
     started.send("events", "slow").send().await.expect("a send");
     let invoked = Arc::new(Notify::new());
     let notify = Arc::clone(&invoked);
-    let quick = EventSourceMapping { function_timeout: Duration::from_millis(20), ..mapping(&started, 1) };
+    let quick =
+        EventSourceMapping { function_timeout: Duration::from_millis(20), ..mapping(&started, 1) };
     let (stop, running) = run(quick, move |_, _| {
         notify.notify_one();
         std::future::pending()
@@ -196,7 +203,10 @@ async fn a_shutdown_ends_a_waiting_poll_at_once() {
     let (stop, running) = run(mapping(&started, 1), |_, _| std::future::pending());
     tokio::time::sleep(Duration::from_millis(100)).await;
     stop.send(()).expect("it runs");
-    tokio::time::timeout(Duration::from_secs(1), running).await.expect("far less than 20 s").expect("a clean end");
+    tokio::time::timeout(Duration::from_secs(1), running)
+        .await
+        .expect("far less than 20 s")
+        .expect("a clean end");
     started.aws.stop().await;
 }
 
@@ -206,7 +216,8 @@ async fn no_more_than_so_many_invocations_run_at_once_and_a_shutdown_awaits_them
     for body in 0..5 {
         started.send("events", body.to_string()).send().await.expect("a send");
     }
-    let (now, most, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let (now, most, go) =
+        (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let (counted, highest, released) = (Arc::clone(&now), Arc::clone(&most), Arc::clone(&go));
     let one_each = EventSourceMapping { batch_size: 1, ..mapping(&started, 2) };
     let (stop, running) = run(one_each, move |_, _| {
@@ -246,13 +257,18 @@ async fn no_more_than_so_many_invocations_run_at_once_and_a_shutdown_awaits_them
 #[tokio::test]
 async fn a_queue_that_does_not_answer_is_asked_again_and_a_shutdown_still_ends() {
     let started = start(30).await;
-    let missing = EventSourceMapping { queue_url: started.aws.queue_url("missing"), ..mapping(&started, 1) };
+    let missing =
+        EventSourceMapping { queue_url: started.aws.queue_url("missing"), ..mapping(&started, 1) };
     let (stop, stopped) = oneshot::channel::<()>();
-    let never = |_: SqsEvent, _: u64| std::future::pending::<Result<SqsBatchResponse, Infallible>>();
+    let never =
+        |_: SqsEvent, _: u64| std::future::pending::<Result<SqsBatchResponse, Infallible>>();
     let running = tokio::spawn(missing.run(never, async move { drop(stopped.await) }));
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!running.is_finished());
     stop.send(()).expect("it runs");
-    tokio::time::timeout(Duration::from_secs(1), running).await.expect("at once").expect("a clean end");
+    tokio::time::timeout(Duration::from_secs(1), running)
+        .await
+        .expect("at once")
+        .expect("a clean end");
     started.aws.stop().await;
 }

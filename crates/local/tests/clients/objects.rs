@@ -35,7 +35,10 @@ async fn an_object_is_a_plain_file_and_nothing_else() {
     let path = started.folder.path().join(BUCKET).join(key);
     assert_eq!(std::fs::read(&path).expect("a file"), b"{\"a\":1}");
     assert_eq!(std::fs::read_dir(path.parent().expect("a folder")).expect("a folder").count(), 1);
-    assert_eq!(std::fs::read_dir(started.folder.path().join(".uploads")).expect("a folder").count(), 0);
+    assert_eq!(
+        std::fs::read_dir(started.folder.path().join(".uploads")).expect("a folder").count(),
+        0
+    );
     let got = started.s3.get_object().bucket(BUCKET).key(key).send().await.expect("a get");
     assert_eq!(
         (got.content_type(), got.content_length(), got.e_tag()),
@@ -74,7 +77,8 @@ async fn of_many_puts_of_an_absent_key_exactly_one_wins() {
     for round in 0..5 {
         let key = format!("race/{round}/x.json");
         let writers = (0..20).map(|writer| {
-            let put = started.put(&key, format!("writer {writer}").repeat(5_000)).if_none_match("*");
+            let put =
+                started.put(&key, format!("writer {writer}").repeat(5_000)).if_none_match("*");
             async move { (writer, put.send().await) }
         });
         let (mut won, mut lost) = (Vec::new(), BTreeSet::new());
@@ -86,7 +90,10 @@ async fn of_many_puts_of_an_absent_key_exactly_one_wins() {
         }
         assert_eq!(won.len(), 1, "{won:?} {lost:?}");
         assert_eq!(lost, BTreeSet::from([(412, Some("PreconditionFailed".to_owned()))]));
-        assert_eq!(started.content(&key).await, format!("writer {}", won[0]).repeat(5_000).into_bytes());
+        assert_eq!(
+            started.content(&key).await,
+            format!("writer {}", won[0]).repeat(5_000).into_bytes()
+        );
     }
     started.aws.stop().await;
 }
@@ -96,7 +103,8 @@ async fn a_put_replaces_unless_it_wants_the_key_absent() {
     let started = start(30).await;
     started.put("key", "first").send().await.expect("a put");
     started.put("key", "second").send().await.expect("a put");
-    let error = started.put("key", "third").if_none_match("*").send().await.expect_err("it is there");
+    let error =
+        started.put("key", "third").if_none_match("*").send().await.expect_err("it is there");
     assert_eq!(status(&error), 412);
     assert_eq!(started.content("key").await, b"second");
     started.s3.delete_object().bucket(BUCKET).key("key").send().await.expect("a delete");
@@ -130,14 +138,29 @@ async fn a_part_of_an_object_can_be_read() {
 #[tokio::test]
 async fn what_is_absent_is_told_as_s3_tells_it() {
     let started = start(30).await;
-    let get = started.s3.get_object().bucket(BUCKET).key("no/such.json").send().await.expect_err("no key");
+    let get = started
+        .s3
+        .get_object()
+        .bucket(BUCKET)
+        .key("no/such.json")
+        .send()
+        .await
+        .expect_err("no key");
     assert_eq!((status(&get), get.code()), (404, Some("NoSuchKey")));
     let head = started.s3.head_object().bucket(BUCKET).key("no").send().await.expect_err("no key");
     assert!(head.into_service_error().is_not_found());
-    let bucket = started.s3.get_object().bucket("nowhere").key("x").send().await.expect_err("no bucket");
+    let bucket =
+        started.s3.get_object().bucket("nowhere").key("x").send().await.expect_err("no bucket");
     assert_eq!((status(&bucket), bucket.code()), (404, Some("NoSuchBucket")));
     started.s3.head_bucket().bucket("nowhere").send().await.expect_err("no bucket");
-    started.s3.delete_object().bucket(BUCKET).key("no/such.json").send().await.expect("nothing to delete is fine");
+    started
+        .s3
+        .delete_object()
+        .bucket(BUCKET)
+        .key("no/such.json")
+        .send()
+        .await
+        .expect("nothing to delete is fine");
     started.aws.stop().await;
 }
 
@@ -196,7 +219,8 @@ async fn deleted_objects_leave_no_folders_behind() {
         delete = delete.objects(ObjectIdentifier::builder().key(key).build().expect("a key"));
     }
     let delete = delete.objects(ObjectIdentifier::builder().key("../x").build().expect("a key"));
-    let request = started.s3.delete_objects().bucket(BUCKET).delete(delete.build().expect("a request"));
+    let request =
+        started.s3.delete_objects().bucket(BUCKET).delete(delete.build().expect("a request"));
     let deleted = request.send().await.expect("an answer");
     assert_eq!((deleted.deleted().len(), deleted.errors().len()), (3, 1));
     assert!(started.folder.path().join(BUCKET).is_dir());

@@ -32,20 +32,29 @@ impl Started {
 }
 
 fn text(value: &str) -> MessageAttributeValue {
-    MessageAttributeValue::builder().data_type("String").string_value(value).build().expect("a value")
+    MessageAttributeValue::builder()
+        .data_type("String")
+        .string_value(value)
+        .build()
+        .expect("a value")
 }
 
 #[tokio::test]
 async fn a_message_comes_out_as_it_went_in() {
     let started = start(30).await;
     let body = "{\"text\":\"\\u0000 é 漢 \u{1F980}\"}";
-    let trace = MessageSystemAttributeValue::builder().data_type("String").string_value("Root=1-2-3");
+    let trace =
+        MessageSystemAttributeValue::builder().data_type("String").string_value("Root=1-2-3");
     let send = started.send("events", body).message_attributes("topic", text("shop/orders"));
-    let binary = MessageAttributeValue::builder().data_type("Binary").binary_value(vec![0_u8, 255].into());
+    let binary =
+        MessageAttributeValue::builder().data_type("Binary").binary_value(vec![0_u8, 255].into());
     send.message_attributes("delivery", text("{\"v\":1}"))
         .message_attributes("raw", binary.build().expect("a value"))
         .message_group_id("a-tenant")
-        .message_system_attributes(MessageSystemAttributeNameForSends::AwsTraceHeader, trace.build().expect("a value"))
+        .message_system_attributes(
+            MessageSystemAttributeNameForSends::AwsTraceHeader,
+            trace.build().expect("a value"),
+        )
         .send()
         .await
         .expect("a send");
@@ -60,9 +69,10 @@ async fn a_message_comes_out_as_it_went_in() {
     assert_eq!(system[&MessageSystemAttributeName::ApproximateReceiveCount], "1");
     assert_eq!(system[&MessageSystemAttributeName::MessageGroupId], "a-tenant");
     assert_eq!(system[&MessageSystemAttributeName::AwsTraceHeader], "Root=1-2-3");
-    for stamp in
-        [MessageSystemAttributeName::SentTimestamp, MessageSystemAttributeName::ApproximateFirstReceiveTimestamp]
-    {
+    for stamp in [
+        MessageSystemAttributeName::SentTimestamp,
+        MessageSystemAttributeName::ApproximateFirstReceiveTimestamp,
+    ] {
         assert!(system[&stamp].parse::<u64>().expect("milliseconds") > 1_700_000_000_000);
     }
     started.aws.stop().await;
@@ -74,7 +84,13 @@ async fn a_receiver_gets_only_the_attributes_it_asked_for() {
     let send = started.send("events", "body").message_group_id("group");
     let send = send.message_attributes("topic", text("a")).message_attributes("ce-id", text("b"));
     send.send().await.expect("a send");
-    let receive = || started.sqs.receive_message().queue_url(started.aws.queue_url("events")).wait_time_seconds(2);
+    let receive = || {
+        started
+            .sqs
+            .receive_message()
+            .queue_url(started.aws.queue_url("events"))
+            .wait_time_seconds(2)
+    };
     let plain = receive().send().await.expect("a receive").messages.expect("a message").remove(0);
     assert_eq!((plain.message_attributes, plain.attributes), (None, None));
     let some = receive().message_attribute_names("ce-.*").send().await.expect("a receive");
@@ -86,7 +102,8 @@ async fn a_receiver_gets_only_the_attributes_it_asked_for() {
 #[tokio::test]
 async fn a_waiting_receive_wakes_when_a_message_comes_and_ends_when_none_does() {
     let started = start(30).await;
-    let empty = tokio::time::timeout(Duration::from_millis(900), started.receive("events", 1)).await;
+    let empty =
+        tokio::time::timeout(Duration::from_millis(900), started.receive("events", 1)).await;
     assert!(empty.is_err(), "a receive that waits a second was answered before");
     let waiting = tokio::time::timeout(Duration::from_secs(5), started.receive("events", 20));
     let sending = async {
@@ -130,12 +147,29 @@ async fn what_is_deleted_is_no_longer_held_and_what_is_made_visible_comes_again(
 #[tokio::test]
 async fn a_message_received_too_often_moves_to_the_next_queue_whole() {
     let folder = tempfile::tempdir().expect("a folder");
-    let queue = |name: &str, redrive| QueueConfig { name: name.to_owned(), visibility_timeout_seconds: 0, redrive };
-    let queues = vec![queue("work", Some(Redrive { to: "dead".to_owned(), after_receives: 2 })), queue("dead", None)];
-    let config = |path: &std::path::Path| LocalAwsConfig { port: 0, data: path.to_owned(), queues, buckets: vec![] };
+    let queue = |name: &str, redrive| QueueConfig {
+        name: name.to_owned(),
+        visibility_timeout_seconds: 0,
+        redrive,
+    };
+    let queues = vec![
+        queue("work", Some(Redrive { to: "dead".to_owned(), after_receives: 2 })),
+        queue("dead", None),
+    ];
+    let config = |path: &std::path::Path| LocalAwsConfig {
+        port: 0,
+        data: path.to_owned(),
+        queues,
+        buckets: vec![],
+    };
     let started = start_in(folder, config).await;
     let body = "x".repeat(600_000);
-    started.send("work", &body).message_attributes("topic", text("a/b")).send().await.expect("a send");
+    started
+        .send("work", &body)
+        .message_attributes("topic", text("a/b"))
+        .send()
+        .await
+        .expect("a send");
     for _ in 0..2 {
         assert_eq!(started.receive("work", 0).await.len(), 1);
     }
@@ -151,7 +185,8 @@ async fn a_message_may_have_a_mebibyte_with_its_attributes_and_no_more() {
     let started = start(30).await;
     let attribute_bytes = "topicStringa".len();
     let largest = "x".repeat(1_048_576 - attribute_bytes);
-    let send = |body: String| started.send("events", body).message_attributes("topic", text("a")).send();
+    let send =
+        |body: String| started.send("events", body).message_attributes("topic", text("a")).send();
     send(largest.clone()).await.expect("a send of the largest message");
     assert_eq!(started.receive("events", 0).await[0].body(), Some(&*largest));
     let error = send(largest + "x").await.expect_err("too large");
@@ -173,7 +208,8 @@ async fn what_aws_refuses_is_refused_and_leaves_the_queue_working() {
     started.send("events", "good").delay_seconds(0).send().await.expect("a send");
     let handle = started.receive("events", 0).await.remove(0).receipt_handle;
     let change = || {
-        let change = started.sqs.change_message_visibility().queue_url(started.aws.queue_url("events"));
+        let change =
+            started.sqs.change_message_visibility().queue_url(started.aws.queue_url("events"));
         change.set_receipt_handle(handle.clone())
     };
     change().visibility_timeout(-1).send().await.expect_err("a visibility below 0");
@@ -187,21 +223,40 @@ async fn what_aws_refuses_is_refused_and_leaves_the_queue_working() {
 async fn a_batch_tells_for_each_entry_whether_it_was_sent() {
     let started = start(30).await;
     let entry = |id: &str, delay_seconds| {
-        let entry = SendMessageBatchRequestEntry::builder().id(id).message_body(id).delay_seconds(delay_seconds);
+        let entry = SendMessageBatchRequestEntry::builder()
+            .id(id)
+            .message_body(id)
+            .delay_seconds(delay_seconds);
         entry.build().expect("an entry")
     };
     let batch = || started.sqs.send_message_batch().queue_url(started.aws.queue_url("events"));
-    let mixed = batch().entries(entry("good", 0)).entries(entry("bad", 901)).send().await.expect("an answer");
+    let mixed = batch()
+        .entries(entry("good", 0))
+        .entries(entry("bad", 901))
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(mixed.successful()[0].id(), "good");
     assert_eq!((mixed.failed()[0].id(), mixed.failed()[0].sender_fault()), ("bad", true));
     let none = batch().entries(entry("bad", 901)).send().await.expect("an answer");
     assert_eq!((none.successful().len(), none.failed().len()), (0, 1));
-    batch().entries(entry("same", 0)).entries(entry("same", 0)).send().await.expect_err("an id twice");
+    batch()
+        .entries(entry("same", 0))
+        .entries(entry("same", 0))
+        .send()
+        .await
+        .expect_err("an id twice");
     let large = |id: &str| {
-        let entry = SendMessageBatchRequestEntry::builder().id(id).message_body("x".repeat(600_000));
+        let entry =
+            SendMessageBatchRequestEntry::builder().id(id).message_body("x".repeat(600_000));
         entry.build().expect("an entry")
     };
-    let error = batch().entries(large("one")).entries(large("two")).send().await.expect_err("past 1 MiB together");
+    let error = batch()
+        .entries(large("one"))
+        .entries(large("two"))
+        .send()
+        .await
+        .expect_err("past 1 MiB together");
     assert!(error.into_service_error().is_batch_request_too_long());
     assert_eq!(started.receive("events", 0).await.len(), 1);
     started.aws.stop().await;
@@ -220,7 +275,8 @@ async fn queues_are_found_by_name_and_told_with_their_settings() {
     assert_eq!(told[&QueueAttributeName::MessageRetentionPeriod], "1209600");
     assert_eq!(told[&QueueAttributeName::MaximumMessageSize], "1048576");
     assert_eq!(told[&QueueAttributeName::QueueArn], "arn:aws:sqs:us-east-1:000000000000:retry");
-    let redrive: serde_json::Value = serde_json::from_str(&told[&QueueAttributeName::RedrivePolicy]).expect("JSON");
+    let redrive: serde_json::Value =
+        serde_json::from_str(&told[&QueueAttributeName::RedrivePolicy]).expect("JSON");
     assert_eq!(redrive["deadLetterTargetArn"], "arn:aws:sqs:us-east-1:000000000000:dead-letter");
     assert_eq!(redrive["maxReceiveCount"], 100);
     started.aws.stop().await;

@@ -1,4 +1,5 @@
-//! What never gets a packet: held with a server that would notice, and with names that resolve as the test says.
+//! What never gets a packet: held with a server that would notice, and with names that resolve as
+//! the test says.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,8 +21,13 @@ struct Names {
 
 impl Names {
     fn answering(answers: &[&[&str]]) -> Self {
-        let addresses = |answer: &&[&str]| answer.iter().map(|text| text.parse().expect("an address")).collect();
-        Self { answers: Arc::new(Mutex::new(answers.iter().map(addresses).collect())), ..Self::default() }
+        let addresses = |answer: &&[&str]| {
+            answer.iter().map(|text| text.parse().expect("an address")).collect()
+        };
+        Self {
+            answers: Arc::new(Mutex::new(answers.iter().map(addresses).collect())),
+            ..Self::default()
+        }
     }
 
     fn lookup(&self) -> Lookup {
@@ -29,13 +35,18 @@ impl Names {
         Arc::new(move |host| {
             names.asked.lock().expect("no panic").push(host);
             let mut answers = names.answers.lock().expect("no panic");
-            let next = if answers.len() > 1 { answers.remove(0) } else { answers.first().cloned().unwrap_or_default() };
+            let next = if answers.len() > 1 {
+                answers.remove(0)
+            } else {
+                answers.first().cloned().unwrap_or_default()
+            };
             Box::pin(async move { Ok(next) })
         })
     }
 
     fn sender(&self, fence: Fence) -> HttpSender {
-        HttpSender::on(&Network { lookup: self.lookup(), authorities: Vec::new() }, fence).expect("TLS works")
+        HttpSender::on(&Network { lookup: self.lookup(), authorities: Vec::new() }, fence)
+            .expect("TLS works")
     }
 
     fn asked(&self) -> Vec<String> {
@@ -45,7 +56,9 @@ impl Names {
 
 /// A server whose answers close the connection, so that the next request needs another one.
 fn closing() -> Script {
-    Script::Answers(Arc::new(|_| vec![answer("200 OK", &[("connection", "close")], b""), Step::Close]))
+    Script::Answers(Arc::new(|_| {
+        vec![answer("200 OK", &[("connection", "close")], b""), Step::Close]
+    }))
 }
 
 async fn server() -> Scripted {
@@ -75,9 +88,13 @@ async fn no_packet_leaves_for_an_address_that_is_not_allowed() {
     ] {
         for url in [host.to_owned(), format!("{host}:{port}"), format!("{host}:9001")] {
             for scheme in ["https", "http"] {
-                let made = exchange_with(&sender, &request(&format!("{scheme}://{url}/"), LONG_MS)).await;
+                let made =
+                    exchange_with(&sender, &request(&format!("{scheme}://{url}/"), LONG_MS)).await;
                 assert_eq!(made.ending, Ending::Blocked, "{scheme}://{url}");
-                assert!(made.detail.is_some_and(|detail| detail.contains("ALLOW_PRIVATE_DESTINATIONS")), "{url}");
+                assert!(
+                    made.detail.is_some_and(|detail| detail.contains("ALLOW_PRIVATE_DESTINATIONS")),
+                    "{url}"
+                );
             }
         }
     }
@@ -102,20 +119,26 @@ async fn no_packet_leaves_for_a_name_that_resolves_to_an_address_that_is_not_all
         let made = exchange_with(&names.sender(fence("", &[])), &request(&url, LONG_MS)).await;
         assert_eq!(made.ending, Ending::Blocked, "{addresses:?}");
         let detail = made.detail.expect("a detail");
-        assert!(detail.starts_with("mixed.example (") && detail.contains("is not a public address"), "{detail}");
+        assert!(
+            detail.starts_with("mixed.example (") && detail.contains("is not a public address"),
+            "{detail}"
+        );
         assert_eq!(names.asked(), ["mixed.example"]);
     }
     assert_eq!(server.connections(), 0);
 }
 
-/// The corpus, as `rules` holds it against the fence, held against the sender: nobody is asked for a literal.
+/// The corpus, as `rules` holds it against the fence, held against the sender: nobody is asked for
+/// a literal.
 #[tokio::test]
 async fn every_spelling_of_the_corpus_is_refused() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/addresses/refused.txt");
     let corpus = fs::read_to_string(path).expect("the corpus");
     let names = Names::default();
     let sender = names.sender(fence("", &[]));
-    for line in corpus.lines().filter(|line| line.starts_with("literal ") || line.starts_with("name ")) {
+    for line in
+        corpus.lines().filter(|line| line.starts_with("literal ") || line.starts_with("name "))
+    {
         let mut words = line.split(' ');
         let (kind, host) = words.next().zip(words.next()).expect("a kind and a host");
         let addresses = words.next().filter(|_| kind == "name").unwrap_or_default();
@@ -132,23 +155,31 @@ async fn every_spelling_of_the_corpus_is_refused() {
 async fn one_address_that_is_not_allowed_refuses_the_name_whatever_the_others_are() {
     let server = server().await;
     let url = format!("http://mixed.example:{}/", server.port());
-    for (addresses, reached) in
-        [(&["127.0.0.1"][..], true), (&["127.0.0.1", "127.0.0.2"], false), (&["127.0.0.2", "127.0.0.1"], false)]
-    {
+    for (addresses, reached) in [
+        (&["127.0.0.1"][..], true),
+        (&["127.0.0.1", "127.0.0.2"], false),
+        (&["127.0.0.2", "127.0.0.1"], false),
+    ] {
         let sender = Names::answering(&[addresses]).sender(fence("127.0.0.1", &[]));
         let before = server.connections();
         let made = exchange_with(&sender, &request(&url, LONG_MS)).await;
-        assert_eq!(made.ending, if reached { answered(200, None, b"") } else { Ending::Blocked }, "{addresses:?}");
+        assert_eq!(
+            made.ending,
+            if reached { answered(200, None, b"") } else { Ending::Blocked },
+            "{addresses:?}"
+        );
         assert_eq!(server.connections() - before, usize::from(reached), "{addresses:?}");
     }
 }
 
-/// A name that changes its mind between the judgement and the connection gains nothing: it is asked once.
+/// A name that changes its mind between the judgement and the connection gains nothing: it is asked
+/// once.
 #[tokio::test]
 async fn the_address_that_was_judged_is_the_one_that_is_dialled() {
     let meant = server().await;
     let elsewhere = SocketAddr::from(([127, 0, 0, 2], meant.port()));
-    let elsewhere = Scripted::serve(elsewhere, None, closing()).await.expect("the port of another address");
+    let elsewhere =
+        Scripted::serve(elsewhere, None, closing()).await.expect("the port of another address");
     let names = Names::answering(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let sender = names.sender(fence("127.0.0.1", &[]));
     let request = request(&format!("http://rebinding.example:{}/", meant.port()), LONG_MS);
@@ -161,19 +192,32 @@ async fn the_address_that_was_judged_is_the_one_that_is_dialled() {
 #[tokio::test]
 async fn no_packet_leaves_for_the_functions_own_addresses_whatever_is_allowed() {
     let (own, other) = (server().await, server().await);
-    let allowed = fence("localhost,own.example,0.0.0.0/0,::/0", &[&format!("127.0.0.1:{}", own.port())]);
+    let allowed =
+        fence("localhost,own.example,0.0.0.0/0,::/0", &[&format!("127.0.0.1:{}", own.port())]);
     let names = Names::answering(&[&["127.0.0.1"]]);
     let sender = names.sender(allowed);
-    for host in ["127.0.0.1", "127.0.0.2", "0.0.0.0", "2130706433", "[::ffff:127.0.0.1]", "localhost", "own.example"] {
+    for host in [
+        "127.0.0.1",
+        "127.0.0.2",
+        "0.0.0.0",
+        "2130706433",
+        "[::ffff:127.0.0.1]",
+        "localhost",
+        "own.example",
+    ] {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{}/", own.port());
             let made = exchange_with(&sender, &request(&url, LONG_MS)).await;
             assert_eq!(made.ending, Ending::Blocked, "{url}");
-            assert!(made.detail.is_some_and(|detail| detail.contains("the function itself")), "{url}");
+            assert!(
+                made.detail.is_some_and(|detail| detail.contains("the function itself")),
+                "{url}"
+            );
         }
         let url = format!("http://{host}:{}/", other.port());
         let made = exchange_with(&sender, &request(&url, LONG_MS)).await;
-        let reached = if host == "127.0.0.2" { Ending::SocketError } else { answered(200, None, b"") };
+        let reached =
+            if host == "127.0.0.2" { Ending::SocketError } else { answered(200, None, b"") };
         assert_eq!(made.ending, reached, "{url}");
     }
     assert_eq!(own.connections(), 0);
@@ -188,7 +232,8 @@ async fn no_packet_leaves_in_clear_unless_that_is_allowed() {
     }
     assert_eq!(server.connections(), 0);
     for allowed in ["127.0.0.1", "127.0.0.0/8"] {
-        let made = exchange_with(&sender_allowing(allowed), &request(&server.endpoint(), LONG_MS)).await;
+        let made =
+            exchange_with(&sender_allowing(allowed), &request(&server.endpoint(), LONG_MS)).await;
         assert_eq!(made.ending, answered(200, None, b""), "{allowed}");
     }
 }

@@ -18,7 +18,8 @@ const LARGE_BODY_BYTES: usize = 16 * 1_024 * 1_024;
 /// A sender that may reach the loopback address, and trusts this authority.
 fn trusting(authority: &Authority) -> HttpSender {
     let authorities = vec![authority.certificate().expect("a certificate")];
-    HttpSender::on(&Network { authorities, ..Network::default() }, fence("127.0.0.1", &[])).expect("TLS works")
+    HttpSender::on(&Network { authorities, ..Network::default() }, fence("127.0.0.1", &[]))
+        .expect("TLS works")
 }
 
 fn ends(ending: &Ending, as_told: Ends) -> bool {
@@ -53,9 +54,12 @@ async fn every_hostile_exchange_ends_in_time_and_as_it_should() {
         }
         let made = exchange_with(&sender, &request).await;
         if !ends(&made.ending, hostility.ends) || server.connections() != 1 {
-            let (name, expected, connections) = (hostility.name, hostility.ends, server.connections());
+            let (name, expected, connections) =
+                (hostility.name, hostility.ends, server.connections());
             let ending = made.detail.unwrap_or_else(|| format!("{:?}", made.ending));
-            otherwise.push(format!("{name}: not {expected:?}, over {connections} connections: {ending}"));
+            otherwise.push(format!(
+                "{name}: not {expected:?}, over {connections} connections: {ending}"
+            ));
         }
     }
     assert!(otherwise.is_empty(), "{otherwise:#?}");
@@ -70,7 +74,8 @@ async fn a_gzip_bomb_is_bytes() {
     assert_eq!(made.ending, answered(200, None, BOMB));
 }
 
-/// A certificate counts if somebody vouches for it, for this host and this day; without that, nothing is said.
+/// A certificate counts if somebody vouches for it, for this host and this day; without that,
+/// nothing is said.
 #[tokio::test]
 async fn a_certificate_counts_for_its_host_and_its_time() {
     let (known, unknown) = (Authority::new().expect("a key"), Authority::new().expect("a key"));
@@ -85,7 +90,9 @@ async fn a_certificate_counts_for_its_host_and_its_time() {
     ] {
         let config = authority.server(name, validity, &["http/1.1"]).expect("a certificate");
         let script = Script::Answers(Arc::new(|_| vec![answer("200 OK", &[], b"")]));
-        let server = Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), Some(config), script).await.expect("a free port");
+        let server = Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), Some(config), script)
+            .await
+            .expect("a free port");
         let made = exchange_with(&sender, &request(&server.endpoint(), LONG_MS)).await;
         let expected = if taken { answered(200, None, b"") } else { Ending::TlsError };
         assert_eq!(made.ending, expected, "{name} {validity:?}: {:?}", made.detail);

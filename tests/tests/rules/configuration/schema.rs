@@ -1,7 +1,9 @@
-//! The fields of `schemas/native.schema.json` as rows of a table: where each stands, what it may be, its default.
+//! The fields of `schemas/native.schema.json` as rows of a table: where each stands, what it may
+//! be, its default.
 //!
-//! Separate because a schema is a tree of references, and a reader wants a list. Members keep the order of the file. What
-//! was listed once is only named where it comes again, and what has no description only holds what has.
+//! Separate because a schema is a tree of references, and a reader wants a list. Members keep the
+//! order of the file. What was listed once is only named where it comes again, and what has no
+//! description only holds what has.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +34,8 @@ impl Field {
             None if self.required => "required".to_owned(),
             None => "–".to_owned(),
         };
-        let cells = [format!("`{}`", self.path), self.values.clone(), default, self.meaning.clone()];
+        let cells =
+            [format!("`{}`", self.path), self.values.clone(), default, self.meaning.clone()];
         format!("| {} |", cells.map(|cell| cell.replace('|', "\\|")).join(" | "))
     }
 }
@@ -47,8 +50,15 @@ pub(super) fn documents() -> Vec<(String, Vec<Field>)> {
         let mut fields = Vec::new();
         let parts = Members::parse(node.get("properties").expect("properties")).expect("an object");
         let required = names(node.get("required"));
-        for (part, text) in parts.iter().filter(|(part, _)| !["apiVersion", "kind"].contains(part)) {
-            list(part.to_owned(), &Node::of(text), required.contains(&part.to_owned()), &mut seen, &mut fields);
+        for (part, text) in parts.iter().filter(|(part, _)| !["apiVersion", "kind"].contains(part))
+        {
+            list(
+                part.to_owned(),
+                &Node::of(text),
+                required.contains(&part.to_owned()),
+                &mut seen,
+                &mut fields,
+            );
         }
         (name["const"].as_str().expect("a kind is one word").to_owned(), fields)
     };
@@ -63,7 +73,8 @@ struct Node<'a> {
 
 impl<'a> Node<'a> {
     fn of(own: &'a str) -> Self {
-        let name = member(own, "$ref").map(|text| text.trim_matches('"').rsplit('/').next().expect("a name"));
+        let name = member(own, "$ref")
+            .map(|text| text.trim_matches('"').rsplit('/').next().expect("a name"));
         let defined = name.map(|name| {
             let all = member(SCHEMA, "$defs").expect("there are definitions");
             (name, member(all, name).unwrap_or_else(|| panic!("{name} is not defined")))
@@ -81,7 +92,8 @@ impl<'a> Node<'a> {
 
     /// What it may be, where it may be one of several; itself, where not.
     fn variants(&self) -> Vec<Node<'_>> {
-        let several = self.get("oneOf").or_else(|| self.get("anyOf")).map(elements).unwrap_or_default();
+        let several =
+            self.get("oneOf").or_else(|| self.get("anyOf")).map(elements).unwrap_or_default();
         // A `oneOf` of nothing but `required` says which members exclude each other.
         let several: Vec<_> = several
             .into_iter()
@@ -103,7 +115,11 @@ impl<'a> Node<'a> {
             for (name, text) in Members::parse(properties).expect("an object").iter() {
                 match found.iter_mut().find(|(of, ..)| of == name) {
                     Some((_, texts, _)) => texts.push(text.to_owned()),
-                    None => found.push((name.to_owned(), vec![text.to_owned()], required.iter().any(|of| of == name))),
+                    None => found.push((
+                        name.to_owned(),
+                        vec![text.to_owned()],
+                        required.iter().any(|of| of == name),
+                    )),
                 }
             }
         }
@@ -133,9 +149,15 @@ impl<'a> Node<'a> {
             return code(&value(word));
         }
         if let Some(words) = self.get("enum") {
-            return elements(words).into_iter().map(|word| code(&value(word))).collect::<Vec<_>>().join(", ");
+            return elements(words)
+                .into_iter()
+                .map(|word| code(&value(word)))
+                .collect::<Vec<_>>()
+                .join(", ");
         }
-        let types = self.get("type").map(|text| names(Some(&format!("[{}]", text.trim_matches(['[', ']'])))));
+        let types = self
+            .get("type")
+            .map(|text| names(Some(&format!("[{}]", text.trim_matches(['[', ']'])))));
         let types = types.unwrap_or_default().into_iter().filter(|name| name != "null");
         types.map(|name| self.of_type(&name)).collect::<Vec<_>>().join(" or ")
     }
@@ -156,13 +178,15 @@ impl<'a> Node<'a> {
                 None => "text".to_owned(),
             },
             "array" => {
-                let items = self.get("items").map(|text| Node::of(text).values()).unwrap_or_default();
+                let items =
+                    self.get("items").map(|text| Node::of(text).values()).unwrap_or_default();
                 match range("minItems", "maxItems") {
                     most if most.is_empty() => format!("list: {items}"),
                     most => format!("list ({most}): {items}"),
                 }
             }
-            "object" => match self.get("additionalProperties").filter(|text| text.starts_with('{')) {
+            "object" => match self.get("additionalProperties").filter(|text| text.starts_with('{'))
+            {
                 Some(of) => format!("mapping: {}", Node::of(of).values()),
                 None => "mapping".to_owned(),
             },
@@ -172,15 +196,23 @@ impl<'a> Node<'a> {
 }
 
 /// Adds the field at this place, and those in it.
-fn list(path: String, node: &Node<'_>, required: bool, seen: &mut BTreeSet<String>, fields: &mut Vec<Field>) {
-    let described =
-        |node: &Node<'_>| node.get("description").map(|text| value(text).as_str().unwrap_or_default().to_owned());
+fn list(
+    path: String,
+    node: &Node<'_>,
+    required: bool,
+    seen: &mut BTreeSet<String>,
+    fields: &mut Vec<Field>,
+) {
+    let described = |node: &Node<'_>| {
+        node.get("description").map(|text| value(text).as_str().unwrap_or_default().to_owned())
+    };
     let inner = node.get("items").map(Node::of);
     let (holder, place) = match &inner {
         Some(items) => (items, format!("{path}[]")),
         None => (node, path.clone()),
     };
-    let repeated = !holder.fields().is_empty() && holder.name().is_some_and(|name| !seen.insert(name.to_owned()));
+    let repeated = !holder.fields().is_empty()
+        && holder.name().is_some_and(|name| !seen.insert(name.to_owned()));
     let mut meaning = described(node).unwrap_or_default();
     if repeated {
         meaning.push_str(" Its fields stand above.");
@@ -188,7 +220,13 @@ fn list(path: String, node: &Node<'_>, required: bool, seen: &mut BTreeSet<Strin
     // `metadata` and `spec` say nothing that their fields do not.
     if !meaning.is_empty() {
         let default = node.get("default").map(value);
-        fields.push(Field { path, values: node.values(), default, required, meaning: meaning.trim().to_owned() });
+        fields.push(Field {
+            path,
+            values: node.values(),
+            default,
+            required,
+            meaning: meaning.trim().to_owned(),
+        });
     }
     if repeated {
         return;
@@ -202,7 +240,9 @@ fn list(path: String, node: &Node<'_>, required: bool, seen: &mut BTreeSet<Strin
         // What the variants say of one member, each once.
         let nodes: Vec<Node<'_>> = texts.iter().map(|text| Node::of(text)).collect();
         let values = nodes.iter().map(Node::values).collect::<Vec<_>>().join(" or ");
-        let told = nodes.iter().map(|node| format!("{}: {}", node.values(), described(node).unwrap_or_default()));
+        let told = nodes
+            .iter()
+            .map(|node| format!("{}: {}", node.values(), described(node).unwrap_or_default()));
         fields.push(Field {
             path: place,
             values,

@@ -1,7 +1,8 @@
 //! Parameters and outputs of the CloudFormation templates, read line by line.
 //!
-//! Separate because no YAML reader here knows `!Ref`; the parts that are read have none. The templates are written in one
-//! form, two spaces deep and a property per line, and what is not is an error.
+//! Separate because no YAML reader here knows `!Ref`; the parts that are read have none. The
+//! templates are written in one form, two spaces deep and a property per line, and what is not is
+//! an error.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,10 @@ impl Entry {
     /// What a parameter may be.
     fn values(&self) -> String {
         if let Some(values) = self.get("AllowedValues") {
-            let values = values.trim_matches(['[', ']']).split(',').map(|value| value.trim().trim_matches('"'));
+            let values = values
+                .trim_matches(['[', ']'])
+                .split(',')
+                .map(|value| value.trim().trim_matches('"'));
             return values.map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
         }
         match (self.get("MinValue"), self.get("MaxValue"), self.get("Type")) {
@@ -41,7 +45,8 @@ impl Entry {
             Some("") => "empty".to_owned(),
             Some(text) => format!("`{text}`"),
         };
-        let meaning = self.get("Description").unwrap_or_else(|| panic!("{} has no Description", self.name));
+        let meaning =
+            self.get("Description").unwrap_or_else(|| panic!("{} has no Description", self.name));
         format!("| `{}` | {} | {default} | {meaning} |", self.name, self.values())
     }
 }
@@ -55,7 +60,9 @@ pub(super) fn file(path: &str) -> String {
 /// The templates beside the application's: `infra/*.yaml`, by name.
 pub(super) fn surrounding() -> Vec<String> {
     let entries = fs::read_dir(root().join("infra")).expect("there is infra");
-    let names = entries.map(|entry| entry.expect("a folder can be read").file_name().into_string().expect("plain"));
+    let names = entries.map(|entry| {
+        entry.expect("a folder can be read").file_name().into_string().expect("plain")
+    });
     let mut names: Vec<String> =
         names.filter(|name| name.ends_with(".yaml")).map(|name| format!("infra/{name}")).collect();
     names.sort();
@@ -68,13 +75,20 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
     let inside = lines.by_ref().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
     let mut entries: Vec<Entry> = Vec::new();
     let mut last = String::new();
-    for line in inside.filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+    for line in inside.filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+    {
         let indent = line.len() - line.trim_start().len();
         match (indent, line.trim().split_once(':'), entries.last_mut()) {
-            (2, Some((name, "")), _) => entries.push(Entry { name: name.to_owned(), properties: BTreeMap::new() }),
+            (2, Some((name, "")), _) => {
+                entries.push(Entry { name: name.to_owned(), properties: BTreeMap::new() })
+            }
             (4, Some((property, text)), Some(entry)) => {
                 let text = text.trim();
-                assert!(!text.starts_with(['>', '|']), "{section}/{}: {property} is not on its line", entry.name);
+                assert!(
+                    !text.starts_with(['>', '|']),
+                    "{section}/{}: {property} is not on its line",
+                    entry.name
+                );
                 entry.properties.insert(property.to_owned(), text.to_owned());
                 property.clone_into(&mut last);
             }
@@ -94,14 +108,19 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
 pub(super) fn environment(template: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut inside = None;
-    for line in template.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+    for line in template
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+    {
         let indent = line.len() - line.trim_start().len();
         if inside.is_some_and(|at| indent <= at) {
             inside = None;
         }
         match (inside, line.trim()) {
             (None, "Variables:") => inside = Some(indent),
-            (Some(at), text) if indent == at + 2 => names.extend(text.split(':').next().map(ToOwned::to_owned)),
+            (Some(at), text) if indent == at + 2 => {
+                names.extend(text.split(':').next().map(ToOwned::to_owned))
+            }
             (_, _) => {}
         }
     }

@@ -21,7 +21,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut all = letters.all(&filter);
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {
-        out(&format!("{}\n", serde_json::to_string(&Whole::new(&letter, replayed.get(&letter.id)))?))?;
+        out(&format!(
+            "{}\n",
+            serde_json::to_string(&Whole::new(&letter, replayed.get(&letter.id)))?
+        ))?;
         found += 1;
     }
     Ok(look.end(found))

@@ -24,7 +24,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     let jobs = letters.jobs().await?;
     match arguments.output {
-        Output::Json => out(&format!("{}\n", jobs.iter().map(json).collect::<serde_json::Value>()))?,
+        Output::Json => {
+            out(&format!("{}\n", jobs.iter().map(json).collect::<serde_json::Value>()))?
+        }
         Output::Table if jobs.is_empty() => {}
         Output::Table => out(&format!("{}\n", table(&jobs)))?,
     }
@@ -56,7 +58,17 @@ fn json(job: &Job) -> serde_json::Value {
 fn table(jobs: &[Job]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header(["job", "begun", "to", "letters", "sent", "uncertain", "refused", "other", "state"]);
+    table.set_header([
+        "job",
+        "begun",
+        "to",
+        "letters",
+        "sent",
+        "uncertain",
+        "refused",
+        "other",
+        "state",
+    ]);
     for job in jobs {
         let counts = &job.counts;
         table.add_row([

@@ -51,7 +51,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Table if found.is_empty() => {}
         Output::Table => out(&format!("{}\n", table(&found, &replayed)))?,
-        Output::Json => out(&format!("{}\n", serde_json::to_string_pretty(&listed.collect::<Vec<_>>())?))?,
+        Output::Json => {
+            out(&format!("{}\n", serde_json::to_string_pretty(&listed.collect::<Vec<_>>())?))?
+        }
         Output::Ndjson => {
             for listed in listed {
                 out(&format!("{}\n", serde_json::to_string(&listed)?))?;
@@ -64,7 +66,16 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 pub(super) fn table(letters: &[StoredLetter], replayed: &HashMap<Uuid, Replayed>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header(["letter", "ended", "subscription", "event", "reason", "last", "attempts", "replayed"]);
+    table.set_header([
+        "letter",
+        "ended",
+        "subscription",
+        "event",
+        "reason",
+        "last",
+        "attempts",
+        "replayed",
+    ]);
     for letter in letters {
         table.add_row(row(letter, replayed.get(&letter.id)));
     }
@@ -74,7 +85,9 @@ pub(super) fn table(letters: &[StoredLetter], replayed: &HashMap<Uuid, Replayed>
 fn row(letter: &StoredLetter, replayed: Option<&Replayed>) -> [String; 8] {
     let replayed = replayed.map(|of| match of.line.state {
         State::Intent => format!("{} ?", of.job),
-        State::Sent | State::Refused | State::Skipped | State::Gone | State::Unfit => of.job.clone(),
+        State::Sent | State::Refused | State::Skipped | State::Gone | State::Unfit => {
+            of.job.clone()
+        }
     });
     [
         letter.id.to_string()[..SHORT_ID].to_owned(),

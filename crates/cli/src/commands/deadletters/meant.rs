@@ -119,14 +119,21 @@ impl Meant {
             destinations: self.destination,
             ..Filter::default()
         };
-        let names = [("--subscription", self.subscription), ("--topic", self.topic), ("--namespace", self.namespace)];
+        let names = [
+            ("--subscription", self.subscription),
+            ("--topic", self.topic),
+            ("--namespace", self.namespace),
+        ];
         for (place, (option, name)) in names.into_iter().enumerate() {
             let Some(name) = name else { continue };
             let places = [&mut filter.namespace, &mut filter.topic, &mut filter.subscription];
             let last = places.len() - place;
             let parts: Vec<&str> = name.split('/').collect();
             let whole = parts.len() == last || parts.len() == 1;
-            anyhow::ensure!(whole && !parts.contains(&""), "{option} {name:?} is no name, and no whole name either");
+            anyhow::ensure!(
+                whole && !parts.contains(&""),
+                "{option} {name:?} is no name, and no whole name either"
+            );
             for (known, part) in places.into_iter().take(last).skip(last - parts.len()).zip(parts) {
                 let same = known.as_deref().is_none_or(|known| known == part);
                 anyhow::ensure!(same, "{option} {name:?} contradicts {known:?}");

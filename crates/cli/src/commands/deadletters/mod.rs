@@ -1,7 +1,8 @@
 //! `lastmile deadletters`: looks at dead letters in their container, and sends them again.
 //!
-//! One verb, one file; what they share is `crate::letters`. Data goes to standard output, everything else to standard
-//! error. Exit code 0 means found (and done), 1 that nothing was found, 2 that something went wrong.
+//! One verb, one file; what they share is `crate::letters`. Data goes to standard output,
+//! everything else to standard error. Exit code 0 means found (and done), 1 that nothing was found,
+//! 2 that something went wrong.
 
 mod export;
 mod jobs;
@@ -81,7 +82,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     done.or_else(|error| {
         // Whoever reads our output has seen enough.
-        let closed = error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        let closed = error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe);
         if closed {
             return Ok(ExitCode::SUCCESS);
         }
@@ -124,7 +127,11 @@ impl Look {
         let place = self.letters.place();
         let strange = self.letters.strange();
         if strange.blobs > 0 {
-            eprintln!("{} blobs are no dead letters, such as {}", strange.blobs, text::plain(&strange.example));
+            eprintln!(
+                "{} blobs are no dead letters, such as {}",
+                strange.blobs,
+                text::plain(&strange.example)
+            );
         }
         let what = match found {
             0 => "nothing found".to_owned(),

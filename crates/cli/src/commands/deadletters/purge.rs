@@ -1,6 +1,7 @@
 //! `lastmile deadletters purge`: removes letters, when told twice.
 //!
-//! A blob goes when every letter in it is meant. Ledgers stay. In a versioned bucket the versions stay as well.
+//! A blob goes when every letter in it is meant. Ledgers stay. In a versioned bucket the versions
+//! stay as well.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -40,7 +41,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     look.clear();
     if shared > 0 {
-        eprintln!("{} stay: they share their blobs with others that are not meant", text::letters(shared));
+        eprintln!(
+            "{} stay: they share their blobs with others that are not meant",
+            text::letters(shared)
+        );
     }
     if keys.is_empty() {
         return Ok(look.end(0));
@@ -48,7 +52,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (count, blobs) = (text::letters(found.len() as u64), text::grouped(keys.len() as u64));
     let remain = "versions that the bucket keeps remain";
     if !arguments.yes {
-        out(&format!("{count} in {blobs} blobs would be removed; --yes removes them, and {remain}\n"))?;
+        out(&format!(
+            "{count} in {blobs} blobs would be removed; --yes removes them, and {remain}\n"
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     let bar = progress::bar(keys.len() as u64, "blobs");

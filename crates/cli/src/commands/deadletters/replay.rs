@@ -25,7 +25,8 @@ const NAMED_MAX: usize = 20;
 pub(super) struct Arguments {
     #[command(flatten)]
     container: Container,
-    /// These letters: ids, beginnings of ids, keys, or ids of events; without any, all that the options mean
+    /// These letters: ids, beginnings of ids, keys, or ids of events; without any, all that the
+    /// options mean
     #[arg(value_name = "ID")]
     letters: Vec<String>,
     #[command(flatten)]
@@ -61,7 +62,9 @@ pub(super) struct Arguments {
 
 fn job(name: &str) -> Result<String, String> {
     let right = is_job(name).then(|| name.to_owned());
-    right.ok_or_else(|| format!("\"{name}\" is no name of a job: 1 to 100 of A-Z a-z 0-9 . _ - are expected"))
+    right.ok_or_else(|| {
+        format!("\"{name}\" is no name of a job: 1 to 100 of A-Z a-z 0-9 . _ - are expected")
+    })
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -120,13 +123,15 @@ async fn resume(letters: &Letters, job: &str, arguments: Arguments) -> anyhow::R
     let to: To = replay.header.to.parse().map_err(anyhow::Error::msg)?;
     let queue = queue_of(&to, arguments.queue_url, replay.header.queue.as_deref())?;
     let sender = Sender::open(&to, &queue).await?;
-    send(replay, &sender, Pace { rate: arguments.rate, skip_uncertain: arguments.skip_uncertain }).await
+    send(replay, &sender, Pace { rate: arguments.rate, skip_uncertain: arguments.skip_uncertain })
+        .await
 }
 
 /// Which chunks nobody knows about, and what becomes of them.
 fn uncertainty(uncertain: &[(u32, u64)], skip: bool) -> String {
     let count: u64 = uncertain.iter().map(|(_, letters)| letters).sum();
-    let mut numbers: Vec<String> = uncertain.iter().map(|(number, _)| number.to_string()).take(NAMED_MAX).collect();
+    let mut numbers: Vec<String> =
+        uncertain.iter().map(|(number, _)| number.to_string()).take(NAMED_MAX).collect();
     if uncertain.len() > NAMED_MAX {
         numbers.push("…".to_owned());
     }
@@ -139,7 +144,12 @@ fn uncertainty(uncertain: &[(u32, u64)], skip: bool) -> String {
     )
 }
 
-async fn planned(letters: &Letters, wanted: &[String], meant: Meant, to: &To) -> anyhow::Result<Plan> {
+async fn planned(
+    letters: &Letters,
+    wanted: &[String],
+    meant: Meant,
+    to: &To,
+) -> anyhow::Result<Plan> {
     let filter = meant.filter()?;
     let mut plan = Plan::default();
     if wanted.is_empty() {
@@ -158,7 +168,9 @@ async fn planned(letters: &Letters, wanted: &[String], meant: Meant, to: &To) ->
 async fn summary(letters: &Letters, plan: &Plan, to: &To) -> anyhow::Result<String> {
     let mut lines = match to {
         To::Subscription => format!("{} to send again:\n", text::letters(plan.len() as u64)),
-        To::Topic(topic) => format!("{} to publish to {topic}, from:\n", text::letters(plan.len() as u64)),
+        To::Topic(topic) => {
+            format!("{} to publish to {topic}, from:\n", text::letters(plan.len() as u64))
+        }
         To::Url(url) => format!("{} to post to {url}, from:\n", text::letters(plan.len() as u64)),
     };
     for (subscription, count) in &plan.subscriptions {
@@ -178,7 +190,9 @@ async fn summary(letters: &Letters, plan: &Plan, to: &To) -> anyhow::Result<Stri
 fn name_homeless(plan: &Plan) {
     for (place, count) in &plan.homeless {
         let (count, place) = (text::letters(*count), text::line(place));
-        eprintln!("skipped: {count} of {place}, which is no subscription; --to-topic or --to says where they may go");
+        eprintln!(
+            "skipped: {count} of {place}, which is no subscription; --to-topic or --to says where they may go"
+        );
     }
 }
 
@@ -188,17 +202,24 @@ async fn send(mut replay: Replay, sender: &Sender, pace: Pace) -> anyhow::Result
     let bar = progress::bar(all.saturating_sub(replay.counts().ended()), "letters");
     eprintln!("job {job}");
     let began_ms = Machine.now_ms();
-    let ran = replay.run(sender, pace, |counts| bar.inc(counts.ended() + counts.refused + counts.uncertain)).await;
+    let ran = replay
+        .run(sender, pace, |counts| bar.inc(counts.ended() + counts.refused + counts.uncertain))
+        .await;
     bar.finish_and_clear();
     let counts = replay.counts();
     out(&report(&job, &counts, all))?;
     let took_ms = Machine.now_ms().saturating_sub(began_ms);
     eprintln!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000);
-    ran.map(|counts| if counts.ended() == all { ExitCode::SUCCESS } else { ExitCode::from(super::WRONG) })
+    ran.map(
+        |counts| {
+            if counts.ended() == all { ExitCode::SUCCESS } else { ExitCode::from(super::WRONG) }
+        },
+    )
 }
 
 fn report(job: &str, counts: &Counts, all: u64) -> String {
-    let mut lines = format!("{} of {} sent by the job {job}\n", text::grouped(counts.sent), text::letters(all));
+    let mut lines =
+        format!("{} of {} sent by the job {job}\n", text::grouped(counts.sent), text::letters(all));
     let others = [
         (counts.unfit, "cannot be sent this way".to_owned()),
         (counts.gone, "are not there any more".to_owned()),

@@ -1,8 +1,8 @@
 //! `lastmile deadletters rescue`: a last-resort queue into the container.
 //!
-//! Letters land in that queue when their storage refused for too long. Each message is read as the deadletter function
-//! reads it, stored under the key it would have had, and deleted only then: broken off, nothing is lost, and a message
-//! stored twice is one blob.
+//! Letters land in that queue when their storage refused for too long. Each message is read as the
+//! deadletter function reads it, stored under the key it would have had, and deleted only then:
+//! broken off, nothing is lost, and a message stored twice is one blob.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,8 @@ use crate::letters::text;
 use crate::progress;
 use crate::queue;
 
-/// Messages of one receive. <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
+/// Messages of one receive.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
 const AT_ONCE: i32 = 10;
 /// How long an empty queue is waited for: a short look may miss what is there.
 const WAIT_SECONDS: i32 = 2;
@@ -52,7 +53,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 Ok(()) => rescued += 1,
                 Err(problem) => {
                     left += 1;
-                    eprintln!("{}: {problem:#}; it stays in the queue", message.message_id().unwrap_or_default());
+                    eprintln!(
+                        "{}: {problem:#}; it stays in the queue",
+                        message.message_id().unwrap_or_default()
+                    );
                 }
             }
             bar.inc(1);
@@ -63,19 +67,30 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         eprintln!("{url} is empty");
         return Ok(ExitCode::FAILURE);
     }
-    out(&format!("{} rescued into {}, {left} left in the queue\n", text::letters(rescued), place.name))?;
+    out(&format!(
+        "{} rescued into {}, {left} left in the queue\n",
+        text::letters(rescued),
+        place.name
+    ))?;
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::WRONG) })
 }
 
 async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
     let receive = client.receive_message().queue_url(url.as_str()).max_number_of_messages(AT_ONCE);
     let receive = receive.wait_time_seconds(WAIT_SECONDS).message_attribute_names("All");
-    let received = receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
-    let received = received.map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()));
+    let received =
+        receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
+    let received =
+        received.map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()));
     Ok(received.with_context(|| format!("{url} gives no messages"))?.messages.unwrap_or_default())
 }
 
-async fn rescue(client: &Client, url: &Url, place: &Place, message: &Message) -> anyhow::Result<()> {
+async fn rescue(
+    client: &Client,
+    url: &Url,
+    place: &Place,
+    message: &Message,
+) -> anyhow::Result<()> {
     let name = url.path().rsplit('/').next().unwrap_or_default();
     let event = event::of(std::slice::from_ref(message), name);
     let records = records::read(event::received(&event)?)?;
@@ -83,6 +98,11 @@ async fn rescue(client: &Client, url: &Url, place: &Place, message: &Message) ->
     let letter = deadletter::letter_of(record)?;
     let why = "rescued from a last-resort queue: its own storage refused";
     place.put_new(&blob::key(&letter, &place.prefix), blob::bytes(&letter, Some(why))).await?;
-    let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt).send().await;
+    let delete = client
+        .delete_message()
+        .queue_url(url.as_str())
+        .receipt_handle(&record.receipt)
+        .send()
+        .await;
     delete.map(|_| ()).map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
 }

@@ -29,8 +29,14 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     let port = arguments.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener.with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
-    out(&format!("ready: the dead letters of {} on http://{}/\n", letters.place().name, listener.local_addr()?))?;
-    page::serve(listener, letters, arguments.queue_url, std::array::from_fn(|_| Machine.roll().0)).await?;
+    let listener = listener
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
+    out(&format!(
+        "ready: the dead letters of {} on http://{}/\n",
+        letters.place().name,
+        listener.local_addr()?
+    ))?;
+    page::serve(listener, letters, arguments.queue_url, std::array::from_fn(|_| Machine.roll().0))
+        .await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -143,7 +143,8 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// JSON strings hold no line ends, so those of an event stand between its parts: as spaces it is one line.
+/// JSON strings hold no line ends, so those of an event stand between its parts: as spaces it is
+/// one line.
 fn event(text: &str) -> Event<'_> {
     let one_line = text.replace(['\n', '\r'], " ");
     RawValue::from_string(one_line).map_or(Event::Text(text), Event::Json)

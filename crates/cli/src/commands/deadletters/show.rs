@@ -46,8 +46,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (place, letter) in found.iter().enumerate() {
         let replayed = replayed.get(&letter.id);
         match arguments.output {
-            Output::Json => out(&format!("{}\n", serde_json::to_string(&Whole::new(letter, replayed))?))?,
-            Output::Table => out(&format!("{}{}", if place > 0 { "\n" } else { "" }, story(letter, replayed)))?,
+            Output::Json => {
+                out(&format!("{}\n", serde_json::to_string(&Whole::new(letter, replayed))?))?
+            }
+            Output::Table => {
+                out(&format!("{}{}", if place > 0 { "\n" } else { "" }, story(letter, replayed)))?
+            }
         }
     }
     Ok(look.end(found.len()))
@@ -55,7 +59,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// All there is to know about a letter.
 fn story(letter: &StoredLetter, replayed: Option<&Replayed>) -> String {
-    let optional = |name: &'static str, value: &Option<String>| value.as_deref().map(|text| (name, text::plain(text)));
+    let optional = |name: &'static str, value: &Option<String>| {
+        value.as_deref().map(|text| (name, text::plain(text)))
+    };
     let known = [
         Some(("letter", letter.id.to_string())),
         Some(("key", text::line(&letter.key))),
@@ -73,11 +79,15 @@ fn story(letter: &StoredLetter, replayed: Option<&Replayed>) -> String {
         optional("sink error", &letter.sink_error),
         replayed.map(|replayed| ("replayed", again(replayed))),
     ];
-    let mut story: String = known.into_iter().flatten().map(|(name, value)| format!("{name:<14}{value}\n")).collect();
+    let mut story: String =
+        known.into_iter().flatten().map(|(name, value)| format!("{name:<14}{value}\n")).collect();
     match letter.history.first() {
         Some(first) => {
             let from_ms = letter.published_ms.unwrap_or(first.at_ms).min(first.at_ms);
-            story.push_str(&format!("\nhistory\n{}", history(&letter.history, letter.omitted, from_ms)));
+            story.push_str(&format!(
+                "\nhistory\n{}",
+                history(&letter.history, letter.omitted, from_ms)
+            ));
         }
         None => story.push_str("\nno attempt was made\n"),
     }
@@ -97,7 +107,9 @@ fn story(letter: &StoredLetter, replayed: Option<&Replayed>) -> String {
 
 fn again(Replayed { job, line }: &Replayed) -> String {
     match line.state {
-        State::Intent => format!("perhaps, by the job {job}, as delivery {}: it was broken off", line.delivery),
+        State::Intent => {
+            format!("perhaps, by the job {job}, as delivery {}: it was broken off", line.delivery)
+        }
         State::Sent | State::Refused | State::Skipped | State::Gone | State::Unfit => {
             format!("{} by the job {job}, as delivery {}", &line.at[..19], line.delivery)
         }
@@ -112,10 +124,14 @@ fn at_sink(sink: &StoredSink) -> String {
         sink.detail.as_deref().map(|text| ("detail", text::plain(text))),
         Some(("attempts", sink.attempts.to_string())),
     ];
-    let known: String = known.into_iter().flatten().map(|(name, value)| format!("  {name:<12}{value}\n")).collect();
+    let known: String =
+        known.into_iter().flatten().map(|(name, value)| format!("  {name:<12}{value}\n")).collect();
     let from_ms = sink.history.first().map_or(0, |first| first.at_ms);
     let history = history(&sink.history, sink.omitted, from_ms);
-    format!("\nits sink did not take it\n{known}{history}{}", answered(sink.last_response.as_deref()))
+    format!(
+        "\nits sink did not take it\n{known}{history}{}",
+        answered(sink.last_response.as_deref())
+    )
 }
 
 /// The last response, if there was one.
@@ -139,7 +155,10 @@ fn history(attempts: &[StoredAttempt], omitted: u32, from_ms: u64) -> String {
         let since = format!("+{}", format_ms(attempt.at_ms - from_ms.min(attempt.at_ms)));
         let outcome = text::outcome(Some(&attempt.outcome), attempt.status);
         let at = text::at(Some(attempt.at_ms));
-        lines.push_str(&format!("  {number:>3}  {at}  {since:<14}  {outcome} in {} ms\n", attempt.duration_ms));
+        lines.push_str(&format!(
+            "  {number:>3}  {at}  {since:<14}  {outcome} in {} ms\n",
+            attempt.duration_ms
+        ));
     }
     lines
 }

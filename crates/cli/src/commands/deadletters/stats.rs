@@ -33,7 +33,8 @@ pub(super) async fn run(arguments: Summing) -> anyhow::Result<ExitCode> {
 }
 
 fn json(stats: &Stats) -> serde_json::Value {
-    let hours: serde_json::Map<_, _> = stats.hours.iter().map(|(hour, count)| (rfc3339(*hour), json!(count))).collect();
+    let hours: serde_json::Map<_, _> =
+        stats.hours.iter().map(|(hour, count)| (rfc3339(*hour), json!(count))).collect();
     json!({
         "letters": stats.letters,
         "reasons": stats.reasons,
@@ -47,20 +48,31 @@ fn charts(stats: &Stats) -> String {
     let named = |counts| -> Vec<(String, u64)> {
         greatest_first(counts).into_iter().map(|(name, count)| (shown(name), count)).collect()
     };
-    let hours = stats.hours.iter().map(|(hour, count)| (format!("{}:00Z", &text::at(Some(*hour))[..13]), *count));
+    let hours = stats
+        .hours
+        .iter()
+        .map(|(hour, count)| (format!("{}:00Z", &text::at(Some(*hour))[..13]), *count));
     let hours: Vec<(String, u64)> = hours.collect();
     let recent = hours.len().saturating_sub(HOURS_MAX);
     [
         chart("reason", &named(&stats.reasons), NAMES_MAX),
         chart("subscription", &named(&stats.subscriptions), NAMES_MAX),
         chart("destination", &named(&stats.destinations), NAMES_MAX),
-        chart(if recent > 0 { "hour, the last of them" } else { "hour" }, &hours[recent..], HOURS_MAX),
+        chart(
+            if recent > 0 { "hour, the last of them" } else { "hour" },
+            &hours[recent..],
+            HOURS_MAX,
+        ),
     ]
     .join("\n")
 }
 
 fn shown(name: &str) -> String {
-    if name.is_empty() { "(none)".to_owned() } else { text::line(name).chars().take(NAME_MAX).collect() }
+    if name.is_empty() {
+        "(none)".to_owned()
+    } else {
+        text::line(name).chars().take(NAME_MAX).collect()
+    }
 }
 
 fn chart(title: &str, counts: &[(String, u64)], most: usize) -> String {
@@ -68,11 +80,19 @@ fn chart(title: &str, counts: &[(String, u64)], most: usize) -> String {
     let greatest = counts.iter().map(|(_, count)| *count).max().unwrap_or(1);
     let mut lines = format!("{title}\n");
     for (name, count) in counts.iter().take(most) {
-        lines.push_str(&format!("  {name:<width$}  {:>9}  {}\n", text::grouped(*count), bar(*count, greatest)));
+        lines.push_str(&format!(
+            "  {name:<width$}  {:>9}  {}\n",
+            text::grouped(*count),
+            bar(*count, greatest)
+        ));
     }
     if counts.len() > most {
         let rest: u64 = counts[most..].iter().map(|(_, count)| count).sum();
-        lines.push_str(&format!("  and {} more with {}\n", counts.len() - most, text::letters(rest)));
+        lines.push_str(&format!(
+            "  and {} more with {}\n",
+            counts.len() - most,
+            text::letters(rest)
+        ));
     }
     lines
 }

@@ -1,7 +1,7 @@
 //! `lastmile deadletters tail`: letters as they are stored, until Ctrl-C.
 //!
-//! A letter is stored under the hour its last attempt was due, so the last hours are looked at again and again. One that
-//! storage refused for longer than that is found by `list`.
+//! A letter is stored under the hour its last attempt was due, so the last hours are looked at
+//! again and again. One that storage refused for longer than that is found by `list`.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -36,7 +36,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     older.iter().take(arguments.limit).rev().try_for_each(show)?;
     let mut seen = HashSet::new();
     letters.unseen(&recent(&filter), &mut seen, false).await?;
-    eprintln!("looking at {} every {}, until Ctrl-C", letters.place().name, duration::format_ms(arguments.every));
+    eprintln!(
+        "looking at {} every {}, until Ctrl-C",
+        letters.place().name,
+        duration::format_ms(arguments.every)
+    );
     tokio::select! {
         looked = look(&letters, &filter, &mut seen, arguments.every) => looked?,
         interrupted = tokio::signal::ctrl_c() => interrupted?,
@@ -44,7 +48,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn look(letters: &Letters, filter: &Filter, seen: &mut HashSet<String>, every_ms: u64) -> anyhow::Result<()> {
+async fn look(
+    letters: &Letters,
+    filter: &Filter,
+    seen: &mut HashSet<String>,
+    every_ms: u64,
+) -> anyhow::Result<()> {
     loop {
         Machine.sleep(every_ms).await;
         let new = letters.unseen(&recent(filter), seen, true).await?;

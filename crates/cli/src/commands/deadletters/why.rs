@@ -47,7 +47,9 @@ fn json(causes: &[Cause]) -> serde_json::Value {
 
 fn table(causes: &[Cause]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(WIDTH).set_header([
         "letters",
         "destination",

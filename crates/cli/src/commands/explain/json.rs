@@ -1,8 +1,8 @@
 //! Explanations for tools: members and their order are a contract.
 //!
-//! Separate because the shape must not follow our own types. `container` is `null` where the container of the
-//! deployment is meant, and where letters go to no container; `format` is `null` too where there is no letter.
-//! `errorChannel` is there where a topic takes them.
+//! Separate because the shape must not follow our own types. `container` is `null` where the
+//! container of the deployment is meant, and where letters go to no container; `format` is `null`
+//! too where there is no letter. `errorChannel` is there where a topic takes them.
 
 use delivery::policy::{Setting, sink_uri};
 use delivery::sink::Sink;
@@ -84,7 +84,9 @@ fn document(explained: &Explained) -> Document<'_> {
         subscription: subscription.name.to_string(),
         dialect: subscription.dialect.as_str(),
         policy: Policy(policy),
-        attempts: attempts.map(|of| Attempt { attempt: of.attempt, wait_ms: of.wait_ms, at_ms: of.at_ms }).collect(),
+        attempts: attempts
+            .map(|of| Attempt { attempt: of.attempt, wait_ms: of.wait_ms, at_ms: of.at_ms })
+            .collect(),
         end: End {
             reason: life.reason_name(),
             at_ms: life.ended_ms,
@@ -105,13 +107,21 @@ fn document(explained: &Explained) -> Document<'_> {
 fn container(sink: &Sink) -> Option<String> {
     match sink {
         Sink::Container(container) => Some(container.to_string()),
-        Sink::DefaultContainer | Sink::Queue(_) | Sink::Address(_) | Sink::Topic(_) | Sink::None => None,
+        Sink::DefaultContainer
+        | Sink::Queue(_)
+        | Sink::Address(_)
+        | Sink::Topic(_)
+        | Sink::None => None,
     }
 }
 
 fn error_channel(sink: &Sink) -> Option<String> {
     match sink {
         Sink::Topic(topic) => Some(topic.to_string()),
-        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) | Sink::None => None,
+        Sink::DefaultContainer
+        | Sink::Container(_)
+        | Sink::Queue(_)
+        | Sink::Address(_)
+        | Sink::None => None,
     }
 }

@@ -1,4 +1,5 @@
-//! Explanations as a picture: one line of time per subscription, self-contained, on a light background.
+//! Explanations as a picture: one line of time per subscription, self-contained, on a light
+//! background.
 //!
 //! Every attempt is a mark; its number, moment and wait are written where there is room for them.
 
@@ -50,7 +51,11 @@ pub(super) fn draw(explained: &[Explained], endpoint: &Endpoint) -> String {
     let mut parts = String::new();
     let mut top = 0.0;
     for explained in explained {
-        let _ = writeln!(parts, "<g transform=\"translate(0 {top})\">\n{}</g>", part(explained, endpoint));
+        let _ = writeln!(
+            parts,
+            "<g transform=\"translate(0 {top})\">\n{}</g>",
+            part(explained, endpoint)
+        );
         top += HEIGHT;
     }
     let height = if explained.is_empty() { HEIGHT } else { top };
@@ -64,9 +69,15 @@ pub(super) fn draw(explained: &[Explained], endpoint: &Endpoint) -> String {
 fn part(Explained { subscription, life, .. }: &Explained, endpoint: &Endpoint) -> String {
     let axis = Axis::of(life);
     let title = escaped(&subscription.name.to_string());
-    let retry_after = endpoint.retry_after.as_ref().map_or(String::new(), |value| format!(", Retry-After: {value}"));
-    let under =
-        format!("{}, the endpoint always does this: {}{retry_after}", subscription.dialect.as_str(), endpoint.always);
+    let retry_after = endpoint
+        .retry_after
+        .as_ref()
+        .map_or(String::new(), |value| format!(", Retry-After: {value}"));
+    let under = format!(
+        "{}, the endpoint always does this: {}{retry_after}",
+        subscription.dialect.as_str(),
+        endpoint.always
+    );
     format!(
         "<text x=\"{LEFT}\" y=\"34\" font-size=\"18\" font-weight=\"600\">{title}</text>\n\
          <text x=\"{LEFT}\" y=\"54\" fill=\"#6b7280\">{}</text>\n{}{}{}{}",
@@ -89,8 +100,11 @@ fn ticks(axis: &Axis) -> String {
         "<line x1=\"{LEFT}\" y1=\"{LINE_Y}\" x2=\"{RIGHT}\" y2=\"{LINE_Y}\" stroke=\"#9ca3af\" stroke-width=\"2\"/>\n"
     );
     let axis_y = LINE_Y + 52.0;
-    let _ =
-        writeln!(drawn, "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b7280\" text-anchor=\"middle\">0</text>", axis_y + 12.0);
+    let _ = writeln!(
+        drawn,
+        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b7280\" text-anchor=\"middle\">0</text>",
+        axis_y + 12.0
+    );
     let mut free_from = LEFT + TICK_ROOM;
     for at_ms in TICKS_MS.into_iter().filter(|at_ms| *at_ms <= axis.end_ms) {
         let x = x(axis, at_ms);
@@ -147,9 +161,13 @@ fn marks(life: &Life, axis: &Axis) -> String {
     let mut moment_from = 0.0;
     for (index, (attempt, x)) in life.attempts.iter().zip(&places).enumerate() {
         let near = |other: Option<&f64>| other.is_some_and(|other| (other - x).abs() < MARK_ROOM);
-        let crowded = near(places.get(index + 1)) || near(index.checked_sub(1).and_then(|before| places.get(before)));
+        let crowded = near(places.get(index + 1))
+            || near(index.checked_sub(1).and_then(|before| places.get(before)));
         let radius = if crowded { 3 } else { 9 };
-        let _ = writeln!(drawn, "<circle cx=\"{x:.1}\" cy=\"{LINE_Y}\" r=\"{radius}\" fill=\"#2563eb\"/>");
+        let _ = writeln!(
+            drawn,
+            "<circle cx=\"{x:.1}\" cy=\"{LINE_Y}\" r=\"{radius}\" fill=\"#2563eb\"/>"
+        );
         if !crowded {
             let (y, number) = (LINE_Y + 3.5, attempt.attempt);
             let _ = writeln!(
@@ -162,7 +180,10 @@ fn marks(life: &Life, axis: &Axis) -> String {
         if x - half >= moment_from {
             moment_from = x + half;
             let y = LINE_Y + 28.0;
-            let _ = writeln!(drawn, "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{moment}</text>");
+            let _ = writeln!(
+                drawn,
+                "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{moment}</text>"
+            );
         }
     }
     drawn
@@ -173,7 +194,11 @@ fn end(life: &Life, subscription: &Subscription, axis: &Axis) -> String {
     let color = if life.reason.is_some() { "#dc2626" } else { "#16a34a" };
     let at = x(axis, life.ended_ms);
     // An end at the moment of an attempt stands beside it.
-    let at = if life.attempts.iter().any(|attempt| x(axis, attempt.at_ms) > at - 18.0) { at + 20.0 } else { at };
+    let at = if life.attempts.iter().any(|attempt| x(axis, attempt.at_ms) > at - 18.0) {
+        at + 20.0
+    } else {
+        at
+    };
     let mut drawn = format!(
         "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"16\" height=\"16\" rx=\"2\" fill=\"{color}\"/>\n",
         at - 8.0,
@@ -186,7 +211,12 @@ fn end(life: &Life, subscription: &Subscription, axis: &Axis) -> String {
         HEIGHT - 36.0
     );
     let letter = dead_letter(life, subscription).unwrap_or_default();
-    let _ = writeln!(drawn, "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b7280\">{}</text>", HEIGHT - 18.0, escaped(&letter));
+    let _ = writeln!(
+        drawn,
+        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#6b7280\">{}</text>",
+        HEIGHT - 18.0,
+        escaped(&letter)
+    );
     drawn
 }
 

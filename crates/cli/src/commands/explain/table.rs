@@ -1,4 +1,5 @@
-//! Explanations for people: the policy with where it came from, the attempts along a line of time, and the end.
+//! Explanations for people: the policy with where it came from, the attempts along a line of time,
+//! and the end.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use delivery::explain::{Attempt, Endpoint, Life};
@@ -26,10 +27,15 @@ pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
 }
 
 fn one(Explained { subscription, policy, life }: &Explained, endpoint: &Endpoint) -> String {
-    let retry_after = endpoint.retry_after.as_ref().map_or(String::new(), |value| format!(", Retry-After: {value}"));
+    let retry_after = endpoint
+        .retry_after
+        .as_ref()
+        .map_or(String::new(), |value| format!(", Retry-After: {value}"));
     let paused = if subscription.paused { ", paused now" } else { "" };
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(WIDTH).set_header(["policy", "value", "from"]);
     for (setting, from) in policy {
         table.add_row([setting.field, setting.text.as_str(), from.as_str()]);
@@ -49,8 +55,11 @@ fn attempts(life: &Life) -> String {
     let axis = Axis::of(life);
     let mut text = format!("{:>8}  {:>12}  moment\n", "attempt", "wait");
     let all = &life.attempts;
-    let (first, last) =
-        if all.len() > FIRST + LAST { (&all[..FIRST], &all[all.len() - LAST..]) } else { (all.as_slice(), &[][..]) };
+    let (first, last) = if all.len() > FIRST + LAST {
+        (&all[..FIRST], &all[all.len() - LAST..])
+    } else {
+        (all.as_slice(), &[][..])
+    };
     first.iter().for_each(|attempt| text.push_str(&line(attempt, &axis)));
     if !last.is_empty() {
         text.push_str(&format!("{:>8}  {} more\n", "...", all.len() - FIRST - LAST));
@@ -66,7 +75,11 @@ fn line(attempt: &Attempt, axis: &Axis) -> String {
     format!("{:>8}  {wait:>12}  {moment:<14}{drawn}\n", attempt.attempt)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place is 0 to 1 and the line is short")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place is 0 to 1 and the line is short"
+)]
 fn column(place: f64) -> usize {
     (place.clamp(0.0, 1.0) * LINE).round() as usize
 }

@@ -1,7 +1,7 @@
 //! Moments and places on a timeline, for text and picture alike.
 //!
-//! Separate because a life may last seconds or days and both have to be seen: the axis is logarithmic, with the
-//! shortest wait as its unit.
+//! Separate because a life may last seconds or days and both have to be seen: the axis is
+//! logarithmic, with the shortest wait as its unit.
 
 use delivery::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::explain::Life;
@@ -20,7 +20,12 @@ impl Axis {
     pub(super) fn of(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
         let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
-        let shortest_ms = life.attempts.iter().map(|attempt| attempt.wait_ms).filter(|wait_ms| *wait_ms > 0).min();
+        let shortest_ms = life
+            .attempts
+            .iter()
+            .map(|attempt| attempt.wait_ms)
+            .filter(|wait_ms| *wait_ms > 0)
+            .min();
         Self { unit_ms: shortest_ms.unwrap_or(SECOND_MS).clamp(1, end_ms), end_ms }
     }
 
@@ -60,9 +65,15 @@ pub(super) fn span(ms: u64) -> String {
 /// What becomes of the event at the end, in one line; nothing is said about one that was delivered.
 pub(super) fn dead_letter(life: &Life, subscription: &Subscription) -> Option<String> {
     life.reason?;
-    let Some(stored) = &life.stored else { return Some("dead letter: none, the event is dropped".to_owned()) };
+    let Some(stored) = &life.stored else {
+        return Some("dead letter: none, the event is dropped".to_owned());
+    };
     let sink = sink_text(&subscription.dead_letter.sink);
-    let when = if stored.after_ms == 0 { "at once".to_owned() } else { format!("{} later", span(stored.after_ms)) };
+    let when = if stored.after_ms == 0 {
+        "at once".to_owned()
+    } else {
+        format!("{} later", span(stored.after_ms))
+    };
     Some(format!("dead letter: {when}, to {sink}, format {}", stored.format))
 }
 

@@ -1,11 +1,12 @@
 //! The address that confirms a consent: Event Grid's validation URL and CloudEvents' callback.
 //!
-//! Separate because it is a server, and the only one that has to be reached from outside. Each question gets an address
-//! of its own that nobody can guess; whoever calls it, by GET or POST, consents for that destination. A callback may tell
-//! the allowed rate, as a header or in the query.
+//! Separate because it is a server, and the only one that has to be reached from outside. Each
+//! question gets an address of its own that nobody can guess; whoever calls it, by GET or POST,
+//! consents for that destination. A callback may tell the allowed rate, as a header or in the
+//! query.
 //!
-//! Promises: an address that was never offered grants nothing. Lives as long as its command; does not serve TLS: what
-//! makes it public does.
+//! Promises: an address that was never offered grants nothing. Lives as long as its command; does
+//! not serve TLS: what makes it public does.
 
 use std::collections::HashMap;
 use std::future::IntoFuture as _;
@@ -53,13 +54,18 @@ pub(super) struct Offer {
 impl Desk {
     /// Listens here; the public address is how others reach it.
     pub(super) async fn open(address: SocketAddr, public: Option<Url>) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener = TcpListener::bind(address)
+            .await
+            .with_context(|| format!("cannot listen on {address}"))?;
         let address = listener.local_addr()?;
         let public = match public {
             Some(url) => url,
             None => Url::parse(&format!("http://{address}/"))?,
         };
-        anyhow::ensure!(public.has_host() && matches!(public.scheme(), "http" | "https"), "{public} is no public URL");
+        anyhow::ensure!(
+            public.has_host() && matches!(public.scheme(), "http" | "https"),
+            "{public} is no public URL"
+        );
         eprintln!("listening on {address} for confirmations at {public}");
         let offers = Offers::default();
         let router = Router::new().fallback(receive).with_state(Arc::clone(&offers));
@@ -75,7 +81,11 @@ impl Desk {
             segments.pop_if_empty().push(&key);
         }
         let (sender, called) = watch::channel(None);
-        let open = Open { destination: subscription.destination.display(), consent: consent.clone(), called: sender };
+        let open = Open {
+            destination: subscription.destination.display(),
+            consent: consent.clone(),
+            called: sender,
+        };
         self.offers.lock().unwrap_or_else(PoisonError::into_inner).insert(key, open);
         Offer { url, called }
     }
@@ -96,7 +106,12 @@ impl Offer {
     }
 }
 
-async fn receive(State(offers): State<Offers>, method: Method, uri: Uri, headers: HeaderMap) -> (StatusCode, String) {
+async fn receive(
+    State(offers): State<Offers>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> (StatusCode, String) {
     if method != Method::GET && method != Method::POST {
         return (StatusCode::METHOD_NOT_ALLOWED, "GET or POST confirms\n".to_owned());
     }
@@ -109,7 +124,10 @@ async fn receive(State(offers): State<Offers>, method: Method, uri: Uri, headers
     match confirm(&open.consent, told.or_else(|| in_query(&uri)).as_deref()) {
         Ok(rate) => {
             open.called.send_replace(Some(rate));
-            (StatusCode::OK, format!("confirmed: events will be delivered to {}\n", open.destination))
+            (
+                StatusCode::OK,
+                format!("confirmed: events will be delivered to {}\n", open.destination),
+            )
         }
         Err(problem) => (StatusCode::BAD_REQUEST, format!("{problem}\n")),
     }
@@ -118,6 +136,7 @@ async fn receive(State(offers): State<Offers>, method: Method, uri: Uri, headers
 /// The rate as the query tells it.
 fn in_query(uri: &Uri) -> Option<String> {
     let mut pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    let named = |name: &str| name.eq_ignore_ascii_case(RATE) || name.eq_ignore_ascii_case(ALLOWED_RATE);
+    let named =
+        |name: &str| name.eq_ignore_ascii_case(RATE) || name.eq_ignore_ascii_case(ALLOWED_RATE);
     pairs.find(|(name, _)| named(name)).map(|(_, value)| value.into_owned())
 }

@@ -1,11 +1,12 @@
-//! Sends letters again: the original event, to its own subscription alone, with a fresh state and a new id.
+//! Sends letters again: the original event, to its own subscription alone, with a fresh state and a
+//! new id.
 //!
-//! First the plan, whole and counted; then chunks of ten, each written down before it is sent and after. Killed at any
-//! moment, a job is taken up again from its ledger ([`super::ledger`]); what is uncertain then is named. Separate from
-//! [`sender`], which knows ways and no ledgers.
+//! First the plan, whole and counted; then chunks of ten, each written down before it is sent and
+//! after. Killed at any moment, a job is taken up again from its ledger ([`super::ledger`]); what
+//! is uncertain then is named. Separate from [`sender`], which knows ways and no ledgers.
 //!
-//! Promises: every letter of the plan is sent at least once or has a line that says why not. Repeats lie within the
-//! chunks that a resume names. Does not promise order.
+//! Promises: every letter of the plan is sent at least once or has a line that says why not.
+//! Repeats lie within the chunks that a resume names. Does not promise order.
 
 pub(super) mod jobs;
 mod pace;
@@ -31,7 +32,9 @@ pub(crate) use self::pace::{Pace, Rate};
 use self::sender::{Fate, Parcel, Sender, To};
 use super::Letters;
 use super::filter::decided_ms;
-use super::ledger::{self, CHUNK, Counts, Header, Line, Planned, State, begin, write_lines, write_plan};
+use super::ledger::{
+    self, CHUNK, Counts, Header, Line, Planned, State, begin, write_lines, write_plan,
+};
 use crate::queue::DEV_EVENTS_QUEUE;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
@@ -52,13 +55,15 @@ impl Plan {
     /// One letter more; of a place that is no subscription only where it can go elsewhere.
     pub(crate) fn add(&mut self, letter: &StoredLetter, to: &To) {
         let name = letter.subscription.to_string();
-        let homeless = [MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS].contains(&letter.subscription.name.as_str());
+        let homeless = [MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS]
+            .contains(&letter.subscription.name.as_str());
         if homeless && matches!(to, To::Subscription) {
             *self.homeless.entry(name).or_default() += 1;
             return;
         }
         *self.subscriptions.entry(name).or_default() += 1;
-        self.letters.push((decided_ms(letter), Planned { letter: letter.id, key: letter.key.clone() }));
+        self.letters
+            .push((decided_ms(letter), Planned { letter: letter.id, key: letter.key.clone() }));
     }
 
     /// How many letters would be sent.
@@ -82,13 +87,16 @@ pub(crate) fn name_of(now_ms: u64) -> String {
     moment::rfc3339(now_ms)[..23].replace([':', '.'], "-")
 }
 
-/// The queue that letters go through: as given, as the ledger of the job has it, or that of `lastmile dev`.
+/// The queue that letters go through: as given, as the ledger of the job has it, or that of
+/// `lastmile dev`.
 ///
 /// # Errors
 /// When a queue is given for what passes through none.
 pub(crate) fn queue_of(to: &To, given: Option<Url>, kept: Option<&str>) -> anyhow::Result<Url> {
     if matches!(to, To::Url(_)) && given.is_some() {
-        anyhow::bail!("events that are posted to an address pass through no queue: --queue-url has no meaning here");
+        anyhow::bail!(
+            "events that are posted to an address pass through no queue: --queue-url has no meaning here"
+        );
     }
     match given {
         Some(url) => Ok(url),
@@ -121,7 +129,10 @@ impl Replay {
         let place = letters.place();
         let key = plan_key(place, &header.job);
         let job = &header.job;
-        ensure!(place.get(&key).await?.is_none(), "there is a job {job} already: --resume {job}, or another --name");
+        ensure!(
+            place.get(&key).await?.is_none(),
+            "there is a job {job} already: --resume {job}, or another --name"
+        );
         place.put(&key, write_plan(&header, &plan)).await?;
         Ok(Self { letters: letters.clone(), header, plan, chunks: BTreeMap::new() })
     }
@@ -150,7 +161,8 @@ impl Replay {
         Counts::of(self.chunks.values().flatten())
     }
 
-    /// How far the chunks are that a run does not touch again; what it tells of the others adds up with this.
+    /// How far the chunks are that a run does not touch again; what it tells of the others adds up
+    /// with this.
     pub(crate) fn settled(&self) -> Counts {
         let open: HashSet<u32> = self.open_chunks().into_iter().collect();
         let settled = self.chunks.iter().filter(|(number, _)| !open.contains(number));
@@ -162,16 +174,23 @@ impl Replay {
         let chunks = (1..).zip(self.plan.chunks(CHUNK));
         chunks.flat_map(|(number, planned)| {
             let lines = self.chunks.get(&number).map(Vec::as_slice).unwrap_or_default();
-            planned.iter().map(|planned| (planned.letter, lines.iter().find(|line| line.letter == planned.letter)))
+            planned.iter().map(|planned| {
+                (planned.letter, lines.iter().find(|line| line.letter == planned.letter))
+            })
         })
     }
 
     /// Sends what has no end yet; `told` hears of each chunk.
     ///
     /// # Errors
-    /// When the ledger or a letter cannot be read or written, or nothing of a chunk was taken. What was done stands in
-    /// the ledger.
-    pub(crate) async fn run(&mut self, sender: &Sender, pace: Pace, told: impl Fn(Counts)) -> anyhow::Result<Counts> {
+    /// When the ledger or a letter cannot be read or written, or nothing of a chunk was taken. What
+    /// was done stands in the ledger.
+    pub(crate) async fn run(
+        &mut self,
+        sender: &Sender,
+        pace: Pace,
+        told: impl Fn(Counts),
+    ) -> anyhow::Result<Counts> {
         let open = self.open_chunks();
         let (begun_ms, stop) = (Machine.now_ms(), AtomicBool::new(false));
         let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
@@ -226,7 +245,8 @@ impl Replay {
         let numbers = (1..).zip(self.plan.chunks(CHUNK)).map(|(number, _)| number);
         let is_open = |number: &u32| {
             let lines = self.chunks.get(number);
-            lines.is_none_or(|lines| Counts::of(lines).ended() < self.of_chunk(*number).len() as u64)
+            lines
+                .is_none_or(|lines| Counts::of(lines).ended() < self.of_chunk(*number).len() as u64)
         };
         numbers.filter(is_open).collect()
     }
@@ -239,7 +259,8 @@ impl Replay {
     async fn chunk(&self, number: u32, sender: &Sender, pace: Pace) -> anyhow::Result<Vec<Line>> {
         let (job, place) = (&self.header.job, self.letters.place());
         let before = self.chunks.get(&number).map(Vec::as_slice);
-        let mut lines = begin(job, self.of_chunk(number), before, pace.skip_uncertain, Machine.now_ms());
+        let mut lines =
+            begin(job, self.of_chunk(number), before, pace.skip_uncertain, Machine.now_ms());
         let parcels = self.parcels(number, &mut lines).await?;
         let key = chunk_key(place, job, number);
         place.put(&key, write_lines(&lines)).await?;
@@ -251,17 +272,22 @@ impl Replay {
         }
         place.put(&key, write_lines(&lines)).await?;
         match problem {
-            Some(problem) => bail!("nothing of chunk {number} was taken: {problem}; go on with --resume {job}"),
+            Some(problem) => {
+                bail!("nothing of chunk {number} was taken: {problem}; go on with --resume {job}")
+            }
             None => Ok(lines),
         }
     }
 
     /// The letters of a chunk that are to be sent; one that is gone is written down as such.
     async fn parcels(&self, number: u32, lines: &mut [Line]) -> anyhow::Result<Vec<Parcel>> {
-        let wanted = lines.iter().zip(self.of_chunk(number)).filter(|(line, _)| line.state == State::Intent);
+        let wanted =
+            lines.iter().zip(self.of_chunk(number)).filter(|(line, _)| line.state == State::Intent);
         let reads = wanted.map(|(line, planned)| async move {
             let bytes = self.letters.place().get(&planned.key).await?;
-            let letters = bytes.map(|bytes| delivery::stored::read(&planned.key, &self.letters.place().prefix, &bytes));
+            let letters = bytes.map(|bytes| {
+                delivery::stored::read(&planned.key, &self.letters.place().prefix, &bytes)
+            });
             let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
             let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
             anyhow::Ok(letter.map(|letter| Parcel { delivery: line.delivery, letter }))
@@ -270,7 +296,10 @@ impl Replay {
             stream::iter(reads.collect::<Vec<_>>()).buffered(CHUNK).try_collect().await?;
         let parcels: Vec<Parcel> = parcels.into_iter().flatten().collect();
         let there: HashSet<Uuid> = parcels.iter().map(|parcel| parcel.delivery).collect();
-        for line in lines.iter_mut().filter(|line| line.state == State::Intent && !there.contains(&line.delivery)) {
+        for line in lines
+            .iter_mut()
+            .filter(|line| line.state == State::Intent && !there.contains(&line.delivery))
+        {
             line.state = State::Gone;
         }
         Ok(parcels)
@@ -281,7 +310,12 @@ impl Replay {
         let counts = self.counts();
         if counts.ended() == self.plan.len() as u64 {
             let place = self.letters.place();
-            place.put(&done_key(place, &self.header.job), write_lines(self.chunks.values().flatten())).await?;
+            place
+                .put(
+                    &done_key(place, &self.header.job),
+                    write_lines(self.chunks.values().flatten()),
+                )
+                .await?;
         }
         Ok(counts)
     }
@@ -311,13 +345,16 @@ impl Line {
     }
 }
 
-/// Why nothing of a chunk was taken although something could have been: then the rest fares no better.
+/// Why nothing of a chunk was taken although something could have been: then the rest fares no
+/// better.
 fn nothing_taken(fates: &[Fate]) -> Option<String> {
     let mut problem = None;
     for fate in fates {
         match fate {
             Fate::Sent => return None,
-            Fate::Refused(why) | Fate::Uncertain(why) => _ = problem.get_or_insert_with(|| why.clone()),
+            Fate::Refused(why) | Fate::Uncertain(why) => {
+                _ = problem.get_or_insert_with(|| why.clone())
+            }
             Fate::Unfit(_) => {}
         }
     }
@@ -335,11 +372,13 @@ mod tests {
         for number in [3, 1, 2] {
             plan.add(&letter(number), &To::Subscription);
         }
-        let homeless = StoredLetter { subscription: "shop/orders/_malformed".parse().unwrap(), ..letter(4) };
+        let homeless =
+            StoredLetter { subscription: "shop/orders/_malformed".parse().unwrap(), ..letter(4) };
         plan.add(&homeless, &To::Subscription);
         assert_eq!((plan.len(), plan.homeless["shop/orders/_malformed"]), (3, 1));
         plan.add(&homeless, &To::Topic("a/b".parse().unwrap()));
-        let order: Vec<u128> = plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
+        let order: Vec<u128> =
+            plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
         assert_eq!(order, [1, 2, 3, 4]);
     }
 }

@@ -1,7 +1,8 @@
-//! The ways a letter can be sent again: to its subscription or a topic through the events queue, or straight to a URL.
+//! The ways a letter can be sent again: to its subscription or a topic through the events queue, or
+//! straight to a URL.
 //!
-//! What happens is a [`Fate`] per letter, never an `Err`: the ledger writes it down. A way is tried before a job begins,
-//! so that a queue that is not there costs no ledger.
+//! What happens is a [`Fate`] per letter, never an `Err`: the ledger writes it down. A way is tried
+//! before a job begins, so that a queue that is not there costs no ledger.
 
 use std::fmt;
 use std::str::FromStr;
@@ -63,7 +64,9 @@ impl FromStr for To {
         match (text, text.strip_prefix("topic ")) {
             ("subscription", _) => Ok(Self::Subscription),
             (_, Some(topic)) => topic.parse().map(Self::Topic),
-            (url, None) => url.parse().map(Self::Url).map_err(|error| format!("\"{url}\": {error}")),
+            (url, None) => {
+                url.parse().map(Self::Url).map_err(|error| format!("\"{url}\": {error}"))
+            }
         }
     }
 }
@@ -101,7 +104,8 @@ impl Sender {
     pub(crate) async fn open(to: &To, queue: &Url) -> anyhow::Result<Self> {
         let topic = match to {
             To::Url(url) => {
-                let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
+                let private =
+                    PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
                 let http = HttpSender::new(Fence::new(private, OwnAddresses::default()))?;
                 return Ok(Self::Http { http: Box::new(http), url: url.clone() });
             }
@@ -115,7 +119,9 @@ impl Sender {
     /// Sends parcels, at most a chunk of them; tells of each.
     pub(crate) async fn send(&self, parcels: &[Parcel]) -> Vec<Fate> {
         match self {
-            Self::Http { http, url } => join_all(parcels.iter().map(|parcel| post(http, url, parcel))).await,
+            Self::Http { http, url } => {
+                join_all(parcels.iter().map(|parcel| post(http, url, parcel))).await
+            }
             Self::Queue { client, url, topic } => {
                 let mut fates: Vec<Option<Fate>> = vec![None; parcels.len()];
                 let mut entries = Vec::new();
@@ -130,7 +136,8 @@ impl Sender {
                         fates[index] = Some(fate);
                     }
                 }
-                let silent = || Fate::Uncertain("the answer does not mention the message".to_owned());
+                let silent =
+                    || Fate::Uncertain("the answer does not mention the message".to_owned());
                 fates.into_iter().map(|fate| fate.unwrap_or_else(silent)).collect()
             }
         }
@@ -144,21 +151,29 @@ struct Entry {
     entry: SendMessageBatchRequestEntry,
 }
 
-fn entry(index: usize, Parcel { delivery, letter }: &Parcel, topic: Option<&TopicName>) -> Result<Entry, String> {
+fn entry(
+    index: usize,
+    Parcel { delivery, letter }: &Parcel,
+    topic: Option<&TopicName>,
+) -> Result<Entry, String> {
     let body: Arc<str> = letter.event.as_str().into();
     let message = message(*delivery, letter, &body, topic);
     let bytes = message.size_bytes();
     if !message.fits() {
-        return Err(format!("with its state it has {bytes} bytes, and a message has at most {MESSAGE_MAX_BYTES}"));
+        return Err(format!(
+            "with its state it has {bytes} bytes, and a message has at most {MESSAGE_MAX_BYTES}"
+        ));
     }
-    let mut entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body.as_ref());
+    let mut entry =
+        SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body.as_ref());
     let named = message.topic.as_ref().map(|topic| (TOPIC_ATTRIBUTE, topic.to_string()));
     let delivery = match message.attribute {
         Attribute::Delivery(value) if topic.is_none() => Some((DELIVERY_ATTRIBUTE, value)),
         Attribute::Delivery(_) | Attribute::DeadLetter(_) => None,
     };
     for (name, value) in named.into_iter().chain(delivery) {
-        let value = MessageAttributeValue::builder().data_type("String").string_value(value).build();
+        let value =
+            MessageAttributeValue::builder().data_type("String").string_value(value).build();
         entry = entry.message_attributes(name, value.map_err(|error| error.to_string())?);
     }
     Ok(Entry { index, bytes, entry: entry.build().map_err(|error| error.to_string())? })
@@ -184,7 +199,9 @@ fn batches(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
     let mut batches: Vec<(usize, Vec<Entry>)> = Vec::new();
     for entry in entries {
         match batches.last_mut() {
-            Some((bytes, batch)) if batch.len() < BATCH_ENTRIES_MAX && *bytes + entry.bytes <= MESSAGE_MAX_BYTES => {
+            Some((bytes, batch))
+                if batch.len() < BATCH_ENTRIES_MAX && *bytes + entry.bytes <= MESSAGE_MAX_BYTES =>
+            {
                 *bytes += entry.bytes;
                 batch.push(entry);
             }
@@ -197,7 +214,8 @@ fn batches(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
 /// Sends one batch. What refuses it as a whole may mean one message of it: then each goes alone.
 async fn send_batch(client: &Client, url: &str, batch: Vec<Entry>) -> Vec<(usize, Fate)> {
     let indices: Vec<usize> = batch.iter().map(|entry| entry.index).collect();
-    let entries: Vec<SendMessageBatchRequestEntry> = batch.into_iter().map(|entry| entry.entry).collect();
+    let entries: Vec<SendMessageBatchRequestEntry> =
+        batch.into_iter().map(|entry| entry.entry).collect();
     match send_once(client, url, entries.clone()).await {
         Ok(fates) => fates,
         Err(error) if refuses(&error) && entries.len() > 1 => {
@@ -218,10 +236,12 @@ async fn send_once(
 ) -> Result<Vec<(usize, Fate)>, SdkError<SendMessageBatchError>> {
     let sent = client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await?;
     let taken = sent.successful().iter().map(|entry| (entry.id(), Fate::Sent));
-    let failed = sent
-        .failed()
-        .iter()
-        .map(|entry| (entry.id(), Fate::Refused(format!("{}: {}", entry.code(), entry.message().unwrap_or_default()))));
+    let failed = sent.failed().iter().map(|entry| {
+        (
+            entry.id(),
+            Fate::Refused(format!("{}: {}", entry.code(), entry.message().unwrap_or_default())),
+        )
+    });
     Ok(taken.chain(failed).filter_map(|(id, fate)| Some((id.parse().ok()?, fate))).collect())
 }
 
@@ -231,7 +251,8 @@ fn refuses(error: &SdkError<SendMessageBatchError>) -> bool {
 }
 
 fn fate(error: &SdkError<SendMessageBatchError>) -> Fate {
-    let said = error.code().zip(error.message()).map(|(code, message)| format!("{message} ({code})"));
+    let said =
+        error.code().zip(error.message()).map(|(code, message)| format!("{message} ({code})"));
     let problem = said.unwrap_or_else(|| DisplayErrorContext(error).to_string());
     if refuses(error) { Fate::Refused(problem) } else { Fate::Uncertain(problem) }
 }
@@ -242,10 +263,14 @@ async fn post(http: &HttpSender, url: &Url, Parcel { delivery, letter }: &Parcel
         Shape::CloudEvent => "application/cloudevents+json; charset=utf-8",
         Shape::EventGrid | Shape::Custom | Shape::Opaque => "application/json; charset=utf-8",
     };
-    let mut headers =
-        vec![("content-type".to_owned(), content_type.to_owned()), ("webhook-id".to_owned(), delivery.to_string())];
-    // A blob is what somebody wrote: a text that is no header must not keep its event from being sent.
-    let sendable = letter.traceparent.as_ref().filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
+    let mut headers = vec![
+        ("content-type".to_owned(), content_type.to_owned()),
+        ("webhook-id".to_owned(), delivery.to_string()),
+    ];
+    // A blob is what somebody wrote: a text that is no header must not keep its event from being
+    // sent.
+    let sendable =
+        letter.traceparent.as_ref().filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
     headers.extend(sendable.map(|parent| ("traceparent".to_owned(), parent.clone())));
     let request = Request {
         method: Method::Post,
@@ -265,7 +290,9 @@ async fn post(http: &HttpSender, url: &Url, Parcel { delivery, letter }: &Parcel
         Ending::ResolutionError => Fate::Refused(problem("the name does not resolve")),
         Ending::TlsError => Fate::Refused(problem("the certificate was refused")),
         Ending::Blocked => Fate::Refused(problem("the address is one that is not sent to")),
-        Ending::Unsendable | Ending::Aborted => Fate::Unfit(problem("no request can be made of it")),
+        Ending::Unsendable | Ending::Aborted => {
+            Fate::Unfit(problem("no request can be made of it"))
+        }
     }
 }
 
@@ -276,23 +303,35 @@ mod tests {
 
     #[test]
     fn where_letters_go_is_read_back_from_a_ledger() {
-        for to in
-            [To::Subscription, To::Topic("a/b".parse().unwrap()), To::Url("http://127.0.0.1:1/x".parse().unwrap())]
-        {
+        for to in [
+            To::Subscription,
+            To::Topic("a/b".parse().unwrap()),
+            To::Url("http://127.0.0.1:1/x".parse().unwrap()),
+        ] {
             assert_eq!(to.to_string().parse(), Ok(to));
         }
     }
 
     #[test]
     fn a_replayed_delivery_is_fresh_and_keeps_the_event_to_the_byte() {
-        let traceparent = Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
+        let traceparent =
+            Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
         let (letter, id) = (StoredLetter { traceparent, ..letter(1) }, Uuid::from_u128(7));
         let body: Arc<str> = letter.event.as_str().into();
-        let Attribute::Delivery(attribute) = message(id, &letter, &body, None).attribute else { panic!("a delivery") };
-        let read = delivery::wire::read_delivery(&attribute, Event::recall(&body, Input::Auto)).unwrap();
-        assert_eq!((read.id, read.attempts, read.history.newest(), read.first_ms), (id, 0, None, None));
+        let Attribute::Delivery(attribute) = message(id, &letter, &body, None).attribute else {
+            panic!("a delivery")
+        };
+        let read =
+            delivery::wire::read_delivery(&attribute, Event::recall(&body, Input::Auto)).unwrap();
+        assert_eq!(
+            (read.id, read.attempts, read.history.newest(), read.first_ms),
+            (id, 0, None, None)
+        );
         assert_eq!((&read.subscription, read.due_ms), (&letter.subscription, read.published_ms));
-        assert_eq!((read.event.text().as_ref(), &read.traceparent), (letter.event.as_str(), &letter.traceparent));
+        assert_eq!(
+            (read.event.text().as_ref(), &read.traceparent),
+            (letter.event.as_str(), &letter.traceparent)
+        );
     }
 
     #[test]
@@ -307,6 +346,9 @@ mod tests {
         };
         assert_eq!(lengths(10, 10), [10]);
         assert_eq!(lengths(400_000, 5), [2, 2, 1]);
-        assert!(entry(0, &parcel(MESSAGE_MAX_BYTES), None).is_err_and(|problem| problem.contains("at most 1048576")));
+        assert!(
+            entry(0, &parcel(MESSAGE_MAX_BYTES), None)
+                .is_err_and(|problem| problem.contains("at most 1048576"))
+        );
     }
 }

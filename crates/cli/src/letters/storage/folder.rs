@@ -1,7 +1,7 @@
 //! Dead letters as plain files, as the local S3 of `lastmile dev` keeps them: the key is the path.
 //!
-//! Blocking work happens where it hurts nobody. Writes go aside and are moved into place, so whoever reads sees a blob
-//! whole or not at all.
+//! Blocking work happens where it hurts nobody. Writes go aside and are moved into place, so
+//! whoever reads sees a blob whole or not at all.
 
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,10 @@ impl Folder {
         Self { files: Arc::new(Files { root: root.to_path_buf(), written: AtomicU64::new(0) }) }
     }
 
-    fn with<T: Send + 'static>(&self, work: impl FnOnce(&Files) -> Result<T> + Send + 'static) -> Answer<'static, T> {
+    fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Files) -> Result<T> + Send + 'static,
+    ) -> Answer<'static, T> {
         let files = Arc::clone(&self.files);
         Box::pin(async move { Ok(tokio::task::spawn_blocking(move || work(&files)).await??) })
     }
@@ -54,7 +57,9 @@ impl Storage for Folder {
 
     fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> Answer<'a, ()> {
         let key = key.to_owned();
-        self.with(move |files| files.place(&key, &bytes, |aside, path| std::fs::rename(aside, path)))
+        self.with(move |files| {
+            files.place(&key, &bytes, |aside, path| std::fs::rename(aside, path))
+        })
     }
 
     fn put_new<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> Answer<'a, ()> {
@@ -83,7 +88,10 @@ impl Files {
         let mut path = self.root.clone();
         for segment in key.trim_end_matches('/').split('/') {
             if matches!(segment, "" | "." | "..") || segment.contains(std::path::MAIN_SEPARATOR) {
-                return Err(Error::new(ErrorKind::InvalidInput, format!("{key:?} is no key of a blob")));
+                return Err(Error::new(
+                    ErrorKind::InvalidInput,
+                    format!("{key:?} is no key of a blob"),
+                ));
             }
             path.push(segment);
         }
@@ -91,14 +99,19 @@ impl Files {
     }
 
     fn page(&self, ask: &Ask) -> Result<Page> {
-        let folder = if ask.prefix.is_empty() { self.root.clone() } else { self.path(&ask.prefix)? };
+        let folder =
+            if ask.prefix.is_empty() { self.root.clone() } else { self.path(&ask.prefix)? };
         let mut names = Vec::new();
         collect(&folder, &ask.prefix, ask.by_folder, &mut names)?;
         names.sort_unstable();
-        let first =
-            ask.after.as_ref().or(ask.start.as_ref()).map_or(0, |after| names.partition_point(|name| name <= after));
+        let first = ask
+            .after
+            .as_ref()
+            .or(ask.start.as_ref())
+            .map_or(0, |after| names.partition_point(|name| name <= after));
         let last = names.len().min(first + PAGE);
-        let mut page = Page { next: (last < names.len()).then(|| names[last - 1].clone()), ..Page::default() };
+        let mut page =
+            Page { next: (last < names.len()).then(|| names[last - 1].clone()), ..Page::default() };
         for name in names.drain(first..last) {
             if name.ends_with('/') {
                 page.folders.push(name);
@@ -115,7 +128,12 @@ impl Files {
         Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
-    fn place(&self, key: &str, bytes: &[u8], place: impl Fn(&Path, &Path) -> Result<()>) -> Result<()> {
+    fn place(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        place: impl Fn(&Path, &Path) -> Result<()>,
+    ) -> Result<()> {
         let path = self.path(key)?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
@@ -143,7 +161,9 @@ impl Files {
 fn collect(folder: &Path, base: &str, by_folder: bool, names: &mut Vec<String>) -> Result<()> {
     for entry in unless_gone(std::fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
-        let Some(name) = entry.file_name().to_str().map(str::to_owned).filter(|name| !name.starts_with(ASIDE)) else {
+        let Some(name) =
+            entry.file_name().to_str().map(str::to_owned).filter(|name| !name.starts_with(ASIDE))
+        else {
             continue;
         };
         match (entry.file_type()?.is_dir(), by_folder) {

@@ -1,9 +1,11 @@
 //! Where dead letters are kept, as far as the command line needs it: list, read, write, remove.
 //!
-//! One small trait and two places that keep it: S3, and the folder that `dev` and `demo` leave. Separate from the ports
-//! of the functions because those read whole listings, which is what a person with a million letters must not wait for.
+//! One small trait and two places that keep it: S3, and the folder that `dev` and `demo` leave.
+//! Separate from the ports of the functions because those read whole listings, which is what a
+//! person with a million letters must not wait for.
 //!
-//! Promises: a listing is in the order of the keys' bytes, at most [`PAGE`] entries a page; every call is counted.
+//! Promises: a listing is in the order of the keys' bytes, at most [`PAGE`] entries a page; every
+//! call is counted.
 
 mod folder;
 mod s3;
@@ -149,23 +151,35 @@ impl Place {
 
     /// A blob's bytes.
     pub(crate) async fn get(&self, key: &str) -> anyhow::Result<Option<Vec<u8>>> {
-        self.asked().get(key).await.with_context(|| format!("{key} of {} cannot be read", self.name))
+        self.asked()
+            .get(key)
+            .await
+            .with_context(|| format!("{key} of {} cannot be read", self.name))
     }
 
     /// Writes a blob.
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
-        self.asked().put(key, bytes).await.with_context(|| format!("{key} of {} cannot be written", self.name))
+        self.asked()
+            .put(key, bytes)
+            .await
+            .with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
     /// Writes a blob unless there is one.
     pub(crate) async fn put_new(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
-        self.asked().put_new(key, bytes).await.with_context(|| format!("{key} of {} cannot be written", self.name))
+        self.asked()
+            .put_new(key, bytes)
+            .await
+            .with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
     /// Removes blobs, a page at a time.
     pub(crate) async fn delete(&self, keys: &[String]) -> anyhow::Result<()> {
         for page in keys.chunks(PAGE) {
-            self.asked().delete(page).await.with_context(|| format!("{} cannot be emptied", self.name))?;
+            self.asked()
+                .delete(page)
+                .await
+                .with_context(|| format!("{} cannot be emptied", self.name))?;
         }
         Ok(())
     }

@@ -31,7 +31,10 @@ impl Storage for Bucket {
             let page = page.map_err(|error| anyhow::anyhow!(why(&error)))?;
             let blob = |object: &aws_sdk_s3::types::Object| Blob {
                 key: object.key().unwrap_or_default().to_owned(),
-                modified_ms: object.last_modified().and_then(|at| at.to_millis().ok()?.try_into().ok()).unwrap_or(0),
+                modified_ms: object
+                    .last_modified()
+                    .and_then(|at| at.to_millis().ok()?.try_into().ok())
+                    .unwrap_or(0),
             };
             let folders = page.common_prefixes().iter().filter_map(|folder| folder.prefix());
             Ok(Page {
@@ -46,7 +49,11 @@ impl Storage for Bucket {
         Box::pin(async move {
             match self.client.get_object().bucket(&self.bucket).key(key).send().await {
                 Ok(object) => Ok(Some(object.body.collect().await?.to_vec())),
-                Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => Ok(None),
+                Err(error)
+                    if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) =>
+                {
+                    Ok(None)
+                }
                 Err(error) => Err(anyhow::anyhow!(why(&error))),
             }
         })
@@ -54,7 +61,12 @@ impl Storage for Bucket {
 
     fn put<'a>(&'a self, key: &'a str, bytes: Vec<u8>) -> Answer<'a, ()> {
         Box::pin(async move {
-            let put = self.client.put_object().bucket(&self.bucket).key(key).body(ByteStream::from(bytes));
+            let put = self
+                .client
+                .put_object()
+                .bucket(&self.bucket)
+                .key(key)
+                .body(ByteStream::from(bytes));
             put.send().await.map(|_| ()).map_err(|error| anyhow::anyhow!(why(&error)))
         })
     }
@@ -72,7 +84,8 @@ impl Storage for Bucket {
             let named = |key: &String| ObjectIdentifier::builder().key(key).build();
             let objects = keys.iter().map(named).collect::<Result<Vec<_>, _>>()?;
             let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build()?;
-            let deleted = self.client.delete_objects().bucket(&self.bucket).delete(delete).send().await;
+            let deleted =
+                self.client.delete_objects().bucket(&self.bucket).delete(delete).send().await;
             let deleted = deleted.map_err(|error| anyhow::anyhow!(why(&error)))?;
             match deleted.errors() {
                 [] => Ok(()),

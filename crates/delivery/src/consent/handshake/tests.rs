@@ -9,7 +9,10 @@ use crate::secret::{Keyring, Secret};
 const CODE: &str = "00000001-0002-4003-8004-000500060007";
 
 fn question(confirm: Option<&str>) -> Question {
-    let question = Question::new([1, 0x0002_0003, 0x0004_0005, 0x0006_0007], confirm.map(|url| url.parse().unwrap()));
+    let question = Question::new(
+        [1, 0x0002_0003, 0x0004_0005, 0x0006_0007],
+        confirm.map(|url| url.parse().unwrap()),
+    );
     assert_eq!(question.code.get_version_num(), 4);
     Question { code: CODE.parse().unwrap(), ..question }
 }
@@ -24,7 +27,8 @@ fn cloud_events(rate: Option<u32>) -> Consent {
 }
 
 fn asked(subscription: &Subscription, consent: &Consent, confirm: Option<&str>) -> Request {
-    let keyring: Keyring = [("env:TOKEN".parse().unwrap(), Secret::new("hush".to_owned()))].into_iter().collect();
+    let keyring: Keyring =
+        [("env:TOKEN".parse().unwrap(), Secret::new("hush".to_owned()))].into_iter().collect();
     let occasion = Occasion { keyring: &keyring, now_ms: 1_795_158_180_123, timeout_ms: 5 };
     ask(subscription, consent, &question(confirm), occasion).unwrap()
 }
@@ -35,8 +39,12 @@ fn pairs(request: &Request) -> Vec<(&str, &str)> {
 
 #[test]
 fn event_grid_posts_an_array_of_one_validation_event() {
-    let request = asked(&subscription(), &Consent::EventGrid, Some("https://me.example.com/confirm/1"));
-    assert_eq!((request.method, request.url.as_str()), (Method::Post, "https://billing.example.com/in?code=1"));
+    let request =
+        asked(&subscription(), &Consent::EventGrid, Some("https://me.example.com/confirm/1"));
+    assert_eq!(
+        (request.method, request.url.as_str()),
+        (Method::Post, "https://billing.example.com/in?code=1")
+    );
     let headers = [
         ("content-type", "application/json; charset=utf-8"),
         ("aeg-event-type", "SubscriptionValidation"),
@@ -54,8 +62,12 @@ fn event_grid_posts_an_array_of_one_validation_event() {
 
 #[test]
 fn cloud_events_asks_with_options_and_nothing_in_the_body() {
-    let request = asked(&subscription(), &cloud_events(Some(120)), Some("https://me.example.com/confirm/1"));
-    assert_eq!((request.method, request.url.as_str()), (Method::Options, "https://billing.example.com/in?code=1"));
+    let request =
+        asked(&subscription(), &cloud_events(Some(120)), Some("https://me.example.com/confirm/1"));
+    assert_eq!(
+        (request.method, request.url.as_str()),
+        (Method::Options, "https://billing.example.com/in?code=1")
+    );
     let headers = [
         ("WebHook-Request-Origin", "events.example.com"),
         ("WebHook-Request-Rate", "120"),
@@ -85,8 +97,12 @@ fn a_question_carries_the_headers_that_need_no_event_and_the_signature() {
 
 fn answered(status: u16, headers: &[(&str, &str)], body: &str) -> Exchange {
     let ending = Ending::Answered { status, retry_after: None, body: body.as_bytes().to_vec() };
-    let webhook = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Exchange { content: Some(Content { webhook, ..Content::default() }), ..Exchange::new(ending, 0, 0) }
+    let webhook =
+        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Exchange {
+        content: Some(Content { webhook, ..Content::default() }),
+        ..Exchange::new(ending, 0, 0)
+    }
 }
 
 fn refusal(answer: Answer) -> String {
@@ -99,7 +115,11 @@ fn refusal(answer: Answer) -> String {
 #[test]
 fn event_grid_consents_by_echoing_the_code_with_a_200_and_by_nothing_else() {
     let judged = |status, body: &str, confirm| {
-        judge(&Consent::EventGrid, &question(confirm), &answered(status, &[], &body.replace("CODE", CODE)))
+        judge(
+            &Consent::EventGrid,
+            &question(confirm),
+            &answered(status, &[], &body.replace("CODE", CODE)),
+        )
     };
     for right in [
         r#"{"validationResponse":"CODE"}"#,
@@ -113,7 +133,15 @@ fn event_grid_consents_by_echoing_the_code_with_a_200_and_by_nothing_else() {
     }
     let wrong = r#"{"validationResponse":"00000000-0000-4000-8000-000000000000"}"#;
     assert!(refusal(judged(200, wrong, Some("https://me/"))).contains("another code"));
-    for silent in ["", "ok", "CODE", "[]", "{}", r#"{"validationResponse":7}"#, r#"{"validationCode":"CODE"}"#] {
+    for silent in [
+        "",
+        "ok",
+        "CODE",
+        "[]",
+        "{}",
+        r#"{"validationResponse":7}"#,
+        r#"{"validationCode":"CODE"}"#,
+    ] {
         assert_eq!(judged(200, silent, Some("https://me/")), Answer::Pending, "{silent}");
         assert!(refusal(judged(200, silent, None)).contains("validationResponse"), "{silent}");
     }
@@ -122,8 +150,9 @@ fn event_grid_consents_by_echoing_the_code_with_a_200_and_by_nothing_else() {
 #[test]
 fn cloud_events_consents_by_naming_the_origin_and_a_rate() {
     let limit = |rate: &str| Answer::Granted(Rate::parse(rate).unwrap());
-    let judged =
-        |asked, headers: &[(&str, &str)]| judge(&cloud_events(asked), &question(None), &answered(200, headers, ""));
+    let judged = |asked, headers: &[(&str, &str)]| {
+        judge(&cloud_events(asked), &question(None), &answered(200, headers, ""))
+    };
     let origin = ("allowed-origin", "events.example.com");
     assert_eq!(judged(None, &[origin, ("allowed-rate", "100")]), limit("100"));
     assert_eq!(judged(Some(50), &[origin, ("allowed-rate", "100")]), limit("100"));
@@ -131,8 +160,14 @@ fn cloud_events_consents_by_naming_the_origin_and_a_rate() {
     assert_eq!(judged(Some(50), &[("allowed-origin", " Events.Example.com ")]), limit("50"));
     assert_eq!(judged(None, &[origin]), limit("*"));
     assert_eq!(judged(None, &[("allowed-origin", "a.example.com"), origin]), limit("*"));
-    assert!(refusal(judged(None, &[("allowed-origin", "other.example.com")])).contains("other.example.com"));
-    assert!(refusal(judged(None, &[("allowed-origin", "events.example.com.evil.org")])).contains("evil"));
+    assert!(
+        refusal(judged(None, &[("allowed-origin", "other.example.com")]))
+            .contains("other.example.com")
+    );
+    assert!(
+        refusal(judged(None, &[("allowed-origin", "events.example.com.evil.org")]))
+            .contains("evil")
+    );
     assert!(refusal(judged(None, &[origin, ("allowed-rate", "0")])).contains("rate"));
     assert!(refusal(judged(None, &[("allowed-rate", "*")])).contains("WebHook-Allowed-Origin"));
     assert!(refusal(judged(None, &[])).contains("WebHook-Allowed-Origin"));
@@ -147,7 +182,8 @@ fn a_status_alone_is_no_consent_and_a_failure_is_none_whatever_it_says() {
     }
     for status in [301, 400, 401, 403, 404, 405, 410, 429, 500, 503] {
         for confirm in [None, Some("https://me/")] {
-            let judged = judge(&cloud_events(None), &question(confirm), &answered(status, &allowed, ""));
+            let judged =
+                judge(&cloud_events(None), &question(confirm), &answered(status, &allowed, ""));
             assert!(refusal(judged).contains(&status.to_string()), "{status}");
         }
     }
@@ -163,7 +199,10 @@ fn an_origin_that_is_withheld_may_still_come_by_callback() {
         assert!(matches!(judged(status, &[], None), Answer::Refused(_)), "{status}");
     }
     assert!(matches!(judged(302, &[], Some("https://me/")), Answer::Refused(_)));
-    assert!(matches!(judged(200, &[("allowed-origin", "x")], Some("https://me/")), Answer::Refused(_)));
+    assert!(matches!(
+        judged(200, &[("allowed-origin", "x")], Some("https://me/")),
+        Answer::Refused(_)
+    ));
 }
 
 #[test]

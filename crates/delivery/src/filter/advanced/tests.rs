@@ -33,12 +33,37 @@ fn numbers_table() -> Vec<Row> {
     let range = || N::InRange(vec![(one("3.14159"), one("999.95")), (one("3000"), one("4000"))]);
     let ends = vec!["3.14159", "999.95", "3000", "4000"];
     vec![
-        (Test::Number(N::In(numbers(&["5", "1"]))), vec!["5", "1.0", "50e-1"], others(&["6", "-5"]), false),
+        (
+            Test::Number(N::In(numbers(&["5", "1"]))),
+            vec!["5", "1.0", "50e-1"],
+            others(&["6", "-5"]),
+            false,
+        ),
         (Test::NotNumber(N::In(numbers(&["41", "0"]))), others(&["42"]), vec!["41", "-0"], true),
-        (Test::Number(N::LessThan(one("100"))), vec!["99.99", "-1e9"], others(&["100", "101"]), false),
-        (Test::Number(N::LessThanOrEquals(one("100"))), vec!["100", "99"], others(&["100.01"]), false),
-        (Test::Number(N::GreaterThan(one("20"))), vec!["20.01", "1e9"], others(&["20", "19"]), false),
-        (Test::Number(N::GreaterThanOrEquals(one("30"))), vec!["30", "31"], others(&["29.99"]), false),
+        (
+            Test::Number(N::LessThan(one("100"))),
+            vec!["99.99", "-1e9"],
+            others(&["100", "101"]),
+            false,
+        ),
+        (
+            Test::Number(N::LessThanOrEquals(one("100"))),
+            vec!["100", "99"],
+            others(&["100.01"]),
+            false,
+        ),
+        (
+            Test::Number(N::GreaterThan(one("20"))),
+            vec!["20.01", "1e9"],
+            others(&["20", "19"]),
+            false,
+        ),
+        (
+            Test::Number(N::GreaterThanOrEquals(one("30"))),
+            vec!["30", "31"],
+            others(&["29.99"]),
+            false,
+        ),
         (Test::Number(range()), ends, others(&["3.14158", "1000"]), false),
         (Test::NotNumber(range()), others(&["1000"]), vec!["3500", "3.5"], true),
     ]
@@ -59,7 +84,12 @@ fn texts_table() -> Vec<Row> {
         (Test::NotText(begins()), vec!["\"an event\"", "{}"], vec!["\"MESSAGE\""], false),
         (Test::Text(ends()), vec!["\"a.PNG\""], vec!["\"png.txt\"", "1"], false),
         (Test::NotText(ends()), vec!["\"png.txt\""], vec!["\"a.Jpg\""], false),
-        (Test::Text(accents), vec!["\"CONTOSO\"", "\"\\u00c9T\u{c9}\""], vec!["\"contoso \"", "5"], false),
+        (
+            Test::Text(accents),
+            vec!["\"CONTOSO\"", "\"\\u00c9T\u{c9}\""],
+            vec!["\"contoso \"", "5"],
+            false,
+        ),
         (Test::NotText(texts(T::In, &["aws"])), vec!["\"aw\"", "5"], vec!["\"AWS\""], true),
     ]
 }
@@ -76,7 +106,8 @@ fn other_table() -> Vec<Row> {
 
 #[test]
 fn each_operator_has_its_truth_table() {
-    for (test, taken, refused, missing) in [numbers_table(), texts_table(), other_table()].concat() {
+    for (test, taken, refused, missing) in [numbers_table(), texts_table(), other_table()].concat()
+    {
         for value in taken {
             assert!(holds(&test, Some(value), false), "{test:?} holds for {value}");
         }
@@ -124,8 +155,10 @@ fn a_large_whole_number_is_not_its_neighbour() {
 fn a_number_among_the_attributes_is_compared_as_a_string_too() {
     let test = Test::Text(texts(TextMatch::BeginsWith, &["5", "1"]));
     let members = Members::parse(r#"{"comexampleothervalue":5,"data":{"n":5}}"#).unwrap();
-    let holds =
-        |key: &str| Condition { key: Key::parse(key).unwrap(), test: test.clone(), arrays: false }.holds(&members);
+    let holds = |key: &str| {
+        Condition { key: Key::parse(key).unwrap(), test: test.clone(), arrays: false }
+            .holds(&members)
+    };
     assert!(holds("comexampleothervalue"));
     assert!(!holds("data.n"));
 }

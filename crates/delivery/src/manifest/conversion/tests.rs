@@ -12,7 +12,9 @@ fn found(text: &str) -> (Vec<String>, usize) {
 }
 
 fn topic(spec: &str) -> String {
-    format!("apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: t}}\nspec: {{{spec}}}\n---\n")
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: t}}\nspec: {{{spec}}}\n---\n"
+    )
 }
 
 fn native(name: &str, destination: &str) -> String {
@@ -47,14 +49,18 @@ fn what_cannot_be_converted_is_an_error_and_what_may_be_is_none() {
         for (schema, possible) in schemas.into_iter().zip(possible) {
             let text = format!("{topic}{}", native("s", &format!(", schema: {schema}")));
             let (errors, left) = found(&text);
-            let errors: Vec<&String> = errors.iter().filter(|finding| finding.contains(": error: ")).collect();
+            let errors: Vec<&String> =
+                errors.iter().filter(|finding| finding.contains(": error: ")).collect();
             assert_eq!(
                 (errors.len(), left),
                 (usize::from(!possible), usize::from(possible)),
                 "{input} {mapping} {schema}"
             );
             let place = "f:9:49: error: spec.destination.schema: the ";
-            assert!(errors.iter().all(|error| error.starts_with(place) && error.contains(schema)), "{errors:?}");
+            assert!(
+                errors.iter().all(|error| error.starts_with(place) && error.contains(schema)),
+                "{errors:?}"
+            );
         }
         assert_eq!(found(&format!("{topic}{}", native("s", ""))).1, 1, "without a schema, {input}");
     }
@@ -63,8 +69,12 @@ fn what_cannot_be_converted_is_an_error_and_what_may_be_is_none() {
 #[test]
 fn a_conversion_that_is_impossible_says_what_would_be_possible() {
     let of = |spec: &str, schema: &str| {
-        let (mut errors, _) = found(&format!("{}{}", topic(spec), native("s", &format!(", schema: {schema}"))));
-        errors.pop().map(|error| error.replace("f:9:49: error: spec.destination.schema: ", "")).unwrap_or_default()
+        let (mut errors, _) =
+            found(&format!("{}{}", topic(spec), native("s", &format!(", schema: {schema}"))));
+        errors
+            .pop()
+            .map(|error| error.replace("f:9:49: error: spec.destination.schema: ", ""))
+            .unwrap_or_default()
     };
     assert_eq!(
         of("input: opaque", "custom"),
@@ -82,15 +92,19 @@ fn a_conversion_that_is_impossible_says_what_would_be_possible() {
 
 #[test]
 fn events_in_binary_form_share_no_request() {
-    let own = native("s", ", schema: cloudevents-binary").replace("}}\n", "}, batch: {maxEvents: 2}}\n");
+    let own =
+        native("s", ", schema: cloudevents-binary").replace("}}\n", "}, batch: {maxEvents: 2}}\n");
     let refused = "error: FIELD: events in the schema cloudevents-binary cannot share a request: its body is the data \
                    of one; schema: cloudevents-structured, or no batch";
     let (errors, left) = found(&own);
     let expected = refused.replace("FIELD", "spec.batch");
     assert_eq!((errors, left), (vec![format!("f:4:77: {expected}")], 0));
     let topic = topic("delivery: {batch: {preferredKilobytes: 2}}");
-    let both =
-        [native("a", ", schema: cloudevents-binary"), native("b", ", schema: cloudevents-binary"), native("c", "")];
+    let both = [
+        native("a", ", schema: cloudevents-binary"),
+        native("b", ", schema: cloudevents-binary"),
+        native("c", ""),
+    ];
     let (errors, left) = found(&format!("{topic}{}", both.concat()));
     let expected = refused.replace("FIELD", "spec.delivery.batch");
     assert_eq!((errors, left), (vec![format!("f:4:26: {expected}")], 1));
@@ -116,7 +130,10 @@ fn a_topics_own_schema_is_reported_once_however_many_follow_it() {
     let topic = topic("input: opaque, delivery: {destination: {schema: custom}}");
     let (errors, left) = found(&format!("{topic}{}{}", native("a", ""), native("b", "")));
     assert_eq!((errors.len(), left), (1, 0), "{errors:?}");
-    assert!(errors[0].starts_with("f:4:56: error: spec.delivery.destination.schema: the topic n/t has"), "{errors:?}");
+    assert!(
+        errors[0].starts_with("f:4:56: error: spec.delivery.destination.schema: the topic n/t has"),
+        "{errors:?}"
+    );
 }
 
 #[test]
@@ -127,14 +144,22 @@ fn other_families_are_held_against_a_topic_that_a_native_document_describes() {
                    channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: t}\n  \
                    subscriber: {uri: 'https://h/'}\n  delivery: {format: binary}\n";
     for (text, input, expected) in [
-        (grid, "cloudevents", "f:9:24: error: properties.eventDeliverySchema: the topic n/t has input cloudevents"),
+        (
+            grid,
+            "cloudevents",
+            "f:9:24: error: properties.eventDeliverySchema: the topic n/t has input cloudevents",
+        ),
         (
             grid,
             "custom",
             "f:9:24: error: properties.eventDeliverySchema: the mapping of the topic n/t gives no eventType",
         ),
         (knative, "opaque", "f:12:22: error: spec.delivery.format: the topic n/t has input opaque"),
-        (knative, "custom", "f:12:22: error: spec.delivery.format: the mapping of the topic n/t gives no eventType"),
+        (
+            knative,
+            "custom",
+            "f:12:22: error: spec.delivery.format: the mapping of the topic n/t gives no eventType",
+        ),
     ] {
         let (errors, left) = found(&format!("{}{text}", topic(&format!("input: {input}"))));
         assert_eq!((errors.len(), left), (1, 0), "{errors:?}");

@@ -1,8 +1,9 @@
 //! Dead-letter destinations: a container in a storage account of Azure, and which sink it is here.
 //!
-//! Separate because one thing has many spellings: with and without an identity, the container inside `properties` or
-//! inside `StorageBlob`, its id in two parts or in full. An id that no `Destinations` document names is a warning, not
-//! an error: dead letters are safe in the default container.
+//! Separate because one thing has many spellings: with and without an identity, the container
+//! inside `properties` or inside `StorageBlob`, its id in two parts or in full. An id that no
+//! `Destinations` document names is a warning, not an error: dead letters are safe in the default
+//! container.
 
 use crate::duration::DAY_MS;
 use crate::profile::Profile;
@@ -44,8 +45,14 @@ impl DeadLetters {
         letters
     }
 
-    /// The fields of a destination; one with an identity may hold the destination itself a level deeper.
-    fn destination(&mut self, fields: &Fields<'_>, destinations: &Destinations<'_>, origins: &mut Origins) {
+    /// The fields of a destination; one with an identity may hold the destination itself a level
+    /// deeper.
+    fn destination(
+        &mut self,
+        fields: &Fields<'_>,
+        destinations: &Destinations<'_>,
+        origins: &mut Origins,
+    ) {
         endpoint::unused(fields, "identity");
         self.period(fields, origins);
         if let Some(inner) = fields.given("deadLetterDestination") {
@@ -100,12 +107,17 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     }
 }
 
-/// The full id of a container: of the account's id and the container's name, or as it stands where it is full already.
+/// The full id of a container: of the account's id and the container's name, or as it stands where
+/// it is full already.
 fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
     let Some(container) = container else { return Some(id.to_owned()) };
     let name = container.text()?;
-    let full = id.rsplit_once('/').filter(|(around, _)| around.to_ascii_lowercase().ends_with("/containers"));
-    let Some((_, in_id)) = full else { return Some(format!("{id}/blobServices/default/containers/{name}")) };
+    let full = id
+        .rsplit_once('/')
+        .filter(|(around, _)| around.to_ascii_lowercase().ends_with("/containers"));
+    let Some((_, in_id)) = full else {
+        return Some(format!("{id}/blobServices/default/containers/{name}"));
+    };
     if !in_id.eq_ignore_ascii_case(name) {
         container.warn("not used: resourceId names another container");
     }
@@ -114,7 +126,9 @@ fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
 
 /// Warns of a container that no document maps.
 fn unmapped(cursor: &Cursor<'_>, id: &str) {
-    let message = Message::new("no Destinations document names this container; dead letters go to the default one");
+    let message = Message::new(
+        "no Destinations document names this container; dead letters go to the default one",
+    );
     // The whole id, however long: it is there to be copied.
     cursor.warn(message.help(format!("spec: {{\"{id}\": s3://…}}")));
 }

@@ -1,7 +1,7 @@
 //! `destination`: where requests go, and what every one of them carries.
 //!
-//! Separate because a webhook is an address, while every other endpoint is a resource of Azure that has to be given an
-//! address here, in `Destinations`, and is judged by the rules for resources.
+//! Separate because a webhook is an address, while every other endpoint is a resource of Azure that
+//! has to be given an address here, in `Destinations`, and is judged by the rules for resources.
 
 use url::Url;
 
@@ -66,7 +66,11 @@ pub(super) struct Endpoint<'a> {
 
 impl<'a> Endpoint<'a> {
     /// Reads `destination`.
-    pub(super) fn read(cursor: &Cursor<'a>, destinations: &Destinations<'_>, origins: &mut Origins) -> Option<Self> {
+    pub(super) fn read(
+        cursor: &Cursor<'a>,
+        destinations: &Destinations<'_>,
+        origins: &mut Origins,
+    ) -> Option<Self> {
         cursor.mapping(|fields| {
             let kind = fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
             fields.required("properties")?.mapping(|properties| {
@@ -75,7 +79,8 @@ impl<'a> Endpoint<'a> {
                 let schema = schema(properties);
                 let mappings = properties.given("deliveryAttributeMappings");
                 note(origins, "headers", mappings.as_ref());
-                let headers = mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
+                let headers =
+                    mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
                 let Some(kind) = kind else {
                     // Which of them count depends on the type, which has its own finding.
                     properties.accept(&["endpointBaseUrl", "endpointUrl", "resourceId"]);
@@ -119,7 +124,8 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(
         Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
         Resolved::Reported => None,
         Resolved::Unknown => {
-            cursor.error(Message::new("not the address of a webhook").help("http://… or https://…"));
+            cursor
+                .error(Message::new("not the address of a webhook").help("http://… or https://…"));
             None
         }
     }
@@ -132,17 +138,19 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
         Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
         Resolved::Reported => None,
         Resolved::Unknown => {
-            let message = Message::new("what this resource is here has to stand in a Destinations document");
+            let message =
+                Message::new("what this resource is here has to stand in a Destinations document");
             cursor.error(message.help(format!("spec: {{\"{id}\": https://…}}")));
             None
         }
     }
 }
 
-/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is no batch, whatever the size beside
-/// it: a resource that is read back says so where nobody has asked for batches.
+/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is no batch, whatever
+/// the size beside it: a resource that is read back says so where nobody has asked for batches.
 fn batch<'a>(fields: &Fields<'a>, origins: &mut Origins) -> Option<(Batch, Cursor<'a>)> {
-    let [events_at, size_at] = ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
+    let [events_at, size_at] =
+        ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
     let events = events_at.as_ref().and_then(batches::events);
     let kilobytes = size_at.as_ref().and_then(batches::kilobytes);
     note(origins, "batch.maxEvents", events_at.as_ref());
@@ -155,18 +163,22 @@ fn batch<'a>(fields: &Fields<'a>, origins: &mut Origins) -> Option<(Batch, Curso
 
 fn header(fields: &Fields<'_>) -> Option<Header> {
     let name = fields.required("name").and_then(|cursor| headers::name(&cursor));
-    let Some(kind) = fields.required("type").and_then(|kind| words::read(&kind, &[STATIC, DYNAMIC])) else {
+    let Some(kind) =
+        fields.required("type").and_then(|kind| words::read(&kind, &[STATIC, DYNAMIC]))
+    else {
         // What they mean depends on the type, which has its own finding.
         fields.accept(&["properties"]);
         return None;
     };
     let read = if kind == STATIC { static_value } else { dynamic_value };
-    let value = fields.required("properties").and_then(|properties| properties.mapping(read)).flatten();
+    let value =
+        fields.required("properties").and_then(|properties| properties.mapping(read)).flatten();
     Some(Header { name: name?, value: value? })
 }
 
 fn static_value(properties: &Fields<'_>) -> Option<Value> {
-    let is_secret = properties.given("isSecret").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let is_secret =
+        properties.given("isSecret").and_then(|cursor| cursor.boolean()).unwrap_or(false);
     let value = properties.required("value").and_then(|cursor| headers::value(&cursor))?;
     Some(if is_secret { Value::Concealed(value) } else { Value::Static(value) })
 }

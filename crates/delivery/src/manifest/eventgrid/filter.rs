@@ -1,7 +1,7 @@
 //! `filter` and `filtersConfiguration`: which events a subscription takes.
 //!
-//! Separate because the operators' values have types and limits of their own. All parts have to hold: the type of the
-//! event, how its subject begins and ends, and every advanced filter.
+//! Separate because the operators' values have types and limits of their own. All parts have to
+//! hold: the type of the event, how its subject begins and ends, and every advanced filter.
 
 use crate::filter::Filter;
 use crate::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
@@ -39,26 +39,39 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Filter> {
 }
 
 fn arrays(fields: &Fields<'_>) -> bool {
-    fields.given("enableAdvancedFilteringOnArrays").and_then(|cursor| cursor.boolean()).unwrap_or(false)
+    fields
+        .given("enableAdvancedFilteringOnArrays")
+        .and_then(|cursor| cursor.boolean())
+        .unwrap_or(false)
 }
 
-/// `includedEventTypes`: the type is one of the list; `All`, nothing and an empty list take every type.
+/// `includedEventTypes`: the type is one of the list; `All`, nothing and an empty list take every
+/// type.
 fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
-    let texts = cursor.list()?.iter().map(|element| element.text().map(str::to_owned)).collect::<Option<Vec<_>>>()?;
+    let texts = cursor
+        .list()?
+        .iter()
+        .map(|element| element.text().map(str::to_owned))
+        .collect::<Option<Vec<_>>>()?;
     if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
         return Some(Vec::new());
     }
-    let exact =
-        |text: String| ["type", "eventType"].map(|name| Filter::Exact { name: name.to_owned(), value: text.clone() });
+    let exact = |text: String| {
+        ["type", "eventType"]
+            .map(|name| Filter::Exact { name: name.to_owned(), value: text.clone() })
+    };
     Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
 }
 
 /// How the subject begins and ends; case counts only where the filter says so.
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
-    let sensitive = fields.given("isSubjectCaseSensitive").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let sensitive =
+        fields.given("isSubjectCaseSensitive").and_then(|cursor| cursor.boolean()).unwrap_or(false);
     let mut filters = Vec::new();
-    for (field, how) in [("subjectBeginsWith", TextMatch::BeginsWith), ("subjectEndsWith", TextMatch::EndsWith)] {
+    for (field, how) in
+        [("subjectBeginsWith", TextMatch::BeginsWith), ("subjectEndsWith", TextMatch::EndsWith)]
+    {
         let Some(cursor) = fields.given(field) else { continue };
         let value = cursor.text()?.to_owned();
         if value.is_empty() {
@@ -90,7 +103,9 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
     }
     let values: usize = elements.iter().map(values_of).sum();
     if values > VALUES_MAX {
-        cursor.error(format!("at most {VALUES_MAX} values in all filters together, here are {values}"));
+        cursor.error(format!(
+            "at most {VALUES_MAX} values in all filters together, here are {values}"
+        ));
     }
     // Each is read, also after a bad one: all have their findings.
     let read = |element: &Cursor<'_>| element.mapping(|fields| condition(fields, arrays)).flatten();
@@ -113,7 +128,8 @@ fn condition(fields: &Fields<'_>, arrays: bool) -> Option<Filter> {
         }
         key
     });
-    let operator = fields.required("operatorType").and_then(|cursor| words::read(&cursor, &OPERATORS));
+    let operator =
+        fields.required("operatorType").and_then(|cursor| words::read(&cursor, &OPERATORS));
     let test = operator.and_then(|operator| test(operator, fields));
     if operator.is_none() {
         fields.accept(&["value", "values"]);
@@ -146,7 +162,9 @@ const OPERATORS: [&str; 19] = [
 
 /// What an operator asks for, with the values it is given.
 fn test(operator: &str, fields: &Fields<'_>) -> Option<Test> {
-    let value = |make: fn(Number) -> NumberTest| Some(Test::Number(make(fields.required("value")?.number()?)));
+    let value = |make: fn(Number) -> NumberTest| {
+        Some(Test::Number(make(fields.required("value")?.number()?)))
+    };
     let text = |how| Some(TextTest::new(how, &several(fields, text)?));
     match operator {
         "NumberIn" => Some(Test::Number(NumberTest::In(several(fields, Cursor::number)?))),
@@ -201,7 +219,10 @@ fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
         [Some(least), Some(most)] if least <= most => Some((least.clone(), most.clone())),
         [None, _] | [_, None] => None,
         _ => {
-            cursor.error(Message::new("a range is two numbers, the smaller one first").help("such as [3000, 4000]"));
+            cursor.error(
+                Message::new("a range is two numbers, the smaller one first")
+                    .help("such as [3000, 4000]"),
+            );
             None
         }
     }

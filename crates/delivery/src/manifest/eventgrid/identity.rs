@@ -1,8 +1,8 @@
 //! Whose rules an event subscription follows, and what it is called here.
 //!
-//! Separate because both are told from many places: the resource's id, its type, its version, its name, the name of
-//! the file, and the `lastmile` section that somebody has added. That section goes before everything else: it is the
-//! one part written for this program.
+//! Separate because both are told from many places: the resource's id, its type, its version, its
+//! name, the name of the file, and the `lastmile` section that somebody has added. That section
+//! goes before everything else: it is the one part written for this program.
 
 use crate::profile::{Dialect, StatusSet};
 use crate::subscription::{Batch, OnRefused, SubscriptionName, TopicName};
@@ -45,7 +45,9 @@ impl<'a> Lastmile<'a> {
         note(origins, "retryOn", retry_on.as_ref());
         let on_refused = fields.given("onRefused");
         note(origins, "batch.onRefused", on_refused.as_ref());
-        let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list).unwrap_or_default();
+        let list = |cursor: &Option<Cursor<'_>>| {
+            cursor.as_ref().and_then(statuses::list).unwrap_or_default()
+        };
         let (never, again) = (list(&never_retry), list(&retry_on));
         if let (Some(status), Some(cursor)) = (statuses::shared(&never, &again), &retry_on) {
             cursor.error(format!("{status} stands in neverRetry too; it can be one of them"));
@@ -65,7 +67,9 @@ impl Lastmile<'_> {
     /// The batch that a resource asks for, with what a refusal of it means here.
     pub(super) fn refine(&self, batch: Option<Batch>) -> Option<Batch> {
         match (batch, &self.on_refused) {
-            (Some(batch), Some((on_refused, _))) => Some(Batch { on_refused: *on_refused, ..batch }),
+            (Some(batch), Some((on_refused, _))) => {
+                Some(Batch { on_refused: *on_refused, ..batch })
+            }
             (None, Some((_, at))) => {
                 batches::report_without_batch(at, "maxEventsPerBatch: 100 asks for batches");
                 None
@@ -77,15 +81,22 @@ impl Lastmile<'_> {
 
 fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
-        cursor.error(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"));
+        cursor
+            .error(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"));
         None
     })?;
-    Some(TopicName { namespace: names::checked(namespace, cursor)?, topic: names::checked(topic, cursor)? })
+    Some(TopicName {
+        namespace: names::checked(namespace, cursor)?,
+        topic: names::checked(topic, cursor)?,
+    })
 }
 
-/// The dialect that a resource's own fields tell; endpoints that are resources are told apart later.
+/// The dialect that a resource's own fields tell; endpoints that are resources are told apart
+/// later.
 pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
-    let text = |field: &str| resource.cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
+    let text = |field: &str| {
+        resource.cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default()
+    };
     let properties = resource.cursor.peek("properties");
     let inside = |field: &str| properties.as_ref().and_then(|properties| properties.peek(field));
     let id = text("id").to_ascii_lowercase();
@@ -97,14 +108,16 @@ pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
         return Dialect::EventGridNamespace;
     }
     let endpoint = inside("destination").and_then(|destination| destination.peek("properties"));
-    let schema_inside = endpoint.is_some_and(|endpoint| endpoint.peek("eventDeliverySchema").is_some());
+    let schema_inside =
+        endpoint.is_some_and(|endpoint| endpoint.peek("eventDeliverySchema").is_some());
     if schema_inside || text("apiVersion").trim().eq_ignore_ascii_case(KUBERNETES_VERSION) {
         return Dialect::EventGridKubernetes;
     }
     Dialect::EventGrid
 }
 
-/// The full name of a subscription, taken once: what `lastmile` says, else the resource's own, else the file's.
+/// The full name of a subscription, taken once: what `lastmile` says, else the resource's own, else
+/// the file's.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
@@ -115,7 +128,10 @@ pub(super) fn name<'a>(
     let (name, at) = match (&own.name, fields.given("name")) {
         (Some((name, cursor)), _) => (name.clone(), cursor.clone()),
         (None, Some(cursor)) => (names::checked(last(cursor.text()?), &cursor)?, cursor),
-        (None, None) => (names::checked(resource.cursor.file_stem(), &resource.cursor)?, resource.cursor.clone()),
+        (None, None) => (
+            names::checked(resource.cursor.file_stem(), &resource.cursor)?,
+            resource.cursor.clone(),
+        ),
     };
     let name = SubscriptionName { topic: topic?, name };
     draft.name_subscription(&name, &at).then_some(name)
@@ -135,23 +151,32 @@ fn topic_of(resource: &Resource<'_>, fields: &Fields<'_>, own: &Lastmile<'_>) ->
     let text = id.as_ref().and_then(Cursor::text).unwrap_or_default();
     let told = topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor)));
     let group = group.as_ref().and_then(Cursor::peek_text);
-    let told = told.or_else(|| topic_of_path(resource, group).map(|names| (names, &resource.cursor)));
+    let told =
+        told.or_else(|| topic_of_path(resource, group).map(|names| (names, &resource.cursor)));
     let Some(((namespace, topic), at)) = told else {
-        let message = Message::new("neither an id nor lastmile names the topic of this subscription");
-        resource.cursor.error(message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"));
+        let message =
+            Message::new("neither an id nor lastmile names the topic of this subscription");
+        resource.cursor.error(
+            message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"),
+        );
         return None;
     };
     Some(TopicName { namespace: names::checked(namespace, at)?, topic: names::checked(topic, at)? })
 }
 
-/// The names in a full name, `topic/subscription`, as its type tells them: the topic, and the namespace or domain that
-/// holds it, else the resource group. An extension's name has its own provider in between,
-/// `account/Microsoft.EventGrid/subscription`.
-fn topic_of_path<'r>(resource: &'r Resource<'_>, group: Option<&'r str>) -> Option<(&'r str, &'r str)> {
+/// The names in a full name, `topic/subscription`, as its type tells them: the topic, and the
+/// namespace or domain that holds it, else the resource group. An extension's name has its own
+/// provider in between, `account/Microsoft.EventGrid/subscription`.
+fn topic_of_path<'r>(
+    resource: &'r Resource<'_>,
+    group: Option<&'r str>,
+) -> Option<(&'r str, &'r str)> {
     let kind = resource.kind.strip_suffix("/eventsubscriptions")?;
     let names: Vec<&str> = resource.path.split('/').collect();
     let (kind, around) = match (kind.strip_suffix("/providers"), names.as_slice()) {
-        (Some(kind), [around @ .., provider, _]) if provider.eq_ignore_ascii_case("Microsoft.EventGrid") => {
+        (Some(kind), [around @ .., provider, _])
+            if provider.eq_ignore_ascii_case("Microsoft.EventGrid") =>
+        {
             (kind, around)
         }
         (None, [around @ .., _]) => (kind, around),
@@ -168,21 +193,28 @@ fn topic_of_path<'r>(resource: &'r Resource<'_>, group: Option<&'r str>) -> Opti
     }
 }
 
-/// The names in an id, `/subscriptions/…/resourceGroups/G/providers/P/type/name/…/eventSubscriptions/S`: the topic, and
+/// The names in an id,
+/// `/subscriptions/…/resourceGroups/G/providers/P/type/name/…/eventSubscriptions/S`: the topic, and
 /// the namespace or domain that holds it, else the resource group.
 fn topic_of_id(id: &str) -> Option<(&str, &str)> {
     let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
     let position = |name: &str| parts.iter().position(|part| part.eq_ignore_ascii_case(name));
     let group = position("resourceGroups").and_then(|at| parts.get(at + 1)).copied();
-    let end = parts.iter().rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions")).unwrap_or(parts.len());
-    // Types and names of what the subscription is of; an extension's own provider stands at their end.
+    let end = parts
+        .iter()
+        .rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions"))
+        .unwrap_or(parts.len());
+    // Types and names of what the subscription is of; an extension's own provider stands at their
+    // end.
     let source = parts.get(position("providers")? + 2..end)?;
     let source = match source {
         [source @ .., providers, _] if providers.eq_ignore_ascii_case("providers") => source,
         source => source,
     };
     match source {
-        [.., _, holder, kind, topic] if kind.eq_ignore_ascii_case("topics") => Some((holder, topic)),
+        [.., _, holder, kind, topic] if kind.eq_ignore_ascii_case("topics") => {
+            Some((holder, topic))
+        }
         [.., _, topic] => Some((group?, topic)),
         [] | [_] => None,
     }

@@ -1,10 +1,13 @@
-//! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event Grid on Kubernetes.
+//! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event
+//! Grid on Kubernetes.
 //!
-//! Separate because it is one family of dialects among others, in other people's files: a field that is not known is
-//! a warning, since a newer edition may know it; a value out of the range of its documents is an error.
+//! Separate because it is one family of dialects among others, in other people's files: a field
+//! that is not known is a warning, since a newer edition may know it; a value out of the range of
+//! its documents is an error.
 //!
-//! Reading goes in steps: document → resources (`template`) → whose rules and what name (`identity`) → `properties`
-//! (`settings`, and one module for each part of it) → a subscription over the profile of its dialect.
+//! Reading goes in steps: document → resources (`template`) → whose rules and what name
+//! (`identity`) → `properties` (`settings`, and one module for each part of it) → a subscription
+//! over the profile of its dialect.
 //!
 //! Does not evaluate template expressions, and does not offer pull delivery.
 
@@ -44,7 +47,11 @@ const ELSEWHERE: [&str; 11] = [
 ];
 
 /// Reads all Event Grid documents into the draft.
-pub(super) fn read<'a>(documents: &[Cursor<'a>], destinations: &Destinations<'_>, draft: &mut Draft<'a>) {
+pub(super) fn read<'a>(
+    documents: &[Cursor<'a>],
+    destinations: &Destinations<'_>,
+    draft: &mut Draft<'a>,
+) {
     for resource in documents.iter().flat_map(template::resources) {
         let read = resource.cursor.without_error(|| read_resource(&resource, destinations, draft));
         if let Some(described) = read {
@@ -61,12 +68,14 @@ fn read_resource<'a>(
     resource.cursor.mapping(|fields| {
         fields.accept(&ELSEWHERE);
         let mut origins = Origins::new();
-        let own = fields.section("lastmile", |own| Lastmile::read(own, &mut origins)).unwrap_or_default();
+        let own =
+            fields.section("lastmile", |own| Lastmile::read(own, &mut origins)).unwrap_or_default();
         let dialect = own.dialect.unwrap_or_else(|| identity::recognise(resource));
         let name = identity::name(resource, fields, &own, draft);
         let properties = fields.required("properties");
-        let settings =
-            properties.and_then(|of| of.mapping(|of| Settings::read(of, dialect, destinations, &mut origins)));
+        let settings = properties.and_then(|of| {
+            of.mapping(|of| Settings::read(of, dialect, destinations, &mut origins))
+        });
         let settings = settings?;
         let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
         let subscription = settings.complete(name?, dialect, &own)?;

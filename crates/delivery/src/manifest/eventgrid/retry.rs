@@ -1,7 +1,7 @@
 //! `retryPolicy` and the limits of a push subscription: how hard to try.
 //!
-//! Separate because the ranges differ by kind of resource, as their documents give them; what is not said follows the
-//! profile. Only limits can be set: the schedule is the dialect's.
+//! Separate because the ranges differ by kind of resource, as their documents give them; what is
+//! not said follows the profile. Only limits can be set: the schedule is the dialect's.
 
 use crate::duration::{DAY_MS, MINUTE_MS};
 use crate::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
@@ -25,7 +25,10 @@ impl Limits {
             // Event Grid on Kubernetes names no upper bound; that of every dialect holds.
             Dialect::EventGridKubernetes => (ATTEMPTS_MAX, LIFETIME_MAX_MS / MINUTE_MS),
             Dialect::EventGridNamespace => (10, 7 * DAY_MS / MINUTE_MS),
-            Dialect::EventGrid | Dialect::EventGridResource | Dialect::Knative | Dialect::Native => (30, 1_440),
+            Dialect::EventGrid
+            | Dialect::EventGridResource
+            | Dialect::Knative
+            | Dialect::Native => (30, 1_440),
         };
         let attempts = attempts(fields);
         let minutes = fields.given("eventTimeToLiveInMinutes");
@@ -48,14 +51,16 @@ impl Limits {
         note(origins, "timeToLive", time_to_live.as_ref());
         Self {
             max_attempts: attempts.and_then(|cursor| cursor.integer(1..=10)),
-            time_to_live_ms: time_to_live.and_then(|cursor| cursor.duration_ms(MINUTE_MS..=7 * DAY_MS)),
+            time_to_live_ms: time_to_live
+                .and_then(|cursor| cursor.duration_ms(MINUTE_MS..=7 * DAY_MS)),
         }
     }
 }
 
 /// `maxDeliveryAttempts`, or its other name in the documents for Kubernetes.
 fn attempts<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
-    let [attempts, other] = ["maxDeliveryAttempts", "maxNumberOfAttempts"].map(|field| fields.given(field));
+    let [attempts, other] =
+        ["maxDeliveryAttempts", "maxNumberOfAttempts"].map(|field| fields.given(field));
     if attempts.is_some()
         && let Some(other) = &other
     {

@@ -25,8 +25,11 @@ use super::retry::Limits;
 use super::words;
 
 /// The spellings of a dead-letter destination.
-const DEAD_LETTERS: [&str; 3] =
-    ["deadLetterDestination", "deadLetterDestinationWithResourceIdentity", "deadLetterWithResourceIdentity"];
+const DEAD_LETTERS: [&str; 3] = [
+    "deadLetterDestination",
+    "deadLetterDestinationWithResourceIdentity",
+    "deadLetterWithResourceIdentity",
+];
 
 /// What a resource says about delivery.
 pub(super) struct Settings<'a> {
@@ -63,12 +66,16 @@ impl<'a> Settings<'a> {
                 read.unwrap_or_default()
             }
             None => {
-                let limits = fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, origins));
+                let limits =
+                    fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, origins));
                 let (endpoint, dead_letters) = delivery(fields, destinations, origins);
                 (endpoint, limits.unwrap_or_default(), dead_letters)
             }
         };
-        let schema = one_schema(endpoint::schema(fields), endpoint.as_ref().and_then(|of| of.schema.clone()));
+        let schema = one_schema(
+            endpoint::schema(fields),
+            endpoint.as_ref().and_then(|of| of.schema.clone()),
+        );
         note(origins, "schema", schema.as_ref().map(|(_, at)| at));
         Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
     }
@@ -83,8 +90,14 @@ impl<'a> Settings<'a> {
         self.endpoint.as_ref()?.batch.as_ref().map(|(_, at)| at.clone())
     }
 
-    /// A subscription with the profile's defaults filled in; nothing where a part could not be read.
-    pub(super) fn complete(self, name: SubscriptionName, dialect: Dialect, own: &Lastmile<'_>) -> Option<Subscription> {
+    /// A subscription with the profile's defaults filled in; nothing where a part could not be
+    /// read.
+    pub(super) fn complete(
+        self,
+        name: SubscriptionName,
+        dialect: Dialect,
+        own: &Lastmile<'_>,
+    ) -> Option<Subscription> {
         let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
         let dialect = match dialect {
             Dialect::EventGrid if is_resource => Dialect::EventGridResource,
@@ -171,7 +184,10 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let mode = fields.required("deliveryMode")?;
     let text = mode.peek_text().unwrap_or_default().trim();
     if ["Pull", "Queue"].iter().any(|pull| pull.eq_ignore_ascii_case(text)) {
-        mode.error(Message::new("pull delivery is not offered").help("deliveryMode: Push, with a destination"));
+        mode.error(
+            Message::new("pull delivery is not offered")
+                .help("deliveryMode: Push, with a destination"),
+        );
         return None;
     }
     words::read(&mode, &["Push"])?;
@@ -181,7 +197,10 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 /// A moment such as 2026-12-31T00:00:00Z.
 fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
-    let moment = text.parse::<Timestamp>().ok().and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
+    let moment = text
+        .parse::<Timestamp>()
+        .ok()
+        .and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
     if moment.is_none() {
         let message = Message::new(format!("{} is not a moment of RFC 3339", quoted(text)));
         cursor.error(message.help("a moment looks like 2026-12-31T00:00:00Z"));

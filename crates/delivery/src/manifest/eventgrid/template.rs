@@ -1,8 +1,9 @@
 //! Documents → resources: one document may be a template of many.
 //!
-//! Separate because a template holds resources of every kind, nested in one another, and only event subscriptions
-//! among them mean anything here; the others are named in warnings. A template's expressions (`[parameters('x')]`)
-//! are not evaluated: each one in an event subscription is an error, and that subscription is not read further.
+//! Separate because a template holds resources of every kind, nested in one another, and only event
+//! subscriptions among them mean anything here; the others are named in warnings. A template's
+//! expressions (`[parameters('x')]`) are not evaluated: each one in an event subscription is an
+//! error, and that subscription is not read further.
 
 use super::super::findings::{Message, quoted};
 use super::super::reader::Cursor;
@@ -32,7 +33,8 @@ pub(super) struct Resource<'a> {
     pub(super) cursor: Cursor<'a>,
     /// Its full type, in lower case; empty where none is told.
     pub(super) kind: String,
-    /// Its full name with the names of the resources around it, as written; empty where none is told.
+    /// Its full name with the names of the resources around it, as written; empty where none is
+    /// told.
     pub(super) path: String,
 }
 
@@ -71,7 +73,10 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
             inside(&nested, &resource.kind, &resource.path, found);
         }
         if !resource.kind.ends_with(SUBSCRIPTIONS) {
-            let kind = cursor.peek("type").and_then(|kind| kind.peek_text()).unwrap_or("a resource without a type");
+            let kind = cursor
+                .peek("type")
+                .and_then(|kind| kind.peek_text())
+                .unwrap_or("a resource without a type");
             cursor.warn(format!("{} is not read; only event subscriptions are", quoted(kind)));
         } else if !has_expression(&cursor) {
             found.push(resource);
@@ -81,11 +86,18 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
 
 /// A resource with the type and names of those around it.
 fn resource<'a>(cursor: &Cursor<'a>, around_kind: &str, around_path: &str) -> Resource<'a> {
-    let text = |field: &str| cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
+    let text =
+        |field: &str| cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
     let (kind, name) = (text("type").to_ascii_lowercase(), text("name"));
-    let is_full = around_kind.is_empty() || kind.starts_with(PROVIDER) && around_kind.starts_with(PROVIDER);
-    let joined = |around: &str, own: &str| if is_full { own.to_owned() } else { format!("{around}/{own}") };
-    Resource { cursor: cursor.clone(), kind: joined(around_kind, &kind), path: joined(around_path, name) }
+    let is_full =
+        around_kind.is_empty() || kind.starts_with(PROVIDER) && around_kind.starts_with(PROVIDER);
+    let joined =
+        |around: &str, own: &str| if is_full { own.to_owned() } else { format!("{around}/{own}") };
+    Resource {
+        cursor: cursor.clone(),
+        kind: joined(around_kind, &kind),
+        path: joined(around_path, name),
+    }
 }
 
 /// Reports every expression in a resource; true when there is one.
@@ -93,14 +105,19 @@ fn has_expression(cursor: &Cursor<'_>) -> bool {
     if let Some(text) = cursor.peek_text() {
         let is_expression = text.starts_with('[') && !text.starts_with("[[") && text.ends_with(']');
         if is_expression {
-            let message = Message::new(format!("the expression {} is not evaluated here", quoted(text)));
+            let message =
+                Message::new(format!("the expression {} is not evaluated here", quoted(text)));
             cursor.error(message.help("write its value, or read the resource as it is deployed"));
         }
         return is_expression;
     }
     let inner: Vec<Cursor<'_>> = if cursor.is_mapping() {
         let entries = cursor.entries().unwrap_or_default();
-        entries.into_iter().filter(|entry| entry.name != "dependsOn").map(|entry| entry.value).collect()
+        entries
+            .into_iter()
+            .filter(|entry| entry.name != "dependsOn")
+            .map(|entry| entry.value)
+            .collect()
     } else if cursor.is_list() {
         cursor.list().unwrap_or_default()
     } else {

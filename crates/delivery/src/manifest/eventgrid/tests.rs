@@ -15,14 +15,16 @@ mod filters;
 mod kinds;
 mod refused;
 
-const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid/topics/t/eventSubscriptions/n";
+const ID: &str =
+    "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid/topics/t/eventSubscriptions/n";
 const S2: &str = include_str!("../../../fixtures/manifest/eventgrid-kubernetes.json");
 const S3: &str = include_str!("../../../fixtures/manifest/eventgrid.json");
 const S4: &str = include_str!("../../../fixtures/manifest/eventgrid-namespace.json");
 const DESTINATIONS: &str = include_str!("../../../fixtures/manifest/eventgrid-destinations.yaml");
 
 fn read_files(texts: &[&str]) -> Reading {
-    let files: Vec<Source<'_>> = texts.iter().map(|text| Source { name: "folder/f.json", text }).collect();
+    let files: Vec<Source<'_>> =
+        texts.iter().map(|text| Source { name: "folder/f.json", text }).collect();
     read(&files)
 }
 
@@ -37,12 +39,14 @@ fn loaded(texts: &[&str]) -> (Arc<Subscription>, Vec<String>) {
     let found = shown(&reading);
     let catalogue = reading.into_result().unwrap_or_else(|_| panic!("{texts:?}: {found:#?}"));
     let mut subscriptions = catalogue.subscriptions();
-    let subscription = Arc::clone(subscriptions.next().unwrap_or_else(|| panic!("no subscription in {texts:?}")));
+    let subscription =
+        Arc::clone(subscriptions.next().unwrap_or_else(|| panic!("no subscription in {texts:?}")));
     assert!(subscriptions.next().is_none());
     (subscription, found)
 }
 
-/// A webhook's resource in one line of YAML, with further fields among its properties and around them.
+/// A webhook's resource in one line of YAML, with further fields among its properties and around
+/// them.
 fn webhook(properties: &str, around: &str) -> String {
     format!(
         "{{id: {ID}, properties: {{destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}\
@@ -80,14 +84,22 @@ fn what_is_not_said_is_the_profile_of_the_dialect() {
         assert_eq!(subscription.expires_ms, None);
         assert_eq!((subscription.batch, &subscription.destination.consent), (None, &None));
         let expected = (profile.late_window_ms, profile.probation);
-        assert_eq!((subscription.destination.late_window_ms, subscription.destination.probation), expected);
-        assert!(subscription.destination.schema.is_none() && subscription.destination.notification_headers);
+        assert_eq!(
+            (subscription.destination.late_window_ms, subscription.destination.probation),
+            expected
+        );
+        assert!(
+            subscription.destination.schema.is_none()
+                && subscription.destination.notification_headers
+        );
     }
 }
 
 #[test]
 fn the_schema_may_stand_in_either_place() {
-    let inside = |of: &str| webhook("", "").replace("'http://h/'", &format!("'http://h/', eventDeliverySchema: {of}"));
+    let inside = |of: &str| {
+        webhook("", "").replace("'http://h/'", &format!("'http://h/', eventDeliverySchema: {of}"))
+    };
     for (word, schema) in [
         ("EventGridSchema", Some(Schema::EventGrid)),
         ("CloudEventSchemaV1_0", Some(Schema::CloudEventsStructured)),
@@ -95,7 +107,8 @@ fn the_schema_may_stand_in_either_place() {
         ("null", None),
     ] {
         let beside = format!(", eventDeliverySchema: {word}");
-        let both = inside(word).replace("}}}, ", "}}").replace("}}}}", &format!("}}}}{beside}}}}}"));
+        let both =
+            inside(word).replace("}}}, ", "}}").replace("}}}}", &format!("}}}}{beside}}}}}"));
         for text in [webhook(&beside, ""), inside(word), both] {
             let (subscription, findings) = loaded(&[&text]);
             assert_eq!(findings, Vec::<String>::new(), "{text}");
@@ -111,14 +124,19 @@ fn beside_url(fields: &str, around: &str) -> String {
 
 #[test]
 fn batches_are_what_was_asked_for_and_an_export_of_the_defaults_asks_for_none() {
-    let split = |max_events, preferred_bytes| Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::Split });
+    let split = |max_events, preferred_bytes| {
+        Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::Split })
+    };
     for (fields, expected) in [
         ("maxEventsPerBatch: 1, preferredBatchSizeInKilobytes: 64", None),
         ("maxEventsPerBatch: 1", None),
         ("maxEventsPerBatch: null, preferredBatchSizeInKilobytes: null", None),
         ("maxEventsPerBatch: 10", split(10, BATCH_BYTES)),
         ("preferredBatchSizeInKilobytes: 64", split(5_000, BATCH_BYTES)),
-        ("maxEventsPerBatch: 5000, preferredBatchSizeInKilobytes: 1024", split(5_000, 1_024 * 1_024)),
+        (
+            "maxEventsPerBatch: 5000, preferredBatchSizeInKilobytes: 1024",
+            split(5_000, 1_024 * 1_024),
+        ),
     ] {
         let (subscription, findings) = loaded(&[&beside_url(fields, "")]);
         assert_eq!((subscription.batch, findings), (expected, Vec::new()), "{fields}");
@@ -128,7 +146,10 @@ fn batches_are_what_was_asked_for_and_an_export_of_the_defaults_asks_for_none() 
     assert_eq!(on_refused, Some(OnRefused::All));
     let reading = read_files(&[&strict]);
     let origins = reading.origins.values().next().unwrap();
-    assert!(origins.contains_key("batch.maxEvents") && origins.contains_key("batch.onRefused"), "{origins:?}");
+    assert!(
+        origins.contains_key("batch.maxEvents") && origins.contains_key("batch.onRefused"),
+        "{origins:?}"
+    );
     assert!(!origins.contains_key("batch.preferredKilobytes"), "{origins:?}");
 }
 
@@ -139,7 +160,8 @@ fn custom_delivery_properties_are_static_concealed_or_from_the_event() {
                     {name: c, type: Static, properties: {value: hush, isSecret: true}}, \
                     {name: d, type: Dynamic, properties: {sourceField: data.foo}}, \
                     {name: e, type: Dynamic, properties: {sourceField: id}}]";
-    let text = webhook("", "").replace("'http://h/'", &format!("'http://h/', deliveryAttributeMappings: {mappings}"));
+    let text = webhook("", "")
+        .replace("'http://h/'", &format!("'http://h/', deliveryAttributeMappings: {mappings}"));
     let (subscription, findings) = loaded(&[&text]);
     assert_eq!(findings, Vec::<String>::new());
     let header = |name: &str, value| Header { name: name.to_owned(), value };
@@ -161,9 +183,36 @@ fn the_rows_of_the_profiles_hold_as_read_from_files() {
     let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: AzureFunction, properties: \
                {resourceId: 'http://h/'}}}}";
     for (text, attempts, time_to_live_ms, timeout_ms, jitter, never, taken, keep_ms) in [
-        (webhook("", ""), 30, 1_440 * MINUTE_MS, 30 * SECOND_MS, 10, vec![400, 401, 403, 404, 413], 204, 4 * HOUR_MS),
-        (hub.to_owned(), 30, 1_440 * MINUTE_MS, 30 * SECOND_MS, 10, vec![400, 403, 413], 204, 4 * HOUR_MS),
-        (push(""), 10, 7 * DAY_MS, 30 * SECOND_MS, 10, vec![400, 401, 403, 404, 413, 414], 204, 2 * DAY_MS),
+        (
+            webhook("", ""),
+            30,
+            1_440 * MINUTE_MS,
+            30 * SECOND_MS,
+            10,
+            vec![400, 401, 403, 404, 413],
+            204,
+            4 * HOUR_MS,
+        ),
+        (
+            hub.to_owned(),
+            30,
+            1_440 * MINUTE_MS,
+            30 * SECOND_MS,
+            10,
+            vec![400, 403, 413],
+            204,
+            4 * HOUR_MS,
+        ),
+        (
+            push(""),
+            10,
+            7 * DAY_MS,
+            30 * SECOND_MS,
+            10,
+            vec![400, 401, 403, 404, 413, 414],
+            204,
+            2 * DAY_MS,
+        ),
         (
             webhook("", ", lastmile: {dialect: eventgrid-kubernetes}"),
             30,
@@ -177,12 +226,18 @@ fn the_rows_of_the_profiles_hold_as_read_from_files() {
     ] {
         let (subscription, _) = loaded(&[&text]);
         let retry = &subscription.retry;
-        assert_eq!((retry.max_attempts, retry.time_to_live_ms), (attempts, Some(time_to_live_ms)), "{text}");
+        assert_eq!(
+            (retry.max_attempts, retry.time_to_live_ms),
+            (attempts, Some(time_to_live_ms)),
+            "{text}"
+        );
         assert_eq!(subscription.destination.response_timeout_ms, timeout_ms);
         assert_eq!(retry.jitter_percent, jitter);
-        let refused: Vec<u16> = (100..600).filter(|status| retry.never_retry.contains(*status)).collect();
+        let refused: Vec<u16> =
+            (100..600).filter(|status| retry.never_retry.contains(*status)).collect();
         assert_eq!(refused, never, "{text}");
-        let success: Vec<u16> = (100..600).filter(|status| retry.success.contains(*status)).collect();
+        let success: Vec<u16> =
+            (100..600).filter(|status| retry.success.contains(*status)).collect();
         assert_eq!((success.first(), success.last()), (Some(&200), Some(&taken)));
         assert_eq!(subscription.dead_letter.keep_trying_for_ms, keep_ms);
     }
@@ -202,14 +257,18 @@ fn the_sample_for_kubernetes_loads_when_completed() {
         ("shop/orders/billing", Dialect::EventGridKubernetes)
     );
     assert_eq!(subscription.destination.schema, Some(Schema::CloudEventsStructured));
-    assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (3, Some(30 * MINUTE_MS)));
+    assert_eq!(
+        (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
+        (3, Some(30 * MINUTE_MS))
+    );
 }
 
 #[test]
 fn the_values_of_event_grids_page_load_as_a_resource() {
     let (subscription, findings) = loaded(&[S3, DESTINATIONS]);
     assert_eq!(findings, Vec::<String>::new());
-    let batch = Batch { max_events: 1_000, preferred_bytes: 512 * 1_024, on_refused: OnRefused::Split };
+    let batch =
+        Batch { max_events: 1_000, preferred_bytes: 512 * 1_024, on_refused: OnRefused::Split };
     assert_eq!(subscription.batch, Some(batch));
     assert_eq!(
         (subscription.name.to_string().as_str(), subscription.dialect),
@@ -226,11 +285,19 @@ fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
     assert!(findings[0].contains("identity is not used here"), "{findings:?}");
     assert_eq!(subscription.name.to_string(), "mynamespace/mytopic/f");
     assert_eq!(subscription.dialect, Dialect::EventGridNamespace);
-    assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (3, Some(DAY_MS)));
+    assert_eq!(
+        (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
+        (3, Some(DAY_MS))
+    );
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, 2 * DAY_MS);
-    assert!(matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "dead-letters"));
+    assert!(
+        matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "dead-letters")
+    );
     let headers = [("Custom-Header-1", "value1"), ("Custom-Header-2", "34")];
-    let header = |(name, value): (&str, &str)| Header { name: name.to_owned(), value: Value::Static(value.to_owned()) };
+    let header = |(name, value): (&str, &str)| Header {
+        name: name.to_owned(),
+        value: Value::Static(value.to_owned()),
+    };
     assert_eq!(subscription.destination.headers, headers.map(header));
 }
 
@@ -246,24 +313,38 @@ fn an_unmapped_container_is_a_warning_and_the_default_container() {
 fn dialect_and_name_are_told_from_the_resource() {
     let target = "destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}";
     let plain = format!("properties: {{{target}}}");
-    let pushed = format!("properties: {{deliveryConfiguration: {{deliveryMode: Push, push: {{{target}}}}}}}");
+    let pushed = format!(
+        "properties: {{deliveryConfiguration: {{deliveryMode: Push, push: {{{target}}}}}}}"
+    );
     let group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid";
     for (text, dialect, name) in [
         (format!("id: {group}/topics/t/eventSubscriptions/x\n{plain}"), "eventgrid", "g/t/f"),
         (
-            format!("id: {group}/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n\n{plain}"),
+            format!(
+                "id: {group}/topics/t/providers/Microsoft.EventGrid/eventSubscriptions/x\nname: n\n{plain}"
+            ),
             "eventgrid",
             "g/t/n",
         ),
-        (format!("id: {group}/domains/d/topics/t/eventSubscriptions/x\nname: n\n{plain}"), "eventgrid", "d/t/n"),
-        (format!("id: {group}/domains/d/eventSubscriptions/x\nname: n\n{plain}"), "eventgrid", "g/d/n"),
+        (
+            format!("id: {group}/domains/d/topics/t/eventSubscriptions/x\nname: n\n{plain}"),
+            "eventgrid",
+            "d/t/n",
+        ),
+        (
+            format!("id: {group}/domains/d/eventSubscriptions/x\nname: n\n{plain}"),
+            "eventgrid",
+            "g/d/n",
+        ),
         (
             format!("id: {group}/namespaces/ns/topics/t/eventSubscriptions/x\nname: n\n{pushed}"),
             "eventgrid-namespace",
             "ns/t/n",
         ),
         (
-            format!("type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n\n{pushed}"),
+            format!(
+                "type: Microsoft.EventGrid/namespaces/topics/eventSubscriptions\nname: ns/t/n\n{pushed}"
+            ),
             "eventgrid-namespace",
             "ns/t/n",
         ),
@@ -276,21 +357,44 @@ fn dialect_and_name_are_told_from_the_resource() {
         ),
         (format!("lastmile: {{topic: a/b, name: c}}\n{plain}"), "eventgrid", "a/b/c"),
         (format!("lastmile: {{topic: a/b, name: c}}\nname: n\n{plain}"), "eventgrid", "a/b/c"),
-        (format!("lastmile: {{topic: a/b, dialect: eventgrid-kubernetes}}\n{plain}"), "eventgrid-kubernetes", "a/b/f"),
-        (format!("lastmile: {{topic: a/b, dialect: eventgrid-namespace}}\n{plain}"), "eventgrid-namespace", "a/b/f"),
         (
-            format!("apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b, dialect: eventgrid}}\n{plain}"),
+            format!("lastmile: {{topic: a/b, dialect: eventgrid-kubernetes}}\n{plain}"),
+            "eventgrid-kubernetes",
+            "a/b/f",
+        ),
+        (
+            format!("lastmile: {{topic: a/b, dialect: eventgrid-namespace}}\n{plain}"),
+            "eventgrid-namespace",
+            "a/b/f",
+        ),
+        (
+            format!(
+                "apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b, dialect: eventgrid}}\n{plain}"
+            ),
             "eventgrid",
             "a/b/f",
         ),
-        (format!("apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b}}\n{plain}"), "eventgrid-kubernetes", "a/b/f"),
+        (
+            format!("apiVersion: 2020-10-15-preview\nlastmile: {{topic: a/b}}\n{plain}"),
+            "eventgrid-kubernetes",
+            "a/b/f",
+        ),
     ] {
         let (subscription, findings) = loaded(&[&text]);
         assert_eq!(findings, Vec::<String>::new(), "{text}");
-        assert_eq!((subscription.dialect.as_str(), subscription.name.to_string().as_str()), (dialect, name), "{text}");
+        assert_eq!(
+            (subscription.dialect.as_str(), subscription.name.to_string().as_str()),
+            (dialect, name),
+            "{text}"
+        );
     }
-    let (subscription, findings) = loaded(&[&webhook("", ", name: n, lastmile: {topic: other/topic}")]);
-    assert_eq!((subscription.name.to_string().as_str(), findings.len()), ("other/topic/n", 0), "{findings:?}");
+    let (subscription, findings) =
+        loaded(&[&webhook("", ", name: n, lastmile: {topic: other/topic}")]);
+    assert_eq!(
+        (subscription.name.to_string().as_str(), findings.len()),
+        ("other/topic/n", 0),
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -323,13 +427,23 @@ fn a_template_is_its_event_subscriptions() {
          {{destination: {{endpointType: WebHook, properties: {{endpointUrl: 'http://h/'}}}}}}}}}}}}\n"
     );
     let reading = read_files(&[&text]);
-    let names: Vec<String> = reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
+    let names: Vec<String> =
+        reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
     assert_eq!(names, ["a/b/one", "ns/tt/three"]);
     let found = shown(&reading);
     assert_eq!(found.len(), 4, "{found:#?}");
-    assert!(found[0].contains("5:3: warning: resources[0]: \"Microsoft.EventGrid/topics\" is not read"), "{found:#?}");
-    assert!(found[1].contains("7:") && found[1].contains("the expression \"[parameters('e')]\" is not evaluated here"));
-    assert!(found[2].contains("resources[3]: \"Microsoft.EventGrid/namespaces\" is not read"), "{found:#?}");
+    assert!(
+        found[0].contains("5:3: warning: resources[0]: \"Microsoft.EventGrid/topics\" is not read"),
+        "{found:#?}"
+    );
+    assert!(
+        found[1].contains("7:")
+            && found[1].contains("the expression \"[parameters('e')]\" is not evaluated here")
+    );
+    assert!(
+        found[2].contains("resources[3]: \"Microsoft.EventGrid/namespaces\" is not read"),
+        "{found:#?}"
+    );
 }
 
 #[test]
@@ -345,13 +459,20 @@ fn limits_and_overrides_reach_their_places_with_where_they_stand() {
     let reading = read_files(&[text]);
     assert_eq!(shown(&reading), Vec::<String>::new());
     let subscription = reading.catalogue.subscriptions().next().unwrap();
-    assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (7, Some(5 * MINUTE_MS)));
-    assert_eq!([404, 500, 204].map(|status| subscription.retry.never_retry.contains(status)), [false, true, true]);
+    assert_eq!(
+        (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
+        (7, Some(5 * MINUTE_MS))
+    );
+    assert_eq!(
+        [404, 500, 204].map(|status| subscription.retry.never_retry.contains(status)),
+        [false, true, true]
+    );
     assert!(!subscription.retry.success.contains(204));
     assert_eq!(subscription.expires_ms, Some(SECOND_MS));
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, DAY_MS);
     let origins = &reading.origins[&subscription.name];
-    let stated: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+    let stated: Vec<(&str, &str)> =
+        origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
     assert_eq!(
         stated,
         [

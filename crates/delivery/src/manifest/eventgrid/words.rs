@@ -1,7 +1,8 @@
 //! The words of Event Grid's enumerations, as other people's files spell them.
 //!
-//! Separate because those files are read more kindly than our own: case does not count, as in the service itself,
-//! and spaces around a word (they stand in the documentation's own sample) are a warning.
+//! Separate because those files are read more kindly than our own: case does not count, as in the
+//! service itself, and spaces around a word (they stand in the documentation's own sample) are a
+//! warning.
 
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;

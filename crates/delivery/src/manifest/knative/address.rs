@@ -1,8 +1,9 @@
-//! Destinations as Knative writes them: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
+//! Destinations as Knative writes them: a `ref` to an object, a `uri`, or a `uri` relative to a
+//! `ref`.
 //!
-//! Separate because subscribers, replies, sinks and dead-letter sinks all are one, and each makes something else of
-//! what it finds. No cluster is asked: what a `ref` is here stands in a `Destinations` document, under the key
-//! `apiVersion/Kind/namespace/name`.
+//! Separate because subscribers, replies, sinks and dead-letter sinks all are one, and each makes
+//! something else of what it finds. No cluster is asked: what a `ref` is here stands in a
+//! `Destinations` document, under the key `apiVersion/Kind/namespace/name`.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,9 @@ pub(super) enum Via {
 pub(super) fn via(api_version: &str, kind: &str) -> Option<Via> {
     match kind {
         "Broker" => Some(Via::Broker),
-        _ if kind.ends_with("Channel") && api_version.starts_with("messaging.") => Some(Via::Channel),
+        _ if kind.ends_with("Channel") && api_version.starts_with("messaging.") => {
+            Some(Via::Channel)
+        }
         _ => None,
     }
 }
@@ -58,7 +61,8 @@ pub(super) struct Written<'a> {
     pub(super) at: Cursor<'a>,
     /// It is the address of a topic of Pub/Sub.
     pub(super) is_pubsub: bool,
-    /// The broker or channel that a `ref` names, in the files or not, where nothing says what else it is.
+    /// The broker or channel that a `ref` names, in the files or not, where nothing says what else
+    /// it is.
     pub(super) publishes_to: Option<TopicName>,
 }
 
@@ -87,7 +91,9 @@ impl Addresses<'_> {
                 (Some(reference), None) => self.of_reference(reference?),
                 (None, Some(uri)) => self.of_uri(uri?),
                 (None, None) => {
-                    fields.parent().error(Message::new("ref or uri is missing").help("uri: https://…"));
+                    fields
+                        .parent()
+                        .error(Message::new("ref or uri is missing").help("uri: https://…"));
                     None
                 }
             }
@@ -120,12 +126,17 @@ impl Addresses<'_> {
     /// A `uri` beside a `ref` is relative to the address of the object.
     fn joined<'a>(&self, base: Written<'a>, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
         if Url::parse(text).is_ok() || text.starts_with("//") {
-            at.error(Message::new("a uri beside a ref is relative to it").help("a path such as /events, or no ref"));
+            at.error(
+                Message::new("a uri beside a ref is relative to it")
+                    .help("a path such as /events, or no ref"),
+            );
             return None;
         }
         match base.address {
             Address::Target(Target::Endpoint(url)) => match url.join(text) {
-                Ok(url) => Some(Written { address: Address::Target(Target::Endpoint(url)), ..base }),
+                Ok(url) => {
+                    Some(Written { address: Address::Target(Target::Endpoint(url)), ..base })
+                }
                 Err(error) => {
                     at.error(format!("not a valid path: {error}"));
                     None
@@ -156,8 +167,10 @@ struct Key {
 
 fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
     fields.accept(&["address", "group"]);
-    let [api_version, kind, name] = ["apiVersion", "kind", "name"].map(|field| fields.required(field)?.text());
-    let namespace = fields.given("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
+    let [api_version, kind, name] =
+        ["apiVersion", "kind", "name"].map(|field| fields.required(field)?.text());
+    let namespace =
+        fields.given("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
     let (api_version, kind, name) = (api_version?, kind?, name?);
     let topic = TopicName { namespace: namespace.to_owned(), topic: name.to_owned() };
     let topic = via(api_version, kind).map(|via| (via, topic));
@@ -195,7 +208,8 @@ impl Written<'_> {
 }
 
 fn no_replies(what: &str) -> Message {
-    Message::new(format!("{what} takes no replies")).help("https://…, http://…, or the ref of a channel or broker")
+    Message::new(format!("{what} takes no replies"))
+        .help("https://…, http://…, or the ref of a channel or broker")
 }
 
 /// What to add where, so that a key is resolved.

@@ -1,7 +1,9 @@
-//! Classes of brokers and channels: how each numbers its retries, and what it does not support where it comes from.
+//! Classes of brokers and channels: how each numbers its retries, and what it does not support
+//! where it comes from.
 //!
-//! Separate because it is the table of classes, as values: what differs between them stands here, and nothing else
-//! asks for a class by name. A class that is not known is read literally, and said.
+//! Separate because it is the table of classes, as values: what differs between them stands here,
+//! and nothing else asks for a class by name. A class that is not known is read literally, and
+//! said.
 
 use crate::duration::SECOND_MS;
 use crate::schedule::{Kind, Schedule};
@@ -22,7 +24,8 @@ pub(super) enum Policy {
 /// Which number the first retry has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbering {
-    /// Read literally: `backoffDelay*2^<numberOfRetries>`. An older draft's `10^<numberOfRetries>` is overruled by it.
+    /// Read literally: `backoffDelay*2^<numberOfRetries>`. An older draft's `10^<numberOfRetries>`
+    /// is overruled by it.
     One,
     /// The core dispatcher: the first linear retry is immediate.
     Zero,
@@ -84,10 +87,13 @@ impl Class {
     pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
 
     /// Google's broker, also where its group says so in place of the annotation.
-    pub(super) const GOOGLE_BROKER: Self =
-        Self { cap_ms: Some(600 * SECOND_MS), ..class("googlecloud", Numbering::Zero, Support::GoogleCloud) };
+    pub(super) const GOOGLE_BROKER: Self = Self {
+        cap_ms: Some(600 * SECOND_MS),
+        ..class("googlecloud", Numbering::Zero, Support::GoogleCloud)
+    };
 
-    /// The class that a broker's annotation names. `template` is what its channels are, when the files tell.
+    /// The class that a broker's annotation names. `template` is what its channels are, when the
+    /// files tell.
     pub(super) fn of_broker(annotation: Option<&Cursor<'_>>, template: Option<Self>) -> Self {
         let Some(cursor) = annotation else { return Self::LITERAL };
         let Some(name) = cursor.text() else { return Self::LITERAL };
@@ -101,7 +107,8 @@ impl Class {
         }
     }
 
-    /// The class of channels of this kind; `None` where the kind is not known, or is that of any channel.
+    /// The class of channels of this kind; `None` where the kind is not known, or is that of any
+    /// channel.
     pub(super) fn of_channel(api_version: &str, kind: &str) -> Option<Self> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         if group == GOOGLE {
@@ -132,6 +139,7 @@ impl Class {
 }
 
 fn report_unknown(what: &str, name: &str, at: &Cursor<'_>, known: &[&str]) {
-    let message = format!("the {what} {} is not known here; its retries are numbered from one", quoted(name));
+    let message =
+        format!("the {what} {} is not known here; its retries are numbered from one", quoted(name));
     at.warn(Message::new(message).help(hint(name, known, known)));
 }

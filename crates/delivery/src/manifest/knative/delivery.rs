@@ -1,11 +1,14 @@
-//! `spec.delivery`: how hard to try, and where dead letters go; every field optional, so that one can go over another.
+//! `spec.delivery`: how hard to try, and where dead letters go; every field optional, so that one
+//! can go over another.
 //!
-//! Separate because a Trigger's goes over its Broker's, a Subscription's over its Channel's, field by field, and only
-//! then are the defaults filled in. An explicit `retry: 0` is a value; a missing `backoffPolicy` is exponential and a
-//! missing `backoffDelay` is PT1S, each on its own.
+//! Separate because a Trigger's goes over its Broker's, a Subscription's over its Channel's, field
+//! by field, and only then are the defaults filled in. An explicit `retry: 0` is a value; a missing
+//! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own.
 
 use crate::duration::SECOND_MS;
-use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy};
+use crate::profile::{
+    ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy,
+};
 use crate::request::Schema;
 use crate::sink::Sink;
 use crate::subscription::DeadLetterPolicy;
@@ -40,7 +43,8 @@ pub(super) struct Delivery<'a> {
 
 const POLICIES: [(&str, Option<Policy>); 2] =
     [("linear", Some(Policy::Linear)), ("exponential", Some(Policy::Exponential))];
-/// Both are CloudEvents; where nothing is said, they are sent in the form in which they were published.
+/// Both are CloudEvents; where nothing is said, they are sent in the form in which they were
+/// published.
 const FORMATS: [(&str, Option<Schema>); 2] =
     [("json", Some(Schema::CloudEventsStructured)), ("binary", Some(Schema::CloudEventsBinary))];
 /// `backoffDelay` where nothing names one: never an immediate hot loop.
@@ -48,13 +52,20 @@ const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
 impl<'a> Delivery<'a> {
     /// Reads the fields of `delivery` in an object of this class and namespace.
-    pub(super) fn read(fields: &Fields<'a>, class: Class, addresses: &Addresses<'_>, namespace: &str) -> Self {
+    pub(super) fn read(
+        fields: &Fields<'a>,
+        class: Class,
+        addresses: &Addresses<'_>,
+        namespace: &str,
+    ) -> Self {
         let duration_ms = |name, range| stated(fields, name, |cursor| cursor.duration_ms(range));
         let written = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
         let is_pubsub = written.as_ref().is_none_or(|written| written.is_pubsub);
         let delivery = Self {
             retry: stated(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
-            policy: stated(fields, "backoffPolicy", |cursor| cursor.choice("backoffPolicy", &POLICIES)),
+            policy: stated(fields, "backoffPolicy", |cursor| {
+                cursor.choice("backoffPolicy", &POLICIES)
+            }),
             delay_ms: duration_ms("backoffDelay", 1..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
@@ -71,17 +82,24 @@ impl<'a> Delivery<'a> {
         match class.support {
             Support::Whole => {}
             Support::NoDelivery => {
-                let message =
-                    format!("{} supports no delivery parameters where it comes from; here they work", class.name);
+                let message = format!(
+                    "{} supports no delivery parameters where it comes from; here they work",
+                    class.name
+                );
                 fields.parent().warn(message);
             }
             Support::GoogleCloud => {
-                if let Some(policy) = self.policy.as_ref().filter(|policy| policy.value == Policy::Linear) {
-                    let message = Message::new("a broker of class googlecloud supports exponential only");
+                if let Some(policy) =
+                    self.policy.as_ref().filter(|policy| policy.value == Policy::Linear)
+                {
+                    let message =
+                        Message::new("a broker of class googlecloud supports exponential only");
                     policy.at.error(message.help("backoffPolicy: exponential"));
                 }
                 if let Some(sink) = self.sink.as_ref().filter(|_| !is_pubsub) {
-                    sink.at.warn("a broker of class googlecloud supports only a pubsub:// topic as its sink");
+                    sink.at.warn(
+                        "a broker of class googlecloud supports only a pubsub:// topic as its sink",
+                    );
                 }
             }
         }
@@ -122,9 +140,11 @@ impl<'a> Delivery<'a> {
         let policy = value(self.policy.as_ref()).unwrap_or(Policy::Exponential);
         let delay_ms = value(self.delay_ms.as_ref()).unwrap_or(DELAY_DEFAULT_MS);
         RetryPolicy {
-            max_attempts: value(self.retry.as_ref()).map_or(of_profile.max_attempts, |retries| retries + 1),
+            max_attempts: value(self.retry.as_ref())
+                .map_or(of_profile.max_attempts, |retries| retries + 1),
             schedule: class.schedule(policy, delay_ms, value(self.max_ms.as_ref())),
-            retry_after_max_ms: value(self.retry_after_max_ms.as_ref()).unwrap_or(of_profile.retry_after_max_ms),
+            retry_after_max_ms: value(self.retry_after_max_ms.as_ref())
+                .unwrap_or(of_profile.retry_after_max_ms),
             ..of_profile
         }
     }
@@ -132,15 +152,21 @@ impl<'a> Delivery<'a> {
     /// What becomes of failures.
     pub(super) fn dead_letter_policy(&self, profile: &Profile) -> DeadLetterPolicy {
         let of_profile = DeadLetterPolicy::of(profile);
-        DeadLetterPolicy { sink: self.sink.as_ref().map_or(of_profile.sink, |sink| sink.value.clone()), ..of_profile }
+        DeadLetterPolicy {
+            sink: self.sink.as_ref().map_or(of_profile.sink, |sink| sink.value.clone()),
+            ..of_profile
+        }
     }
 
-    /// Where all that is stated. A schedule may be stated in parts, and its numbering is the class's.
+    /// Where all that is stated. A schedule may be stated in parts, and its numbering is the
+    /// class's.
     pub(super) fn origins(&self, class: Class) -> Origins {
         let mut origins = Origins::new();
-        let parts = [at(self.policy.as_ref()), at(self.delay_ms.as_ref()), at(self.max_ms.as_ref())];
+        let parts =
+            [at(self.policy.as_ref()), at(self.delay_ms.as_ref()), at(self.max_ms.as_ref())];
         let mut schedule: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
-        schedule.extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
+        schedule
+            .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
         note(&mut origins, "maxAttempts", at(self.retry.as_ref()));
         if !schedule.is_empty() {
             origins.insert("schedule", schedule.join(", "));
@@ -175,8 +201,11 @@ fn at<'s, 'a>(stated: Option<&'s Stated<'a, impl Copy>>) -> Option<&'s Cursor<'a
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
     if let Some(old) = fields.given("errorSink").and_then(|_| fields.key("errorSink")) {
-        let message =
-            if sink.is_some() { "deadLetterSink stands here too, and counts" } else { "read as deadLetterSink" };
+        let message = if sink.is_some() {
+            "deadLetterSink stands here too, and counts"
+        } else {
+            "read as deadLetterSink"
+        };
         old.warn(Message::new(message).help("deadLetterSink"));
     }
     sink.or_else(|| fields.given("errorSink"))
@@ -189,8 +218,10 @@ fn sink(written: Written<'_>) -> Stated<'_, Sink> {
         Address::Target(target) => target.into(),
         Address::Topic(topic) => Sink::Topic(topic),
         Address::Unresolved(key) => {
-            let message =
-                format!("nothing says what {} is here; its dead letters go to the default container", quoted(&key));
+            let message = format!(
+                "nothing says what {} is here; its dead letters go to the default container",
+                quoted(&key)
+            );
             at.warn(Message::new(message).help(entry(&key, "s3://bucket")));
             Sink::DefaultContainer
         }

@@ -1,9 +1,9 @@
 //! A Trigger's `filter.attributes` and `filters`: which events of a broker it wants.
 //!
-//! Separate because the rules are those of the Trigger, not of our own `filter`: an attribute with an empty value in
-//! `filter.attributes` is one that has to be there, whatever its value; each of `filters` names one operator; and
-//! `filters`, where there are any, stand in place of `filter`. An attribute that the event does not have fails every
-//! comparison, and so passes under `not`.
+//! Separate because the rules are those of the Trigger, not of our own `filter`: an attribute with
+//! an empty value in `filter.attributes` is one that has to be there, whatever its value; each of
+//! `filters` names one operator; and `filters`, where there are any, stand in place of `filter`. An
+//! attribute that the event does not have fails every comparison, and so passes under `not`.
 
 use crate::filter::Filter;
 
@@ -26,7 +26,9 @@ const COMPARISONS: [(&str, Compare); 3] = [
 /// Reads what a Trigger's `spec` says.
 pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
     let of_attributes = spec.section("filter", attributes);
-    let Some(filters) = spec.given("filters") else { return of_attributes.unwrap_or(Some(Filter::EVERYTHING)) };
+    let Some(filters) = spec.given("filters") else {
+        return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
+    };
     let elements = filters.list()?;
     if elements.is_empty() {
         return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
@@ -39,19 +41,21 @@ pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
 
 fn attributes(fields: &Fields<'_>) -> Option<Filter> {
     match fields.given("attributes") {
-        Some(attributes) => {
-            compared(
-                &attributes,
-                |name, value| {
-                    if value.is_empty() { present(name) } else { Filter::Exact { name, value } }
-                },
-            )
-        }
-        None if fields.parent().entries().is_some_and(|entries| entries.iter().all(|entry| entry.value.is_null())) => {
+        Some(attributes) => compared(&attributes, |name, value| {
+            if value.is_empty() { present(name) } else { Filter::Exact { name, value } }
+        }),
+        None if fields
+            .parent()
+            .entries()
+            .is_some_and(|entries| entries.iter().all(|entry| entry.value.is_null())) =>
+        {
             Some(Filter::EVERYTHING)
         }
         None => {
-            fields.parent().error(Message::new("no condition is known here").help("attributes: {type: order.created}"));
+            fields.parent().error(
+                Message::new("no condition is known here")
+                    .help("attributes: {type: order.created}"),
+            );
             None
         }
     }
@@ -65,7 +69,8 @@ fn present(name: String) -> Filter {
 
 /// Each is read, also after a bad one: all have their findings.
 fn each(elements: &[Cursor<'_>], depth: usize) -> Option<Vec<Filter>> {
-    let filters: Vec<Option<Filter>> = elements.iter().map(|element| expression(element, depth)).collect();
+    let filters: Vec<Option<Filter>> =
+        elements.iter().map(|element| expression(element, depth)).collect();
     filters.into_iter().collect()
 }
 
@@ -82,7 +87,8 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     match conditions.len() {
         0 => cursor.error(Message::new("no condition is known here").help(OPERATORS)),
         1 => return conditions.pop()?,
-        _ => cursor.error(Message::new("an expression has one operator").help("join several with all")),
+        _ => cursor
+            .error(Message::new("an expression has one operator").help("join several with all")),
     }
     None
 }
@@ -91,11 +97,16 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
 fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let mut conditions = Vec::new();
     for (operator, compare) in COMPARISONS {
-        conditions.extend(fields.given(operator).map(|members| compared_with_values(&members, compare)));
+        conditions
+            .extend(fields.given(operator).map(|members| compared_with_values(&members, compare)));
     }
     conditions.extend(fields.given("all").map(|list| several(&list, depth).map(Filter::All)));
     conditions.extend(fields.given("any").map(|list| several(&list, depth).map(Filter::Any)));
-    conditions.extend(fields.given("not").map(|of| expression(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))));
+    conditions.extend(
+        fields
+            .given("not")
+            .map(|of| expression(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))),
+    );
     for dialect in ["cesql", "sql"] {
         if let Some(key) = fields.key(dialect) {
             key.unsupported(dialect);

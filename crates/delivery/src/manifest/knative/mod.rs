@@ -1,13 +1,17 @@
-//! Knative manifests, as they are: brokers and triggers, channels and subscriptions, event sources with a sink.
+//! Knative manifests, as they are: brokers and triggers, channels and subscriptions, event sources
+//! with a sink.
 //!
-//! Separate because it is one family of dialects among others. An object may stand before or after those that refer
-//! to it and in another file: brokers and channels are read first, as what they say about delivery stands under what
-//! their triggers and subscriptions say, field by field; only then are the defaults of the profile filled in.
+//! Separate because it is one family of dialects among others. An object may stand before or after
+//! those that refer to it and in another file: brokers and channels are read first, as what they
+//! say about delivery stands under what their triggers and subscriptions say, field by field; only
+//! then are the defaults of the profile filled in.
 //!
-//! Promises: a field that is not known is a warning with a suggestion, since a newer edition may know it; what a class
-//! does not support where it comes from, and what this version does not do, is said where it is written.
+//! Promises: a field that is not known is a warning with a suggestion, since a newer edition may
+//! know it; what a class does not support where it comes from, and what this version does not do,
+//! is said where it is written.
 //!
-//! Does not ask a cluster: what a `ref` is here stands in a `Destinations` document. Runs no event source.
+//! Does not ask a cluster: what a `ref` is here stands in a `Destinations` document. Runs no event
+//! source.
 
 mod address;
 mod class;
@@ -52,17 +56,32 @@ struct Reader<'a, 'd> {
 }
 
 /// Reads all documents of this family into the draft.
-pub(super) fn read<'a>(documents: &[Cursor<'a>], destinations: &Destinations<'_>, draft: &mut Draft<'a>) {
+pub(super) fn read<'a>(
+    documents: &[Cursor<'a>],
+    destinations: &Destinations<'_>,
+    draft: &mut Draft<'a>,
+) {
     let objects = documents.iter().map(|document| Object::of(document.clone()));
-    let objects: Vec<(Role, Object<'a>)> = objects.map(|object| (Role::of(&object), object)).collect();
+    let objects: Vec<(Role, Object<'a>)> =
+        objects.map(|object| (Role::of(&object), object)).collect();
     let topic = |(role, object): &(Role, Object<'a>)| match role {
         Role::Topic(via) => Some((*via, object.name.clone())),
-        Role::Trigger | Role::Subscription | Role::Source | Role::ConfigMap | Role::PassedOver | Role::Unknown => None,
+        Role::Trigger
+        | Role::Subscription
+        | Role::Source
+        | Role::ConfigMap
+        | Role::PassedOver
+        | Role::Unknown => None,
     };
     let topics: BTreeSet<(Via, TopicName)> = objects.iter().filter_map(topic).collect();
-    let config_maps = objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
+    let config_maps =
+        objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
     let templates = Templates::read(config_maps);
-    let mut reader = Reader { addresses: Addresses { destinations, topics }, templates, parents: BTreeMap::new() };
+    let mut reader = Reader {
+        addresses: Addresses { destinations, topics },
+        templates,
+        parents: BTreeMap::new(),
+    };
     for (role, object) in &objects {
         if let Role::Topic(via) = role {
             reader.read_topic(*via, object, draft);
@@ -95,7 +114,9 @@ impl<'a> Reader<'a, '_> {
             Role::Subscription => Self::subscription,
             Role::Source => Self::source,
             Role::PassedOver => {
-                object.document.warn(format!("a {} has no meaning here; it is passed over", object.kind));
+                object
+                    .document
+                    .warn(format!("a {} has no meaning here; it is passed over", object.kind));
                 return;
             }
             Role::Unknown => return role::report_unknown(object),
@@ -113,7 +134,8 @@ impl<'a> Reader<'a, '_> {
                 }
             })?;
             let (wanted, at) = (wanted?, metadata.named_at.clone()?);
-            let name = SubscriptionName { topic: wanted.topic.clone(), name: object.name.topic.clone() };
+            let name =
+                SubscriptionName { topic: wanted.topic.clone(), name: object.name.topic.clone() };
             let topic_is_taken = role == Role::Source && !draft.name_object(&name.topic, &at);
             if topic_is_taken || !draft.name_subscription(&name, &at) {
                 return None;
@@ -133,11 +155,12 @@ impl<'a> Reader<'a, '_> {
         let (namespace, broker) = reference.unwrap_or_default();
         let broker = spec.given("broker").or(broker);
         let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
-        let place = broker.as_ref().map_or_else(|| Some(BROKER.to_owned()), names::read).and_then(|name| {
-            let topic = TopicName { namespace, topic: name };
-            let parent = self.broker(&topic, broker.as_ref().unwrap_or(spec.parent()))?;
-            Some((topic, parent))
-        });
+        let place =
+            broker.as_ref().map_or_else(|| Some(BROKER.to_owned()), names::read).and_then(|name| {
+                let topic = TopicName { namespace, topic: name };
+                let parent = self.broker(&topic, broker.as_ref().unwrap_or(spec.parent()))?;
+                Some((topic, parent))
+            });
         let filter = filter::read(spec);
         let subscriber = self.destination(spec, "subscriber", object);
         let wanted = self.wanted(spec, subscriber, object, place)?;
@@ -151,7 +174,9 @@ impl<'a> Reader<'a, '_> {
         if let Some(parent) = self.parents.get(&(Via::Broker, topic.clone())) {
             return parent.clone();
         }
-        let message = format!("the broker {topic} is in none of the files: its class and delivery are not known");
+        let message = format!(
+            "the broker {topic} is in none of the files: its class and delivery are not known"
+        );
         at.warn(Message::new(message).help("its retries are numbered from one"));
         Some(Parent::absent(Class::LITERAL))
     }
@@ -159,7 +184,9 @@ impl<'a> Reader<'a, '_> {
     fn subscription(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
         let namespace = &object.name.namespace;
         let channel = spec.required("channel");
-        let place = channel.and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace))).flatten();
+        let place = channel
+            .and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace)))
+            .flatten();
         let reply = spec.given("reply").and_then(|reply| self.addresses.read(&reply, namespace));
         let reply_at = reply.as_ref().map(|written| written.at.clone());
         let reply = reply.and_then(Written::reply);
@@ -171,7 +198,9 @@ impl<'a> Reader<'a, '_> {
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));
-        let namespace = fields.given("namespace").map_or_else(|| Some(namespace.to_owned()), |at| names::read(&at));
+        let namespace = fields
+            .given("namespace")
+            .map_or_else(|| Some(namespace.to_owned()), |at| names::read(&at));
         let kind = kind?;
         let (api_version, kind_name) = (api_version?.text()?, kind.text()?);
         let topic = TopicName { namespace: namespace?, topic: name? };
@@ -185,28 +214,43 @@ impl<'a> Reader<'a, '_> {
         Some((topic, parent))
     }
 
-    /// An event source: its topic has its name, and so has the subscription that leads to its sink. Where the sink is a
-    /// broker or channel, that is the topic, and others subscribe to it.
+    /// An event source: its topic has its name, and so has the subscription that leads to its sink.
+    /// Where the sink is a broker or channel, that is the topic, and others subscribe to it.
     fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
         // The rest tells how the source makes its events.
         spec.accept_rest();
         let sink = self.destination(spec, "sink", object);
-        if let Some((topic, sink)) = sink.as_ref().and_then(|sink| Some((sink.publishes_to.as_ref()?, sink))) {
+        if let Some((topic, sink)) =
+            sink.as_ref().and_then(|sink| Some((sink.publishes_to.as_ref()?, sink)))
+        {
             let not_run = "an event source is not run here";
-            let message = format!("{not_run}; it publishes to {topic}, which needs no subscription here");
-            sink.at.warn(Message::new(message).help(format!("publish its events to {topic} yourself")));
+            let message =
+                format!("{not_run}; it publishes to {topic}, which needs no subscription here");
+            sink.at.warn(
+                Message::new(message).help(format!("publish its events to {topic} yourself")),
+            );
             return None;
         }
-        let message = format!("an event source is not run here; what it would send is published to {}", object.name);
+        let message = format!(
+            "an event source is not run here; what it would send is published to {}",
+            object.name
+        );
         object.document.warn(message);
         if let Some(key) = spec.key("ceOverrides") {
-            key.warn("ceOverrides are not followed by this version; events travel as they are published");
+            key.warn(
+                "ceOverrides are not followed by this version; events travel as they are published",
+            );
         }
         self.wanted(spec, sink, object, Some((object.name.clone(), Parent::absent(Class::LITERAL))))
     }
 
     /// The required destination of this name.
-    fn destination(&self, spec: &Fields<'a>, name: &'static str, object: &Object<'a>) -> Option<Written<'a>> {
+    fn destination(
+        &self,
+        spec: &Fields<'a>,
+        name: &'static str,
+        object: &Object<'a>,
+    ) -> Option<Written<'a>> {
         spec.required(name).and_then(|at| self.addresses.read(&at, &object.name.namespace))
     }
 
@@ -220,7 +264,8 @@ impl<'a> Reader<'a, '_> {
     ) -> Option<Wanted<'a>> {
         let namespace = &object.name.namespace;
         let class = place.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
-        let delivery = spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
+        let delivery =
+            spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
         let url_at = destination.as_ref().map(|written| written.at.clone());
         let url = destination.and_then(Written::endpoint);
         let (topic, parent) = place?;

@@ -1,7 +1,8 @@
-//! What all objects have in common: API version, kind, `metadata`, and the annotations that mean something here.
+//! What all objects have in common: API version, kind, `metadata`, and the annotations that mean
+//! something here.
 //!
-//! Separate because it is looked at twice: first in passing, to know which objects the files hold, then field by
-//! field with findings.
+//! Separate because it is looked at twice: first in passing, to know which objects the files hold,
+//! then field by field with findings.
 
 use std::collections::BTreeMap;
 
@@ -41,14 +42,16 @@ pub(super) struct Object<'a> {
 impl<'a> Object<'a> {
     /// Looks at a document; reports nothing.
     pub(super) fn of(document: Cursor<'a>) -> Self {
-        let text = |of: &Cursor<'a>, field: &str| of.peek(field).and_then(|value| value.peek_text());
+        let text =
+            |of: &Cursor<'a>, field: &str| of.peek(field).and_then(|value| value.peek_text());
         let metadata = document.peek("metadata");
         let named = |field: &str| metadata.as_ref().and_then(|metadata| text(metadata, field));
         let name = TopicName {
             namespace: named("namespace").unwrap_or(NAMESPACE).to_owned(),
             topic: named("name").unwrap_or_default().to_owned(),
         };
-        let [api_version, kind] = ["apiVersion", "kind"].map(|field| text(&document, field).unwrap_or_default());
+        let [api_version, kind] =
+            ["apiVersion", "kind"].map(|field| text(&document, field).unwrap_or_default());
         Self { api_version, kind, name, document }
     }
 
@@ -64,7 +67,8 @@ impl<'a> Object<'a> {
     ) -> Option<(Metadata<'a>, T)> {
         self.document.mapping(|fields| {
             fields.accept(&["apiVersion", "kind", "status"]);
-            let metadata = fields.required("metadata").and_then(|metadata| metadata.mapping(Metadata::read));
+            let metadata =
+                fields.required("metadata").and_then(|metadata| metadata.mapping(Metadata::read));
             let metadata = metadata.unwrap_or_default();
             let spec = fields.get("spec").filter(|spec| !spec.is_null());
             let value = match spec {
@@ -89,17 +93,41 @@ pub(super) struct Metadata<'a> {
 
 impl<'a> Metadata<'a> {
     fn read(fields: &Fields<'a>) -> Self {
-        fields.accept(&["labels", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"]);
-        fields.accept(&["deletionGracePeriodSeconds", "finalizers", "ownerReferences", "managedFields", "selfLink"]);
+        fields.accept(&[
+            "labels",
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "deletionTimestamp",
+        ]);
+        fields.accept(&[
+            "deletionGracePeriodSeconds",
+            "finalizers",
+            "ownerReferences",
+            "managedFields",
+            "selfLink",
+        ]);
         let named = fields.required("name").filter(|name| names::read(name).is_some());
-        let in_namespace = fields.given("namespace").is_none_or(|namespace| names::read(&namespace).is_some());
-        let entries = fields.given("annotations").and_then(|annotations| annotations.entries()).unwrap_or_default();
-        let annotations: BTreeMap<&str, Cursor<'a>> =
-            entries.into_iter().filter(|entry| !entry.value.is_null()).map(|entry| (entry.name, entry.value)).collect();
+        let in_namespace =
+            fields.given("namespace").is_none_or(|namespace| names::read(&namespace).is_some());
+        let entries = fields
+            .given("annotations")
+            .and_then(|annotations| annotations.entries())
+            .unwrap_or_default();
+        let annotations: BTreeMap<&str, Cursor<'a>> = entries
+            .into_iter()
+            .filter(|entry| !entry.value.is_null())
+            .map(|entry| (entry.name, entry.value))
+            .collect();
         for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
             if ![RETRY_ON, NEVER_RETRY].contains(name) {
                 let message = Message::new(format!("no annotation {} is known here", quoted(name)));
-                at.warn(message.help(hint(name, &[RETRY_ON, NEVER_RETRY], &[RETRY_ON, NEVER_RETRY])));
+                at.warn(message.help(hint(
+                    name,
+                    &[RETRY_ON, NEVER_RETRY],
+                    &[RETRY_ON, NEVER_RETRY],
+                )));
             }
         }
         Self {
@@ -131,7 +159,8 @@ impl<'a> Overrides<'a> {
         Self { never_retry, retry_on }
     }
 
-    /// These, and the other's where these say nothing. What is said here about a status stands against the other.
+    /// These, and the other's where these say nothing. What is said here about a status stands
+    /// against the other.
     pub(super) fn over(self, base: &Self) -> Self {
         let said = [&self.never_retry, &self.retry_on].map(set);
         let said = said[0].with(&said[1]);

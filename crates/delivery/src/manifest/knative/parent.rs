@@ -1,8 +1,8 @@
 //! Brokers and channels: what their triggers and subscriptions take over from them.
 //!
-//! Separate because each says in a place of its own what class it is: a broker by an annotation and, where that means
-//! "as the channel is", by a template in the broker or in a ConfigMap; a plain channel by its template; any other
-//! channel by its kind.
+//! Separate because each says in a place of its own what class it is: a broker by an annotation
+//! and, where that means "as the channel is", by a template in the broker or in a ConfigMap; a
+//! plain channel by its template; any other channel by its kind.
 
 use std::collections::BTreeMap;
 
@@ -53,8 +53,9 @@ pub(super) fn read<'a>(
             Via::Channel => channel_class(spec, object),
         };
         let namespace = &object.name.namespace;
-        let delivery =
-            spec.and_then(|spec| spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace)));
+        let delivery = spec.and_then(|spec| {
+            spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace))
+        });
         let overrides = metadata.overrides.clone();
         Parent { class, delivery: delivery.unwrap_or_default(), overrides }
     };
@@ -67,7 +68,9 @@ fn broker_template(spec: &Fields<'_>, object: &Object<'_>, templates: &Templates
     let config = spec.section("config", |fields| {
         fields.accept(&["apiVersion", "kind"]);
         let name = fields.get("name")?.text()?;
-        let namespace = fields.given("namespace").map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
+        let namespace = fields
+            .given("namespace")
+            .map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
         Some(TopicName { namespace: namespace.to_owned(), topic: name.to_owned() })
     });
     inline.or_else(|| templates.0.get(&config.flatten()?).copied())
@@ -76,12 +79,20 @@ fn broker_template(spec: &Fields<'_>, object: &Object<'_>, templates: &Templates
 fn channel_class(spec: Option<&Fields<'_>>, object: &Object<'_>) -> Class {
     // The settings of a broker of messages, and what a controller writes; they change nothing here.
     if let Some(spec) = spec {
-        spec.accept(&["numPartitions", "replicationFactor", "retentionDuration", "subscribable", "subscribers"]);
+        spec.accept(&[
+            "numPartitions",
+            "replicationFactor",
+            "retentionDuration",
+            "subscribable",
+            "subscribers",
+        ]);
     }
     let kind = object.document.peek("kind");
     match (object.kind, spec.and_then(|spec| spec.given("channelTemplate")), kind) {
         ("Channel", Some(template), _) => template_class(&template).unwrap_or(Class::LITERAL),
-        ("Channel", None, _) => Class::of_channel(object.api_version, object.kind).unwrap_or(Class::LITERAL),
+        ("Channel", None, _) => {
+            Class::of_channel(object.api_version, object.kind).unwrap_or(Class::LITERAL)
+        }
         (_, _, Some(kind)) => Class::of_channel_at(object.api_version, &kind),
         (_, _, None) => Class::LITERAL,
     }
@@ -114,23 +125,28 @@ impl Templates {
                         templates.insert(object.name.clone(), class);
                     }
                 }
-                None => object.document.warn("a ConfigMap without a channel template has no meaning here"),
+                None => object
+                    .document
+                    .warn("a ConfigMap without a channel template has no meaning here"),
             }
         }
         Self(templates)
     }
 }
 
-/// The class that the text of a template names. Its lines are not those of the file, so what is wrong with it is said
-/// where it begins.
+/// The class that the text of a template names. Its lines are not those of the file, so what is
+/// wrong with it is said where it begins.
 fn class_of_text(text: &str, at: &Cursor<'_>) -> Option<Class> {
     let findings = Findings::new(["template"].into_iter());
     let documents = node::documents(0, text, &findings);
     let root = documents.first().map(|document| Cursor::root(document, &findings));
     let named = |field: &str| root.as_ref()?.peek(field)?.peek_text();
-    let class = named("kind").and_then(|kind| Class::of_channel(named("apiVersion").unwrap_or_default(), kind));
+    let class = named("kind")
+        .and_then(|kind| Class::of_channel(named("apiVersion").unwrap_or_default(), kind));
     if class.is_none() {
-        at.warn("no channel kind that is known here; a broker that names this is numbered from zero");
+        at.warn(
+            "no channel kind that is known here; a broker that names this is numbered from zero",
+        );
     }
     class
 }

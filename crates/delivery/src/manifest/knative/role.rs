@@ -1,6 +1,7 @@
 //! Which object is what to us, and which versions and kinds are read.
 //!
-//! Separate because it is the one place that knows all kinds; what each of them says is read elsewhere.
+//! Separate because it is the one place that knows all kinds; what each of them says is read
+//! elsewhere.
 
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
@@ -11,8 +12,15 @@ use super::object::Object;
 /// The versions of the API that are read.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 /// The kinds that are read, for suggestions.
-const KINDS: [&str; 7] =
-    ["Subscription", "Channel", "InMemoryChannel", "KafkaChannel", "NatssChannel", "Broker", "Trigger"];
+const KINDS: [&str; 7] = [
+    "Subscription",
+    "Channel",
+    "InMemoryChannel",
+    "KafkaChannel",
+    "NatssChannel",
+    "Broker",
+    "Trigger",
+];
 /// What an object is to us.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -40,7 +48,9 @@ impl Role {
             ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(Via::Broker),
             ("eventing.knative.dev" | GOOGLE_EVENTING, "Trigger") => Self::Trigger,
             ("messaging.knative.dev", "Subscription") => Self::Subscription,
-            ("messaging.knative.dev", kind) if kind.ends_with("Channel") => Self::Topic(Via::Channel),
+            ("messaging.knative.dev", kind) if kind.ends_with("Channel") => {
+                Self::Topic(Via::Channel)
+            }
             (GOOGLE, "Channel") => Self::Topic(Via::Channel),
             ("", "ConfigMap") => Self::ConfigMap,
             (_, _) if has_sink => Self::Source,
@@ -63,10 +73,15 @@ pub(super) fn report_version(object: &Object<'_>) {
 pub(super) fn report_unknown(object: &Object<'_>) {
     match object.document.peek("kind") {
         Some(kind) => {
-            let message =
-                format!("the kind {} of {} is not read by this version", quoted(object.kind), object.api_version);
+            let message = format!(
+                "the kind {} of {} is not read by this version",
+                quoted(object.kind),
+                object.api_version
+            );
             kind.error(Message::new(message).help(hint(object.kind, &KINDS, &KINDS)));
         }
-        None => object.document.error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", ")))),
+        None => object
+            .document
+            .error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", ")))),
     }
 }

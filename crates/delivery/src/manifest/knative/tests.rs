@@ -13,7 +13,8 @@ use crate::subscription::Subscription;
 use super::super::{Reading, Source, read};
 
 const EXAMPLE: &str = include_str!("../../../../../examples/knative.yaml");
-const TRIGGER: &str = "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n";
+const TRIGGER: &str =
+    "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n";
 const SUBSCRIBER: &str = "  subscriber: {uri: http://h/}\n";
 
 fn read_one(text: &str) -> Reading {
@@ -29,18 +30,26 @@ fn subscription(text: &str) -> (Arc<Subscription>, Vec<String>) {
     let reading = read_one(text);
     let found = shown(&reading);
     let mut subscriptions = reading.catalogue.subscriptions();
-    let first = subscriptions.next().unwrap_or_else(|| panic!("no subscription in\n{text}\n{found:?}"));
+    let first =
+        subscriptions.next().unwrap_or_else(|| panic!("no subscription in\n{text}\n{found:?}"));
     (Arc::clone(first), found)
 }
 
 /// The named subscription of a reading.
 fn named(reading: &Reading, name: &str) -> Arc<Subscription> {
-    Arc::clone(reading.catalogue.subscription(&name.parse().unwrap()).unwrap_or_else(|| panic!("no {name}")))
+    Arc::clone(
+        reading
+            .catalogue
+            .subscription(&name.parse().unwrap())
+            .unwrap_or_else(|| panic!("no {name}")),
+    )
 }
 
 fn broker(annotations: &str, spec: &str) -> String {
     let metadata = format!("{{name: b, annotations: {{{annotations}}}}}");
-    format!("apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {metadata}\nspec: {spec}\n---\n")
+    format!(
+        "apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {metadata}\nspec: {spec}\n---\n"
+    )
 }
 
 fn class(name: &str) -> String {
@@ -78,17 +87,24 @@ fn a_subscriber_is_all_that_a_trigger_needs() {
 fn the_example_is_what_its_objects_say() {
     let reading = read_one(EXAMPLE);
     assert_eq!(shown(&reading), Vec::<String>::new());
-    let container = Sink::Container(Container { bucket: "dead-letters".to_owned(), prefix: String::new() });
+    let container =
+        Sink::Container(Container { bucket: "dead-letters".to_owned(), prefix: String::new() });
     let billing = named(&reading, "example-namespace/with-dead-letter-sink/billing");
     assert_eq!(billing.destination.url.as_str(), "http://127.0.0.1:9180/events");
     assert_eq!(waits_ms(&billing.retry.schedule, 5), [1, 2, 4, 8, 16].map(|s| s * SECOND_MS));
     assert_eq!((billing.retry.max_attempts, &billing.dead_letter.sink), (6, &container));
     let audit = named(&reading, "example-namespace/with-dead-letter-sink/audit");
     assert_eq!((audit.retry.max_attempts, &audit.dead_letter.sink), (1, &container));
-    assert_eq!([404, 408, 429].map(|status| audit.retry.never_retry.contains(status)), [true, false, true]);
+    assert_eq!(
+        [404, 408, 429].map(|status| audit.retry.never_retry.contains(status)),
+        [true, false, true]
+    );
     let orders = named(&reading, "example-namespace/orders/example-subscription");
     assert_eq!(waits_ms(&orders.retry.schedule, 3), [2, 4, 8].map(|s| s * SECOND_MS));
-    assert_eq!((orders.retry.max_attempts, orders.destination.response_timeout_ms), (4, 10 * SECOND_MS));
+    assert_eq!(
+        (orders.retry.max_attempts, orders.destination.response_timeout_ms),
+        (4, 10 * SECOND_MS)
+    );
     assert_eq!(orders.retry.retry_after_max_ms, 600 * SECOND_MS);
 }
 
@@ -106,7 +122,8 @@ fn a_trigger_goes_over_its_broker_field_by_field_wherever_that_stands() {
         ("{backoffDelay: PT0.25S}", 6, linear(250)),
         ("{backoffMax: PT3S}", 6, Schedule { max_ms: Some(3_000), ..linear(2_000) }),
     ] {
-        let (broker, trigger) = (broker("", of_broker), trigger(&format!("  delivery: {of_trigger}\n")));
+        let (broker, trigger) =
+            (broker("", of_broker), trigger(&format!("  delivery: {of_trigger}\n")));
         for text in [format!("{broker}{trigger}"), format!("{trigger}---\n{broker}")] {
             let (subscription, found) = subscription(&text);
             assert_eq!(found, Vec::<String>::new());
@@ -117,7 +134,9 @@ fn a_trigger_goes_over_its_broker_field_by_field_wherever_that_stands() {
             );
             assert_eq!(subscription.destination.response_timeout_ms, 5 * SECOND_MS);
             assert_eq!(subscription.retry.retry_after_max_ms, 0);
-            assert!(matches!(&subscription.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker"));
+            assert!(
+                matches!(&subscription.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker")
+            );
         }
     }
 }
@@ -135,8 +154,10 @@ fn the_format_is_the_triggers_else_the_brokers_else_that_of_the_publisher() {
         ("format: json", "format: null", json),
     ] {
         let broker = broker("", &format!("{{delivery: {{{of_broker}}}}}"));
-        let (subscription, found) =
-            subscription(&format!("{broker}{}", trigger(&format!("  delivery: {{{of_trigger}}}\n"))));
+        let (subscription, found) = subscription(&format!(
+            "{broker}{}",
+            trigger(&format!("  delivery: {{{of_trigger}}}\n"))
+        ));
         assert_eq!(found, Vec::<String>::new());
         assert_eq!(subscription.destination.schema, schema, "{of_broker} {of_trigger}");
         assert!(!subscription.destination.notification_headers);
@@ -152,18 +173,26 @@ fn what_is_missing_is_exponential_from_a_second_each_on_its_own() {
     ] {
         let (subscription, _) = subscription(&trigger(&format!("  delivery: {delivery}\n")));
         assert_eq!(subscription.retry.schedule, Schedule { kind, max_ms: None }, "{delivery}");
-        assert_eq!((subscription.retry.max_attempts, subscription.retry.retry_after_max_ms), (3, HOUR_MS));
+        assert_eq!(
+            (subscription.retry.max_attempts, subscription.retry.retry_after_max_ms),
+            (3, HOUR_MS)
+        );
     }
 }
 
-/// A trigger whose dead letters go here, its broker, another one with a trigger, and what references mean.
+/// A trigger whose dead letters go here, its broker, another one with a trigger, and what
+/// references mean.
 fn with_sink(delivery: &str) -> String {
     let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  v1/Service/default/s: s3://mapped\n  \
                         v1/Service/default/h: https://h/base/x\n  v1/Service/default/q: sqs://127.0.0.1:4566/000000000000/q\n  \
                         pubsub://p: s3://topic\n";
     let other = format!("{}{}---\n", broker("", "{}"), trigger(""));
     let other = other.replace("name: b", "name: lost").replace("broker: b", "broker: lost");
-    format!("{other}{}{}{destinations}", broker("", "{}"), trigger(&format!("  delivery: {{{delivery}}}\n")))
+    format!(
+        "{other}{}{}{destinations}",
+        broker("", "{}"),
+        trigger(&format!("  delivery: {{{delivery}}}\n"))
+    )
 }
 
 /// The sink of that trigger, and what is odd about it.
@@ -174,7 +203,9 @@ fn sink_of(delivery: &str) -> (Sink, Vec<String>) {
 
 #[test]
 fn a_sink_is_an_address_or_a_broker_or_channel_in_the_files() {
-    let service = |name: &str| format!("deadLetterSink: {{ref: {{apiVersion: v1, kind: Service, name: {name}}}}}");
+    let service = |name: &str| {
+        format!("deadLetterSink: {{ref: {{apiVersion: v1, kind: Service, name: {name}}}}}")
+    };
     let container = |text: &str| Sink::Container(text.parse().unwrap());
     let address = |url: &str| Sink::Address(url.parse().unwrap());
     let queue = Sink::Queue("127.0.0.1:4566/000000000000/q".parse().unwrap());
@@ -196,8 +227,11 @@ fn a_sink_is_an_address_or_a_broker_or_channel_in_the_files() {
 
 #[test]
 fn a_sink_that_nothing_here_names_is_a_warning_and_the_default_container() {
-    let broker = |name: &str| format!("ref: {{apiVersion: eventing.knative.dev/v1, kind: Broker, name: {name}}}");
-    let add = "its dead letters go to the default container; add to the spec of a Destinations document";
+    let broker = |name: &str| {
+        format!("ref: {{apiVersion: eventing.knative.dev/v1, kind: Broker, name: {name}}}")
+    };
+    let add =
+        "its dead letters go to the default container; add to the spec of a Destinations document";
     for (delivery, sink, warning) in [
         (
             "deadLetterSink: {ref: {apiVersion: v1, kind: Service, name: x, namespace: n}}".to_owned(),
@@ -239,8 +273,7 @@ fn a_sink_that_nothing_here_names_is_a_warning_and_the_default_container() {
 
 #[test]
 fn a_uri_beside_a_reference_is_relative_to_it() {
-    let destinations =
-        "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {v1/Service/n/s: 'https://h/base/x'}\n";
+    let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {v1/Service/n/s: 'https://h/base/x'}\n";
     for (uri, url) in [("/in", "https://h/in"), ("y?z=1", "https://h/base/y?z=1")] {
         let reference = "ref: {apiVersion: v1, kind: Service, name: s, namespace: n}";
         let text = format!("{TRIGGER}  subscriber: {{{reference}, uri: {uri}}}\n{destinations}");
@@ -254,17 +287,23 @@ fn replies_go_to_an_address_or_to_a_topic() {
                 channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
                 subscriber: {uri: 'http://h/'}\n  reply: REPLY\n---\n\
                 apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {name: other, namespace: n}\n";
-    let channel = "{ref: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: other}}";
+    let channel =
+        "{ref: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: other}}";
     for (reply, to) in [
         ("{uri: 'http://reply/'}", ReplyTo::Address("http://reply/".parse().unwrap())),
         (channel, ReplyTo::Topic("n/other".parse().unwrap())),
     ] {
         assert_eq!(subscription(&text.replace("REPLY", reply)).0.reply, Some(to));
     }
-    for (uri, what) in [("s3://bucket", "a container"), ("sqs://127.0.0.1:4566/000000000000/q", "a queue")] {
+    for (uri, what) in
+        [("s3://bucket", "a container"), ("sqs://127.0.0.1:4566/000000000000/q", "a queue")]
+    {
         let found = shown(&read_one(&text.replace("REPLY", &format!("{{uri: '{uri}'}}"))));
         let help = "https://…, http://…, or the ref of a channel or broker";
-        assert_eq!(found, [format!("f:7:16: error: spec.reply.uri: {what} takes no replies; {help}")]);
+        assert_eq!(
+            found,
+            [format!("f:7:16: error: spec.reply.uri: {what} takes no replies; {help}")]
+        );
     }
     let trigger = subscription(&format!("{TRIGGER}  subscriber: {{uri: 'http://h/'}}\n")).0;
     assert_eq!(trigger.reply, Some(ReplyTo::Topic(trigger.name.topic.clone())));
@@ -292,7 +331,10 @@ fn an_event_source_that_feeds_a_broker_needs_no_subscription_and_fails_no_file()
     let reading = read_one(&format!("{}{source}", broker("x: y", "{}")));
     let found = shown(&reading);
     assert!(found.iter().all(|line| line.contains(": warning: ")), "{found:?}");
-    assert!(found.iter().any(|line| line.contains("publish its events to default/b yourself")), "{found:?}");
+    assert!(
+        found.iter().any(|line| line.contains("publish its events to default/b yourself")),
+        "{found:?}"
+    );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
 }
 
@@ -301,7 +343,8 @@ fn an_event_source_that_publishes_to_a_broker_or_channel_is_passed_over() {
     let broker = broker("", "{}");
     let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  \
                         eventing.knative.dev/v1/Broker/default/b: 'http://h/'\n";
-    for (api_version, kind) in [("eventing.knative.dev/v1", "Broker"), ("messaging.knative.dev/v1", "InMemoryChannel")]
+    for (api_version, kind) in
+        [("eventing.knative.dev/v1", "Broker"), ("messaging.knative.dev/v1", "InMemoryChannel")]
     {
         let source = format!(
             "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {{name: ping}}\nspec: {{sink: {{ref: \
@@ -329,9 +372,12 @@ fn what_is_null_counts_as_absent() {
     let fields = "retry: null, backoffPolicy: null, backoffDelay: null, backoffMax: null, timeout: null, \
                   retryAfterMax: null, format: null, deadLetterSink: null, errorSink: null";
     let metadata = "metadata: {name: t, namespace: null, annotations: null}";
-    let rest = format!("  filter: {{attributes: null}}\n  filters: null\n  delivery: {{{fields}}}\n");
+    let rest =
+        format!("  filter: {{attributes: null}}\n  filters: null\n  delivery: {{{fields}}}\n");
     let text = format!("{}{}", broker("", "{config: null, delivery: null}"), trigger(&rest));
-    let text = text.replace("metadata: {name: t}", metadata).replace("{uri: http://h/}", "{ref: null, uri: http://h/}");
+    let text = text
+        .replace("metadata: {name: t}", metadata)
+        .replace("{uri: http://h/}", "{ref: null, uri: http://h/}");
     let (subscription, found) = subscription(&text);
     assert_eq!(found, Vec::<String>::new());
     assert_eq!(
@@ -353,19 +399,25 @@ fn a_broker_of_googles_group_is_of_its_class_without_an_annotation() {
 
 #[test]
 fn a_kind_of_the_wrong_group_is_no_suggestion_for_itself() {
-    let found = shown(&read_one("apiVersion: other.knative.dev/v1\nkind: Broker\nmetadata: {name: b}\n"));
+    let found =
+        shown(&read_one("apiVersion: other.knative.dev/v1\nkind: Broker\nmetadata: {name: b}\n"));
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].contains("the kind \"Broker\" of other.knative.dev/v1 is not read"), "{found:?}");
+    assert!(
+        found[0].contains("the kind \"Broker\" of other.knative.dev/v1 is not read"),
+        "{found:?}"
+    );
     assert!(!found[0].contains("did you mean"), "{found:?}");
 }
 
 #[test]
 fn what_statuses_mean_can_be_said_by_annotations() {
-    let of_broker = broker("lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509'", "{}");
+    let of_broker =
+        broker("lastmile.dev/retry-on: '400,409', lastmile.dev/never-retry: '500-509'", "{}");
     let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: 503, lastmile.dev/nevr-retry: '1'}}";
     let text = format!("{of_broker}{}", trigger("").replace("metadata: {name: t}", metadata));
     let (subscription, found) = subscription(&text);
-    let never = [400, 409, 500, 503, 418].map(|status| subscription.retry.never_retry.contains(status));
+    let never =
+        [400, 409, 500, 503, 418].map(|status| subscription.retry.never_retry.contains(status));
     assert_eq!(never, [true, false, true, false, true]);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
@@ -375,18 +427,23 @@ fn what_statuses_mean_can_be_said_by_annotations() {
     );
     let text = format!("{of_broker}{}", trigger(""));
     let retry = &self::subscription(&text).0.retry;
-    assert_eq!([400, 409, 500, 503, 418].map(|s| retry.never_retry.contains(s)), [false, false, true, true, true]);
+    assert_eq!(
+        [400, 409, 500, 503, 418].map(|s| retry.never_retry.contains(s)),
+        [false, false, true, true, true]
+    );
 }
 
 #[test]
 fn every_stated_value_has_its_place() {
-    let of_broker = broker("", "{delivery: {retry: 5, timeout: PT5S, deadLetterSink: {uri: s3://of-broker}}}");
+    let of_broker =
+        broker("", "{delivery: {retry: 5, timeout: PT5S, deadLetterSink: {uri: s3://of-broker}}}");
     let metadata = "metadata: {name: t, annotations: {lastmile.dev/retry-on: '400'}}";
-    let text =
-        trigger("  delivery: {retry: 0, backoffDelay: PT2S, format: json}\n").replace("metadata: {name: t}", metadata);
+    let text = trigger("  delivery: {retry: 0, backoffDelay: PT2S, format: json}\n")
+        .replace("metadata: {name: t}", metadata);
     let reading = read_one(&format!("{of_broker}{text}"));
     let origins = &reading.origins[&"default/b/t".parse().unwrap()];
-    let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+    let found: Vec<(&str, &str)> =
+        origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
     assert_eq!(
         found,
         [
@@ -405,17 +462,24 @@ fn every_stated_value_has_its_place() {
 #[test]
 fn a_schedule_in_parts_has_all_its_places_and_the_class_that_numbers_it() {
     let class = "eventing.knative.dev/broker.class: MTChannelBasedBroker";
-    let of_broker = broker(class, "{delivery: {backoffPolicy: linear, deadLetterSink: {uri: 'pubsub://nowhere'}}}");
-    let reading = read_one(&format!("{of_broker}{}", trigger("  delivery: {backoffDelay: PT2S}\n")));
+    let of_broker = broker(
+        class,
+        "{delivery: {backoffPolicy: linear, deadLetterSink: {uri: 'pubsub://nowhere'}}}",
+    );
+    let reading =
+        read_one(&format!("{of_broker}{}", trigger("  delivery: {backoffDelay: PT2S}\n")));
     let origins = &reading.origins[&"default/b/t".parse().unwrap()];
     assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as MTChannelBasedBroker does");
-    assert!(!origins.contains_key("deadLetter.sink"), "an unmapped sink is not followed: {origins:?}");
+    assert!(
+        !origins.contains_key("deadLetter.sink"),
+        "an unmapped sink is not followed: {origins:?}"
+    );
 }
 
 #[test]
 fn fields_that_are_not_known_are_warnings_with_a_suggestion() {
-    let text =
-        trigger("  delivery: {retrys: 3}\nstatus: {anything: 1}\n").replace("{name: t}", "{name: t, lables: {}}");
+    let text = trigger("  delivery: {retrys: 3}\nstatus: {anything: 1}\n")
+        .replace("{name: t}", "{name: t, lables: {}}");
     let (subscription, found) = subscription(&format!("{}{text}", broker("", "{}")));
     assert_eq!(subscription.retry.max_attempts, 1);
     assert_eq!(

@@ -1,7 +1,8 @@
 //! `batch`: how events travel together.
 //!
-//! Separate because its fields go over one another one by one, and mean something only together: a Topic may say what a
-//! refusal means, and leave it to its Subscriptions whether they want batches at all.
+//! Separate because its fields go over one another one by one, and mean something only together: a
+//! Topic may say what a refusal means, and leave it to its Subscriptions whether they want batches
+//! at all.
 
 use crate::subscription::{Batch, OnRefused};
 
@@ -21,7 +22,9 @@ impl BatchSettings {
     pub(super) fn read(fields: &Fields<'_>) -> Self {
         Self {
             max_events: fields.get("maxEvents").and_then(|cursor| batches::events(&cursor)),
-            preferred_kilobytes: fields.get("preferredKilobytes").and_then(|cursor| batches::kilobytes(&cursor)),
+            preferred_kilobytes: fields
+                .get("preferredKilobytes")
+                .and_then(|cursor| batches::kilobytes(&cursor)),
             on_refused: fields.get("onRefused").and_then(|cursor| batches::on_refused(&cursor)),
         }
     }

@@ -29,7 +29,8 @@ const HANDSHAKES: [(&str, Option<Handshake>); 2] =
 
 /// Reads the fields of `consent`.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
-    let handshake = fields.required("handshake").and_then(|cursor| cursor.choice("handshake", &HANDSHAKES));
+    let handshake =
+        fields.required("handshake").and_then(|cursor| cursor.choice("handshake", &HANDSHAKES));
     match handshake {
         Some(Handshake::CloudEvents) => {
             let rate = fields.get("rate").map(|cursor| cursor.integer(RATES));
@@ -38,7 +39,10 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
         }
         Some(Handshake::EventGrid) => {
             for key in ["origin", "rate"].into_iter().filter_map(|name| fields.key(name)) {
-                key.error(Message::new("the eventgrid handshake says nothing of it").help("handshake: cloudevents"));
+                key.error(
+                    Message::new("the eventgrid handshake says nothing of it")
+                        .help("handshake: cloudevents"),
+                );
             }
             Some(Consent::EventGrid)
         }

@@ -1,7 +1,7 @@
 //! `deadLetter`: what becomes of a delivery that ends without success.
 //!
-//! Separate because `none` is a word with consequences: it stands in place of the mapping, is warned about, and is
-//! undone by a Subscription that says anything else about dead letters.
+//! Separate because `none` is a word with consequences: it stands in place of the mapping, is
+//! warned about, and is undone by a Subscription that says anything else about dead letters.
 
 use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
 use crate::duration::{DAY_MS, MINUTE_MS};
@@ -16,7 +16,8 @@ use super::super::reader::{Cursor, Fields};
 /// The longest delay of one message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
 const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
-/// The longest time to keep trying: a try every five minutes, and a queue gives a message up after 1,000 receives.
+/// The longest time to keep trying: a try every five minutes, and a queue gives a message up after
+/// 1,000 receives.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 
@@ -59,10 +60,14 @@ impl DeadLetterSettings {
         match cursor.peek_text() {
             Some("none") => {
                 let message = Message::new("events that cannot be delivered are dropped");
-                cursor.warn(message.help("leave deadLetter out to keep them in the default container"));
+                cursor.warn(
+                    message.help("leave deadLetter out to keep them in the default container"),
+                );
                 return Some(Self::Dropped);
             }
-            Some(other) => cursor.error(format!("expected none or a mapping, found {}", quoted(other))),
+            Some(other) => {
+                cursor.error(format!("expected none or a mapping, found {}", quoted(other)))
+            }
             None => cursor.error("expected none or a mapping"),
         }
         None
@@ -107,9 +112,12 @@ impl Storing {
             format: fields.get("format").and_then(|cursor| cursor.choice("format", &formats)),
             layout: fields.get("layout").and_then(|cursor| cursor.choice("layout", &layouts)),
             events_per_blob: per_blob.and_then(|cursor| cursor.integer(1..=EVENTS_PER_BLOB_MAX)),
-            error_data: fields.get("errorData").and_then(|cursor| cursor.choice("errorData", &forms)),
+            error_data: fields
+                .get("errorData")
+                .and_then(|cursor| cursor.choice("errorData", &forms)),
             delay_ms: fields.get("delay").and_then(|cursor| cursor.duration_ms(0..=DELAY_MAX_MS)),
-            keep_trying_for_ms: keep_trying.and_then(|cursor| cursor.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
+            keep_trying_for_ms: keep_trying
+                .and_then(|cursor| cursor.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
         }
     }
 
@@ -144,9 +152,12 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
 /// The topic whose subscriptions take dead letters.
 fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
-        // Whatever stands here instead is meant to say where letters go: one finding tells how that is said.
+        // Whatever stands here instead is meant to say where letters go: one finding tells how that
+        // is said.
         fields.accept_rest();
-        fields.parent().error(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
+        fields
+            .parent()
+            .error(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
         return None;
     };
     topic.parsed("the name of a topic", TOPIC_RULE)

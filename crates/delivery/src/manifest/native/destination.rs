@@ -1,6 +1,7 @@
 //! `destination`: where requests go and what every one of them carries.
 //!
-//! Separate because it reads differently in a Topic, which has no address, and in a Subscription, which needs one.
+//! Separate because it reads differently in a Topic, which has no address, and in a Subscription,
+//! which needs one.
 
 use url::Url;
 
@@ -20,7 +21,8 @@ use super::settings::Scope;
 
 /// Requests under way at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
-/// The longest late response window: like a response timeout, it has to end while its function lives.
+/// The longest late response window: like a response timeout, it has to end while its function
+/// lives.
 const LATE_WINDOW_MAX_MS: u64 = RESPONSE_TIMEOUT_MAX_MS;
 /// The most secrets that sign a request: one, and others while it is being replaced.
 const SECRETS_MAX: usize = 10;
@@ -46,14 +48,22 @@ impl DestinationSettings {
         Self {
             url: match scope {
                 Scope::Topic => no_url(fields),
-                Scope::Subscription => fields.required("url").and_then(|cursor| url(&cursor, destinations)),
+                Scope::Subscription => {
+                    fields.required("url").and_then(|cursor| url(&cursor, destinations))
+                }
             },
-            timeout_ms: fields.get("timeout").and_then(|timeout| timeout.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
+            timeout_ms: fields
+                .get("timeout")
+                .and_then(|timeout| timeout.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
             schema: fields.get("schema").and_then(|cursor| cursor.choice("schema", &schemas)),
-            max_concurrency: fields.get("maxConcurrency").and_then(|cursor| cursor.integer(CONCURRENCY)),
+            max_concurrency: fields
+                .get("maxConcurrency")
+                .and_then(|cursor| cursor.integer(CONCURRENCY)),
             headers: fields.get("headers").and_then(|cursor| headers::list(&cursor, header)),
             signing: fields.section("signing", signing).flatten(),
-            late_window_ms: fields.get("lateResponseWindow").and_then(|late| late.duration_ms(0..=LATE_WINDOW_MAX_MS)),
+            late_window_ms: fields
+                .get("lateResponseWindow")
+                .and_then(|late| late.duration_ms(0..=LATE_WINDOW_MAX_MS)),
             probation: fields.get("probation").and_then(|probation| probation.boolean()),
             consent: fields.section("consent", consent::read).flatten(),
         }
@@ -136,7 +146,10 @@ fn signing(fields: &Fields<'_>) -> Option<Vec<SecretName>> {
     let cursor = fields.required("secrets")?;
     let elements = cursor.list()?;
     if !(1..=SECRETS_MAX).contains(&elements.len()) {
-        cursor.error(format!("has to be a list of 1 to {SECRETS_MAX} secrets, has {}", elements.len()));
+        cursor.error(format!(
+            "has to be a list of 1 to {SECRETS_MAX} secrets, has {}",
+            elements.len()
+        ));
     }
     let mut names = Vec::new();
     for element in elements {

@@ -1,8 +1,8 @@
 //! `filter`: conditions over an event's members, as a mapping of operators.
 //!
-//! Separate because it is the one part that nests. Several operators in one mapping, and several members under one
-//! operator, all have to hold. A condition without content is refused: whether it means everything or nothing is
-//! nobody's guess.
+//! Separate because it is the one part that nests. Several operators in one mapping, and several
+//! members under one operator, all have to hold. A condition without content is refused: whether it
+//! means everything or nothing is nobody's guess.
 
 use crate::filter::Filter;
 
@@ -31,7 +31,9 @@ fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
         return None;
     }
     if cursor.entries()?.is_empty() {
-        cursor.error(Message::new("no condition").help("one of exact, prefix, suffix, all, any, not"));
+        cursor.error(
+            Message::new("no condition").help("one of exact, prefix, suffix, all, any, not"),
+        );
         return None;
     }
     joined(cursor.mapping(|fields| operators(fields, depth))?)
@@ -45,7 +47,9 @@ fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     }
     conditions.extend(fields.get("all").map(|list| several(&list, depth).map(Filter::All)));
     conditions.extend(fields.get("any").map(|list| several(&list, depth).map(Filter::Any)));
-    conditions.extend(fields.get("not").map(|of| read_at(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))));
+    conditions.extend(
+        fields.get("not").map(|of| read_at(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))),
+    );
     conditions
 }
 
@@ -56,7 +60,8 @@ fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
         return None;
     }
     // Each is read, also after a bad one: all have their findings.
-    let filters: Vec<Option<Filter>> = elements.iter().map(|element| read_at(element, depth + 1)).collect();
+    let filters: Vec<Option<Filter>> =
+        elements.iter().map(|element| read_at(element, depth + 1)).collect();
     filters.into_iter().collect()
 }
 
@@ -66,7 +71,8 @@ fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
         cursor.error(Message::new("no member to compare").help("such as {type: order.created}"));
         return None;
     }
-    let read = members.iter().map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)));
+    let read =
+        members.iter().map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)));
     joined(read.collect())
 }
 

@@ -1,8 +1,8 @@
 //! `mapping`: which fields of a topic's custom events are their id, type, subject.
 //!
-//! Separate because its fields have rules of their own (Event Grid, "input schema mapping"): the type, the subject and
-//! the version of the data may have a default, while an id, a topic and a time that are the same for every event would
-//! say nothing.
+//! Separate because its fields have rules of their own (Event Grid, "input schema mapping"): the
+//! type, the subject and the version of the data may have a default, while an id, a topic and a
+//! time that are the same for every event would say nothing.
 
 use crate::event::Input;
 use crate::mapping::{Field, Mapping};
@@ -13,7 +13,9 @@ use super::super::reader::{Cursor, Fields};
 
 /// Reads `mapping` of a Topic's `spec`; what is not mapped is empty.
 pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {
-    if let Some(key) = spec.get("mapping").filter(|at| !at.is_null()).and_then(|_| spec.key("mapping")) {
+    if let Some(key) =
+        spec.get("mapping").filter(|at| !at.is_null()).and_then(|_| spec.key("mapping"))
+    {
         report_unused(&key, input);
     }
     let read = |fields: &Fields<'_>| Mapping {
@@ -31,12 +33,16 @@ pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {
 fn report_unused(key: &Cursor<'_>, input: Input) {
     let word = match input {
         Input::Auto | Input::Custom => return,
-        Input::CloudEvents | Input::EventGrid | Input::Opaque | Input::Sns | Input::EventBridge | Input::S3 => {
-            input.as_str()
-        }
+        Input::CloudEvents
+        | Input::EventGrid
+        | Input::Opaque
+        | Input::Sns
+        | Input::EventBridge
+        | Input::S3 => input.as_str(),
     };
-    let message =
-        Message::new(format!("not used: the input of this topic is {word}, and only custom events are mapped"));
+    let message = Message::new(format!(
+        "not used: the input of this topic is {word}, and only custom events are mapped"
+    ));
     key.warn(message.help("input: custom or auto"));
 }
 
@@ -44,7 +50,10 @@ fn report_unused(key: &Cursor<'_>, input: Input) {
 fn found(fields: &Fields<'_>, name: &'static str) -> Field {
     let path = fields.section(name, |of| {
         if let Some(key) = of.key("default") {
-            key.error(Message::new(format!("{name} has no default")).help("field: where it stands in the event"));
+            key.error(
+                Message::new(format!("{name} has no default"))
+                    .help("field: where it stands in the event"),
+            );
         }
         of.required("field").and_then(|at| at.parsed("a path", PATH_RULE))
     });
@@ -56,8 +65,10 @@ fn found_or_default(fields: &Fields<'_>, name: &'static str) -> Field {
     let read = |of: &Fields<'_>| {
         let (path, default) = (of.get("field"), of.get("default"));
         if path.is_none() && default.is_none() {
-            of.parent()
-                .error(Message::new("field or default is missing").help("such as {field: data.kind, default: order}"));
+            of.parent().error(
+                Message::new("field or default is missing")
+                    .help("such as {field: data.kind, default: order}"),
+            );
         }
         Field {
             path: path.and_then(|at| at.parsed("a path", PATH_RULE)),

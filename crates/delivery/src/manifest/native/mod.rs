@@ -1,9 +1,10 @@
 //! Our own format: `lastmile.dev/v1` Topic and Subscription.
 //!
-//! Separate because it is one family of dialects among others. A Topic may stand before or after its Subscriptions
-//! and in another file: all Topics are read first. What a Topic says about delivery and what a Subscription says are
-//! [`Settings`], in which every field is optional; the Subscription's go over the Topic's field by field, and only
-//! then are the defaults of the profile filled in.
+//! Separate because it is one family of dialects among others. A Topic may stand before or after
+//! its Subscriptions and in another file: all Topics are read first. What a Topic says about
+//! delivery and what a Subscription says are [`Settings`], in which every field is optional; the
+//! Subscription's go over the Topic's field by field, and only then are the defaults of the profile
+//! filled in.
 //!
 //! Does not read `Destinations` documents: every family uses those.
 
@@ -37,7 +38,8 @@ use origins::Stated;
 use publishers::Named;
 use settings::{Scope, Settings};
 
-/// What each topic says about its subscriptions; `None` where it has errors, so that they would not be as meant.
+/// What each topic says about its subscriptions; `None` where it has errors, so that they would not
+/// be as meant.
 type Defaults<'a> = BTreeMap<TopicName, Option<(Settings, Stated<'a>)>>;
 
 /// Reads all native documents into the draft.
@@ -52,7 +54,8 @@ pub(super) fn read<'a>(
         read_topic(document, destinations, draft, &mut defaults);
     }
     for document in subscriptions {
-        let read = document.without_error(|| read_subscription(document, destinations, draft, &defaults));
+        let read =
+            document.without_error(|| read_subscription(document, destinations, draft, &defaults));
         if let Some(described) = read {
             draft.add_subscription(described);
         }
@@ -70,12 +73,19 @@ fn read_topic<'a>(
         document.mapping(|fields| {
             fields.accept(&["apiVersion", "kind"]);
             named = metadata(fields, |metadata| {
-                let name = TopicName { namespace: name(metadata, "namespace")?, topic: name(metadata, "name")? };
+                let name = TopicName {
+                    namespace: name(metadata, "namespace")?,
+                    topic: name(metadata, "name")?,
+                };
                 draft.name_topic(&name, &metadata.get("name")?).then_some(name)
             });
-            let spec = fields.section("spec", |spec| TopicSpec::read(spec, destinations)).unwrap_or_default();
+            let spec = fields
+                .section("spec", |spec| TopicSpec::read(spec, destinations))
+                .unwrap_or_default();
             if let Some(name) = &named {
-                spec.from.iter().for_each(|(publisher, at)| draft.name_publisher(publisher, name, at));
+                spec.from
+                    .iter()
+                    .for_each(|(publisher, at)| draft.name_publisher(publisher, name, at));
                 draft.note_delivery(name, spec.delivery_at.as_ref());
             }
             spec
@@ -108,7 +118,8 @@ struct TopicSpec<'a> {
 impl<'a> TopicSpec<'a> {
     fn read(spec: &Fields<'a>, destinations: &Destinations<'_>) -> Self {
         let inputs = Input::ALL.map(|input| (input.as_str(), Some(input)));
-        let input = spec.get("input").and_then(|input| input.choice("input", &inputs)).unwrap_or_default();
+        let input =
+            spec.get("input").and_then(|input| input.choice("input", &inputs)).unwrap_or_default();
         let from = publishers::read(spec);
         publishers::report_unreadable(&from, input);
         let delivery_at = spec.given("delivery").and_then(|_| spec.key("delivery"));
@@ -129,13 +140,19 @@ fn read_subscription<'a>(
     document.mapping(|fields| {
         fields.accept(&["apiVersion", "kind"]);
         let name = metadata(fields, |metadata| {
-            let [namespace, topic, name] = ["namespace", "topic", "name"].map(|field| name(metadata, field));
-            let name = SubscriptionName { topic: TopicName { namespace: namespace?, topic: topic? }, name: name? };
+            let [namespace, topic, name] =
+                ["namespace", "topic", "name"].map(|field| name(metadata, field));
+            let name = SubscriptionName {
+                topic: TopicName { namespace: namespace?, topic: topic? },
+                name: name?,
+            };
             draft.name_subscription(&name, &metadata.get("name")?).then_some(name)
         });
         let spec = fields.required("spec").and_then(|spec| {
             spec.mapping(|spec| {
-                let filter = spec.get("filter").map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter));
+                let filter = spec
+                    .get("filter")
+                    .map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter));
                 let settings = Settings::read(spec, Scope::Subscription, destinations);
                 (filter, settings, Stated::of(spec.parent()))
             })

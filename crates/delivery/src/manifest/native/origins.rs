@@ -58,7 +58,8 @@ pub(super) struct Stated<'a> {
     pub(super) on_refused_at: Option<Cursor<'a>>,
     /// Where it stands what not every dead letter follows.
     pub(super) letters_at: LettersAt<'a>,
-    /// It says `deadLetter: none`, which takes the place of all that another document says about dead letters.
+    /// It says `deadLetter: none`, which takes the place of all that another document says about
+    /// dead letters.
     drops: bool,
 }
 
@@ -67,14 +68,19 @@ impl<'a> Stated<'a> {
     pub(super) fn of(spec: &Cursor<'a>) -> Self {
         let mut origins = Origins::new();
         for (field, section, name) in PLACES {
-            note(&mut origins, field, spec.peek(section).and_then(|section| section.peek(name)).as_ref());
+            note(
+                &mut origins,
+                field,
+                spec.peek(section).and_then(|section| section.peek(name)).as_ref(),
+            );
         }
         let none = spec.peek(DEAD_LETTER).filter(|dead_letter| dead_letter.peek_text().is_some());
         note(&mut origins, SINK, none.as_ref());
         let schema_at = spec.peek(DESTINATION).and_then(|destination| destination.peek(SCHEMA));
         let batch_at = spec.peek(BATCH).filter(|batch| !batch.is_null());
         let on_refused_at = batch_at.as_ref().and_then(|batch| batch.peek(ON_REFUSED));
-        let letters_at = spec.peek(DEAD_LETTER).map(|dead_letter| letters_at(&dead_letter)).unwrap_or_default();
+        let letters_at =
+            spec.peek(DEAD_LETTER).map(|dead_letter| letters_at(&dead_letter)).unwrap_or_default();
         Self { origins, schema_at, batch_at, on_refused_at, letters_at, drops: none.is_some() }
     }
 
@@ -91,7 +97,11 @@ impl<'a> Stated<'a> {
             schema_at: self.schema_at.or_else(|| base.schema_at.clone()),
             batch_at: self.batch_at.or_else(|| base.batch_at.clone()),
             on_refused_at: self.on_refused_at,
-            letters_at: if self.drops { LettersAt::default() } else { self.letters_at.over(&base.letters_at) },
+            letters_at: if self.drops {
+                LettersAt::default()
+            } else {
+                self.letters_at.over(&base.letters_at)
+            },
             drops: self.drops,
         }
     }

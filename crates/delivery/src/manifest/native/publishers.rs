@@ -1,7 +1,7 @@
 //! `from`: publishers that cannot say which topic they publish to.
 //!
-//! Separate because each kind is named in a way of its own. Whether two topics claim one publisher is seen where all
-//! topics are known.
+//! Separate because each kind is named in a way of its own. Whether two topics claim one publisher
+//! is seen where all topics are known.
 
 use crate::catalogue::Publisher;
 use crate::event::Input;
@@ -33,7 +33,10 @@ pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<Named<'a>> {
     let Some(from) = spec.get("from").filter(|from| !from.is_null()) else { return Vec::new() };
     let elements = from.list().unwrap_or_default();
     if elements.len() > PUBLISHERS_MAX {
-        from.error(format!("a topic has at most {PUBLISHERS_MAX} publishers, here are {}", elements.len()));
+        from.error(format!(
+            "a topic has at most {PUBLISHERS_MAX} publishers, here are {}",
+            elements.len()
+        ));
     }
     elements.iter().filter_map(|element| element.mapping(publisher).flatten()).collect()
 }
@@ -42,10 +45,14 @@ pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<Named<'a>> {
 fn publisher<'a>(fields: &Fields<'a>) -> Option<Named<'a>> {
     match ["snsTopic", "eventSource", "bucket"].map(|name| fields.get(name)) {
         [Some(arn), None, None] => Some((Publisher::SnsTopic(sns_topic(&arn)?), arn)),
-        [None, Some(source), None] => Some((Publisher::EventSource(event_source(&source)?), source)),
+        [None, Some(source), None] => {
+            Some((Publisher::EventSource(event_source(&source)?), source))
+        }
         [None, None, Some(name)] => Some((Publisher::Bucket(bucket(&name)?), name)),
         [None, None, None] => {
-            fields.parent().error(Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"));
+            fields.parent().error(
+                Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"),
+            );
             None
         }
         [_, _, _] => {
@@ -61,12 +68,17 @@ pub(super) fn report_unreadable(publishers: &[Named<'_>], input: Input) {
     match input {
         Input::Sns | Input::EventBridge | Input::S3 => {}
         // The last word about the shape of these is that of each record.
-        Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => return,
+        Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
+            return;
+        }
     }
     for (publisher, at) in publishers {
         let needed = input_of(publisher).as_str();
         if needed != input.as_str() {
-            let oddity = format!("the input of this topic is {}, and what comes from here is {needed}", input.as_str());
+            let oddity = format!(
+                "the input of this topic is {}, and what comes from here is {needed}",
+                input.as_str()
+            );
             at.warn(Message::new(oddity).help("input: auto reads both"));
         }
     }
@@ -75,7 +87,9 @@ pub(super) fn report_unreadable(publishers: &[Named<'_>], input: Input) {
 fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     if !is_sns_topic(text) {
-        cursor.error(Message::new(format!("{} is not the ARN of an SNS topic", quoted(text))).help(ARN_RULE));
+        cursor.error(
+            Message::new(format!("{} is not the ARN of an SNS topic", quoted(text))).help(ARN_RULE),
+        );
         return None;
     }
     Some(text.to_owned())
@@ -83,12 +97,16 @@ fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
 
 /// `arn:partition:sns:region:account:name`.
 fn is_sns_topic(arn: &str) -> bool {
-    let ["arn", partition, "sns", region, account, name] = arn.split(':').collect::<Vec<_>>()[..] else { return false };
+    let ["arn", partition, "sns", region, account, name] = arn.split(':').collect::<Vec<_>>()[..]
+    else {
+        return false;
+    };
     let is_word = |word: &str| {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         !word.is_empty() && word.chars().all(allowed)
     };
-    let is_account = account.len() == ACCOUNT_DIGITS && account.bytes().all(|byte| byte.is_ascii_digit());
+    let is_account =
+        account.len() == ACCOUNT_DIGITS && account.bytes().all(|byte| byte.is_ascii_digit());
     let name = name.strip_suffix(".fifo").unwrap_or(name);
     let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let is_name = (1..=SNS_NAME_MAX_BYTES).contains(&name.len()) && name.chars().all(in_name);
@@ -97,8 +115,13 @@ fn is_sns_topic(arn: &str) -> bool {
 
 fn event_source(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
-    if !(1..=SOURCE_MAX_BYTES).contains(&text.len()) || text.trim() != text || text.chars().any(char::is_control) {
-        let rule = format!("1 to {SOURCE_MAX_BYTES} bytes, without control characters and spaces around them");
+    if !(1..=SOURCE_MAX_BYTES).contains(&text.len())
+        || text.trim() != text
+        || text.chars().any(char::is_control)
+    {
+        let rule = format!(
+            "1 to {SOURCE_MAX_BYTES} bytes, without control characters and spaces around them"
+        );
         cursor.error(Message::new("not the source of an event").help(rule));
         return None;
     }

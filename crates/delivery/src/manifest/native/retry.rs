@@ -1,7 +1,7 @@
 //! `retry`: how hard to try.
 //!
-//! Separate because the fields speak about one another: a status is a success, never retried, or retried, and what
-//! one document says about it goes before what another or the profile says.
+//! Separate because the fields speak about one another: a status is a success, never retried, or
+//! retried, and what one document says about it goes before what another or the profile says.
 
 use crate::duration::SECOND_MS;
 use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, LeastWaits, RetryPolicy, StatusSet};
@@ -29,14 +29,20 @@ pub(super) struct RetrySettings {
 impl RetrySettings {
     /// Reads the fields of `retry`.
     pub(super) fn read(fields: &Fields<'_>) -> Self {
-        let duration_ms = |name, range_ms| fields.get(name).and_then(|cursor| cursor.duration_ms(range_ms));
+        let duration_ms =
+            |name, range_ms| fields.get(name).and_then(|cursor| cursor.duration_ms(range_ms));
         let integer = |name, range| fields.get(name).and_then(|cursor| cursor.integer(range));
         let [success, never_retry, retry_on] = ["success", "neverRetry", "retryOn"]
             .map(|name| fields.get(name).and_then(|cursor| statuses::list(&cursor)));
-        if let Some(success) = fields.get("success").filter(|_| success == Some(StatusSet::default())) {
+        if let Some(success) =
+            fields.get("success").filter(|_| success == Some(StatusSet::default()))
+        {
             success.error("at least one status has to be a success");
         }
-        report_shared(fields, &[("success", &success), ("neverRetry", &never_retry), ("retryOn", &retry_on)]);
+        report_shared(
+            fields,
+            &[("success", &success), ("neverRetry", &never_retry), ("retryOn", &retry_on)],
+        );
         Self {
             max_attempts: integer("maxAttempts", 1..=ATTEMPTS_MAX),
             time_to_live_ms: duration_ms("timeToLive", SECOND_MS..=LIFETIME_MAX_MS),
@@ -50,11 +56,14 @@ impl RetrySettings {
         }
     }
 
-    /// These, and the other's where these say nothing. What is said here about a status stands against the other.
+    /// These, and the other's where these say nothing. What is said here about a status stands
+    /// against the other.
     pub(super) fn over(self, base: &Self) -> Self {
-        let said = [&self.success, &self.never_retry, &self.retry_on].map(|list| list.clone().unwrap_or_default());
+        let said = [&self.success, &self.never_retry, &self.retry_on]
+            .map(|list| list.clone().unwrap_or_default());
         let said = said.iter().fold(StatusSet::default(), |all, list| all.with(list));
-        let rest = |list: &Option<StatusSet>| list.clone().map(|list| statuses::without(list, &said));
+        let rest =
+            |list: &Option<StatusSet>| list.clone().map(|list| statuses::without(list, &said));
         Self {
             max_attempts: self.max_attempts.or(base.max_attempts),
             time_to_live_ms: self.time_to_live_ms.or(base.time_to_live_ms),
@@ -68,7 +77,8 @@ impl RetrySettings {
         }
     }
 
-    /// The policy, with the profile's where nothing was said. `neverRetry` and `retryOn` override it by status.
+    /// The policy, with the profile's where nothing was said. `neverRetry` and `retryOn` override
+    /// it by status.
     pub(super) fn complete(self, profile: RetryPolicy) -> RetryPolicy {
         let mut policy = RetryPolicy {
             max_attempts: self.max_attempts.unwrap_or(profile.max_attempts),
@@ -84,7 +94,8 @@ impl RetrySettings {
             retry_after_max_ms: self.retry_after_max_ms.unwrap_or(profile.retry_after_max_ms),
             last_attempt_names_the_limit: profile.last_attempt_names_the_limit,
         };
-        let [never_retry, retry_on] = [self.never_retry, self.retry_on].map(Option::unwrap_or_default);
+        let [never_retry, retry_on] =
+            [self.never_retry, self.retry_on].map(Option::unwrap_or_default);
         statuses::override_meaning(&mut policy, &never_retry, &retry_on);
         policy
     }

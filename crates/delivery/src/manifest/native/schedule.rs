@@ -1,7 +1,8 @@
 //! `retry.schedule`: the waits between attempts, as a kind and its parameters.
 //!
-//! Separate because each kind has parameters of its own, and one that does not belong to the kind would be passed over
-//! in silence. A schedule is one field: a Subscription's takes the place of its Topic's as a whole.
+//! Separate because each kind has parameters of its own, and one that does not belong to the kind
+//! would be passed over in silence. A schedule is one field: a Subscription's takes the place of
+//! its Topic's as a whole.
 
 use std::sync::Arc;
 
@@ -60,7 +61,12 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
     for (field, key) in &kinds_fields {
         if let Some(key) = key.as_ref().filter(|_| *field != name.field()) {
             let message = Message::new(format!("{field} does not belong to this kind of schedule"));
-            key.error(message.help(format!("kind: {}", if *field == "delay" { "exponential" } else { field })));
+            key.error(
+                message.help(format!(
+                    "kind: {}",
+                    if *field == "delay" { "exponential" } else { field }
+                )),
+            );
         }
     }
     let kind = match name {
@@ -74,7 +80,9 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
 }
 
 fn delay_ms(fields: &Fields<'_>) -> Option<u64> {
-    fields.get("delay").map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS))
+    fields
+        .get("delay")
+        .map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS))
 }
 
 /// The schedule with its cap. A delay above the cap would never be waited for, so it is refused.
@@ -92,7 +100,8 @@ fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Optio
         None => default_ms,
     };
     if let Some(max_ms) = max_ms.filter(|max_ms| delay_ms > *max_ms) {
-        let message = format!("delay is {}, which is above max, {}", format_ms(delay_ms), format_ms(max_ms));
+        let message =
+            format!("delay is {}, which is above max, {}", format_ms(delay_ms), format_ms(max_ms));
         let missing = "max is PT1H where it is missing";
         fields.parent().error(if fields.get("max").is_some() {
             message.into()
@@ -111,7 +120,8 @@ fn durations(fields: &Fields<'_>, name: &'static str) -> Option<Arc<[u64]>> {
         cursor.error(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
         return None;
     }
-    let read: Vec<Option<u64>> = elements.iter().map(|element| element.duration_ms(1..=LIFETIME_MAX_MS)).collect();
+    let read: Vec<Option<u64>> =
+        elements.iter().map(|element| element.duration_ms(1..=LIFETIME_MAX_MS)).collect();
     read.into_iter().collect()
 }
 

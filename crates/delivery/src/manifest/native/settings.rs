@@ -1,8 +1,10 @@
-//! What one document says about delivery: every field optional, so that one document can go over another.
+//! What one document says about delivery: every field optional, so that one document can go over
+//! another.
 //!
-//! Separate because defaults have an order: the Subscription, then its Topic, then the profile. [`Settings::over`]
-//! joins the first two field by field; [`Settings::complete`] fills in the third. A list, a schedule or a mapping of
-//! statuses is one field: it is taken whole or not at all.
+//! Separate because defaults have an order: the Subscription, then its Topic, then the profile.
+//! [`Settings::over`] joins the first two field by field; [`Settings::complete`] fills in the
+//! third. A list, a schedule or a mapping of statuses is one field: it is taken whole or not at
+//! all.
 
 use std::sync::Arc;
 
@@ -42,13 +44,17 @@ impl Settings {
         let read_destination = |of: &Fields<'_>| DestinationSettings::read(of, scope, destinations);
         let destination = match scope {
             Scope::Topic => fields.section("destination", read_destination),
-            Scope::Subscription => fields.required("destination").and_then(|of| of.mapping(read_destination)),
+            Scope::Subscription => {
+                fields.required("destination").and_then(|of| of.mapping(read_destination))
+            }
         };
         Self {
             destination: destination.unwrap_or_default(),
             retry: fields.section("retry", RetrySettings::read).unwrap_or_default(),
             batch: fields.section("batch", BatchSettings::read).unwrap_or_default(),
-            dead_letter: fields.get("deadLetter").and_then(|of| DeadLetterSettings::read(&of, destinations)),
+            dead_letter: fields
+                .get("deadLetter")
+                .and_then(|of| DeadLetterSettings::read(&of, destinations)),
             paused: fields.get("paused").and_then(|paused| paused.boolean()),
         }
     }
@@ -67,7 +73,8 @@ impl Settings {
         }
     }
 
-    /// A subscription with the profile's defaults filled in; nothing where the URL could not be read.
+    /// A subscription with the profile's defaults filled in; nothing where the URL could not be
+    /// read.
     pub(super) fn complete(self, name: SubscriptionName, filter: Filter) -> Option<Subscription> {
         let profile = Profile::of(Dialect::Native);
         Some(Subscription {

@@ -16,8 +16,7 @@ use crate::subscription::{Batch, Consent, Destination, OnRefused, Subscription};
 use super::super::{Reading, Source, read};
 
 const TOPIC: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\n";
-const HEAD: &str =
-    "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t, name: s}\nspec:\n";
+const HEAD: &str = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t, name: s}\nspec:\n";
 const URL: &str = "  destination: {url: http://h/}\n";
 
 fn read_one(text: &str) -> Reading {
@@ -57,7 +56,8 @@ fn a_url_is_all_that_a_subscription_needs() {
     assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, 2 * DAY_MS);
     assert!(!subscription.paused);
-    let destination = Destination::new(subscription.destination.url.clone(), profile.response_timeout_ms);
+    let destination =
+        Destination::new(subscription.destination.url.clone(), profile.response_timeout_ms);
     assert_eq!((&subscription.destination, subscription.destination.schema), (&destination, None));
 }
 
@@ -82,7 +82,10 @@ fn every_field_reaches_its_place() {
     );
     assert_eq!(destination.schema, Some(Schema::CloudEventsStructured));
     assert_eq!(destination.max_concurrency, 20);
-    assert_eq!(destination.signing, ["env:BILLING_SIGNING_SECRET", "ssm:/billing/old"].map(|of| of.parse().unwrap()));
+    assert_eq!(
+        destination.signing,
+        ["env:BILLING_SIGNING_SECRET", "ssm:/billing/old"].map(|of| of.parse().unwrap())
+    );
     assert!(!destination.notification_headers);
     let exact = Filter::Exact { name: "type".to_owned(), value: "order.created".to_owned() };
     let prefix = Filter::Prefix { name: "subject".to_owned(), value: "eu/".to_owned() };
@@ -93,13 +96,27 @@ fn every_field_reaches_its_place() {
     let batch = Batch { max_events: 100, preferred_bytes: 256 * 1_024, on_refused: OnRefused::All };
     assert_eq!(subscription.batch, Some(batch));
     let retry = &subscription.retry;
-    assert_eq!((retry.max_attempts, retry.time_to_live_ms, retry.jitter_percent), (12, Some(2 * DAY_MS), 20));
+    assert_eq!(
+        (retry.max_attempts, retry.time_to_live_ms, retry.jitter_percent),
+        (12, Some(2 * DAY_MS), 20)
+    );
     let kind = Kind::Exponential { delay_ms: 2 * SECOND_MS };
     assert_eq!(retry.schedule, Schedule { kind, max_ms: Some(30 * MINUTE_MS) });
-    let in_set = |set: &crate::profile::StatusSet, of: &[u16]| of.iter().map(|s| set.contains(*s)).collect::<Vec<_>>();
-    assert_eq!(in_set(&retry.success, &[199, 200, 299, 300, 304]), [false, true, true, false, true]);
-    assert_eq!(in_set(&retry.never_retry, &[400, 404, 409, 420, 421, 423]), [true, false, true, false, true, true]);
-    assert_eq!((retry.least_waits.of_status(503), retry.least_waits.of_status(500)), (30 * SECOND_MS, 0));
+    let in_set = |set: &crate::profile::StatusSet, of: &[u16]| {
+        of.iter().map(|s| set.contains(*s)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        in_set(&retry.success, &[199, 200, 299, 300, 304]),
+        [false, true, true, false, true]
+    );
+    assert_eq!(
+        in_set(&retry.never_retry, &[400, 404, 409, 420, 421, 423]),
+        [true, false, true, false, true, true]
+    );
+    assert_eq!(
+        (retry.least_waits.of_status(503), retry.least_waits.of_status(500)),
+        (30 * SECOND_MS, 0)
+    );
     assert_eq!(retry.retry_after_max_ms, 0);
     let policy = &subscription.dead_letter;
     let container = Container { bucket: "dead-letters".to_owned(), prefix: "shop".to_owned() };
@@ -115,7 +132,10 @@ fn every_field_reaches_its_place() {
 #[test]
 fn json_says_the_same_as_yaml() {
     let yaml = read_one(FULL_YAML);
-    for text in [FULL_JSON.to_owned(), FULL_JSON.replace(['\n', '\t'], "").replace(": ", ":").replace(", ", ",")] {
+    for text in [
+        FULL_JSON.to_owned(),
+        FULL_JSON.replace(['\n', '\t'], "").replace(": ", ":").replace(", ", ","),
+    ] {
         let json = read_one(&text);
         assert_eq!(shown(&json), Vec::<String>::new(), "{text}");
         assert_eq!(json.catalogue, yaml.catalogue, "{text}");
@@ -127,20 +147,41 @@ fn a_topic_says_how_its_records_are_read() {
     for input in Input::ALL {
         let reading = read_one(&format!("{TOPIC}spec: {{input: {}}}\n", input.as_str()));
         let name = "n/t".parse().unwrap();
-        assert_eq!(reading.catalogue.topic(&name), Some(&Topic { input, ..Topic::new(name.clone()) }));
+        assert_eq!(
+            reading.catalogue.topic(&name),
+            Some(&Topic { input, ..Topic::new(name.clone()) })
+        );
     }
     assert_eq!(read_one(&format!("{TOPIC}spec:\n")).catalogue, read_one(TOPIC).catalogue);
     for (spec, expected) in [
-        ("{input: snss}", "f:4:15: error: spec.input: \"snss\" is not known here; did you mean sns?"),
-        ("{input: Auto}", "f:4:15: error: spec.input: \"Auto\" is not known here; did you mean auto?"),
-        ("{input: 7}", "f:4:15: error: spec.input: expected text, found a whole number; write it in quotes"),
-        ("{maping: {}}", "f:4:8: error: spec.maping: no field \"maping\" is known here; did you mean mapping?"),
-        ("{deliver: {}}", "f:4:8: error: spec.deliver: no field \"deliver\" is known here; did you mean delivery?"),
+        (
+            "{input: snss}",
+            "f:4:15: error: spec.input: \"snss\" is not known here; did you mean sns?",
+        ),
+        (
+            "{input: Auto}",
+            "f:4:15: error: spec.input: \"Auto\" is not known here; did you mean auto?",
+        ),
+        (
+            "{input: 7}",
+            "f:4:15: error: spec.input: expected text, found a whole number; write it in quotes",
+        ),
+        (
+            "{maping: {}}",
+            "f:4:8: error: spec.maping: no field \"maping\" is known here; did you mean mapping?",
+        ),
+        (
+            "{deliver: {}}",
+            "f:4:8: error: spec.deliver: no field \"deliver\" is known here; did you mean delivery?",
+        ),
         (
             "{delivery: {destination: {url: http://h/}}}",
             "f:4:33: error: spec.delivery.destination.url: a topic has no url",
         ),
-        ("{delivery: {filter: {}}}", "f:4:19: error: spec.delivery.filter: no field \"filter\" is known here"),
+        (
+            "{delivery: {filter: {}}}",
+            "f:4:19: error: spec.delivery.filter: no field \"filter\" is known here",
+        ),
     ] {
         let reading = read_one(&format!("{TOPIC}spec: {spec}\n"));
         assert_eq!(reading.findings.len(), 1, "{spec}");
@@ -159,17 +200,28 @@ fn a_subscription_goes_over_its_topic_field_by_field_wherever_that_stands() {
     );
     let spec = "  retry: {maxAttempts: 7, retryOn: [409]}\n  deadLetter: {delay: PT2M}\n";
     let own = format!("{HEAD}{URL}{spec}");
-    let separate = read(&[Source { name: "a", text: &own }, Source { name: "b", text: &topic }]).into_result().unwrap();
+    let separate = read(&[Source { name: "a", text: &own }, Source { name: "b", text: &topic }])
+        .into_result()
+        .unwrap();
     for text in [format!("{topic}---\n{own}"), format!("{own}---\n{topic}")] {
         let subscription = subscription(&text);
         assert_eq!(separate.subscriptions().next(), Some(&subscription));
         assert_eq!(subscription.destination.response_timeout_ms, 5 * SECOND_MS);
-        let Destination { headers, schema, max_concurrency, signing, .. } = &subscription.destination;
+        let Destination { headers, schema, max_concurrency, signing, .. } =
+            &subscription.destination;
         assert_eq!((headers.len(), *schema, *max_concurrency), (1, Some(Schema::Custom), 3));
         assert_eq!(signing, &["env:A".parse().unwrap()]);
-        assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (7, Some(HOUR_MS)));
-        assert_eq!([404, 409, 500].map(|s| subscription.retry.never_retry.contains(s)), [true, false, true]);
-        assert!(matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "of-topic"));
+        assert_eq!(
+            (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
+            (7, Some(HOUR_MS))
+        );
+        assert_eq!(
+            [404, 409, 500].map(|s| subscription.retry.never_retry.contains(s)),
+            [true, false, true]
+        );
+        assert!(
+            matches!(&subscription.dead_letter.sink, Sink::Container(container) if container.bucket == "of-topic")
+        );
         assert_eq!(subscription.dead_letter.delay_ms, 2 * MINUTE_MS);
         assert!(subscription.paused);
     }
@@ -182,17 +234,27 @@ fn what_a_topic_says_about_what_is_sent_gives_way_field_by_field() {
     let own = |rest: &str| format!("{topic}{HEAD}  destination: {{url: http://h/, {rest}}}\n");
     let destination = |rest: &str| subscription(&own(rest)).destination.clone();
     let base = destination("timeout: PT30S");
-    assert_eq!(destination("schema: eventgrid"), Destination { schema: Some(Schema::EventGrid), ..base.clone() });
-    assert_eq!(destination("maxConcurrency: 1000"), Destination { max_concurrency: 1_000, ..base.clone() });
+    assert_eq!(
+        destination("schema: eventgrid"),
+        Destination { schema: Some(Schema::EventGrid), ..base.clone() }
+    );
+    assert_eq!(
+        destination("maxConcurrency: 1000"),
+        Destination { max_concurrency: 1_000, ..base.clone() }
+    );
     let signing = vec!["secretsmanager:s#m".parse().unwrap()];
-    assert_eq!(destination("signing: {secrets: ['secretsmanager:s#m']}"), Destination { signing, ..base.clone() });
+    assert_eq!(
+        destination("signing: {secrets: ['secretsmanager:s#m']}"),
+        Destination { signing, ..base.clone() }
+    );
     assert_eq!(destination("headers: []"), Destination { headers: Vec::new(), ..base });
 }
 
 #[test]
 fn every_schema_has_its_word() {
     for schema in Schema::ALL {
-        let text = format!("{HEAD}  destination: {{url: http://h/, schema: {}}}\n", schema.as_str());
+        let text =
+            format!("{HEAD}  destination: {{url: http://h/, schema: {}}}\n", schema.as_str());
         assert_eq!(subscription(&text).destination.schema, Some(schema));
     }
 }
@@ -228,10 +290,14 @@ fn a_topics_mapping_is_that_of_its_subscriptions() {
 #[test]
 fn a_mapping_that_no_event_is_mapped_by_is_a_warning() {
     for input in ["cloudevents", "eventgrid", "opaque", "sns", "eventbridge", "s3"] {
-        let reading = read_one(&format!("{TOPIC}spec: {{input: {input}, mapping: {{id: {{field: x}}}}}}\n"));
+        let reading =
+            read_one(&format!("{TOPIC}spec: {{input: {input}, mapping: {{id: {{field: x}}}}}}\n"));
         let column = 17 + input.len();
-        let problem = format!("not used: the input of this topic is {input}, and only custom events are mapped");
-        let expected = format!("f:4:{column}: warning: spec.mapping: {problem}; input: custom or auto");
+        let problem = format!(
+            "not used: the input of this topic is {input}, and only custom events are mapped"
+        );
+        let expected =
+            format!("f:4:{column}: warning: spec.mapping: {problem}; input: custom or auto");
         assert_eq!(shown(&reading), [expected]);
         assert_eq!(reading.catalogue.topics().count(), 1);
     }
@@ -255,9 +321,13 @@ fn what_a_document_says_about_a_status_stands_against_topic_and_profile() {
 
 #[test]
 fn a_subscription_is_left_out_when_its_topic_has_an_error() {
-    let text = format!("{HEAD}{URL}---\n{TOPIC}spec: {{delivery: {{retry: {{maxAttempts: 0}}}}}}\n");
+    let text =
+        format!("{HEAD}{URL}---\n{TOPIC}spec: {{delivery: {{retry: {{maxAttempts: 0}}}}}}\n");
     let reading = read_one(&text);
-    assert_eq!(shown(&reading), ["f:10:40: error: spec.delivery.retry.maxAttempts: has to be 1 to 1000, is 0"]);
+    assert_eq!(
+        shown(&reading),
+        ["f:10:40: error: spec.delivery.retry.maxAttempts: has to be 1 to 1000, is 0"]
+    );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
 }
 
@@ -270,7 +340,11 @@ fn schedules_are_read_by_kind() {
         ("{kind: linear, delay: PT3S, max: PT9S}", Kind::Linear { delay_ms: 3 * s }, Some(9 * s)),
         ("{kind: linear}", Kind::Linear { delay_ms: s }, Some(HOUR_MS)),
         ("{kind: constant, delay: PT3H}", Kind::Constant { delay_ms: 3 * HOUR_MS }, None),
-        ("{kind: waits, waits: [PT5H, PT1S]}", Kind::Waits { waits_ms: [5 * HOUR_MS, s].into() }, None),
+        (
+            "{kind: waits, waits: [PT5H, PT1S]}",
+            Kind::Waits { waits_ms: [5 * HOUR_MS, s].into() },
+            None,
+        ),
         (
             "{kind: moments, moments: [PT1S, PT3S], max: PT2S}",
             Kind::Moments { moments_ms: [s, 3 * s].into() },
@@ -319,7 +393,9 @@ fn a_sink_is_any_address_or_a_topic() {
         let sink = if sink.starts_with('{') { sink.to_owned() } else { format!("'{sink}'") };
         for text in [
             format!("{HEAD}{URL}  deadLetter: {{sink: {sink}}}\n{others}"),
-            format!("{TOPIC}spec: {{delivery: {{deadLetter: {{sink: {sink}}}}}}}\n---\n{HEAD}{URL}{others}"),
+            format!(
+                "{TOPIC}spec: {{delivery: {{deadLetter: {{sink: {sink}}}}}}}\n---\n{HEAD}{URL}{others}"
+            ),
         ] {
             let reading = read_one(&text);
             assert_eq!(shown(&reading), Vec::<String>::new(), "{text}");
@@ -338,13 +414,17 @@ fn credentials_in_the_address_of_a_sink_are_a_warning() {
     let reading = read_one(&format!("{HEAD}{URL}  deadLetter: {{sink: 'https://u:hush@h/'}}\n"));
     let found = shown(&reading);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("f:6:22: warning: spec.deadLetter.sink: the URL holds credentials"), "{found:?}");
+    assert!(
+        found[0].starts_with("f:6:22: warning: spec.deadLetter.sink: the URL holds credentials"),
+        "{found:?}"
+    );
     assert!(!found[0].contains("hush"), "{found:?}");
 }
 
 #[test]
 fn operators_and_members_side_by_side_all_have_to_hold() {
-    let exact = |name: &str, value: &str| Filter::Exact { name: name.to_owned(), value: value.to_owned() };
+    let exact =
+        |name: &str, value: &str| Filter::Exact { name: name.to_owned(), value: value.to_owned() };
     let suffix = |value: &str| Filter::Suffix { name: "s".to_owned(), value: value.to_owned() };
     for (text, filter) in [
         ("{exact: {n: 5, b: true}}", Filter::All(vec![exact("n", "5"), exact("b", "true")])),
@@ -360,26 +440,46 @@ fn a_destination_may_be_a_key_of_a_destinations_document() {
     let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {billing: 'https://b/x', bad: 7}\n";
     let text = format!("{HEAD}  destination: {{url: billing}}\n{destinations}");
     let reading = read_one(&text);
-    assert_eq!(shown(&reading), ["f:9:37: error: spec.bad: expected text, found a whole number; write it in quotes"]);
-    let urls: Vec<String> = reading.catalogue.subscriptions().map(|s| s.destination.display()).collect();
+    assert_eq!(
+        shown(&reading),
+        ["f:9:37: error: spec.bad: expected text, found a whole number; write it in quotes"]
+    );
+    let urls: Vec<String> =
+        reading.catalogue.subscriptions().map(|s| s.destination.display()).collect();
     assert_eq!(urls, ["https://b/x"]);
     let text = format!("{HEAD}  destination: {{url: bad}}\n{destinations}");
-    assert_eq!(read_one(&text).findings.len(), 1, "what is reported once is not reported at every use");
+    assert_eq!(
+        read_one(&text).findings.len(),
+        1,
+        "what is reported once is not reported at every use"
+    );
 }
 
 #[test]
 fn names_are_checked_and_taken_once() {
-    let subscription =
-        |metadata: &str| format!("apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {metadata}\nspec:\n{URL}");
+    let subscription = |metadata: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {metadata}\nspec:\n{URL}"
+        )
+    };
     for (metadata, expected) in [
         ("{topic: t, name: s}", "f:3:11: error: metadata.namespace: namespace is missing"),
-        ("{namespace: a/b, topic: t, name: s}", "f:3:23: error: metadata.namespace: not a usable name: a name is"),
-        ("{namespace: n, topic: t, name: _s}", "f:3:42: error: metadata.name: not a usable name: what begins with _"),
+        (
+            "{namespace: a/b, topic: t, name: s}",
+            "f:3:23: error: metadata.namespace: not a usable name: a name is",
+        ),
+        (
+            "{namespace: n, topic: t, name: _s}",
+            "f:3:42: error: metadata.name: not a usable name: what begins with _",
+        ),
         (
             "{namespace: n, topic: t, name: 7}",
             "f:3:42: error: metadata.name: expected text, found a whole number; write",
         ),
-        ("{namespace: n, topic: t, name: s, labels: {}}", "f:3:45: error: metadata.labels: no field"),
+        (
+            "{namespace: n, topic: t, name: s, labels: {}}",
+            "f:3:45: error: metadata.labels: no field",
+        ),
     ] {
         let reading = read_one(&subscription(metadata));
         assert_eq!(reading.findings.len(), 1, "{metadata}: {:?}", shown(&reading));

@@ -15,7 +15,9 @@ fn show(node: &Node) -> String {
         Value::Text(text) => format!("{text:?}"),
         Value::List(list) => format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {
-            let entry = |(key, node): &(Key, Node)| format!("{}@{}:{} {}", key.text, key.line, key.column, show(node));
+            let entry = |(key, node): &(Key, Node)| {
+                format!("{}@{}:{} {}", key.text, key.line, key.column, show(node))
+            };
             format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
     };

@@ -1,6 +1,7 @@
 //! The fields of a mapping while they are asked for.
 //!
-//! Separate from the cursor because it remembers: what nobody asked for is reported as unknown in the end.
+//! Separate from the cursor because it remembers: what nobody asked for is reported as unknown in
+//! the end.
 
 use std::cell::RefCell;
 
@@ -47,7 +48,8 @@ impl<'a> Fields<'a> {
         self.find(name).map(|(key, node)| self.of.child(key, node))
     }
 
-    /// The field, if it is there and holds something: where resources are exported, `null` says nothing.
+    /// The field, if it is there and holds something: where resources are exported, `null` says
+    /// nothing.
     pub(in crate::manifest) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.get(name).filter(|cursor| !matches!(cursor.node.value, Value::Null))
     }
@@ -63,7 +65,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that is a mapping; one with nothing in it counts as absent.
-    pub(in crate::manifest) fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+    pub(in crate::manifest) fn section<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&Fields<'a>) -> T,
+    ) -> Option<T> {
         let cursor = self.get(name)?;
         if cursor.is_null() { None } else { cursor.mapping(read) }
     }
@@ -78,8 +84,11 @@ impl<'a> Fields<'a> {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();
-        for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
-            let cursor = Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
+        for (key, node) in
+            self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str()))
+        {
+            let cursor =
+                Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
             let message = format!("no field {} is known here", quoted(&key.text));
             let message = Message::new(message).help(hint(&key.text, &known, &known));
             self.of.findings.add(self.of.unknown, cursor.place, &cursor.field, message);

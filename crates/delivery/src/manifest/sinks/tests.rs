@@ -1,6 +1,7 @@
 use super::super::{Source, read};
 
-/// Subscriptions to topics of `n`, each a topic, a name and the rest of its spec, and what is found in them.
+/// Subscriptions to topics of `n`, each a topic, a name and the rest of its spec, and what is found
+/// in them.
 fn found(topics: &[(&str, &str)], subscriptions: &[(&str, &str, &str)]) -> Vec<String> {
     let topic = |(name, spec): &(&str, &str)| {
         format!(
@@ -13,7 +14,8 @@ fn found(topics: &[(&str, &str)], subscriptions: &[(&str, &str, &str)]) -> Vec<S
              spec: {{destination: {{url: 'http://h/'}}{rest}}}\n---\n"
         )
     };
-    let text: String = topics.iter().map(topic).chain(subscriptions.iter().map(subscription)).collect();
+    let text: String =
+        topics.iter().map(topic).chain(subscriptions.iter().map(subscription)).collect();
     read(&[Source { name: "f", text: &text }]).findings.iter().map(ToString::to_string).collect()
 }
 
@@ -27,11 +29,17 @@ fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
     let own = "n/a is the subscription's own topic: its dead letters go to the default container";
     let unheard = "n/lost has no subscription: its dead letters go to the default container";
     let round = |of: &str, own: &str| {
-        format!("the sinks of n/{of} lead back to n/{own}: what comes round goes to the default container")
+        format!(
+            "the sinks of n/{of} lead back to n/{own}: what comes round goes to the default container"
+        )
     };
     let (a, b, c) = (to("a"), to("b"), to("c"));
     for (topics, subscriptions, expected) in [
-        (&[][..], vec![("a", "x", b.as_str()), ("b", "y", ""), ("b", "z", &c), ("c", "z", "")], vec![]),
+        (
+            &[][..],
+            vec![("a", "x", b.as_str()), ("b", "y", ""), ("b", "z", &c), ("c", "z", "")],
+            vec![],
+        ),
         (&[], vec![("a", "x", &a)], vec![format!("{}{own}", at(4))]),
         (&[("lost", "")], vec![("a", "x", &to("lost"))], vec![format!("{}{unheard}", at(9))]),
         (
@@ -82,25 +90,31 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
             )
         });
         let expected: Vec<String> = expected.into_iter().collect();
-        assert_eq!(found(&topic, &[("a", "x", &spec), ("b", "y", "")]), expected, "{input}, {said}");
+        assert_eq!(
+            found(&topic, &[("a", "x", &spec), ("b", "y", "")]),
+            expected,
+            "{input}, {said}"
+        );
     }
 }
 
 #[test]
 fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
     let of_topic = "delivery: {deadLetter: {sink: {topic: n/lots}}}";
-    let error =
-        "error: spec.delivery.deadLetter.sink.topic: the topic n/lots is in none of the files; did you mean n/lost?";
-    let subscriptions =
-        [("a", "x", ""), ("a", "y", ""), ("a", "z", ", deadLetter: {sink: 's3://bucket'}"), ("lost", "x", "")];
+    let error = "error: spec.delivery.deadLetter.sink.topic: the topic n/lots is in none of the files; did you mean n/lost?";
+    let subscriptions = [
+        ("a", "x", ""),
+        ("a", "y", ""),
+        ("a", "z", ", deadLetter: {sink: 's3://bucket'}"),
+        ("lost", "x", ""),
+    ];
     assert_eq!(found(&[("a", of_topic)], &subscriptions), [format!("f:4:46: {error}")]);
 }
 
 #[test]
 fn what_no_letter_follows_is_a_warning_where_it_stands() {
     let layout = "warning: spec.deadLetter.layout: not used: the format knative has one layout; format: namespace";
-    let data =
-        "warning: spec.deadLetter.errorData: not used: the format namespace has no knativeerrordata; format: knative";
+    let data = "warning: spec.deadLetter.errorData: not used: the format namespace has no knativeerrordata; format: knative";
     let per_blob = |what: &str| {
         format!(
             "warning: spec.deadLetter.eventsPerBlob: not used: {what} takes each dead letter alone; sink: s3://bucket"
@@ -120,10 +134,12 @@ fn what_no_letter_follows_is_a_warning_where_it_stands() {
         ("sink: 'https://h/', eventsPerBlob: ^5", Some(per_blob("an address"))),
         ("sink: {topic: n/b}, eventsPerBlob: ^5", Some(per_blob("a topic"))),
     ] {
-        let column =
-            "spec: {destination: {url: 'http://h/'}, deadLetter: {".len() + said.find('^').unwrap_or_default() + 1;
+        let column = "spec: {destination: {url: 'http://h/'}, deadLetter: {".len()
+            + said.find('^').unwrap_or_default()
+            + 1;
         let spec = format!(", deadLetter: {{{}}}", said.replace('^', ""));
-        let expected: Vec<String> = expected.into_iter().map(|of| format!("f:4:{column}: {of}")).collect();
+        let expected: Vec<String> =
+            expected.into_iter().map(|of| format!("f:4:{column}: {of}")).collect();
         assert_eq!(found(&[], &[("a", "x", &spec), ("b", "y", "")]), expected, "{said}");
     }
 }

@@ -1,7 +1,8 @@
 //! The `aws-chunked` framing, in which SDKs send a body whose checksum follows it.
 //!
-//! It is separate because it is pure and easy to get wrong. It promises the content, or `None` for a broken frame.
-//! It does not check the signature of a chunk, nor the checksum behind the last one:
+//! It is separate because it is pure and easy to get wrong. It promises the content, or `None` for
+//! a broken frame. It does not check the signature of a chunk, nor the checksum behind the last
+//! one:
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html>.
 
 /// The content of a framed body: chunks of `SIZE[;extension]\r\nBYTES\r\n`, the last of size 0.
@@ -43,9 +44,14 @@ mod tests {
 
     #[test]
     fn a_broken_frame_is_refused() {
-        for broken in
-            [&b""[..], b"5\r\nhell", b"5\r\nhelloo\r\n0\r\n\r\n", b"x\r\n", b"ffffffffffffffff\r\na", b"5\r\nhello\r\n"]
-        {
+        for broken in [
+            &b""[..],
+            b"5\r\nhell",
+            b"5\r\nhelloo\r\n0\r\n\r\n",
+            b"x\r\n",
+            b"ffffffffffffffff\r\na",
+            b"5\r\nhello\r\n",
+        ] {
             assert_eq!(content(broken), None, "{broken:?}");
         }
     }

@@ -1,8 +1,9 @@
 //! Objects as plain files: reading, writing and removing them, one bucket a folder.
 //!
-//! It is separate from the protocol so that what happens on disk can be read alone. It promises that a file is seen
-//! whole or not at all, and that of many writers who want a key to be absent exactly one wins, also between processes:
-//! content is written aside and then linked into place. It does not flush to the disk, and every call blocks.
+//! It is separate from the protocol so that what happens on disk can be read alone. It promises
+//! that a file is seen whole or not at all, and that of many writers who want a key to be absent
+//! exactly one wins, also between processes: content is written aside and then linked into place.
+//! It does not flush to the disk, and every call blocks.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -65,7 +66,11 @@ impl Folder {
         for entry in fs::read_dir(&self.root).map_err(broken)? {
             let entry = entry.map_err(broken)?;
             let metadata = entry.metadata().map_err(broken)?;
-            if let Some(name) = entry.file_name().to_str().filter(|name| metadata.is_dir() && !name.starts_with('.')) {
+            if let Some(name) = entry
+                .file_name()
+                .to_str()
+                .filter(|name| metadata.is_dir() && !name.starts_with('.'))
+            {
                 buckets.push((name.to_owned(), metadata.modified().map_err(broken)?));
             }
         }
@@ -106,7 +111,13 @@ impl Folder {
     }
 
     /// Writes an object and gives its entity tag.
-    pub(super) fn put(&self, bucket: &str, key: &str, content: &[u8], existing: Existing) -> Result<String, S3Error> {
+    pub(super) fn put(
+        &self,
+        bucket: &str,
+        key: &str,
+        content: &[u8],
+        existing: Existing,
+    ) -> Result<String, S3Error> {
         let path = key::path(&self.bucket(bucket)?, key)?;
         let upload = self.upload();
         fs::write(&upload, content).map_err(broken)?;
@@ -135,12 +146,14 @@ impl Folder {
     }
 }
 
-/// The entity tag of some content, as S3 computes it for an object written at once: its MD5, in hex.
+/// The entity tag of some content, as S3 computes it for an object written at once: its MD5, in
+/// hex.
 pub(super) fn tag(content: &[u8]) -> String {
     Md5::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether there is no file at a path: nothing, a folder, or a file where a folder would have to be.
+/// Whether there is no file at a path: nothing, a folder, or a file where a folder would have to
+/// be.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory)
 }
@@ -158,7 +171,11 @@ fn place(upload: &Path, path: &Path, existing: Existing) -> io::Result<()> {
     let mut attempts = 1;
     loop {
         match place_once(upload, path, existing) {
-            Err(error) if error.kind() == ErrorKind::NotFound && attempts < WRITE_ATTEMPTS_LIMIT => attempts += 1,
+            Err(error)
+                if error.kind() == ErrorKind::NotFound && attempts < WRITE_ATTEMPTS_LIMIT =>
+            {
+                attempts += 1
+            }
             placed => return placed,
         }
     }

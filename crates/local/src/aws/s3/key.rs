@@ -1,8 +1,8 @@
 //! Which keys can be plain files, and where they lie.
 //!
-//! It is separate because it is the fence: a key comes from outside and becomes a path on this machine. It promises
-//! that the path of a key lies inside its bucket, and a clear refusal for a key that cannot be one. S3 itself takes
-//! more keys than a folder can.
+//! It is separate because it is the fence: a key comes from outside and becomes a path on this
+//! machine. It promises that the path of a key lies inside its bucket, and a clear refusal for a
+//! key that cannot be one. S3 itself takes more keys than a folder can.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ const SEGMENT_LIMIT_BYTES: usize = 255;
 /// The path of a key inside its bucket's folder.
 ///
 /// # Errors
-/// When a segment of the key is empty, `.`, `..`, longer than 255 bytes, or holds a control character.
+/// When a segment of the key is empty, `.`, `..`, longer than 255 bytes, or holds a control
+/// character.
 pub(super) fn path(bucket: &Path, key: &str) -> Result<PathBuf, S3Error> {
     let mut path = bucket.to_path_buf();
     for segment in key.split('/') {
@@ -38,7 +39,9 @@ fn check_segment(key: &str, segment: &str) -> Result<(), S3Error> {
             segment.len()
         ));
     }
-    if matches!(segment, "" | "." | "..") || segment.chars().any(|c| c.is_control() || c == std::path::MAIN_SEPARATOR) {
+    if matches!(segment, "" | "." | "..")
+        || segment.chars().any(|c| c.is_control() || c == std::path::MAIN_SEPARATOR)
+    {
         return Err(s3_error!(
             InvalidArgument,
             "the key {key:?} cannot be a file: no part between slashes may be empty, '.' or '..', or hold a control \
@@ -61,7 +64,19 @@ mod tests {
 
     #[test]
     fn a_key_that_would_leave_its_bucket_is_refused() {
-        for key in ["../x", "a/../../x", "..", "/etc/passwd", "a//b", "a/", ".", "a/./b", "", "a/\0b", "a\nb"] {
+        for key in [
+            "../x",
+            "a/../../x",
+            "..",
+            "/etc/passwd",
+            "a//b",
+            "a/",
+            ".",
+            "a/./b",
+            "",
+            "a/\0b",
+            "a\nb",
+        ] {
             assert!(path(Path::new("/data/bucket"), key).is_err(), "{key:?}");
         }
     }

@@ -1,8 +1,9 @@
 //! Lists the keys of a bucket in S3's order, a page at a time.
 //!
-//! It is separate because order and paging are the subtle part. It promises keys sorted by their bytes, each key and
-//! common prefix once over all pages, and that only folders under the prefix are read. It knows the delimiter `/`
-//! alone, and it does not compute entity tags, for that would read every file.
+//! It is separate because order and paging are the subtle part. It promises keys sorted by their
+//! bytes, each key and common prefix once over all pages, and that only folders under the prefix
+//! are read. It knows the delimiter `/` alone, and it does not compute entity tags, for that would
+//! read every file.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -65,7 +66,8 @@ enum Progress {
 /// When a folder cannot be read; a folder or file that is gone is not listed.
 pub(super) fn page(bucket: &Path, query: &Query) -> io::Result<Page> {
     let base = query.prefix.rfind('/').map_or("", |slash| &query.prefix[..=slash]);
-    let folder = base.strip_suffix('/').map_or(Ok(bucket.to_path_buf()), |base| key::path(bucket, base));
+    let folder =
+        base.strip_suffix('/').map_or(Ok(bucket.to_path_buf()), |base| key::path(bucket, base));
     let mut walk = Walk { query, page: Page::default(), last: String::new() };
     // No key lies in a folder that no key can name.
     if let Ok(folder) = folder
@@ -110,7 +112,11 @@ impl Walk<'_> {
             return Ok(self.close());
         }
         self.last.clone_from(&key);
-        self.page.objects.push(Listed { key, size_bytes: metadata.len(), modified: metadata.modified()? });
+        self.page.objects.push(Listed {
+            key,
+            size_bytes: metadata.len(),
+            modified: metadata.modified()?,
+        });
         Ok(Progress::More)
     }
 
@@ -151,12 +157,15 @@ fn holds_key_after(folder: &Path, base: &str, after: &str) -> io::Result<bool> {
     Ok(!walk.page.objects.is_empty())
 }
 
-/// The entries of a folder in the order of their keys; those with names no key can have are left out.
+/// The entries of a folder in the order of their keys; those with names no key can have are left
+/// out.
 fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in unless_gone(fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
-        let Some(mut name) = entry.file_name().to_str().map(str::to_owned).filter(|name| key::is_segment(name)) else {
+        let Some(mut name) =
+            entry.file_name().to_str().map(str::to_owned).filter(|name| key::is_segment(name))
+        else {
             continue;
         };
         if let Some(metadata) = unless_gone(fs::metadata(entry.path()))? {
@@ -173,7 +182,9 @@ fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
 fn unless_gone<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -182,8 +193,17 @@ fn unless_gone<T>(found: io::Result<T>) -> io::Result<Option<T>> {
 mod tests {
     use super::*;
 
-    const KEYS: [&str; 9] =
-        ["a!", "a.json", "a/b.json", "a/b/c.json", "a/b/d.json", "a0", "b/x.json", "b/y/z.json", "c.json"];
+    const KEYS: [&str; 9] = [
+        "a!",
+        "a.json",
+        "a/b.json",
+        "a/b/c.json",
+        "a/b/d.json",
+        "a0",
+        "b/x.json",
+        "b/y/z.json",
+        "c.json",
+    ];
 
     fn bucket() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
@@ -201,7 +221,8 @@ mod tests {
         let mut all = Vec::new();
         loop {
             let page = page(bucket, &query).expect("a page");
-            let mut found: Vec<String> = page.objects.into_iter().map(|object| object.key).collect();
+            let mut found: Vec<String> =
+                page.objects.into_iter().map(|object| object.key).collect();
             found.extend(page.folders);
             assert!(found.len() <= query.limit);
             found.sort();
@@ -236,7 +257,10 @@ mod tests {
     #[test]
     fn a_prefix_need_not_end_at_a_slash() {
         let bucket = bucket();
-        assert_eq!(listed(bucket.path(), query("a/b", false, 2)), ["a/b.json", "a/b/c.json", "a/b/d.json"]);
+        assert_eq!(
+            listed(bucket.path(), query("a/b", false, 2)),
+            ["a/b.json", "a/b/c.json", "a/b/d.json"]
+        );
         assert_eq!(listed(bucket.path(), query("b/y/z.json", false, 2)), ["b/y/z.json"]);
         assert_eq!(listed(bucket.path(), query("a.json/", false, 2)), [""; 0]);
         assert_eq!(listed(bucket.path(), query("nothing/here", false, 2)), [""; 0]);
@@ -253,7 +277,8 @@ mod tests {
     #[test]
     fn a_listing_begins_after_any_key_even_inside_a_folder() {
         let bucket = bucket();
-        let after = |after: &str, by_folder| Query { after: after.to_owned(), ..query("", by_folder, 9) };
+        let after =
+            |after: &str, by_folder| Query { after: after.to_owned(), ..query("", by_folder, 9) };
         assert_eq!(
             listed(bucket.path(), after("a/b/c.json", false)),
             ["a/b/d.json", "a0", "b/x.json", "b/y/z.json", "c.json"]

@@ -1,9 +1,9 @@
 //! S3 over a plain folder: `<data>/<bucket>/<key>` is the object, nothing lies beside it.
 //!
-//! It is separate from the queues because the two share nothing but the port. The protocol is the `s3s` crate's; what
-//! an object is on disk is [`folder`]'s. It promises put-if-absent that holds between processes, conditional reads,
-//! and listings in S3's order. It has no versions, multipart uploads, copies, metadata of its own, virtual-hosted
-//! addresses or access control.
+//! It is separate from the queues because the two share nothing but the port. The protocol is the
+//! `s3s` crate's; what an object is on disk is [`folder`]'s. It promises put-if-absent that holds
+//! between processes, conditional reads, and listings in S3's order. It has no versions, multipart
+//! uploads, copies, metadata of its own, virtual-hosted addresses or access control.
 
 mod chunked;
 mod folder;
@@ -37,7 +37,10 @@ pub(super) async fn answer(service: &S3Service, request: Request<Incoming>) -> R
     }
 }
 
-async fn answered(service: &S3Service, request: Request<Incoming>) -> Result<Response<Body>, S3Error> {
+async fn answered(
+    service: &S3Service,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, S3Error> {
     let (head, body) = request.into_parts();
     let body = collected(body).await?;
     let request = unsigned::without_signature(head, body)?;
@@ -47,9 +50,10 @@ async fn answered(service: &S3Service, request: Request<Incoming>) -> Result<Res
 async fn collected(body: Incoming) -> Result<Bytes, S3Error> {
     match Limited::new(body, OBJECT_LIMIT_BYTES).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(s3_error!(EntityTooLarge, "the local S3 takes objects of at most {OBJECT_LIMIT_BYTES} bytes"))
-        }
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(s3_error!(
+            EntityTooLarge,
+            "the local S3 takes objects of at most {OBJECT_LIMIT_BYTES} bytes"
+        )),
         Err(error) => Err(s3_error!(IncompleteBody, "the request broke off: {error}")),
     }
 }

@@ -1,18 +1,20 @@
-//! The operations of S3 that the local one has, each a translation between the protocol and the folder.
+//! The operations of S3 that the local one has, each a translation between the protocol and the
+//! folder.
 //!
-//! They are separate from the folder because the protocol's types are many and its rules are not about files. They
-//! promise S3's status codes for conditions: 412 for a put that found its key, 304 for a get of what is known. An
-//! operation that is not here answers `NotImplemented`.
+//! They are separate from the folder because the protocol's types are many and its rules are not
+//! about files. They promise S3's status codes for conditions: 412 for a put that found its key,
+//! 304 for a get of what is known. An operation that is not here answers `NotImplemented`.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use s3s::dto::{
-    Bucket, CommonPrefix, CreateBucketInput, CreateBucketOutput, DeleteObjectInput, DeleteObjectOutput,
-    DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, ETagCondition, GetBucketLocationInput,
-    GetBucketLocationOutput, GetObjectInput, GetObjectOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput,
-    HeadObjectOutput, ListBucketsInput, ListBucketsOutput, ListObjectsV2Input, ListObjectsV2Output, Object,
+    Bucket, CommonPrefix, CreateBucketInput, CreateBucketOutput, DeleteObjectInput,
+    DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag,
+    ETagCondition, GetBucketLocationInput, GetBucketLocationOutput, GetObjectInput,
+    GetObjectOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput,
+    ListBucketsInput, ListBucketsOutput, ListObjectsV2Input, ListObjectsV2Output, Object,
     PutObjectInput, PutObjectOutput, StreamingBlob, Timestamp,
 };
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
@@ -54,7 +56,8 @@ impl Operations {
         if_match: Option<ETagCondition>,
         if_none_match: Option<ETagCondition>,
     ) -> Result<Found, S3Error> {
-        let object = self.with(move |folder| folder.get(&bucket, &key).map(|object| (object, key))).await;
+        let object =
+            self.with(move |folder| folder.get(&bucket, &key).map(|object| (object, key))).await;
         let (object, key) = object?;
         let tag = ETag::Strong(folder::tag(&object.content));
         if if_match.is_some_and(|condition| !holds(&condition, &tag)) {
@@ -64,7 +67,12 @@ impl Operations {
             return Err(s3_error!(NotModified));
         }
         let modified = Timestamp::from(object.modified);
-        Ok(Found { content: Bytes::from(object.content), tag, modified, content_type: content_type(&key) })
+        Ok(Found {
+            content: Bytes::from(object.content),
+            tag,
+            modified,
+            content_type: content_type(&key),
+        })
     }
 }
 
@@ -78,14 +86,20 @@ struct Found {
 
 #[async_trait::async_trait]
 impl S3 for Operations {
-    async fn create_bucket(&self, request: S3Request<CreateBucketInput>) -> S3Result<S3Response<CreateBucketOutput>> {
+    async fn create_bucket(
+        &self,
+        request: S3Request<CreateBucketInput>,
+    ) -> S3Result<S3Response<CreateBucketOutput>> {
         let bucket = request.input.bucket;
         let location = Some(format!("/{bucket}"));
         self.with(move |folder| folder.create_bucket(&bucket)).await?;
         Ok(S3Response::new(CreateBucketOutput { location }))
     }
 
-    async fn head_bucket(&self, request: S3Request<HeadBucketInput>) -> S3Result<S3Response<HeadBucketOutput>> {
+    async fn head_bucket(
+        &self,
+        request: S3Request<HeadBucketInput>,
+    ) -> S3Result<S3Response<HeadBucketOutput>> {
         self.with(move |folder| folder.bucket(&request.input.bucket)).await?;
         let bucket_region = Some(REGION.to_owned());
         Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
@@ -99,14 +113,20 @@ impl S3 for Operations {
         Ok(S3Response::new(GetBucketLocationOutput::default()))
     }
 
-    async fn list_buckets(&self, _: S3Request<ListBucketsInput>) -> S3Result<S3Response<ListBucketsOutput>> {
+    async fn list_buckets(
+        &self,
+        _: S3Request<ListBucketsInput>,
+    ) -> S3Result<S3Response<ListBucketsOutput>> {
         let found = self.with(Folder::buckets).await?;
         let buckets = found.into_iter().map(|(name, changed)| Bucket {
             name: Some(name),
             creation_date: Some(Timestamp::from(changed)),
             bucket_region: Some(REGION.to_owned()),
         });
-        Ok(S3Response::new(ListBucketsOutput { buckets: Some(buckets.collect()), ..ListBucketsOutput::default() }))
+        Ok(S3Response::new(ListBucketsOutput {
+            buckets: Some(buckets.collect()),
+            ..ListBucketsOutput::default()
+        }))
     }
 
     async fn list_objects_v2(
@@ -120,7 +140,10 @@ impl S3 for Operations {
         Ok(S3Response::new(listed(input, page)))
     }
 
-    async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
+    async fn get_object(
+        &self,
+        request: S3Request<GetObjectInput>,
+    ) -> S3Result<S3Response<GetObjectOutput>> {
         let input = request.input;
         let found = self.read(input.bucket, input.key, input.if_match, input.if_none_match).await?;
         let (content, content_range) = match input.range {
@@ -139,7 +162,10 @@ impl S3 for Operations {
         }))
     }
 
-    async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
+    async fn head_object(
+        &self,
+        request: S3Request<HeadObjectInput>,
+    ) -> S3Result<S3Response<HeadObjectOutput>> {
         let input = request.input;
         let found = self.read(input.bucket, input.key, input.if_match, input.if_none_match).await?;
         Ok(S3Response::new(HeadObjectOutput {
@@ -152,18 +178,29 @@ impl S3 for Operations {
         }))
     }
 
-    async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+    async fn put_object(
+        &self,
+        request: S3Request<PutObjectInput>,
+    ) -> S3Result<S3Response<PutObjectOutput>> {
         let input = request.input;
         let existing = existing(input.if_match.as_ref(), input.if_none_match.as_ref())?;
         let content = match input.body {
             Some(body) => whole(body).await?,
             None => Bytes::new(),
         };
-        let tag = self.with(move |folder| folder.put(&input.bucket, &input.key, &content, existing)).await?;
-        Ok(S3Response::new(PutObjectOutput { e_tag: Some(ETag::Strong(tag)), ..PutObjectOutput::default() }))
+        let tag = self
+            .with(move |folder| folder.put(&input.bucket, &input.key, &content, existing))
+            .await?;
+        Ok(S3Response::new(PutObjectOutput {
+            e_tag: Some(ETag::Strong(tag)),
+            ..PutObjectOutput::default()
+        }))
     }
 
-    async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
+    async fn delete_object(
+        &self,
+        request: S3Request<DeleteObjectInput>,
+    ) -> S3Result<S3Response<DeleteObjectOutput>> {
         let input = request.input;
         self.with(move |folder| folder.delete(&input.bucket, &input.key)).await?;
         Ok(S3Response::new(DeleteObjectOutput::default()))
@@ -183,7 +220,11 @@ impl S3 for Operations {
 }
 
 /// Removes each key for itself; one that cannot be removed does not keep the others.
-fn delete_each(folder: &Folder, bucket: &str, keys: Vec<String>) -> Result<DeleteObjectsOutput, S3Error> {
+fn delete_each(
+    folder: &Folder,
+    bucket: &str,
+    keys: Vec<String>,
+) -> Result<DeleteObjectsOutput, S3Error> {
     folder.bucket(bucket)?;
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
     for key in keys {
@@ -202,13 +243,17 @@ fn delete_each(folder: &Folder, bucket: &str, keys: Vec<String>) -> Result<Delet
 }
 
 /// What a put does with an object in its place.
-fn existing(if_match: Option<&ETagCondition>, if_none_match: Option<&ETagCondition>) -> Result<Existing, S3Error> {
+fn existing(
+    if_match: Option<&ETagCondition>,
+    if_none_match: Option<&ETagCondition>,
+) -> Result<Existing, S3Error> {
     match (if_match, if_none_match) {
         (None, None) => Ok(Existing::Replace),
         (None, Some(ETagCondition::Any)) => Ok(Existing::Keep),
-        (Some(_), _) | (_, Some(ETagCondition::ETag(_))) => {
-            Err(s3_error!(NotImplemented, "of conditional puts the local S3 knows If-None-Match: * only"))
-        }
+        (Some(_), _) | (_, Some(ETagCondition::ETag(_))) => Err(s3_error!(
+            NotImplemented,
+            "of conditional puts the local S3 knows If-None-Match: * only"
+        )),
     }
 }
 
@@ -237,7 +282,9 @@ fn part(content: &Bytes, range: std::ops::Range<u64>) -> (Bytes, Option<String>)
 
 async fn whole(body: StreamingBlob) -> Result<Bytes, S3Error> {
     let collected = Body::from(body).collect().await;
-    Ok(collected.map_err(|error| s3_error!(IncompleteBody, "the request broke off: {error}"))?.to_bytes())
+    Ok(collected
+        .map_err(|error| s3_error!(IncompleteBody, "the request broke off: {error}"))?
+        .to_bytes())
 }
 
 fn query(input: &ListObjectsV2Input) -> Result<Query, S3Error> {
@@ -246,7 +293,8 @@ fn query(input: &ListObjectsV2Input) -> Result<Query, S3Error> {
         return Err(s3_error!(NotImplemented, "the local S3 knows the delimiter / only"));
     }
     let limit = input.max_keys.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
-    let limit = usize::try_from(limit).map_err(|_| s3_error!(InvalidArgument, "max-keys is negative"))?;
+    let limit =
+        usize::try_from(limit).map_err(|_| s3_error!(InvalidArgument, "max-keys is negative"))?;
     let after = input.continuation_token.as_ref().or(input.start_after.as_ref());
     Ok(Query {
         prefix: input.prefix.clone().unwrap_or_default(),

@@ -1,8 +1,8 @@
 //! Takes the signature off a request, so that any credentials, or none, are accepted.
 //!
-//! It is separate because `s3s` either checks a signature or refuses to see one, and a developer's credentials are
-//! whatever the machine has. It promises that a signed, a presigned and a streamed request come out as the same
-//! anonymous one. It verifies nothing: neither signature nor checksum.
+//! It is separate because `s3s` either checks a signature or refuses to see one, and a developer's
+//! credentials are whatever the machine has. It promises that a signed, a presigned and a streamed
+//! request come out as the same anonymous one. It verifies nothing: neither signature nor checksum.
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
@@ -44,8 +44,8 @@ fn is_presigning(pair: &str) -> bool {
 
 /// The content of a streamed body, and headers that say so.
 fn unchunked(headers: &mut HeaderMap, body: &[u8]) -> Result<Bytes, S3Error> {
-    let content =
-        chunked::content(body).ok_or_else(|| s3_error!(IncompleteBody, "the chunks of the body are broken"))?;
+    let content = chunked::content(body)
+        .ok_or_else(|| s3_error!(IncompleteBody, "the chunks of the body are broken"))?;
     headers.remove("x-amz-decoded-content-length");
     headers.remove("x-amz-trailer");
     headers.remove(CONTENT_ENCODING);

@@ -1,8 +1,10 @@
-//! How a message travels through the queue engine: whole, inside one attribute of a message that is otherwise empty.
+//! How a message travels through the queue engine: whole, inside one attribute of a message that is
+//! otherwise empty.
 //!
-//! It is separate because it is the one trick of the layer: the engine measures the body only and keeps neither group
-//! nor trace header, so all of it goes where the engine does not look. It promises that a message comes out as it went
-//! in, with the checksums AWS computes. It checks nothing.
+//! It is separate because it is the one trick of the layer: the engine measures the body only and
+//! keeps neither group nor trace header, so all of it goes where the engine does not look. It
+//! promises that a message comes out as it went in, with the checksums AWS computes. It checks
+//! nothing.
 
 use std::collections::HashMap;
 
@@ -46,7 +48,9 @@ pub(super) struct Wanted {
 }
 
 /// Puts a message into an envelope.
-pub(super) fn seal(mut input: SendMessageInput) -> Result<(SendMessageInput, Checksums), serde_json::Error> {
+pub(super) fn seal(
+    mut input: SendMessageInput,
+) -> Result<(SendMessageInput, Checksums), serde_json::Error> {
     let trace = input.message_system_attributes.remove(TRACE_HEADER);
     let envelope = Envelope {
         body: std::mem::replace(&mut input.message_body, BODY.to_owned()),
@@ -54,8 +58,10 @@ pub(super) fn seal(mut input: SendMessageInput) -> Result<(SendMessageInput, Che
         group: input.message_group_id.take(),
         trace: trace.and_then(|value| value.string_value),
     };
-    let checksums =
-        Checksums { body: md5_of_body(&envelope.body), attributes: md5_of_message_attributes(&envelope.attributes) };
+    let checksums = Checksums {
+        body: md5_of_body(&envelope.body),
+        attributes: md5_of_message_attributes(&envelope.attributes),
+    };
     let sealed = MessageAttributeValue {
         data_type: "String".to_owned(),
         string_value: Some(serde_json::to_string(&envelope)?),
@@ -67,8 +73,10 @@ pub(super) fn seal(mut input: SendMessageInput) -> Result<(SendMessageInput, Che
 
 /// Makes a receive ask for the envelope, and says what its sender wanted from inside.
 pub(super) fn want(input: &mut ReceiveMessageInput) -> Wanted {
-    let system = [input.attribute_names.clone(), input.message_system_attribute_names.clone()].concat();
-    let attributes = std::mem::replace(&mut input.message_attribute_names, vec![ATTRIBUTE.to_owned()]);
+    let system =
+        [input.attribute_names.clone(), input.message_system_attribute_names.clone()].concat();
+    let attributes =
+        std::mem::replace(&mut input.message_attribute_names, vec![ATTRIBUTE.to_owned()]);
     Wanted { system, attributes }
 }
 
@@ -99,7 +107,9 @@ impl Wanted {
     fn wants_attribute(&self, name: &str) -> bool {
         self.attributes.iter().any(|wanted| {
             let prefix = wanted.strip_suffix(".*");
-            wanted == "All" || wanted == name || prefix.is_some_and(|prefix| name.starts_with(prefix))
+            wanted == "All"
+                || wanted == name
+                || prefix.is_some_and(|prefix| name.starts_with(prefix))
         })
     }
 }

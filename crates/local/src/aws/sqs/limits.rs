@@ -1,6 +1,7 @@
 //! The limits of real queues, checked on what a client asks.
 //!
-//! They are separate from the operations so that they can be read as a list, next to the page that sets them:
+//! They are separate from the operations so that they can be read as a list, next to the page that
+//! sets them:
 //! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-quotas.html>. They promise that
 //! what passes here passes there. They do not bound throughput or the number of messages.
 
@@ -35,7 +36,9 @@ pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
         )));
     }
     if input.message_body.is_empty() {
-        return Err(SqsError::missing_parameter("The request must contain the parameter MessageBody."));
+        return Err(SqsError::missing_parameter(
+            "The request must contain the parameter MessageBody.",
+        ));
     }
     if message_bytes(input) > MESSAGE_LIMIT_BYTES {
         return Err(SqsError::invalid_parameter_value(format!(
@@ -107,9 +110,11 @@ fn is_xml(character: char) -> bool {
 
 fn within(name: &str, value: Option<i32>, low: i32, high: i32) -> Result<(), SqsError> {
     match value {
-        Some(value) if !(low..=high).contains(&value) => Err(SqsError::invalid_parameter_value(format!(
-            "Value {value} for parameter {name} is invalid. Reason: Must be >= {low} and <= {high}, if provided."
-        ))),
+        Some(value) if !(low..=high).contains(&value) => {
+            Err(SqsError::invalid_parameter_value(format!(
+                "Value {value} for parameter {name} is invalid. Reason: Must be >= {low} and <= {high}, if provided."
+            )))
+        }
         Some(_) | None => Ok(()),
     }
 }

@@ -1,10 +1,12 @@
 //! SQS in memory, with the limits of the real one.
 //!
-//! The queues are `rustack-sqs-core`'s. A thin layer stands before them because on their own they differ where it
-//! would mislead: they take at most 256 KiB, accept a delay of 901 s, refuse a group on a standard queue, lose the
-//! trace header, name errors as no client knows them, and break when a timeout is negative. So every message travels through them in an [`envelope`], and
-//! numbers are checked against the real [`limits`]. It promises standard queues that take 1 MiB and refuse what AWS
-//! refuses. It does not keep messages over a restart, expire them, or know FIFO queues.
+//! The queues are `rustack-sqs-core`'s. A thin layer stands before them because on their own they
+//! differ where it would mislead: they take at most 256 KiB, accept a delay of 901 s, refuse a
+//! group on a standard queue, lose the trace header, name errors as no client knows them, and break
+//! when a timeout is negative. So every message travels through them in an [`envelope`], and
+//! numbers are checked against the real [`limits`]. It promises standard queues that take 1 MiB and
+//! refuse what AWS refuses. It does not keep messages over a restart, expire them, or know FIFO
+//! queues.
 
 mod envelope;
 mod limits;
@@ -33,8 +35,11 @@ use super::{ACCOUNT, Error, QueueConfig, REGION};
 const RETENTION_SECONDS: u32 = 1_209_600;
 
 /// The three counts that together are every message a queue holds.
-const COUNTS: [&str; 3] =
-    ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"];
+const COUNTS: [&str; 3] = [
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesDelayed",
+    "ApproximateNumberOfMessagesNotVisible",
+];
 
 /// Every queue of the local AWS.
 #[derive(Debug)]
@@ -124,13 +129,21 @@ impl Queues {
     fn answer(&self, operation: SqsOperation, body: Bytes) -> Answer {
         let provider = Arc::clone(&self.provider);
         match operation {
-            SqsOperation::CreateQueue => operations::answer(body, |input| operations::create(provider, input)),
+            SqsOperation::CreateQueue => {
+                operations::answer(body, |input| operations::create(provider, input))
+            }
             SqsOperation::GetQueueAttributes => {
                 operations::answer(body, |input| operations::attributes(provider, input))
             }
-            SqsOperation::SendMessage => operations::answer(body, |input| operations::send(provider, input)),
-            SqsOperation::SendMessageBatch => operations::answer(body, |input| operations::send_batch(provider, input)),
-            SqsOperation::ReceiveMessage => operations::answer(body, |input| operations::receive(provider, input)),
+            SqsOperation::SendMessage => {
+                operations::answer(body, |input| operations::send(provider, input))
+            }
+            SqsOperation::SendMessageBatch => {
+                operations::answer(body, |input| operations::send_batch(provider, input))
+            }
+            SqsOperation::ReceiveMessage => {
+                operations::answer(body, |input| operations::receive(provider, input))
+            }
             SqsOperation::ChangeMessageVisibility => {
                 operations::answer(body, |input| operations::hide(provider, input))
             }
@@ -152,7 +165,9 @@ impl Queues {
             | SqsOperation::ListDeadLetterSourceQueues
             | SqsOperation::StartMessageMoveTask
             | SqsOperation::CancelMessageMoveTask
-            | SqsOperation::ListMessageMoveTasks => self.unchanged.handle_operation(operation, body),
+            | SqsOperation::ListMessageMoveTasks => {
+                self.unchanged.handle_operation(operation, body)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The operations of SQS that the layer changes; the others go to the engine as they are.
 //!
-//! They are separate from the queues so that each reads as check, seal, ask, open. They promise the answers AWS gives,
-//! including a batch's per-entry failures. They hold no state.
+//! They are separate from the queues so that each reads as check, seal, ask, open. They promise the
+//! answers AWS gives, including a batch's per-entry failures. They hold no state.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::body::SqsResponseBody;
 use rustack_sqs_model::error::SqsError;
 use rustack_sqs_model::input::{
-    ChangeMessageVisibilityBatchInput, ChangeMessageVisibilityInput, CreateQueueInput, GetQueueAttributesInput,
-    ReceiveMessageInput, SendMessageBatchInput, SendMessageInput,
+    ChangeMessageVisibilityBatchInput, ChangeMessageVisibilityInput, CreateQueueInput,
+    GetQueueAttributesInput, ReceiveMessageInput, SendMessageBatchInput, SendMessageInput,
 };
 use rustack_sqs_model::output::{
-    ChangeMessageVisibilityBatchOutput, ChangeMessageVisibilityOutput, CreateQueueOutput, GetQueueAttributesOutput,
-    ReceiveMessageOutput, SendMessageBatchOutput, SendMessageOutput,
+    ChangeMessageVisibilityBatchOutput, ChangeMessageVisibilityOutput, CreateQueueOutput,
+    GetQueueAttributesOutput, ReceiveMessageOutput, SendMessageBatchOutput, SendMessageOutput,
 };
 use rustack_sqs_model::types::{
     BatchResultErrorEntry, ChangeMessageVisibilityBatchResultEntry, SendMessageBatchRequestEntry,
@@ -44,17 +44,26 @@ where
             Box::pin(async move { written(&working.await?) })
         }
         Err(error) => {
-            let refused = SqsError::invalid_parameter_value(format!("The request cannot be read: {error}"));
+            let refused =
+                SqsError::invalid_parameter_value(format!("The request cannot be read: {error}"));
             Box::pin(std::future::ready(Err(refused)))
         }
     }
 }
 
 /// `CreateQueue`: standard queues only, messages up to the limit of AWS.
-pub(super) async fn create(provider: Arc<RustackSqs>, input: CreateQueueInput) -> Result<CreateQueueOutput, SqsError> {
+pub(super) async fn create(
+    provider: Arc<RustackSqs>,
+    input: CreateQueueInput,
+) -> Result<CreateQueueOutput, SqsError> {
     let mut input = input;
-    if std::path::Path::new(&input.queue_name).extension().is_some_and(|extension| extension == "fifo") {
-        return Err(SqsError::invalid_parameter_value("The local SQS has standard queues only, no FIFO queues."));
+    if std::path::Path::new(&input.queue_name)
+        .extension()
+        .is_some_and(|extension| extension == "fifo")
+    {
+        return Err(SqsError::invalid_parameter_value(
+            "The local SQS has standard queues only, no FIFO queues.",
+        ));
     }
     input.attributes.remove(MAXIMUM_MESSAGE_SIZE);
     provider.create_queue(input).await
@@ -73,7 +82,10 @@ pub(super) async fn attributes(
 }
 
 /// `SendMessage`.
-pub(super) async fn send(provider: Arc<RustackSqs>, input: SendMessageInput) -> Result<SendMessageOutput, SqsError> {
+pub(super) async fn send(
+    provider: Arc<RustackSqs>,
+    input: SendMessageInput,
+) -> Result<SendMessageOutput, SqsError> {
     limits::check_send(&input)?;
     let (sealed, checksums) = envelope::seal(input).map_err(|error| damaged(&error))?;
     let output = provider.send_message(sealed).await?;
@@ -145,7 +157,9 @@ pub(super) async fn hide_batch(
             visibility_timeout: entry.visibility_timeout,
         };
         match hide(Arc::clone(&provider), change).await {
-            Ok(_) => output.successful.push(ChangeMessageVisibilityBatchResultEntry { id: entry.id }),
+            Ok(_) => {
+                output.successful.push(ChangeMessageVisibilityBatchResultEntry { id: entry.id })
+            }
             Err(error) => output.failed.push(failed(entry.id, error)),
         }
     }

@@ -1,8 +1,9 @@
 //! How a refused call is told, so that a client knows the error by its type.
 //!
-//! It is separate because the engine names errors as the old query protocol did, and clients of the JSON protocol look
-//! for the names of the service model (`QueueDoesNotExist`, not `NonExistentQueue`). It promises the model's name in
-//! the body and the old one in the header, as AWS does for clients that moved:
+//! It is separate because the engine names errors as the old query protocol did, and clients of the
+//! JSON protocol look for the names of the service model (`QueueDoesNotExist`, not
+//! `NonExistentQueue`). It promises the model's name in the body and the old one in the header, as
+//! AWS does for clients that moved:
 //! <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>. It decides nothing.
 
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -19,8 +20,7 @@ const OLD_PREFIX: &str = "AWS.SimpleQueueService.";
 
 /// The answer to a call that was refused.
 pub(super) fn of(error: &SqsError) -> Response<SqsResponseBody> {
-    let told =
-        serde_json::json!({ "__type": format!("com.amazonaws.sqs#{}", name(error.code)), "message": error.message });
+    let told = serde_json::json!({ "__type": format!("com.amazonaws.sqs#{}", name(error.code)), "message": error.message });
     let mut response = Response::new(SqsResponseBody::from_json(told.to_string().into_bytes()));
     *response.status_mut() = error.code.status_code();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));

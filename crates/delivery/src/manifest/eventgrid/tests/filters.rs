@@ -9,14 +9,21 @@ fn event(kind: &str, subject: &str, data: &str) -> String {
 }
 
 fn cloud_event(kind: &str, subject: &str, data: &str) -> String {
-    format!(r#"{{"specversion":"1.0","id":"1","source":"/t","subject":"{subject}","type":"{kind}","data":{data}}}"#)
+    format!(
+        r#"{{"specversion":"1.0","id":"1","source":"/t","subject":"{subject}","type":"{kind}","data":{data}}}"#
+    )
 }
 
 #[test]
 fn types_and_subjects_are_compared_in_both_schemas() {
     for (filter, kind, subject, taken) in [
         ("{}", "a", "s", true),
-        ("{includedEventTypes: null, subjectBeginsWith: '', subjectEndsWith: null}", "a", "s", true),
+        (
+            "{includedEventTypes: null, subjectBeginsWith: '', subjectEndsWith: null}",
+            "a",
+            "s",
+            true,
+        ),
         ("{includedEventTypes: [All]}", "a", "s", true),
         ("{includedEventTypes: []}", "a", "s", true),
         ("{includedEventTypes: [b, a]}", "a", "s", true),
@@ -27,12 +34,25 @@ fn types_and_subjects_are_compared_in_both_schemas() {
         ("{subjectBeginsWith: /A/b, isSubjectCaseSensitive: true}", "a", "/A/bc", true),
         ("{subjectEndsWith: .JPG}", "a", "x.jpg", true),
         ("{subjectEndsWith: .JPG, isSubjectCaseSensitive: true}", "a", "x.jpg", false),
-        ("{subjectBeginsWith: x, subjectEndsWith: .jpg, includedEventTypes: [b]}", "a", "x.jpg", false),
+        (
+            "{subjectBeginsWith: x, subjectEndsWith: .jpg, includedEventTypes: [b]}",
+            "a",
+            "x.jpg",
+            false,
+        ),
     ] {
         let (subscription, findings) = loaded(&[&webhook(&format!(", filter: {filter}"), "")]);
         assert_eq!(findings, Vec::<String>::new());
-        assert_eq!(takes(&subscription, &event(kind, subject, "{}")), taken, "{filter} {kind} {subject}");
-        assert_eq!(takes(&subscription, &cloud_event(kind, subject, "{}")), taken, "{filter} {kind} {subject}");
+        assert_eq!(
+            takes(&subscription, &event(kind, subject, "{}")),
+            taken,
+            "{filter} {kind} {subject}"
+        );
+        assert_eq!(
+            takes(&subscription, &cloud_event(kind, subject, "{}")),
+            taken,
+            "{filter} {kind} {subject}"
+        );
     }
 }
 
@@ -61,15 +81,25 @@ fn every_operator_is_read() {
     ] {
         let filter = format!("{{operatorType: {operator}, key: data.key1, {values}}}");
         let of_topic = webhook(&format!(", filter: {{advancedFilters: [{filter}]}}"), "");
-        let of_namespace =
-            push("").replace("}}}}}}", &format!("}}}}}}}}, filtersConfiguration: {{filters: [{filter}]}}}}}}"));
+        let of_namespace = push("").replace(
+            "}}}}}}",
+            &format!("}}}}}}}}, filtersConfiguration: {{filters: [{filter}]}}}}}}"),
+        );
         for text in [of_topic, of_namespace] {
             let (subscription, findings) = loaded(&[&text]);
             assert_eq!(findings, Vec::<String>::new(), "{text}");
             for (value, expected) in [(taken, true), (refused, false)] {
                 let data = format!("{{\"key1\":{value}}}");
-                assert_eq!(takes(&subscription, &cloud_event("a", "s", &data)), expected, "{operator} {value}");
-                assert_eq!(takes(&subscription, &event("a", "s", &data)), expected, "{operator} {value}");
+                assert_eq!(
+                    takes(&subscription, &cloud_event("a", "s", &data)),
+                    expected,
+                    "{operator} {value}"
+                );
+                assert_eq!(
+                    takes(&subscription, &event("a", "s", &data)),
+                    expected,
+                    "{operator} {value}"
+                );
             }
         }
     }
@@ -86,9 +116,16 @@ fn several_filters_all_have_to_hold_and_arrays_are_asked_for() {
         ("false", "xa", "{\"n\":[1,2]}", false),
         ("true", "xa", "{\"n\":[1,2]}", true),
     ] {
-        let text = webhook(&format!(", filter: {{{filters}, enableAdvancedFilteringOnArrays: {flag}}}"), "");
+        let text = webhook(
+            &format!(", filter: {{{filters}, enableAdvancedFilteringOnArrays: {flag}}}"),
+            "",
+        );
         let (subscription, _) = loaded(&[&text]);
-        assert_eq!(takes(&subscription, &event("a", subject, data)), taken, "{flag} {subject} {data}");
+        assert_eq!(
+            takes(&subscription, &event("a", subject, data)),
+            taken,
+            "{flag} {subject} {data}"
+        );
     }
 }
 
@@ -97,7 +134,8 @@ fn limits_of_filters_are_errors_that_say_them() {
     let filter = "{operatorType: IsNotNull, key: id}";
     let twenty_five = vec![filter; 25].join(", ");
     let values = |count: usize| vec!["a"; count].join(", ");
-    let of_values = |count: usize| format!("{{operatorType: StringIn, key: id, values: [{}]}}", values(count));
+    let of_values =
+        |count: usize| format!("{{operatorType: StringIn, key: id, values: [{}]}}", values(count));
     for (filters, problem) in [
         (twenty_five.clone(), None),
         (format!("{twenty_five}, {filter}"), Some("at most 25 filters, here are 26")),
@@ -112,15 +150,24 @@ fn limits_of_filters_are_errors_that_say_them() {
             Some("at most 25 values in all filters together, here are 26"),
         ),
         (format!("{{operatorType: StringIn, key: id, values: [{}]}}", "a".repeat(512)), None),
-        (format!("{{operatorType: StringIn, key: id, values: [{}]}}", "a".repeat(513)), Some("at most 512 characters")),
+        (
+            format!("{{operatorType: StringIn, key: id, values: [{}]}}", "a".repeat(513)),
+            Some("at most 512 characters"),
+        ),
         ("{operatorType: StringIn, key: id, values: []}".to_owned(), Some("at least one value")),
         ("{operatorType: StringIn, key: id, values: [7]}".to_owned(), Some("expected text")),
-        ("{operatorType: NumberIn, key: id, values: ['7']}".to_owned(), Some("expected a number, found text")),
+        (
+            "{operatorType: NumberIn, key: id, values: ['7']}".to_owned(),
+            Some("expected a number, found text"),
+        ),
         (
             "{operatorType: NumberIn, key: id, values: [123456789012345678901]}".to_owned(),
             Some("cannot be compared exactly"),
         ),
-        ("{operatorType: NumberInRange, key: id, values: [[2, 1]]}".to_owned(), Some("the smaller one first")),
+        (
+            "{operatorType: NumberInRange, key: id, values: [[2, 1]]}".to_owned(),
+            Some("the smaller one first"),
+        ),
         ("{operatorType: NumberInRange, key: id, values: [3]}".to_owned(), Some("expected a list")),
         (
             "{operatorType: StringIs, key: id, values: [a]}".to_owned(),
@@ -130,7 +177,10 @@ fn limits_of_filters_are_errors_that_say_them() {
         ("{operatorType: IsNotNull}".to_owned(), Some("key is missing")),
         ("{operatorType: NumberLessThan, key: id}".to_owned(), Some("value is missing")),
     ] {
-        let found = shown(&read_files(&[&webhook(&format!(", filter: {{advancedFilters: [{filters}]}}"), "")]));
+        let found = shown(&read_files(&[&webhook(
+            &format!(", filter: {{advancedFilters: [{filters}]}}"),
+            "",
+        )]));
         match problem {
             None => assert_eq!(found, Vec::<String>::new(), "{filters}"),
             Some(problem) => {

@@ -6,12 +6,14 @@ use crate::sink::Sink;
 
 use super::{loaded, push, read_files, shown, webhook};
 
-const ACCOUNT: &str =
-    "/subscriptions/s/resourceGroups/a-group-with-a-long-name/providers/Microsoft.Storage/storageAccounts/acc";
+const ACCOUNT: &str = "/subscriptions/s/resourceGroups/a-group-with-a-long-name/providers/Microsoft.Storage/storageAccounts/acc";
 
-/// A resource with dead letters in a container, and what its account's container and an endpoint are here.
+/// A resource with dead letters in a container, and what its account's container and an endpoint
+/// are here.
 fn letters(properties: &str) -> String {
-    let of = format!(", deadLetterDestination: {{endpointType: StorageBlob, properties: {{{properties}}}}}");
+    let of = format!(
+        ", deadLetterDestination: {{endpointType: StorageBlob, properties: {{{properties}}}}}"
+    );
     webhook(&of, "")
 }
 
@@ -25,12 +27,17 @@ fn mapped(address: &str) -> String {
 #[test]
 fn a_stated_dialect_has_the_ranges_of_its_retry_policy() {
     let stated = |attempts: u32, minutes: u32| {
-        let policy = format!(", retryPolicy: {{maxDeliveryAttempts: {attempts}, eventTimeToLiveInMinutes: {minutes}}}");
+        let policy = format!(
+            ", retryPolicy: {{maxDeliveryAttempts: {attempts}, eventTimeToLiveInMinutes: {minutes}}}"
+        );
         webhook(&policy, ", lastmile: {dialect: eventgrid-namespace}")
     };
     let (subscription, findings) = loaded(&[&stated(10, 10_080)]);
     assert_eq!(findings, Vec::<String>::new());
-    assert_eq!((subscription.retry.max_attempts, subscription.retry.time_to_live_ms), (10, Some(7 * DAY_MS)));
+    assert_eq!(
+        (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
+        (10, Some(7 * DAY_MS))
+    );
     let found = shown(&read_files(&[&stated(11, 10_081)]));
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found[0].contains("has to be 1 to 10, is 11"), "{found:#?}");
@@ -61,18 +68,29 @@ fn a_container_is_one_sink_in_every_spelling_and_case() {
         let container = Container { bucket: "here".to_owned(), prefix: String::new() };
         assert_eq!(subscription.dead_letter.sink, Sink::Container(container), "{properties}");
     }
-    let (_, findings) = loaded(&[&letters(&format!("{full}, blobContainerName: other")), &mapped("s3://here")]);
+    let (_, findings) =
+        loaded(&[&letters(&format!("{full}, blobContainerName: other")), &mapped("s3://here")]);
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].contains("blobContainerName: not used: resourceId names another container"), "{findings:?}");
+    assert!(
+        findings[0].contains("blobContainerName: not used: resourceId names another container"),
+        "{findings:?}"
+    );
 }
 
 #[test]
 fn case_counts_in_keys_that_are_no_ids_and_an_id_stands_once() {
     let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: /Hub}}}}";
-    let keys = |keys: &str| format!("{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{{keys}}}}}");
+    let keys = |keys: &str| {
+        format!("{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{{keys}}}}}")
+    };
     let found = shown(&read_files(&[hub, &keys("/hub: 'http://h/'")]));
-    assert!(found.len() == 1 && found[0].contains("has to stand in a Destinations document"), "{found:?}");
-    let found = shown(&read_files(&[&keys("/subscriptions/a: 'http://h/', /Subscriptions/A: 'http://h/'")]));
+    assert!(
+        found.len() == 1 && found[0].contains("has to stand in a Destinations document"),
+        "{found:?}"
+    );
+    let found = shown(&read_files(&[&keys(
+        "/subscriptions/a: 'http://h/', /Subscriptions/A: 'http://h/'",
+    )]));
     assert!(found.len() == 1 && found[0].contains("/Subscriptions/A stands twice"), "{found:?}");
 }
 
@@ -92,8 +110,12 @@ fn what_only_takes_dead_letters_is_no_endpoint() {
     let queue = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
     for (address, what) in [(queue, "a queue"), ("s3://bucket", "a container")] {
         let expected = format!("{what} is no destination for events; it takes dead letters alone");
-        let mapped = format!("{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{/hub: '{address}'}}}}");
-        for texts in [vec![webhook("", "").replace("http://h/", address)], vec![hub.to_owned(), mapped]] {
+        let mapped = format!(
+            "{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{/hub: '{address}'}}}}"
+        );
+        for texts in
+            [vec![webhook("", "").replace("http://h/", address)], vec![hub.to_owned(), mapped]]
+        {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let found = shown(&read_files(&texts));
             assert_eq!(found.len(), 1, "{found:?}");
@@ -107,7 +129,10 @@ fn a_wrong_word_is_the_one_finding_of_its_resource() {
     let queue = push("").replace("push: {", "queue: {receiveLockDurationInSeconds: 60}, push: {");
     let offered = "pull delivery is not offered; deliveryMode: Push, with a destination";
     for (text, expected) in [
-        (webhook("", "").replace("WebHook", "WebHok"), "\"WebHok\" is not known here; did you mean WebHook?"),
+        (
+            webhook("", "").replace("WebHook", "WebHok"),
+            "\"WebHok\" is not known here; did you mean WebHook?",
+        ),
         (push("").replace("Push", "Pull"), offered),
         (queue.replace("Push", "pull"), offered),
         (queue.replace("Push", "Queue"), offered),
@@ -124,7 +149,12 @@ fn topics_are_told_from_the_names_of_templates() {
     let group = "resourceGroup: g, ";
     for (kind, name, around, expected) in [
         ("Microsoft.EventGrid/systemTopics/eventSubscriptions", "st/es", group, Some("g/st/es")),
-        ("Microsoft.EventGrid/systemTopics/eventSubscriptions", "st/es", "lastmile: {topic: a/b}, ", Some("a/b/es")),
+        (
+            "Microsoft.EventGrid/systemTopics/eventSubscriptions",
+            "st/es",
+            "lastmile: {topic: a/b}, ",
+            Some("a/b/es"),
+        ),
         ("Microsoft.EventGrid/systemTopics/eventSubscriptions", "st/es", "", None),
         ("Microsoft.EventGrid/systemTopics/eventSubscriptions", "es", group, None),
         ("Microsoft.EventGrid/domains/topics/eventSubscriptions", "d/t/es", "", Some("d/t/es")),
@@ -140,7 +170,12 @@ fn topics_are_told_from_the_names_of_templates() {
             "lastmile: {topic: a/b}, ",
             Some("a/b/es"),
         ),
-        ("Microsoft.Storage/storageAccounts/providers/eventSubscriptions", "acc/Microsoft.EventGrid/es", "", None),
+        (
+            "Microsoft.Storage/storageAccounts/providers/eventSubscriptions",
+            "acc/Microsoft.EventGrid/es",
+            "",
+            None,
+        ),
     ] {
         let text = format!(
             "$schema: https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#\nresources:\n\
@@ -149,12 +184,18 @@ fn topics_are_told_from_the_names_of_templates() {
         );
         let reading = read_files(&[&text]);
         let found = shown(&reading);
-        let names: Vec<String> = reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
+        let names: Vec<String> =
+            reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
         match expected {
-            Some(expected) => assert_eq!((names, found), (vec![expected.to_owned()], Vec::new()), "{text}"),
+            Some(expected) => {
+                assert_eq!((names, found), (vec![expected.to_owned()], Vec::new()), "{text}")
+            }
             None => {
                 assert!(names.is_empty() && found.len() == 1, "{text}: {found:#?}");
-                assert!(found[0].contains("neither an id nor lastmile names the topic"), "{found:#?}");
+                assert!(
+                    found[0].contains("neither an id nor lastmile names the topic"),
+                    "{found:#?}"
+                );
             }
         }
     }

@@ -1,20 +1,29 @@
-//! What is refused or warned about, and where: a text with `^` before the place that the one finding has to point at.
+//! What is refused or warned about, and where: a text with `^` before the place that the one
+//! finding has to point at.
 
 use super::{DESTINATIONS, S2, S3, S4, push, read_files, shown, webhook};
 
 /// One finding at the `^`, which begins with these words after its severity.
 fn finds_one(marked: &str, more: &[&str], expected: &str) {
     let (before, after) = marked.split_once('^').unwrap_or_else(|| panic!("no ^ in {marked}"));
-    let (line, column) = (before.lines().count().max(1), before.lines().last().unwrap_or_default().chars().count() + 1);
+    let (line, column) = (
+        before.lines().count().max(1),
+        before.lines().last().unwrap_or_default().chars().count() + 1,
+    );
     let text = format!("{before}{after}");
     let texts: Vec<&str> = std::iter::once(text.as_str()).chain(more.iter().copied()).collect();
     let reading = read_files(&texts);
     let found = shown(&reading);
     let severity = expected.split(':').next().unwrap_or_default();
-    let found: Vec<&String> = found.iter().filter(|finding| finding.contains(&format!(": {severity}: "))).collect();
+    let found: Vec<&String> =
+        found.iter().filter(|finding| finding.contains(&format!(": {severity}: "))).collect();
     assert_eq!(found.len(), 1, "{marked}: {found:#?}");
     let expected = format!("{line}:{column}: {expected}");
-    assert!(found[0].starts_with(&expected), "{marked}\nexpected {expected}\nfound    {}", found[0]);
+    assert!(
+        found[0].starts_with(&expected),
+        "{marked}\nexpected {expected}\nfound    {}",
+        found[0]
+    );
     let errors = usize::from(severity == "error");
     assert_eq!(reading.catalogue.subscriptions().count(), 1 - errors, "{marked}");
 }
@@ -33,7 +42,11 @@ const KUBERNETES: &[Broken] = &[
         "InMinutes\": ^20161",
         "error: properties.retryPolicy.eventTimeToLiveInMinutes: has to be 1 to 20160, is 20161",
     ),
-    ("\"https://b", "^\"b", "error: properties.destination.properties.endpointUrl: not the address of a webhook"),
+    (
+        "\"https://b",
+        "^\"b",
+        "error: properties.destination.properties.endpointUrl: not the address of a webhook",
+    ),
     (
         "\" CloudEvent",
         "^\" CloudEvents",
@@ -85,7 +98,11 @@ const NAMESPACE: &[Broken] = &[
         "InDays\": ^3",
         "error: properties.deliveryConfiguration.push.deadLetterDestinationWithResourceIdentity.deliveryRetryPeriodInDays: has to be 1 to 2, is 3",
     ),
-    ("\"Push\"", "^\"Queue\"", "error: properties.deliveryConfiguration.deliveryMode: pull delivery is not offered"),
+    (
+        "\"Push\"",
+        "^\"Queue\"",
+        "error: properties.deliveryConfiguration.deliveryMode: pull delivery is not offered",
+    ),
 ];
 
 #[test]
@@ -105,8 +122,10 @@ fn endpoints_and_headers_that_cannot_be_honoured_are_refused_where_they_stand() 
             "{{name: n, lastmile: {{topic: a/b}}, properties: {{destination: {{endpointType: EventHub, properties: {{resourceId: {id}}}}}}}}}"
         )
     };
-    let mapping =
-        |of: &str| webhook("", "").replace("'http://h/'", &format!("'http://h/', deliveryAttributeMappings: {of}"));
+    let mapping = |of: &str| {
+        webhook("", "")
+            .replace("'http://h/'", &format!("'http://h/', deliveryAttributeMappings: {of}"))
+    };
     let eleven = (0..11)
         .map(|n| format!("{{name: h{n}, type: Static, properties: {{value: v}}}}"))
         .collect::<Vec<_>>()

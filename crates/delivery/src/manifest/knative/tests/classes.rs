@@ -10,11 +10,15 @@ const EXPONENTIAL_FROM_ZERO: [u64; 5] = [1, 2, 4, 8, 16];
 const FROM_ONE: [[u64; 5]; 2] = [LINEAR, EXPONENTIAL];
 const FROM_ZERO: [[u64; 5]; 2] = [LINEAR_FROM_ZERO, EXPONENTIAL_FROM_ZERO];
 
-/// A subscription of a channel of this API and kind, with `delivery` in it, after the other documents.
+/// A subscription of a channel of this API and kind, with `delivery` in it, after the other
+/// documents.
 fn of_channel(documents: &str, api_version: &str, kind: &str, delivery: &str) -> String {
     let channel = format!("  channel: {{apiVersion: {api_version}, kind: {kind}, name: c}}\n");
-    let head = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n";
-    format!("{documents}{head}{channel}  subscriber: {{uri: 'http://h/'}}\n  delivery: {delivery}\n")
+    let head =
+        "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n";
+    format!(
+        "{documents}{head}{channel}  subscriber: {{uri: 'http://h/'}}\n  delivery: {delivery}\n"
+    )
 }
 
 fn channel(api_version: &str, kind: &str, spec: &str) -> String {
@@ -22,21 +26,31 @@ fn channel(api_version: &str, kind: &str, spec: &str) -> String {
 }
 
 /// Checks both policies of what `text` makes of a `delivery`; the one warning, if any, says this.
-fn each_policy_waits(text: impl Fn(&str) -> String, expected: [[u64; 5]; 2], warning: Option<&str>) {
+fn each_policy_waits(
+    text: impl Fn(&str) -> String,
+    expected: [[u64; 5]; 2],
+    warning: Option<&str>,
+) {
     for (policy, expected) in ["linear", "exponential"].into_iter().zip(expected) {
         let text = text(&format!("{{retry: 5, backoffPolicy: {policy}, backoffDelay: PT1S}}"));
         let (subscription, found) = subscription(&text);
-        assert_eq!(waits_ms(&subscription.retry.schedule, 5), expected.map(|s| s * 1_000), "{text}");
+        assert_eq!(
+            waits_ms(&subscription.retry.schedule, 5),
+            expected.map(|s| s * 1_000),
+            "{text}"
+        );
         assert_eq!(found.len(), usize::from(warning.is_some()), "{text}\n{found:?}");
         let says = warning.unwrap_or_default();
-        assert!(found.iter().all(|of| of.contains("warning: ") && of.contains(says)), "{text}\n{found:?}");
+        assert!(
+            found.iter().all(|of| of.contains("warning: ") && of.contains(says)),
+            "{text}\n{found:?}"
+        );
     }
 }
 
 #[test]
 fn every_class_of_brokers_numbers_its_retries_in_its_way() {
-    let unknown =
-        "the broker class \"Kafkaa\" is not known here; its retries are numbered from one; did you mean Kafka?";
+    let unknown = "the broker class \"Kafkaa\" is not known here; its retries are numbered from one; did you mean Kafka?";
     for (annotations, expected, warning) in [
         (String::new(), FROM_ONE, None),
         (class("Kafkaa"), FROM_ONE, Some(unknown)),
@@ -45,14 +59,19 @@ fn every_class_of_brokers_numbers_its_retries_in_its_way() {
         (class("MTChannelBasedBroker"), FROM_ZERO, None),
     ] {
         let of_trigger = |delivery: &str| trigger(&format!("  delivery: {delivery}\n"));
-        each_policy_waits(|of| format!("{}{}", broker(&annotations, "{}"), of_trigger(of)), expected, warning);
+        each_policy_waits(
+            |of| format!("{}{}", broker(&annotations, "{}"), of_trigger(of)),
+            expected,
+            warning,
+        );
         each_policy_waits(
             |of| format!("{}{}", broker(&annotations, &format!("{{delivery: {of}}}")), trigger("")),
             expected,
             warning,
         );
     }
-    let missing = "the broker default/b is in none of the files: its class and delivery are not known";
+    let missing =
+        "the broker default/b is in none of the files: its class and delivery are not known";
     each_policy_waits(|of| trigger(&format!("  delivery: {of}\n")), FROM_ONE, Some(missing));
 }
 
@@ -64,7 +83,8 @@ fn a_channel_based_broker_is_as_its_channels_are_when_the_files_tell() {
              {key}: |\n    apiVersion: messaging.knative.dev/v1beta1\n    kind: {kind}\n---\n"
         )
     };
-    let config = "config: {apiVersion: v1, kind: ConfigMap, name: channels, namespace: knative-eventing}";
+    let config =
+        "config: {apiVersion: v1, kind: ConfigMap, name: channels, namespace: knative-eventing}";
     for (documents, spec, expected, warning) in [
         (String::new(), config, FROM_ZERO, None),
         (template("channel-template-spec", "KafkaChannel"), config, FROM_ONE, None),
@@ -97,29 +117,49 @@ fn every_kind_of_channels_numbers_its_retries_in_its_way() {
         ("messaging.knative.dev/v1beta1", "KafkaChannel", FROM_ONE, None),
         ("messaging.knative.dev/v1alpha1", "NatssChannel", FROM_ONE, Some(none)),
         (GOOGLE, "Channel", FROM_ONE, Some(none)),
-        (CORE, "OtherChannel", FROM_ONE, Some("the channel kind \"OtherChannel\" is not known here")),
+        (
+            CORE,
+            "OtherChannel",
+            FROM_ONE,
+            Some("the channel kind \"OtherChannel\" is not known here"),
+        ),
     ] {
         let object = channel(api_version, kind, "{}");
         each_policy_waits(|of| of_channel(&object, api_version, kind, of), expected, warning);
         each_policy_waits(|of| of_channel("", api_version, kind, of), expected, warning);
         let with_delivery = |of: &str| channel(api_version, kind, &format!("{{delivery: {of}}}"));
-        each_policy_waits(|of| of_channel(&with_delivery(of), api_version, kind, ""), expected, warning);
-        let plain =
-            channel(CORE, "Channel", &format!("{{channelTemplate: {{apiVersion: {api_version}, kind: {kind}}}}}"));
+        each_policy_waits(
+            |of| of_channel(&with_delivery(of), api_version, kind, ""),
+            expected,
+            warning,
+        );
+        let plain = channel(
+            CORE,
+            "Channel",
+            &format!("{{channelTemplate: {{apiVersion: {api_version}, kind: {kind}}}}}"),
+        );
         each_policy_waits(
             |of| of_channel(&plain, CORE, "Channel", of),
             if kind == "Channel" { FROM_ONE } else { expected },
             warning,
         );
     }
-    each_policy_waits(|of| of_channel(&channel(CORE, "Channel", "{}"), CORE, "Channel", of), FROM_ONE, None);
+    each_policy_waits(
+        |of| of_channel(&channel(CORE, "Channel", "{}"), CORE, "Channel", of),
+        FROM_ONE,
+        None,
+    );
     each_policy_waits(|of| of_channel("", CORE, "Channel", of), FROM_ONE, None);
 }
 
 #[test]
 fn googlecloud_is_exponential_from_zero_up_to_ten_minutes_and_wants_a_topic_as_its_sink() {
     let text = |delivery: &str| {
-        format!("{}{}", broker(&class("googlecloud"), "{}"), trigger(&format!("  delivery: {delivery}\n")))
+        format!(
+            "{}{}",
+            broker(&class("googlecloud"), "{}"),
+            trigger(&format!("  delivery: {delivery}\n"))
+        )
     };
     let (first, found) = subscription(&text("{retry: 5}"));
     assert_eq!(waits_ms(&first.retry.schedule, 5), EXPONENTIAL_FROM_ZERO.map(|s| s * 1_000));
@@ -136,12 +176,17 @@ fn googlecloud_is_exponential_from_zero_up_to_ten_minutes_and_wants_a_topic_as_i
         );
     }
     let mapped = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {'pubsub://p': 'https://h/'}\n";
-    let (_, found) = subscription(&format!("{}{mapped}", text("{deadLetterSink: {uri: 'pubsub://p'}}")));
+    let (_, found) =
+        subscription(&format!("{}{mapped}", text("{deadLetterSink: {uri: 'pubsub://p'}}")));
     assert_eq!(found, Vec::<String>::new());
     for in_broker in [true, false] {
         let delivery = "{retry: 5, backoffPolicy: linear}";
         let text = if in_broker {
-            format!("{}{}", broker(&class("googlecloud"), &format!("{{delivery: {delivery}}}")), trigger(""))
+            format!(
+                "{}{}",
+                broker(&class("googlecloud"), &format!("{{delivery: {delivery}}}")),
+                trigger("")
+            )
         } else {
             text(delivery)
         };

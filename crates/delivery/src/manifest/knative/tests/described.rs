@@ -16,7 +16,8 @@ const SOURCE: &str = "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmeta
 
 #[test]
 fn it_says_how_the_records_of_the_object_are_read() {
-    let said = topic("b", "input: custom, mapping: {eventType: {field: kind}}, from: [{bucket: uploads}]");
+    let said =
+        topic("b", "input: custom, mapping: {eventType: {field: kind}}, from: [{bucket: uploads}]");
     let knative = format!("{}{}---\n", broker("", "{delivery: {retry: 5}}"), trigger(""));
     for (text, name) in [
         (format!("{said}{knative}"), "default/b/t"),
@@ -24,7 +25,11 @@ fn it_says_how_the_records_of_the_object_are_read() {
         (format!("{said}{SOURCE}"), "default/b/b"),
     ] {
         let reading = read_one(&text);
-        assert!(!shown(&reading).iter().any(|finding| finding.contains(" error: ")), "{:?}", shown(&reading));
+        assert!(
+            !shown(&reading).iter().any(|finding| finding.contains(" error: ")),
+            "{:?}",
+            shown(&reading)
+        );
         let described = reading.catalogue.topic(&"default/b".parse().unwrap()).unwrap();
         assert_eq!(
             (described.input, &described.from[..]),
@@ -58,16 +63,26 @@ fn a_second_one_of_either_family_is_still_one_too_many() {
         (format!("{}{}{SOURCE}", topic("b", ""), broker("", "{}")), "the first is at f:8:18"),
     ] {
         let found = shown(&read_one(&text));
-        let errors: Vec<&String> = found.iter().filter(|finding| finding.contains(" error: ")).collect();
+        let errors: Vec<&String> =
+            found.iter().filter(|finding| finding.contains(" error: ")).collect();
         assert_eq!(errors.len(), 1, "{found:?}");
-        assert!(errors[0].contains("the topic default/b stands twice") && errors[0].contains(first), "{errors:?}");
+        assert!(
+            errors[0].contains("the topic default/b stands twice") && errors[0].contains(first),
+            "{errors:?}"
+        );
     }
 }
 
 #[test]
 fn its_errors_leave_out_whoever_subscribes_to_the_object() {
-    let reading = read_one(&format!("{}{}{}", topic("b", "input: snss"), broker("", "{}"), trigger("")));
-    assert_eq!((shown(&reading).len(), reading.catalogue.subscriptions().count()), (1, 0), "{:?}", shown(&reading));
+    let reading =
+        read_one(&format!("{}{}{}", topic("b", "input: snss"), broker("", "{}"), trigger("")));
+    assert_eq!(
+        (shown(&reading).len(), reading.catalogue.subscriptions().count()),
+        (1, 0),
+        "{:?}",
+        shown(&reading)
+    );
 }
 
 #[test]

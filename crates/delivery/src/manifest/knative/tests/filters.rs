@@ -2,7 +2,8 @@
 
 use super::{broker, read_one, shown, takes, trigger};
 
-const EVENT: &str = r#"{"type":"order.created","source":"/shop","subject":"","n":5,"flag":true,"data":{}}"#;
+const EVENT: &str =
+    r#"{"type":"order.created","source":"/shop","subject":"","n":5,"flag":true,"data":{}}"#;
 
 #[test]
 fn each_filter_has_its_truth_table() {
@@ -43,9 +44,13 @@ fn each_filter_has_its_truth_table() {
 
 #[test]
 fn filters_count_instead_of_a_filter_and_that_is_said() {
-    let both = "  filter: {attributes: {type: nothing}}\n  filters: [{exact: {type: order.created}}]\n";
+    let both =
+        "  filter: {attributes: {type: nothing}}\n  filters: [{exact: {type: order.created}}]\n";
     assert!(takes(both, EVENT));
     let found = shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(both))));
-    assert_eq!(found, ["f:12:3: warning: spec.filter: filters stand here too, and count instead of it"]);
+    assert_eq!(
+        found,
+        ["f:12:3: warning: spec.filter: filters stand here too, and count instead of it"]
+    );
     assert!(!takes("  filter: {attributes: {type: nothing}}\n  filters: []\n", EVENT));
 }

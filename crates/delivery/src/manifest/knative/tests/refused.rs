@@ -1,16 +1,24 @@
-//! What is refused, field by field: a text with `^` before the place that the one error has to point at.
+//! What is refused, field by field: a text with `^` before the place that the one error has to
+//! point at.
 
 use super::{EXAMPLE, broker, read_one, shown};
 
 /// The text has one error, at its `^`, that begins so.
 fn is_refused(marked: &str, expected: &str) {
     let (before, after) = marked.split_once('^').unwrap_or_else(|| panic!("no ^ in {marked}"));
-    let (line, column) = (before.lines().count().max(1), before.lines().last().unwrap_or_default().chars().count() + 1);
+    let (line, column) = (
+        before.lines().count().max(1),
+        before.lines().last().unwrap_or_default().chars().count() + 1,
+    );
     let found = shown(&read_one(&format!("{before}{after}")));
     let errors: Vec<&String> = found.iter().filter(|of| of.contains(": error: ")).collect();
     assert_eq!(errors.len(), 1, "{marked}: {found:?}");
     let expected = format!("f:{line}:{column}: error: {expected}");
-    assert!(errors[0].starts_with(&expected), "{marked}\nexpected {expected}\nfound    {}", errors[0]);
+    assert!(
+        errors[0].starts_with(&expected),
+        "{marked}\nexpected {expected}\nfound    {}",
+        errors[0]
+    );
 }
 
 /// The example with the right text broken has one error, at the `^` of the broken one.
@@ -25,8 +33,16 @@ fn each_is_refused(table: &[(&str, &str, &str)]) {
 fn a_broken_delivery_is_refused_at_its_place() {
     each_is_refused(&[
         ("    retry: 5 ", "    retry: ^-1 ", "spec.delivery.retry: has to be 0 to 999, is -1"),
-        ("    retry: 3\n", "    retry: ^many\n", "spec.delivery.retry: expected a whole number, found text"),
-        ("    retry: 3\n", "    retry: ^1000\n", "spec.delivery.retry: has to be 0 to 999, is 1000"),
+        (
+            "    retry: 3\n",
+            "    retry: ^many\n",
+            "spec.delivery.retry: expected a whole number, found text",
+        ),
+        (
+            "    retry: 3\n",
+            "    retry: ^1000\n",
+            "spec.delivery.retry: has to be 0 to 999, is 1000",
+        ),
         (
             "    backoffPolicy: exponential\n    retry: 3",
             "    backoffPolicy: ^exponentail\n    retry: 3",
@@ -37,9 +53,21 @@ fn a_broken_delivery_is_refused_at_its_place() {
             "    backoffDelay: ^<duration>\n    retry: 3",
             "spec.delivery.backoffDelay: \"<duration>\" is not an ISO 8601 duration: at character 1",
         ),
-        ("timeout: PT10S", "timeout: ^PT0S", "spec.delivery.timeout: has to be PT0.001S to PT10M, is \"PT0S\""),
-        ("retryAfterMax: PT10M", "retryAfterMax: ^10m", "spec.delivery.retryAfterMax: \"10m\" is not an ISO 8601"),
-        ("retryAfterMax: PT10M", "backoffMax: ^PT0S", "spec.delivery.backoffMax: has to be PT0.001S to P14D"),
+        (
+            "timeout: PT10S",
+            "timeout: ^PT0S",
+            "spec.delivery.timeout: has to be PT0.001S to PT10M, is \"PT0S\"",
+        ),
+        (
+            "retryAfterMax: PT10M",
+            "retryAfterMax: ^10m",
+            "spec.delivery.retryAfterMax: \"10m\" is not an ISO 8601",
+        ),
+        (
+            "retryAfterMax: PT10M",
+            "backoffMax: ^PT0S",
+            "spec.delivery.backoffMax: has to be PT0.001S to P14D",
+        ),
         (
             "retryAfterMax: PT10M",
             "format: ^bniary",
@@ -56,9 +84,21 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
             "kind: Trigger\nmetadata:\n  name: ^a/b",
             "metadata.name: not a usable name",
         ),
-        ("    name: orders\n  subscriber", "    name: ^a/b\n  subscriber", "spec.channel.name: not a usable name"),
-        ("  broker: with-dead-letter-sink\n  filters", "  broker: ^_a\n  filters", "spec.broker: not a usable name"),
-        ("\n  name: orders\n", "\n  name: ^7\n", "metadata.name: expected text, found a whole number"),
+        (
+            "    name: orders\n  subscriber",
+            "    name: ^a/b\n  subscriber",
+            "spec.channel.name: not a usable name",
+        ),
+        (
+            "  broker: with-dead-letter-sink\n  filters",
+            "  broker: ^_a\n  filters",
+            "spec.broker: not a usable name",
+        ),
+        (
+            "\n  name: orders\n",
+            "\n  name: ^7\n",
+            "metadata.name: expected text, found a whole number",
+        ),
         (
             "kind: Channel\nmetadata",
             "kind: ^Chanel\nmetadata",
@@ -84,7 +124,11 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
             "    uri: ^https://elsewhere/ ",
             "spec.subscriber.uri: a uri beside a ref is relative to it",
         ),
-        ("    uri: /events ", "    uri: ^//elsewhere/ ", "spec.subscriber.uri: a uri beside a ref is relative to it"),
+        (
+            "    uri: /events ",
+            "    uri: ^//elsewhere/ ",
+            "spec.subscriber.uri: a uri beside a ref is relative to it",
+        ),
         (
             "\"404,429\"",
             "^\"404,4O9\"",
@@ -136,12 +180,18 @@ fn what_is_missing_is_told_by_name() {
         ("^", "spec is missing"),
         ("spec: ^5\n", "spec: expected a mapping, found a whole number"),
         ("spec: ^{broker: b}\n", "spec.subscriber: subscriber is missing"),
-        ("spec: {broker: b, subscriber: ^{}}\n", "spec.subscriber: ref or uri is missing; uri: https://…"),
+        (
+            "spec: {broker: b, subscriber: ^{}}\n",
+            "spec.subscriber: ref or uri is missing; uri: https://…",
+        ),
         (
             "spec: {broker: b, subscriber: {ref: ^{kind: Service, apiVersion: v1}}}\n",
             "spec.subscriber.ref.name: name is missing",
         ),
-        ("spec: {broker: ^7, subscriber: {uri: 'http://h/'}}\n", "spec.broker: expected text, found a whole number"),
+        (
+            "spec: {broker: ^7, subscriber: {uri: 'http://h/'}}\n",
+            "spec.broker: expected text, found a whole number",
+        ),
         (
             "spec: {broker: b, filter: ^{sourceAndType: {type: a}}, subscriber: {uri: 'http://h/'}}\n",
             "spec.filter: no condition is known here",
@@ -173,7 +223,9 @@ fn a_name_stands_once() {
     let found = shown(&read_one(&other));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].contains("the topic example-namespace/with-dead-letter-sink stands twice; the first is at f:9:9"),
+        found[0].contains(
+            "the topic example-namespace/with-dead-letter-sink stands twice; the first is at f:9:9"
+        ),
         "{found:?}"
     );
 }

@@ -12,7 +12,9 @@ fn batch(of_topic: &str, own: &str) -> Option<Batch> {
 
 #[test]
 fn one_of_its_numbers_turns_a_batch_on_and_the_other_has_its_default() {
-    let split = |max_events, preferred_bytes| Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::Split });
+    let split = |max_events, preferred_bytes| {
+        Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::Split })
+    };
     for (own, expected) in [
         ("", None),
         ("{}", None),
@@ -28,10 +30,16 @@ fn one_of_its_numbers_turns_a_batch_on_and_the_other_has_its_default() {
 
 #[test]
 fn a_batch_goes_over_that_of_its_topic_field_by_field() {
-    let all = |max_events, preferred_bytes| Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::All });
+    let all = |max_events, preferred_bytes| {
+        Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::All })
+    };
     for (of_topic, own, expected) in [
         ("{maxEvents: 7, onRefused: all}", "", all(7, BATCH_BYTES)),
-        ("{maxEvents: 7, preferredKilobytes: 2, onRefused: split}", "{onRefused: all}", all(7, 2_048)),
+        (
+            "{maxEvents: 7, preferredKilobytes: 2, onRefused: split}",
+            "{onRefused: all}",
+            all(7, 2_048),
+        ),
         ("{maxEvents: 7, onRefused: all}", "{preferredKilobytes: 3}", all(7, 3_072)),
         ("{onRefused: all}", "{preferredKilobytes: 3}", all(BATCH_EVENTS_MAX, 3_072)),
         ("{onRefused: all}", "", None),
@@ -53,7 +61,8 @@ fn what_a_refusal_means_says_nothing_without_a_batch() {
 }
 
 #[test]
-fn late_responses_probation_and_consent_are_off_unless_asked_for_and_a_subscription_has_the_last_word() {
+fn late_responses_probation_and_consent_are_off_unless_asked_for_and_a_subscription_has_the_last_word()
+ {
     let bare = with_spec("").destination.clone();
     assert_eq!((bare.late_window_ms, bare.probation, bare.consent), (0, false, None));
     let of_topic = "{lateResponseWindow: PT3M, probation: true, consent: {handshake: eventgrid}}";
@@ -65,19 +74,23 @@ fn late_responses_probation_and_consent_are_off_unless_asked_for_and_a_subscript
     let taken = under("");
     assert_eq!((taken.late_window_ms, taken.probation), (3 * MINUTE_MS, true));
     assert_eq!(taken.consent, Some(Consent::EventGrid));
-    let own = under(", lateResponseWindow: PT0S, probation: false, consent: {handshake: cloudevents, origin: a}");
+    let own = under(
+        ", lateResponseWindow: PT0S, probation: false, consent: {handshake: cloudevents, origin: a}",
+    );
     assert_eq!((own.late_window_ms, own.probation), (0, false));
     assert_eq!(own.consent, Some(Consent::CloudEvents { origin: "a".to_owned(), rate: None }));
 }
 
 #[test]
 fn every_part_of_them_has_its_place() {
-    let topic = format!("{TOPIC}spec: {{delivery: {{batch: {{maxEvents: 7, onRefused: all}}}}}}\n---\n");
+    let topic =
+        format!("{TOPIC}spec: {{delivery: {{batch: {{maxEvents: 7, onRefused: all}}}}}}\n---\n");
     let own = "  destination: {url: http://h/, lateResponseWindow: PT1M, probation: true, consent: {handshake: eventgrid}}\n  \
                batch: {maxEvents: 8, preferredKilobytes: 9}\n";
     let reading = read_one(&format!("{topic}{HEAD}{own}"));
     let origins = &reading.origins[&"n/t/s".parse().unwrap()];
-    let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+    let found: Vec<(&str, &str)> =
+        origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
     assert_eq!(
         found,
         [

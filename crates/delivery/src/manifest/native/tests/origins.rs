@@ -5,7 +5,8 @@ use super::{HEAD, TOPIC, URL, read_one};
 #[test]
 fn every_stated_value_has_its_place() {
     let topic = |dead_letter: &str| {
-        let delivery = format!("{{retry: {{maxAttempts: 4, timeToLive: PT1H}}, deadLetter: {dead_letter}}}");
+        let delivery =
+            format!("{{retry: {{maxAttempts: 4, timeToLive: PT1H}}, deadLetter: {dead_letter}}}");
         format!("{TOPIC}spec: {{delivery: {delivery}}}\n---\n")
     };
     for (of_topic, own, dead_letter) in [
@@ -14,21 +15,30 @@ fn every_stated_value_has_its_place() {
         ("none", "", vec![("deadLetter.sink", "f:4:74")]),
         ("none", "  deadLetter: {delay: PT1M}\n", vec![("deadLetter.delay", "f:12:23")]),
     ] {
-        let reading = read_one(&format!("{}{HEAD}{URL}  retry: {{maxAttempts: 7}}\n{own}", topic(of_topic)));
+        let reading =
+            read_one(&format!("{}{HEAD}{URL}  retry: {{maxAttempts: 7}}\n{own}", topic(of_topic)));
         let origins = &reading.origins[&"n/t/s".parse().unwrap()];
-        let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+        let found: Vec<(&str, &str)> =
+            origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
         let retry = [("maxAttempts", "f:11:24"), ("timeToLive", "f:4:55"), ("url", "f:10:22")];
-        assert_eq!(found, dead_letter.into_iter().chain(retry).collect::<Vec<_>>(), "{of_topic} {own}");
+        assert_eq!(
+            found,
+            dead_letter.into_iter().chain(retry).collect::<Vec<_>>(),
+            "{of_topic} {own}"
+        );
     }
 }
 
 #[test]
 fn what_is_sent_has_its_place_too() {
-    let topic = format!("{TOPIC}spec: {{delivery: {{destination: {{schema: custom, maxConcurrency: 3}}}}}}\n---\n");
+    let topic = format!(
+        "{TOPIC}spec: {{delivery: {{destination: {{schema: custom, maxConcurrency: 3}}}}}}\n---\n"
+    );
     let own = "  destination: {url: http://h/, schema: eventgrid, headers: [], signing: {secrets: [env:A]}}\n";
     let reading = read_one(&format!("{topic}{HEAD}{own}"));
     let origins = &reading.origins[&"n/t/s".parse().unwrap()];
-    let found: Vec<(&str, &str)> = origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+    let found: Vec<(&str, &str)> =
+        origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
     assert_eq!(
         found,
         [

@@ -1,4 +1,5 @@
-//! What is refused, field by field: a spec with `^` before the place that the one finding has to point at.
+//! What is refused, field by field: a spec with `^` before the place that the one finding has to
+//! point at.
 
 use super::{HEAD, TOPIC, URL, read_one, shown};
 
@@ -12,11 +13,16 @@ fn each_is_refused_after(lines: &str, table: &[(&str, &str)]) {
     for (marked, expected) in table {
         let marked = format!("{lines}  {marked}\n");
         let (before, after) = marked.split_once('^').unwrap_or_else(|| panic!("no ^ in {marked}"));
-        let (line, column) = (before.lines().count(), before.lines().last().unwrap_or_default().chars().count() + 1);
+        let (line, column) =
+            (before.lines().count(), before.lines().last().unwrap_or_default().chars().count() + 1);
         let found = shown(&read_one(&format!("{before}{after}")));
         assert_eq!(found.len(), 1, "{marked}: {found:?}");
         let expected = format!("f:{line}:{column}: error: spec.{expected}");
-        assert!(found[0].starts_with(&expected), "{marked}\nexpected {expected}\nfound    {}", found[0]);
+        assert!(
+            found[0].starts_with(&expected),
+            "{marked}\nexpected {expected}\nfound    {}",
+            found[0]
+        );
     }
 }
 
@@ -30,7 +36,10 @@ fn bad_schedules_are_refused_where_they_stand() {
                 "retry: {schedule: {kind: ^linaer}}",
                 "retry.schedule.kind: \"linaer\" is not known here; did you mean linear?",
             ),
-            ("retry: {schedule: {delay: ^PT0S}}", "retry.schedule.delay: has to be PT0.001S to P14D, is \"PT0S\""),
+            (
+                "retry: {schedule: {delay: ^PT0S}}",
+                "retry.schedule.delay: has to be PT0.001S to P14D, is \"PT0S\"",
+            ),
             (
                 "retry: {schedule: {delay: ^5}}",
                 "retry.schedule.delay: expected a duration such as PT30S, found a whole number",
@@ -52,7 +61,10 @@ fn bad_schedules_are_refused_where_they_stand() {
                 "retry: {schedule: {kind: waits, waits: ^[]}}",
                 "retry.schedule.waits: has to be a list of 1 to 100, has 0",
             ),
-            ("retry: {schedule: {kind: waits, waits: [PT1S, ^PT0S]}}", "retry.schedule.waits[1]: has to be"),
+            (
+                "retry: {schedule: {kind: waits, waits: [PT1S, ^PT0S]}}",
+                "retry.schedule.waits[1]: has to be",
+            ),
             (
                 "retry: {schedule: {kind: moments, moments: [PT2S, ^PT2S]}}",
                 "retry.schedule.moments[1]: has to be later",
@@ -82,8 +94,14 @@ fn bad_retries_are_refused_where_they_stand() {
                 "retry: {maxAttempts: ^2.5}",
                 "retry.maxAttempts: expected a whole number, found a number with a fraction",
             ),
-            ("retry: {maxAttempts: ^many}", "retry.maxAttempts: expected a whole number, found text"),
-            ("retry: {maxAttempts^: }", "retry.maxAttempts: expected a whole number, found nothing"),
+            (
+                "retry: {maxAttempts: ^many}",
+                "retry.maxAttempts: expected a whole number, found text",
+            ),
+            (
+                "retry: {maxAttempts^: }",
+                "retry.maxAttempts: expected a whole number, found nothing",
+            ),
             (
                 "retry: {^maxAttempt: 3}",
                 "retry.maxAttempt: no field \"maxAttempt\" is known here; did you mean maxAttempts?",
@@ -100,23 +118,41 @@ fn bad_retries_are_refused_where_they_stand() {
             ("retry: {success: [^299-200]}", "retry.success[0]: \"299-200\" is no status"),
             ("retry: {success: ^200}", "retry.success: expected a list, found a whole number"),
             ("retry: {neverRetry: [^600]}", "retry.neverRetry[0]: \"600\" is no status"),
-            ("retry: {neverRetry: [400], retryOn: ^[400-410]}", "retry.retryOn: 400 stands in neverRetry too"),
-            ("retry: {success: [404], retryOn: ^[404]}", "retry.retryOn: 404 stands in success too"),
+            (
+                "retry: {neverRetry: [400], retryOn: ^[400-410]}",
+                "retry.retryOn: 400 stands in neverRetry too",
+            ),
+            (
+                "retry: {success: [404], retryOn: ^[404]}",
+                "retry.retryOn: 404 stands in success too",
+            ),
             ("retry: {leastWaits: {^50: PT1S}}", "retry.leastWaits.50: \"50\" is no status"),
-            ("retry: {leastWaits: {503: ^PT0S}}", "retry.leastWaits.503: has to be PT0.001S to P14D"),
+            (
+                "retry: {leastWaits: {503: ^PT0S}}",
+                "retry.leastWaits.503: has to be PT0.001S to P14D",
+            ),
             ("retry: {retryAfterMax: ^P15D}", "retry.retryAfterMax: has to be PT0S to P14D"),
             ("retry: ^3", "retry: expected a mapping, found a whole number"),
             ("^rety: {}", "rety: no field \"rety\" is known here; did you mean retry?"),
             ("paused: ^yes", "paused: expected true or false, found text"),
             ("batch: {maxEvents: ^0}", "batch.maxEvents: has to be 1 to 5000, is 0"),
             ("batch: {maxEvents: ^5001}", "batch.maxEvents: has to be 1 to 5000, is 5001"),
-            ("batch: {preferredKilobytes: ^0}", "batch.preferredKilobytes: has to be 1 to 1024, is 0"),
-            ("batch: {preferredKilobytes: ^1025}", "batch.preferredKilobytes: has to be 1 to 1024, is 1025"),
+            (
+                "batch: {preferredKilobytes: ^0}",
+                "batch.preferredKilobytes: has to be 1 to 1024, is 0",
+            ),
+            (
+                "batch: {preferredKilobytes: ^1025}",
+                "batch.preferredKilobytes: has to be 1 to 1024, is 1025",
+            ),
             (
                 "batch: {maxEvents: 2, onRefused: ^drop}",
                 "batch.onRefused: \"drop\" is not known here; known: split, all",
             ),
-            ("batch: {^maxEvent: 2}", "batch.maxEvent: no field \"maxEvent\" is known here; did you mean maxEvents?"),
+            (
+                "batch: {^maxEvent: 2}",
+                "batch.maxEvent: no field \"maxEvent\" is known here; did you mean maxEvents?",
+            ),
             ("batch: ^10", "batch: expected a mapping, found a whole number"),
         ],
     );
@@ -155,8 +191,14 @@ fn bad_dead_letters_are_refused_where_they_stand() {
                 "deadLetter: {sink: ^{ref: {kind: Broker}}}",
                 "deadLetter.sink: a sink is an address, or names a topic; a topic in the files is {topic: namespace/topic}",
             ),
-            ("deadLetter: {sink: {topic: ^lost}}", "deadLetter.sink.topic: not the name of a topic; a topic in the"),
-            ("deadLetter: {sink: {topic: n/t, ^uri: a}}", "deadLetter.sink.uri: no field \"uri\" is known here"),
+            (
+                "deadLetter: {sink: {topic: ^lost}}",
+                "deadLetter.sink.topic: not the name of a topic; a topic in the",
+            ),
+            (
+                "deadLetter: {sink: {topic: n/t, ^uri: a}}",
+                "deadLetter.sink.uri: no field \"uri\" is known here",
+            ),
             (
                 "deadLetter: {sink: {topic: ^n/lost}}",
                 "deadLetter.sink.topic: the topic n/lost is in none of the files; known: n/t",
@@ -169,11 +211,20 @@ fn bad_dead_letters_are_refused_where_they_stand() {
                 "deadLetter: {format: ^namespaces}",
                 "deadLetter.format: \"namespaces\" is not known here; did you mean namespace?",
             ),
-            ("deadLetter: {layout: ^flats}", "deadLetter.layout: \"flats\" is not known here; did you mean flat?"),
+            (
+                "deadLetter: {layout: ^flats}",
+                "deadLetter.layout: \"flats\" is not known here; did you mean flat?",
+            ),
             ("deadLetter: {delay: ^PT16M}", "deadLetter.delay: has to be PT0S to PT15M"),
-            ("deadLetter: {keepTryingFor: ^PT1S}", "deadLetter.keepTryingFor: has to be PT1M to P3D"),
+            (
+                "deadLetter: {keepTryingFor: ^PT1S}",
+                "deadLetter.keepTryingFor: has to be PT1M to P3D",
+            ),
             ("deadLetter: {eventsPerBlob: ^0}", "deadLetter.eventsPerBlob: has to be 1 to 10000"),
-            ("deadLetter: {eventsPerBlob: ^10001}", "deadLetter.eventsPerBlob: has to be 1 to 10000"),
+            (
+                "deadLetter: {eventsPerBlob: ^10001}",
+                "deadLetter.eventsPerBlob: has to be 1 to 10000",
+            ),
             (
                 "deadLetter: {errorData: ^base65}",
                 "deadLetter.errorData: \"base65\" is not known here; did you mean base64?",
@@ -184,13 +235,17 @@ fn bad_dead_letters_are_refused_where_they_stand() {
 
 #[test]
 fn bad_filters_are_refused_where_they_stand() {
-    let deep = format!("filter: {}^{{not: {{exact: {{a: b}}}}}}{}", "{not: ".repeat(8), "}".repeat(8));
+    let deep =
+        format!("filter: {}^{{not: {{exact: {{a: b}}}}}}{}", "{not: ".repeat(8), "}".repeat(8));
     each_is_refused(
         URL,
         &[
             ("filter: ^{}", "filter: no condition"),
             ("filter: ^[]", "filter: expected a mapping, found a list"),
-            ("filter: {^exakt: {a: b}}", "filter.exakt: no field \"exakt\" is known here; did you mean exact?"),
+            (
+                "filter: {^exakt: {a: b}}",
+                "filter.exakt: no field \"exakt\" is known here; did you mean exact?",
+            ),
             ("filter: {exact: ^{}}", "filter.exact: no member to compare"),
             (
                 "filter: {exact: {a: ^1.5}}",
@@ -198,7 +253,10 @@ fn bad_filters_are_refused_where_they_stand() {
             ),
             ("filter: {any: ^[]}", "filter.any: at least one condition"),
             ("filter: {all: ^{exact: {a: b}}}", "filter.all: expected a list, found a mapping"),
-            ("filter: {all: [{prefix: {a: ^[]}}]}", "filter.all[0].prefix.a: expected text, found a list"),
+            (
+                "filter: {all: [{prefix: {a: ^[]}}]}",
+                "filter.all[0].prefix.a: expected text, found a list",
+            ),
             (&deep, "filter.not.not.not.not.not.not.not.not: conditions nest at most 8 deep"),
         ],
     );
@@ -232,7 +290,10 @@ fn bad_destinations_are_refused_where_they_stand() {
                 "destination: {url: http://h/, timeout: ^PT11M}",
                 "destination.timeout: has to be PT0.001S to PT10M, is \"PT11M\"",
             ),
-            ("destination: {url: http://h/, timeout: ^PT0S}", "destination.timeout: has to be PT0.001S"),
+            (
+                "destination: {url: http://h/, timeout: ^PT0S}",
+                "destination.timeout: has to be PT0.001S",
+            ),
             (
                 "destination: {url: http://h/, lateResponseWindow: ^PT11M}",
                 "destination.lateResponseWindow: has to be PT0S to PT10M, is \"PT11M\"",
@@ -262,20 +323,33 @@ fn bad_consent_is_refused_where_it_stands() {
     let (url, empty, underscore) = (cloud("https://a.example.com"), cloud("''"), cloud("a..b"));
     let long = cloud(&["a".repeat(63).as_str(); 4].join("."));
     let names = [url, empty, underscore, cloud("-a.b"), cloud("'*'"), long];
-    let names: Vec<(&str, &str)> = names.iter().map(|text| (text.as_str(), not_a_name.as_str())).collect();
+    let names: Vec<(&str, &str)> =
+        names.iter().map(|text| (text.as_str(), not_a_name.as_str())).collect();
     each_is_refused("", &names);
     for (marked, expected) in [
         ("^{}", "handshake: handshake is missing"),
-        ("{handshake: ^none, origin: a}", "handshake: \"none\" is not known here; known: eventgrid, cloudevents"),
+        (
+            "{handshake: ^none, origin: a}",
+            "handshake: \"none\" is not known here; known: eventgrid, cloudevents",
+        ),
         ("^{handshake: cloudevents}", "origin: origin is missing"),
         ("{handshake: cloudevents, origin: a, rate: ^0}", "rate: has to be 1 to 1000000, is 0"),
-        ("{handshake: cloudevents, origin: a, ^every: 1}", "every: no field \"every\" is known here"),
-        ("{handshake: eventgrid, ^origin: a}", "origin: the eventgrid handshake says nothing of it; handshake: cloud"),
+        (
+            "{handshake: cloudevents, origin: a, ^every: 1}",
+            "every: no field \"every\" is known here",
+        ),
+        (
+            "{handshake: eventgrid, ^origin: a}",
+            "origin: the eventgrid handshake says nothing of it; handshake: cloud",
+        ),
         ("{handshake: eventgrid, ^rate: 1}", "rate: the eventgrid handshake says nothing of it"),
     ] {
         each_is_refused("", &[(&consent(marked), &format!("destination.consent.{expected}"))]);
     }
-    each_is_refused("", &[(&consent("^eventgrid"), "destination.consent: expected a mapping, found text")]);
+    each_is_refused(
+        "",
+        &[(&consent("^eventgrid"), "destination.consent: expected a mapping, found text")],
+    );
 }
 
 #[test]
@@ -293,9 +367,18 @@ fn bad_publishers_are_refused_where_they_stand() {
                 "from: [^{bucket: uploads, eventSource: a}]",
                 "from[0]: a publisher has one of snsTopic, eventSource and bucket; give each an element of its own",
             ),
-            ("from: [{bucket: uploads, ^prefix: a}]", "from[0].prefix: no field \"prefix\" is known here"),
-            ("from: [{bucket: ^s3://uploads}]", "from[0].bucket: a bucket's name is 3 to 63 letters"),
-            ("from: [{eventSource: ^' a'}]", "from[0].eventSource: not the source of an event; 1 to 256 bytes"),
+            (
+                "from: [{bucket: uploads, ^prefix: a}]",
+                "from[0].prefix: no field \"prefix\" is known here",
+            ),
+            (
+                "from: [{bucket: ^s3://uploads}]",
+                "from[0].bucket: a bucket's name is 3 to 63 letters",
+            ),
+            (
+                "from: [{eventSource: ^' a'}]",
+                "from[0].eventSource: not the source of an event; 1 to 256 bytes",
+            ),
             ("from: [{eventSource: ^''}]", "from[0].eventSource: not the source of an event"),
             (
                 "from: [{snsTopic: ^orders}]",
@@ -320,8 +403,14 @@ fn bad_signing_is_refused_where_it_stands() {
     each_is_refused(
         "",
         &[
-            ("destination: {url: http://h/, signing: ^{}}", "destination.signing.secrets: secrets is missing"),
-            ("destination: {url: http://h/, signing: ^env:A}", "destination.signing: expected a mapping, found text"),
+            (
+                "destination: {url: http://h/, signing: ^{}}",
+                "destination.signing.secrets: secrets is missing",
+            ),
+            (
+                "destination: {url: http://h/, signing: ^env:A}",
+                "destination.signing: expected a mapping, found text",
+            ),
             (
                 "destination: {url: http://h/, signing: {secrets: ^env:A}}",
                 "destination.signing.secrets: expected a list, found text",
@@ -346,7 +435,10 @@ fn bad_signing_is_refused_where_it_stands() {
 
 #[test]
 fn bad_headers_are_refused_where_they_stand() {
-    let long = format!("destination: {{url: http://h/, headers: [{{name: a, value: ^{}}}]}}", "x".repeat(4_097));
+    let long = format!(
+        "destination: {{url: http://h/, headers: [{{name: a, value: ^{}}}]}}",
+        "x".repeat(4_097)
+    );
     let many = (0..11).map(|n| format!("{{name: h{n}, value: x}}, ")).collect::<String>();
     let many = format!("destination: {{url: http://h/, headers: ^[{many}]}}");
     each_is_refused(
@@ -412,7 +504,10 @@ fn bad_headers_are_refused_where_they_stand() {
                 "destination: {url: http://h/, headers: [{name: a, value: x}, ^{name: A, value: y}]}",
                 "destination.headers[1]: the header \"A\" stands twice",
             ),
-            (&long, "destination.headers[0].value: a header's value is at most 4096 bytes, this has 4097"),
+            (
+                &long,
+                "destination.headers[0].value: a header's value is at most 4096 bytes, this has 4097",
+            ),
             (&many, "destination.headers: at most 10 headers"),
         ],
     );
@@ -434,16 +529,28 @@ fn bad_mappings_are_refused_where_they_stand() {
                 "mapping: {id: {field: a, ^default: b}}",
                 "mapping.id.default: id has no default; field: where it stands in the event",
             ),
-            ("mapping: {topic: {field: a, ^default: b}}", "mapping.topic.default: topic has no default"),
-            ("mapping: {eventTime: {field: a, ^default: b}}", "mapping.eventTime.default: eventTime has no default"),
+            (
+                "mapping: {topic: {field: a, ^default: b}}",
+                "mapping.topic.default: topic has no default",
+            ),
+            (
+                "mapping: {eventTime: {field: a, ^default: b}}",
+                "mapping.eventTime.default: eventTime has no default",
+            ),
             (
                 "mapping: {eventTime: {field: ^'a[*]'}}",
                 "mapping.eventTime.field: not a path; a path leads to one value",
             ),
             ("mapping: {eventType: ^{}}", "mapping.eventType: field or default is missing"),
             ("mapping: {eventType: {field: ^'a b'}}", "mapping.eventType.field: not a path"),
-            ("mapping: {subject: {default: ^[]}}", "mapping.subject.default: expected text, found a list"),
-            ("mapping: {subject: {default: ^''}}", "mapping.subject.default: an empty text is no default"),
+            (
+                "mapping: {subject: {default: ^[]}}",
+                "mapping.subject.default: expected text, found a list",
+            ),
+            (
+                "mapping: {subject: {default: ^''}}",
+                "mapping.subject.default: an empty text is no default",
+            ),
             (
                 "mapping: {dataVersion: {^fields: a, default: b}}",
                 "mapping.dataVersion.fields: no field \"fields\" is known here; did you mean field?",
