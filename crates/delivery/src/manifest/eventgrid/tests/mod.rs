@@ -17,10 +17,11 @@ mod refused;
 
 const ID: &str =
     "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid/topics/t/eventSubscriptions/n";
-const S2: &str = include_str!("../../../fixtures/manifest/eventgrid-kubernetes.json");
-const S3: &str = include_str!("../../../fixtures/manifest/eventgrid.json");
-const S4: &str = include_str!("../../../fixtures/manifest/eventgrid-namespace.json");
-const DESTINATIONS: &str = include_str!("../../../fixtures/manifest/eventgrid-destinations.yaml");
+const S2: &str = include_str!("../../../../fixtures/manifest/eventgrid-kubernetes.json");
+const S3: &str = include_str!("../../../../fixtures/manifest/eventgrid.json");
+const S4: &str = include_str!("../../../../fixtures/manifest/eventgrid-namespace.json");
+const DESTINATIONS: &str =
+    include_str!("../../../../fixtures/manifest/eventgrid-destinations.yaml");
 
 fn read_files(texts: &[&str]) -> Reading {
     let files: Vec<Source<'_>> =

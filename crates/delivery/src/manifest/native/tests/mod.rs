@@ -61,8 +61,8 @@ fn a_url_is_all_that_a_subscription_needs() {
     assert_eq!((&subscription.destination, subscription.destination.schema), (&destination, None));
 }
 
-const FULL_YAML: &str = include_str!("../../../fixtures/manifest/full.yaml");
-const FULL_JSON: &str = include_str!("../../../fixtures/manifest/full.json");
+const FULL_YAML: &str = include_str!("../../../../fixtures/manifest/full.yaml");
+const FULL_JSON: &str = include_str!("../../../../fixtures/manifest/full.json");
 
 #[test]
 fn every_field_reaches_its_place() {

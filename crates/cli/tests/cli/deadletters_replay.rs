@@ -1,18 +1,15 @@
 //! Dead letters sent again: what arrives, where, and as what; and what a last-resort queue gives
 //! back.
 
-#[expect(dead_code, reason = "the other binary uses more of it")]
-mod letters;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
+use crate::letters::{LETTERS, Place, Sample, text};
 use adapters::machine::Machine;
 use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 use axum::http::StatusCode;
 use delivery::ports::Clock as _;
-use letters::{LETTERS, Place, Sample, text};
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
 use local::subscriber::{Subscriber, Told};

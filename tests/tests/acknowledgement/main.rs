@@ -4,29 +4,17 @@
 //! One scene per rule of giving back, splitting and finishing, over a desk of ports that keep what
 //! they were asked.
 
-#[path = "acknowledgement/batches.rs"]
 mod batches;
-#[path = "acknowledgement/consent.rs"]
 mod consent;
-#[path = "acknowledgement/desk.rs"]
 mod desk;
-#[path = "acknowledgement/hours.rs"]
 mod hours;
-#[path = "acknowledgement/late.rs"]
 mod late;
-#[path = "acknowledgement/lines.rs"]
 mod lines;
-#[path = "acknowledgement/metrics.rs"]
 mod metrics;
-#[path = "acknowledgement/parcels.rs"]
 mod parcels;
-#[path = "acknowledgement/probation.rs"]
 mod probation;
-#[path = "acknowledgement/reactions.rs"]
 mod reactions;
-#[path = "acknowledgement/replies.rs"]
 mod replies;
-#[path = "acknowledgement/sinks.rs"]
 mod sinks;
 
 use adapters::records::Record;

@@ -15,44 +15,42 @@
 //! more of them. It does not simulate AWS's limits of size and rate, nor HTTP on the wire; the
 //! adapters have tests of their own.
 
-mod simulation {
-    pub(crate) mod blobs;
-    pub(crate) mod checks;
-    pub(crate) mod driver;
-    pub(crate) mod endpoints;
-    pub(crate) mod errands;
-    pub(crate) mod fate;
-    pub(crate) mod faults;
-    pub(crate) mod kept;
-    pub(crate) mod late;
-    pub(crate) mod ledger;
-    pub(crate) mod lifetime;
-    pub(crate) mod load;
-    pub(crate) mod losses;
-    pub(crate) mod ports;
-    pub(crate) mod probations;
-    pub(crate) mod publish;
-    pub(crate) mod queues;
-    pub(crate) mod replay;
-    pub(crate) mod replies;
-    pub(crate) mod requests;
-    pub(crate) mod rules;
-    pub(crate) mod sabotage;
-    pub(crate) mod sinks;
-    pub(crate) mod storage;
-    pub(crate) mod verdict;
-    pub(crate) mod versions;
-    pub(crate) mod world;
-}
+mod blobs;
+mod checks;
+mod driver;
+mod endpoints;
+mod errands;
+mod fate;
+mod faults;
+mod kept;
+mod late;
+mod ledger;
+mod lifetime;
+mod load;
+mod losses;
+mod ports;
+mod probations;
+mod publish;
+mod queues;
+mod replay;
+mod replies;
+mod requests;
+mod rules;
+mod sabotage;
+mod sinks;
+mod storage;
+mod verdict;
+mod versions;
+mod world;
 
 use std::io::Write as _;
 
-use simulation::endpoints::Behaviour;
-use simulation::fate::Sunk;
-use simulation::faults::Fault;
-use simulation::lifetime::{Summary, live};
-use simulation::load::{EVENTS, load};
-use simulation::sabotage::Sabotage;
+use crate::endpoints::Behaviour;
+use crate::fate::Sunk;
+use crate::faults::Fault;
+use crate::lifetime::{Summary, live};
+use crate::load::{EVENTS, load};
+use crate::sabotage::Sabotage;
 
 /// Seeds of an ordinary run.
 const SEEDS: u64 = 2_000;

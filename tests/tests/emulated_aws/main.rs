@@ -7,15 +7,10 @@
 //! and no Docker.
 #![cfg(target_os = "linux")]
 
-#[path = "../emulated/notify.rs"]
 mod notify;
-#[path = "../emulated/observability.rs"]
 mod observability;
-#[path = "../emulated/publishers.rs"]
 mod publishers;
-#[path = "../emulated/stack.rs"]
 mod stack;
-#[path = "../emulated/subscriber.rs"]
 mod subscriber;
 
 use std::collections::BTreeSet;

@@ -1,10 +1,8 @@
 //! Dead letters at the command line: found, told, grouped, sent again, over a folder and over S3.
 
-mod letters;
-
 use std::process::Output;
 
-use letters::{AGAIN, LETTERS, Place, Sample, lines, requests, text};
+use crate::letters::{AGAIN, LETTERS, Place, Sample, lines, requests, text};
 use local::aws::{LocalAws, LocalAwsConfig};
 use serde_json::Value;
 

@@ -12,7 +12,7 @@ use crate::subscription::Subscription;
 
 use super::super::{Reading, Source, read};
 
-const EXAMPLE: &str = include_str!("../../../../../examples/knative.yaml");
+const EXAMPLE: &str = include_str!("../../../../../../examples/knative.yaml");
 const TRIGGER: &str =
     "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n";
 const SUBSCRIBER: &str = "  subscriber: {uri: http://h/}\n";

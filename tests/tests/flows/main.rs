@@ -6,21 +6,13 @@
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
-#[path = "flows/batches.rs"]
 mod batches;
-#[path = "flows/fence.rs"]
 mod fence;
-#[path = "flows/publishing.rs"]
 mod publishing;
-#[path = "flows/reactions.rs"]
 mod reactions;
-#[path = "flows/replies.rs"]
 mod replies;
-#[path = "flows/sinks.rs"]
 mod sinks;
-#[path = "flows/slow.rs"]
 mod slow;
-#[path = "flows/town.rs"]
 mod town;
 
 use axum::http::StatusCode;

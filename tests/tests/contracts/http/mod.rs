@@ -14,9 +14,7 @@ use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use tokio::net::TcpListener;
 
-#[path = "http/fence.rs"]
 mod fence;
-#[path = "http/hostile.rs"]
 mod hostile;
 
 /// An exchange may outlast its timeout by this much: time to notice, on a busy machine.

@@ -1,18 +1,13 @@
 //! The page of dead letters over HTTP: who may ask, what is shown, and what is sent again.
 
-#[expect(dead_code, reason = "the other binaries use more of it")]
-mod letters;
-#[path = "page/served.rs"]
-mod served;
-
 use std::time::Duration;
 
+use crate::letters::{AGAIN, LETTERS, Place, Sample, lines, sample, text};
+use crate::served::{Served, told};
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
-use letters::{AGAIN, LETTERS, Place, Sample, lines, sample, text};
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
-use served::{Served, told};
 
 /// Nothing here takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);

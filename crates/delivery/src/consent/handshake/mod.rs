@@ -287,5 +287,4 @@ fn asked_rate(asked: Option<u32>) -> Rate {
 }
 
 #[cfg(test)]
-#[path = "handshake/tests.rs"]
 mod tests;

@@ -61,9 +61,9 @@ fn answered(arrivals: &[Arrival]) -> usize {
 fn what_sns_eventbridge_and_s3_write_reaches_a_subscriber_as_cloud_events_also_after_a_retry() {
     on_the_stack(|stage| async move {
         for sample in [
-            include_str!("../fixtures/foreign/sns-notification.json"),
-            include_str!("../fixtures/foreign/eventbridge-state-change.json"),
-            include_str!("../fixtures/foreign/s3-object-created.json"),
+            include_str!("../../fixtures/foreign/sns-notification.json"),
+            include_str!("../../fixtures/foreign/eventbridge-state-change.json"),
+            include_str!("../../fixtures/foreign/s3-object-created.json"),
         ] {
             stage.stack.publish_without_a_topic(sample).await;
         }

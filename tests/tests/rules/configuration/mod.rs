@@ -2,9 +2,7 @@
 //! environment, the templates. A field that is not documented, or documented otherwise, is found
 //! here; `UPDATE_GOLDEN=1` writes the tables.
 
-#[path = "configuration/schema.rs"]
 mod schema;
-#[path = "configuration/template.rs"]
 mod template;
 
 use std::cell::RefCell;
@@ -19,7 +17,7 @@ use lastmile_tests::document::assert_table;
 use serde_json::{Value, json};
 
 const PAGE: &str = "configuration.md";
-const SETTINGS: &str = include_str!("../../../crates/adapters/src/settings.rs");
+const SETTINGS: &str = include_str!("../../../../crates/adapters/src/settings.rs");
 
 /// What has to be there for the functions to start.
 const NEEDED: [(&str, &str); 6] = [

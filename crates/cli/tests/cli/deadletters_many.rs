@@ -3,26 +3,20 @@
 //! The heavy part of the command line's tests, about half a minute; the figures are printed
 //! (`--nocapture`).
 
-#[expect(dead_code, reason = "the other binaries use more of it")]
-mod letters;
-#[path = "page/served.rs"]
-#[expect(dead_code, reason = "the other binaries use more of it")]
-mod served;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::letters::{Place, lines, requests, text};
+use crate::served::Served;
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 use futures::future::join_all;
-use letters::{Place, lines, requests, text};
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
 use serde_json::Value;
-use served::Served;
 
 const MANY: u32 = 20_000;
 const SUBSCRIPTIONS: u32 = 4;

@@ -4,19 +4,13 @@
 //! are installed from npm below the build folder the first time; a machine without Chromium or Node
 //! skips this and says so. Pictures of every page are left in the build folder, `tmp/pages`.
 
-#[expect(dead_code, reason = "the other binaries use more of it")]
-mod letters;
-#[path = "page/served.rs"]
-#[expect(dead_code, reason = "the other binaries use more of it")]
-mod served;
-
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use letters::{LETTERS, Place, Sample, sample};
+use crate::letters::{LETTERS, Place, Sample, sample};
+use crate::served::Served;
 use local::aws::{LocalAws, LocalAwsConfig};
-use served::Served;
 
 /// The exit status by which `setup.sh` says that this machine lacks something.
 const MISSING: i32 = 3;
@@ -44,7 +38,7 @@ fn installed() -> Option<(PathBuf, String)> {
 }
 
 fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/page")
 }
 
 /// A letter that would like to be more than text.

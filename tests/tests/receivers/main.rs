@@ -9,13 +9,9 @@
 //! The first run installs both libraries from PyPI and npm. A machine without Node, say, skips its
 //! half and says so.
 
-#[path = "receivers/consent.rs"]
 mod consent;
-#[path = "receivers/deviations.rs"]
 mod deviations;
-#[path = "receivers/events.rs"]
 mod events;
-#[path = "receivers/receiver.rs"]
 mod receiver;
 
 use std::collections::BTreeSet;

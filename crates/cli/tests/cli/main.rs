@@ -1,0 +1,17 @@
+//! The command line as a person uses it: the binary run as a process, its output, its files, its
+//! exit codes, and the page of dead letters over HTTP and in a browser.
+
+mod check_stack;
+mod command_line;
+mod cost;
+mod deadletters;
+mod deadletters_browser;
+mod deadletters_many;
+mod deadletters_page;
+mod deadletters_replay;
+mod dialects;
+mod documented_commands;
+mod letters;
+mod served;
+mod subscription_files;
+mod validate;
