@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use delivery::event::{Element, Input, decode};
+use delivery::event::envelope::decode;
+use delivery::event::{Element, Input};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

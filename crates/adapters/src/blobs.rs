@@ -7,8 +7,8 @@
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::{ByteStream, SdkBody};
-use delivery::deadletter::Container;
 use delivery::ports::{BlobName, PutBlob, PutError, ReadBlobs, ReadError};
+use delivery::subscription::sink::Container;
 
 /// How often a put that raced another is made again at once.
 const RACES_MAX: u32 = 3;

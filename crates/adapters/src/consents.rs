@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
 use aws_sdk_s3::primitives::ByteStream;
-use delivery::consent::{ConsentKey, Granted};
+use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{Clock, ConsentError, Consents};
 
 use crate::machine::Machine;

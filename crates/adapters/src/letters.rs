@@ -5,10 +5,11 @@
 //! deployment's container, with the reason beside it. Letters that share a blob want the same
 //! container.
 
-use delivery::blob::{self, Enriched};
-use delivery::deadletter::{Container, Letter, Store};
+use delivery::deadletter::blob;
+use delivery::deadletter::blob::Enriched;
+use delivery::delivery::{Letter, Store};
 use delivery::ports::{PutBlob, PutError, PutMessage};
-use delivery::sink::SinkQueue;
+use delivery::subscription::sink::{Container, SinkQueue};
 
 use crate::telemetry;
 

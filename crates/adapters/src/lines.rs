@@ -9,8 +9,8 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use delivery::moment;
 use delivery::ports::Clock as _;
+use delivery::time::moment;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};

@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use delivery::ports::{Clock, Dice};
-use delivery::schedule::Jitter;
+use delivery::subscription::schedule::Jitter;
 
 /// The clock and the dice of the machine we run on.
 #[derive(Debug, Clone, Copy, Default)]

@@ -13,14 +13,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::machine::Machine;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse};
-use delivery::binary;
+use delivery::delivery::trace::parent_of_xray;
+use delivery::event::binary;
 use delivery::ports::Clock as _;
-use delivery::trace::parent_of_xray;
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use serde::Deserialize;
 use thiserror::Error;
+
+use crate::machine::Machine;
 
 /// The event that Lambda invokes a function with.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>

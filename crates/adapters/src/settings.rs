@@ -4,9 +4,9 @@
 //! here: a function with a missing or wrong setting does not start, and says which.
 
 use delivery::address::{OwnAddresses, PrivateDestinations};
-use delivery::deadletter::Container;
 use delivery::ports::QueueName;
-use delivery::subscription::TopicName;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::sink::Container;
 use thiserror::Error;
 
 use crate::metrics::emf::is_namespace;

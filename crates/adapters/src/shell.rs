@@ -9,17 +9,17 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use delivery::address::Fence;
-use delivery::catalogue::Catalogue;
-use delivery::consent::{ConsentKey, Granted};
-use delivery::outcome::Exchange;
+use delivery::delivery::outcome::Exchange;
+use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
     Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage,
     Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
-use delivery::schedule::Jitter;
-use delivery::secret::{Keyring, SecretName};
-use delivery::sink::SinkQueue;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::schedule::Jitter;
+use delivery::subscription::secret::{Keyring, SecretName};
+use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
 use crate::blobs::S3Blobs;

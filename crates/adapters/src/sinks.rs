@@ -9,7 +9,7 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkErro
 use aws_sdk_sqs::operation::send_message::SendMessageError;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage};
-use delivery::sink::SinkQueue;
+use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
 /// The attribute with the id of the dead letter.

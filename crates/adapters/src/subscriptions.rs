@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
-use delivery::catalogue::Catalogue;
-use delivery::manifest::{self, Source};
+use delivery::manifest;
+use delivery::manifest::Source;
 use delivery::ports::{Clock, SubscriptionSource};
+use delivery::subscription::catalogue::Catalogue;
 use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard};
 

@@ -9,15 +9,15 @@
 //! forgotten in the other. Metrics do not depend on the log's level, and below its level a line
 //! costs nothing but a comparison.
 
-use delivery::consent::Answer;
-use delivery::deadletter::{Letter, Reason, Returned};
-use delivery::delivery::{Delivery, Leg};
+use delivery::delivery::outcome::{Exchange, Outcome};
+use delivery::delivery::probation::Change;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Leg, Letter, Returned, trace};
 use delivery::event::Event;
-use delivery::outcome::{Exchange, Outcome};
-use delivery::probation::Change;
-use delivery::step::{End, Settled};
-use delivery::subscription::{Subscription, SubscriptionName};
-use delivery::trace;
+use delivery::machine::consent::Answer;
+use delivery::machine::step::{End, Settled};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::SubscriptionName;
 use tracing::{Level, enabled, error, event, info, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;

@@ -7,7 +7,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use delivery::manifest::{self, Finding, Reading, Severity, Source};
+use delivery::manifest;
+use delivery::manifest::{Finding, Reading, Severity, Source};
 
 /// The exit code of wrong usage.
 const USAGE: u8 = 2;

@@ -1,6 +1,6 @@
 //! The functions' log lines, for people.
 
-use delivery::duration::format_ms;
+use delivery::time::duration::format_ms;
 use local::watch::{Line, Watch};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing_subscriber::filter::LevelFilter;

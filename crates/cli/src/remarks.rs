@@ -11,12 +11,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use delivery::address::{Fence, OwnAddresses, Refusal};
-use delivery::duration::{SECOND_MS, format_ms};
 use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading, Severity};
-use delivery::profile::LIFETIME_MAX_MS;
-use delivery::sink::Sink;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
+use delivery::time::duration::{SECOND_MS, format_ms};
 use url::Url;
 
 use crate::stack::Stack;

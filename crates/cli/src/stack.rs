@@ -18,8 +18,8 @@ use aws_credential_types::provider::ProvideCredentials as _;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
 use delivery::address::PrivateDestinations;
-use delivery::duration::SECOND_MS;
 use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 

@@ -7,10 +7,9 @@
 //! Does not ask the place itself: what a bucket's or queue's own policy allows or denies is not
 //! looked at.
 
-use delivery::blob::segment;
-use delivery::deadletter::Container;
-use delivery::sink::{Sink, SinkQueue};
-use delivery::subscription::{Subscription, SubscriptionName};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::{SubscriptionName, segment};
+use delivery::subscription::sink::{Container, Sink, SinkQueue};
 
 use crate::arn::covers;
 use crate::stack::Stack;

@@ -6,50 +6,29 @@
 //! since 1970-01-01 UTC), jitter is an argument, an answer from a destination is an argument. So
 //! the same functions run in production, in the simulation and in explanations.
 //!
-//! Reading order: [`event`] (what was published, with [`foreign`] and [`binary`]) ·
-//! [`subscription`] (where it goes and how hard to try) · [`catalogue`] (all of them) ·
-//! [`manifest`] (files → catalogue) · [`filter`] · [`schedule`] · [`outcome`] (what happened →
-//! verdict) · [`delivery`](mod@delivery) (state and history) · [`step`] (the machine) · [`consent`]
-//! (whether a destination wants events) · [`request`] (one attempt as data, with [`header`],
-//! [`secret`], [`mapping`], [`path`] and [`trace`]) · [`deadletter`] · [`blob`] (key and bytes) ·
-//! [`stored`] (both read back) · [`wire`] (what travels beside the event) · [`ports`] (what the
-//! shell promises). For people: [`policy`] (what a subscription says) · [`explain`] (how a delivery
-//! lives by it) · [`diff`] (what another file would change).
+//! The rooms, from the ground up; each knows only those below it:
+//!
+//! - [`time`]: durations and moments. [`address`] stands apart: which addresses are never called.
+//! - [`event`]: what was published.
+//! - [`subscription`]: which events go where, and how hard to try.
+//! - [`delivery`](mod@delivery): one event for one subscription, what happened, how it ended.
+//! - [`manifest`]: files of every dialect, read into subscriptions. [`deadletter`]: the bytes of a dead
+//!   letter, written and read back. [`wire`]: what travels beside an event in a queue.
+//! - [`request`]: one attempt as data.
+//! - [`machine`]: what happens next.
+//! - [`explain`]: how a delivery would live. [`ports`]: what the shell promises.
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 
 pub mod address;
-pub mod binary;
-pub mod blob;
-pub mod catalogue;
-pub mod consent;
 pub mod deadletter;
 pub mod delivery;
-pub mod diff;
-pub mod duration;
 pub mod event;
 pub mod explain;
-pub mod filter;
-pub mod foreign;
-pub mod header;
-mod json;
+pub mod machine;
 pub mod manifest;
-pub mod mapping;
-pub mod moment;
-pub mod outcome;
-pub mod path;
-pub mod policy;
 pub mod ports;
-pub mod probation;
-pub mod profile;
-pub mod reply;
 pub mod request;
-pub mod schedule;
-pub mod secret;
-pub mod sink;
-pub mod step;
-pub mod stored;
 pub mod subscription;
-pub mod trace;
-mod uri;
+pub mod time;
 pub mod wire;

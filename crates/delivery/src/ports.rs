@@ -11,15 +11,14 @@ use std::sync::Arc;
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::catalogue::Catalogue;
-use crate::consent::{ConsentKey, Granted};
-use crate::deadletter::Container;
-use crate::outcome::Exchange;
+use crate::delivery::outcome::Exchange;
+use crate::machine::consent::{ConsentKey, Granted};
 use crate::request::Request;
-use crate::schedule::Jitter;
-use crate::secret::{Keyring, SecretName};
-use crate::sink::SinkQueue;
-use crate::subscription::{SubscriptionName, TopicName};
+use crate::subscription::catalogue::Catalogue;
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::schedule::Jitter;
+use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::sink::{Container, SinkQueue};
 
 /// A whole message, with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>

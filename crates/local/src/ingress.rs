@@ -17,10 +17,10 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use delivery::binary;
-use delivery::event::{Element, Input, decode};
+use delivery::event::envelope::decode;
+use delivery::event::{Element, Input, binary};
 use delivery::ports::{MESSAGE_MAX_BYTES, SubscriptionSource as _};
-use delivery::subscription::TopicName;
+use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use serde_json::json;
 

@@ -13,9 +13,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
-use delivery::consent::{ALLOWED_ORIGIN, ALLOWED_RATE, REQUEST_ORIGIN, REQUEST_RATE};
-use delivery::moment;
+use delivery::machine::consent::{ALLOWED_ORIGIN, ALLOWED_RATE, REQUEST_RATE};
 use delivery::ports::Clock as _;
+use delivery::request::REQUEST_ORIGIN;
+use delivery::time::moment;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

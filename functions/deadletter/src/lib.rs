@@ -15,17 +15,19 @@ use std::sync::Arc;
 use adapters::letters;
 use adapters::records::Record;
 use adapters::telemetry::{self, Telemetry};
-use delivery::deadletter::{Container, Letter};
-use delivery::duration::SECOND_MS;
+use delivery::delivery::Letter;
 use delivery::ports::{Attribute, Message, PutError, QueueName, StoragePorts};
-use delivery::schedule::storage_wait_ms;
+use delivery::subscription::schedule::storage_wait_ms;
+use delivery::subscription::sink::Container;
+use delivery::time::duration::SECOND_MS;
 use delivery::wire::write_letter;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
 use crate::open::open;
-pub use crate::open::open as letter_of;
 use crate::parcel::{Opened, parcels};
+
+pub use crate::open::open as letter_of;
 
 /// Letters that are being stored at a time.
 const AT_ONCE: usize = 50;

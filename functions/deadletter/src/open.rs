@@ -5,11 +5,11 @@
 //! the reason `ProcessingFailed`.
 
 use adapters::records::Record;
-use delivery::blob::{UNPROCESSED, nameless_topic};
-use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Delivery, Origin};
+use delivery::deadletter::{UNPROCESSED, nameless_topic};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Letter, Origin};
 use delivery::event::{Event, Input};
-use delivery::subscription::SubscriptionName;
+use delivery::subscription::name::SubscriptionName;
 use delivery::wire::{WireError, read_delivery, read_letter};
 
 /// Told of a message that came by native redrive. The same at every receive: a letter is a function

@@ -5,8 +5,8 @@
 //! that comes again: whatever went wrong with its parcel, it holds up no other.
 
 use adapters::records::Record;
-use delivery::blob::{Share, share};
-use delivery::deadletter::Letter;
+use delivery::deadletter::blob::{Share, share};
+use delivery::delivery::Letter;
 
 /// A record and the letter it carries.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use adapters::records::Record;
 use adapters::telemetry;
 use delivery::delivery::Company;
-use delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::machine::step::settle;
 use delivery::ports::{DispatchPorts, QueueName};
-use delivery::step::settle;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 

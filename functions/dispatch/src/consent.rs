@@ -1,7 +1,7 @@
 //! Where a subscription asks for consent, nothing is delivered before it is there, and no faster
 //! than it allows.
 //!
-//! The rules are `delivery::consent`; here a consent is looked up, the destination asked, and the
+//! The rules are `delivery::machine::consent`; here a consent is looked up, the destination asked, and the
 //! pace kept. What has to wait leaves as its own message, uncounted: its time to live goes on.
 //!
 //! Promises: a destination is asked by one delivery at a time, the others wait for that answer; it
@@ -14,15 +14,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::telemetry::{self, Held};
-use delivery::consent::{
+use delivery::delivery::Leg;
+use delivery::delivery::outcome::Unsendable;
+use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, Share, ask, judge, pause_ms,
     wait_ms,
 };
-use delivery::delivery::Leg;
+use delivery::machine::step::End;
 use delivery::ports::DispatchPorts;
-use delivery::request::{Occasion, Request, Unsendable};
-use delivery::secret::SecretName;
-use delivery::step::End;
+use delivery::request::{Occasion, Request};
+use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 

@@ -7,12 +7,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adapters::{letters, telemetry};
-use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Delivery, Leg};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Leg, Letter};
+use delivery::machine::follow::{Follow, deliver};
+use delivery::machine::step::{End, end_without_success};
 use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
-use delivery::reply::Follow;
-use delivery::sink::deliver;
-use delivery::step::{End, end_without_success};
 use delivery::wire::{write_delivery, write_letter};
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};

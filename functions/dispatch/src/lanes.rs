@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use delivery::subscription::{Subscription, SubscriptionName};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::SubscriptionName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Requests of one invocation that are under way at once, to all destinations together: each is an
@@ -61,7 +62,7 @@ impl Lanes {
 
 #[cfg(test)]
 mod tests {
-    use delivery::profile::Dialect;
+    use delivery::subscription::profile::Dialect;
     use futures::FutureExt as _;
 
     use super::*;

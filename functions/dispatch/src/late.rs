@@ -10,10 +10,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use adapters::telemetry;
-use delivery::outcome::{Exchange, Outcome};
+use delivery::delivery::outcome::{Exchange, Outcome};
+use delivery::machine::reply::follow;
+use delivery::machine::step::End;
 use delivery::ports::{DispatchPorts, Late};
-use delivery::reply::follow;
-use delivery::step::End;
 use delivery::subscription::Subscription;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 

@@ -2,7 +2,7 @@
 //!
 //! This file is the flow of a batch of records, top to bottom: **decode → match → group → arrive →
 //! attempt → settle → acknowledge**. Each decision in it is a call of a pure function ([`open`],
-//! and `delivery::step`); what is left here is the order of things, and I/O through the ports.
+//! and `delivery::machine::step`); what is left here is the order of things, and I/O through the ports.
 //!
 //! The promise that shapes it: a record is acknowledged last, when each of its deliveries has its
 //! end or has left as its own message. It is given back only while nothing of it was attempted. A
@@ -23,28 +23,30 @@ use std::sync::Arc;
 
 use adapters::records::Record;
 use adapters::telemetry::{self, Held, Telemetry};
-use delivery::catalogue::Catalogue;
-use delivery::deadletter::{Container, Letter};
-use delivery::delivery::{Company, Delivery};
-use delivery::outcome::Exchange;
-use delivery::ports::{DispatchPorts, Late, QueueName};
-use delivery::reply::follow;
-use delivery::request::{Occasion, Unsendable, compose, secrets};
-use delivery::secret::SecretName;
-use delivery::step::{
+use delivery::delivery::outcome::{Exchange, Unsendable};
+use delivery::delivery::{Company, Delivery, Letter};
+use delivery::machine::reply::follow;
+use delivery::machine::step::{
     Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company,
 };
-use delivery::subscription::{Subscription, TopicName};
+use delivery::ports::{DispatchPorts, Late, QueueName};
+use delivery::request::{Occasion, compose, secrets};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::secret::SecretName;
+use delivery::subscription::sink::Container;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
 use crate::book::{Book, Place, Stage, Ticket};
 use crate::consent::Doors;
-pub use crate::deadline::Deadline;
 use crate::lanes::{Lanes, Turn};
 use crate::late::{Busy, Unfinished};
 use crate::open::{Opened, Piece, open};
 use crate::probation::Probations;
+
+pub use crate::deadline::Deadline;
 
 /// Records that are acknowledged at a time.
 const AT_ONCE: usize = 100;

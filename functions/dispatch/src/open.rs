@@ -8,13 +8,14 @@
 use std::sync::Arc;
 
 use adapters::records::Record;
-use delivery::blob::{MALFORMED, NAMELESS, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
-use delivery::catalogue::{Catalogue, Publisher, Topic};
-use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Delivery, Origin};
-use delivery::event::{Element, Event, Input, decode};
-use delivery::foreign;
-use delivery::subscription::{Subscription, SubscriptionName, TopicName, is_name};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Letter, Origin};
+use delivery::event::envelope::{Publisher, decode};
+use delivery::event::{Element, Event, Input, envelope};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::{Catalogue, Topic};
+use delivery::subscription::name::{NAMELESS, SubscriptionName, TopicName, is_name};
 use delivery::wire::{WireError, read_delivery};
 
 /// What one record stands for, piece by piece.
@@ -197,13 +198,13 @@ fn route<'c>(
 ) -> Route<'c> {
     let publisher = match record.topic {
         Some(_) => None,
-        None => foreign::publisher(&record.body),
+        None => envelope::publisher(&record.body),
     };
     let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
     let name = from.map_or_else(|| topic_of(record, default_topic), |topic| topic.name.clone());
     let topic = from.or_else(|| catalogue.topic(&name));
     let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
-        (Input::Auto, Some(publisher)) if topic.is_some() => foreign::input_of(publisher),
+        (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
         (input, _) => input,
     };
     Route { name, topic, input, publisher }
@@ -237,7 +238,8 @@ fn topic_of(record: &Record, default_topic: Option<&TopicName>) -> TopicName {
 
 #[cfg(test)]
 mod tests {
-    use delivery::manifest::{self, Source};
+    use delivery::manifest;
+    use delivery::manifest::Source;
 
     use super::*;
 

@@ -1,14 +1,14 @@
 //! Dead destinations are left alone: the probations that this process knows of.
 //!
-//! The rule is `delivery::probation`; here it is asked before each attempt and told what each one
+//! The rule is `delivery::delivery::probation`; here it is asked before each attempt and told what each one
 //! brought. It lives as long as the process, over many invocations.
 
 use std::sync::{Mutex, PoisonError};
 
 use adapters::telemetry;
-use delivery::delivery::{Delivery, Leg};
-use delivery::outcome::Exchange;
-use delivery::probation::{self, Admission};
+use delivery::delivery::outcome::Exchange;
+use delivery::delivery::probation::Admission;
+use delivery::delivery::{Delivery, Leg, probation};
 use delivery::subscription::Subscription;
 use url::Url;
 use uuid::Uuid;

@@ -1,11 +1,11 @@
 //! Several events in one request: each keeps a message and an end of its own.
 
 use adapters::records::Record;
-use delivery::deadletter::Reason;
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
 use delivery::delivery::{Company, Delivery};
-use delivery::outcome::Outcome;
+use delivery::event::schema::Schema;
 use delivery::ports::QueueName;
-use delivery::request::Schema;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 
 use super::reactions::answers;
@@ -145,7 +145,7 @@ fn an_event_that_cannot_be_sent_keeps_no_other_from_being_sent() {
 #[test]
 fn one_of_a_batch_that_is_retried_within_the_second_is_tried_again_with_the_others() {
     let mut quick = batching(OnRefused::Split);
-    quick.retry.schedule.kind = delivery::schedule::Kind::Constant { delay_ms: 200 };
+    quick.retry.schedule.kind = delivery::subscription::schedule::Kind::Constant { delay_ms: 200 };
     let desk = desk(quick).meeting("s0.example.com", &[answers(503), answers(200)]);
     assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
     assert_eq!(

@@ -1,10 +1,10 @@
 //! Deliveries to a destination that has to consent first: what waits, who is asked, and how often.
 
-use delivery::catalogue::Catalogue;
 use delivery::delivery::Delivery;
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, QueueName};
 use delivery::request::Method;
+use delivery::subscription::catalogue::Catalogue;
 use delivery::wire::read_delivery;
 use dispatch::{Deadline, Dispatch};
 use futures::executor::block_on;

@@ -5,20 +5,20 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adapters::records::Record;
-use delivery::catalogue::Catalogue;
-use delivery::consent::{ConsentKey, Granted};
-use delivery::deadletter::Container;
-use delivery::manifest::{self, Source};
-use delivery::outcome::{Content, Ending, Exchange};
+use delivery::delivery::outcome::{Content, Ending, Exchange};
+use delivery::machine::consent::{ConsentKey, Granted};
+use delivery::manifest;
+use delivery::manifest::Source;
 use delivery::ports::{
     Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage,
     Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::{Method, Request};
-use delivery::schedule::Jitter;
-use delivery::secret::{Keyring, Secret, SecretName};
-use delivery::sink::SinkQueue;
 use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::schedule::Jitter;
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::sink::{Container, SinkQueue};
 use uuid::Uuid;
 
 use crate::hours::Hours;

@@ -2,10 +2,10 @@
 //! waits too long for one.
 
 use adapters::records::Record;
-use delivery::catalogue::Catalogue;
 use delivery::delivery::Delivery;
 use delivery::ports::QueueName;
-use delivery::schedule::Kind;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::schedule::Kind;
 use delivery::subscription::{ReplyTo, Subscription};
 
 use super::reactions::{answers, replies, times_out_after};

@@ -19,13 +19,14 @@ mod sinks;
 
 use adapters::records::Record;
 use deadletter::DeadLetters;
-use delivery::deadletter::{Letter, Reason, Store};
-use delivery::delivery::{Delivery, Origin};
+use delivery::delivery::outcome::Ending;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Letter, Origin, Store};
 use delivery::event::{Event, Input};
-use delivery::outcome::Ending;
 use delivery::ports::{Attribute, Message, PutError, QueueName};
-use delivery::profile::Dialect;
-use delivery::subscription::{Subscription, SubscriptionName};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::profile::Dialect;
 use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
 use dispatch::{Deadline, Dispatch};
 

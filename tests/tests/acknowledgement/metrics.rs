@@ -7,11 +7,13 @@ use adapters::metrics::MetricsSettings;
 use adapters::records::Record;
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
-use delivery::catalogue::Catalogue;
-use delivery::deadletter::{Letter, Reason};
-use delivery::manifest::{self, Source};
-use delivery::outcome::Ending;
+use delivery::delivery::Letter;
+use delivery::delivery::outcome::Ending;
+use delivery::delivery::reason::Reason;
+use delivery::manifest;
+use delivery::manifest::Source;
 use delivery::ports::{PutError, QueueName};
+use delivery::subscription::catalogue::Catalogue;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 

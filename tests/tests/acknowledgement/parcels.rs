@@ -2,11 +2,11 @@
 //! alone.
 
 use adapters::records::Record;
-use delivery::blob::{key, shared_key};
-use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Delivery, Origin};
+use delivery::deadletter::blob::{key, shared_key};
+use delivery::deadletter::stored;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Letter, Origin};
 use delivery::ports::PutError;
-use delivery::stored;
 use delivery::wire::write_letter;
 
 use super::{EVENT, deadletter, delivery};

@@ -3,7 +3,7 @@
 
 use adapters::records::Record;
 use delivery::delivery::Delivery;
-use delivery::outcome::Outcome;
+use delivery::delivery::outcome::Outcome;
 use delivery::ports::{Clock as _, Message, QueueName};
 use delivery::subscription::Subscription;
 use dispatch::{Deadline, Dispatch};

@@ -4,7 +4,7 @@
 use std::future::pending;
 use std::sync::{Mutex, PoisonError};
 
-use delivery::outcome::{Content, Ending, Exchange};
+use delivery::delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::Late;
 use delivery::request::Request;
 

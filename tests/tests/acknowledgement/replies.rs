@@ -1,9 +1,9 @@
 //! Answers that carry an event: it leaves as a message before the delivery it answers is done.
 
-use delivery::deadletter::Reason;
+use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, Leg};
 use delivery::ports::QueueName;
-use delivery::sink::Sink;
+use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 
 use super::reactions::{answers, replies};

@@ -1,11 +1,12 @@
 //! Sinks that are no containers: a dead letter is a further delivery, a publication, or a message
 //! of somebody else's.
 
-use delivery::deadletter::{Format, Letter, LetterFormat, Reason, Store};
-use delivery::delivery::{Delivery, Leg};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Leg, Letter, Store};
+use delivery::machine::reply::HOPS_MAX;
 use delivery::ports::{PutError, QueueName};
-use delivery::reply::HOPS_MAX;
-use delivery::sink::Sink;
+use delivery::subscription::dead_letter_format::{Format, LetterFormat};
+use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use serde_json::Value;
 

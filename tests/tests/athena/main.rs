@@ -2,7 +2,7 @@
 //!
 //! There is no Athena to ask. The tables' properties are held against the keys of blobs, and views
 //! and questions run, translated, over the golden blobs of all five formats (`athena/ask.py` says
-//! how). What the view tells of each letter has to be what [`delivery::stored`] reads there. A
+//! how). What the view tells of each letter has to be what [`delivery::deadletter::stored`] reads there. A
 //! machine without Python skips it and says so.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use delivery::moment;
-use delivery::stored::{self, StoredLetter};
+use delivery::deadletter::stored;
+use delivery::deadletter::stored::StoredLetter;
+use delivery::time::moment;
 use lastmile_tests::libraries;
 use lastmile_tests::snippets::{self, Snippet};
 use serde_json::{Value, json};

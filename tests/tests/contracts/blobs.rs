@@ -2,8 +2,8 @@
 //! what was written.
 
 use adapters::blobs::S3Blobs;
-use delivery::deadletter::Container;
 use delivery::ports::{BlobName, PutBlob, PutError, ReadBlobs};
+use delivery::subscription::sink::Container;
 use futures::future::join_all;
 
 use crate::cloud::{Cloud, s3_client};

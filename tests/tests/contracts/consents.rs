@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use adapters::consents::{ConsentPlace, ConsentStore};
 use adapters::subscriptions::Location;
-use delivery::consent::{ConsentKey, Granted, Rate};
+use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{Clock, Consents as _};
 use delivery::subscription::Consent;
 use tempfile::TempDir;

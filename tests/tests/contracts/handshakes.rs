@@ -1,11 +1,11 @@
 //! Both handshakes over a real connection, with a receiver that says exactly what a scene wants.
 
 use adapters::http::HttpSender;
-use delivery::consent::{Answer, Question, Rate, ask, judge};
+use delivery::machine::consent::{Answer, Question, Rate, ask, judge};
 use delivery::ports::SendHttp as _;
-use delivery::profile::Dialect;
 use delivery::request::Occasion;
-use delivery::secret::Keyring;
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
 use lastmile_tests::scripted::{Asked, Scripted, Step, answer};
 

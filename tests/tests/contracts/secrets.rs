@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use adapters::machine::Machine;
 use adapters::secrets::{PORT, SecretStores, TOKEN};
 use delivery::ports::{Clock, SecretError, Secrets};
-use delivery::secret::{Secret, SecretName};
+use delivery::subscription::secret::{Secret, SecretName};
 use futures::future::join_all;
 use lastmile_tests::scripted::{Asked, Scripted, Step, answer};
 use tokio::net::TcpListener;

@@ -3,7 +3,7 @@
 use adapters::sinks::{ID_ATTRIBUTE, SqsSinks};
 use delivery::delivery::DELIVERY_NAMESPACE;
 use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage as _};
-use delivery::sink::SinkQueue;
+use delivery::subscription::sink::SinkQueue;
 
 use crate::cloud::Cloud;
 

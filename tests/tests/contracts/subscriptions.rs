@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use adapters::machine::Machine;
 use adapters::subscriptions::{LiveSubscriptions, Location};
-use delivery::catalogue::Catalogue;
 use delivery::ports::{Clock as _, SubscriptionSource};
+use delivery::subscription::catalogue::Catalogue;
 use tempfile::TempDir;
 
 use crate::cloud::Cloud;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use delivery::outcome::Outcome;
+use delivery::delivery::outcome::Outcome;
 use local::subscriber::Received;
 use serde_json::Value;
 

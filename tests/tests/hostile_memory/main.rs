@@ -4,20 +4,18 @@
 //! binary, started once more for its other test. The servers stay here. Linux only, since `/proc`
 //! tells the peak.
 
-use std::env;
-use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::{env, fs};
 
 use adapters::http::{Certificate, HttpSender, Network};
 use adapters::machine::Machine;
 use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::outcome::Ending;
+use delivery::delivery::outcome::Ending;
 use delivery::ports::{Clock as _, SendHttp as _};
-use delivery::reply::REPLY_MAX_BYTES;
-use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
+use delivery::request::{ANSWER_MAX_BYTES, Method, REPLY_MAX_BYTES, Request};
 use futures::future::join_all;
 use lastmile_tests::certificates::{Authority, Validity};
 use lastmile_tests::hostile::catalogue;

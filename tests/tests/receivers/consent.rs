@@ -1,11 +1,11 @@
 //! Receivers that consent: the validation event as Event Grid's own SDKs read it, and OPTIONS.
 
-use delivery::consent::{Answer, Question, Rate, ask, judge};
-use delivery::outcome::Ending;
+use delivery::delivery::outcome::Ending;
+use delivery::machine::consent::{Answer, Question, Rate, ask, judge};
 use delivery::ports::SendHttp as _;
-use delivery::profile::Dialect;
 use delivery::request::Occasion;
-use delivery::secret::Keyring;
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
 
 use super::events::{self, Mode};

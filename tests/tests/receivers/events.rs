@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use delivery::request::Schema;
+use delivery::event::schema::Schema;
 use serde_json::{Map, Value, json};
 
 /// How an event travels.

@@ -22,21 +22,20 @@ use adapters::machine::Machine;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
+use delivery::delivery::outcome::Ending;
 use delivery::delivery::{Delivery, Origin};
+use delivery::event::mapping::{Field, Mapping};
 use delivery::event::{Event, Input};
-use delivery::mapping::{Field, Mapping};
-use delivery::outcome::Ending;
 use delivery::ports::{Clock as _, SendHttp as _};
-use delivery::profile::Dialect;
 use delivery::request::{Occasion, Request, compose};
-use delivery::secret::{Keyring, Secret};
 use delivery::subscription::Subscription;
-use lastmile_tests::document::assert_table;
-use serde_json::{Map, Value};
-
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::secret::{Keyring, Secret};
 use deviations::{Deviation, Difference, instant_ns};
 use events::{Mode, Sent};
+use lastmile_tests::document::assert_table;
 use receiver::Sdk;
+use serde_json::{Map, Value};
 
 /// What the receivers verify with, and another that they do not know.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

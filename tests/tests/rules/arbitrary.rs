@@ -1,11 +1,15 @@
 //! Deliveries and letters of every kind that can travel, drawn at random.
 
-use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason, Returned, Store};
-use delivery::delivery::{Company, Delivery, Entry, History, Leg, Origin, RESPONSE_KEPT_BYTES};
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{
+    Addresses, Company, Delivery, Entry, History, Leg, Letter, Origin, RESPONSE_KEPT_BYTES,
+    Returned, Store,
+};
+use delivery::event::mapping::Mapped;
 use delivery::event::{Event, Input};
-use delivery::mapping::Mapped;
-use delivery::outcome::Outcome;
-use delivery::subscription::{SubscriptionName, TopicName, is_name};
+use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
+use delivery::subscription::name::{SubscriptionName, TopicName, is_name};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

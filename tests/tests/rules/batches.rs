@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use delivery::deadletter::Reason;
+use delivery::delivery::outcome::{Ending, Exchange, Verdict};
+use delivery::delivery::reason::Reason;
 use delivery::delivery::{Company, Delivery};
 use delivery::event::Input;
-use delivery::header::{Header, Value};
-use delivery::outcome::{Ending, Exchange, Verdict};
-use delivery::profile::Dialect;
-use delivery::request::{Occasion, Schema, compose};
-use delivery::schedule::Jitter;
-use delivery::secret::{Keyring, Secret};
-use delivery::step::{Arrival, End, arrive, group, settle, settle_in_company};
+use delivery::event::schema::Schema;
+use delivery::machine::step::{Arrival, End, arrive, group, settle, settle_in_company};
+use delivery::request::{Occasion, compose};
+use delivery::subscription::header::{Header, Value};
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::schedule::Jitter;
+use delivery::subscription::secret::{Keyring, Secret};
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -7,14 +7,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use delivery::blob::{self, MALFORMED, UNKNOWN_TOPIC, nameless_topic};
-use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Delivery, Entry, Origin};
-use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, blob, nameless_topic, stored};
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Entry, Letter, Origin};
 use delivery::event::{Event, Input};
-use delivery::outcome::Outcome;
-use delivery::stored;
-use delivery::subscription::SubscriptionName;
+use delivery::subscription::name::SubscriptionName;
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 
 use crate::samples::{PUBLISHED_MS, delivery, delivery_of};
 

@@ -8,15 +8,16 @@
 use std::fs;
 use std::path::PathBuf;
 
-use delivery::binary::structured;
-use delivery::blob;
-use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason};
-use delivery::delivery::{Delivery, Entry, Origin};
+use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::{blob, stored};
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Addresses, Delivery, Entry, Letter, Origin};
+use delivery::event::binary::structured;
+use delivery::event::mapping::Mapped;
 use delivery::event::{Event, Input, Members};
-use delivery::mapping::Mapped;
-use delivery::moment;
-use delivery::outcome::Outcome;
-use delivery::stored::{self, StoredLetter};
+use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
+use delivery::time::moment;
 use serde_json::Value;
 use serde_json::value::RawValue;
 

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cloudevents::{AttributesReader as _, EventBuilder as _, EventBuilderV10};
-use delivery::event::{Element, Event, Input, Shape, decode};
+use delivery::event::envelope::decode;
+use delivery::event::{Element, Event, Input, Shape};
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::value::RawValue;

@@ -17,9 +17,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cloudevents::AttributesReader as _;
-use delivery::catalogue::Publisher;
-use delivery::event::{Element, Event, Input, Shape, decode};
-use delivery::foreign::{input_of, publisher};
+use delivery::event::envelope::{Publisher, decode, input_of, publisher};
+use delivery::event::{Element, Event, Input, Shape};
 use proptest::prelude::*;
 
 use crate::events::decode_one;

@@ -1,19 +1,18 @@
 //! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is
 //! read back.
 
-use delivery::blob;
-use delivery::deadletter::{
-    ErrorData, Format, Layout, Letter, LetterFormat, Reason, Returned, Store,
-};
-use delivery::delivery::{Delivery, Entry, History, Origin};
-use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::{blob, stored};
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, Entry, History, Letter, Origin, Returned, Store};
+use delivery::event::mapping::{Field, Mapping};
+use delivery::event::schema::Schema;
 use delivery::event::{Event, Input, Shape};
-use delivery::mapping::{Field, Mapping};
-use delivery::outcome::Outcome;
-use delivery::profile::Dialect;
-use delivery::request::Schema;
-use delivery::stored::{self, StoredLetter};
 use delivery::subscription::Subscription;
+use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use delivery::subscription::profile::Dialect;
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;

@@ -1,15 +1,16 @@
 //! Whole lives of deliveries, by `arrive` and `settle` alone: when each attempt is, and how it
 //! ends.
 
-use delivery::deadletter::{Reason, Store};
-use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::header::{Header, Value};
-use delivery::outcome::{Ending, Exchange, Verdict};
-use delivery::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
-use delivery::schedule::{Jitter, Kind, Schedule};
-use delivery::sink::Sink;
-use delivery::step::{Arrival, End, PAUSED_WAIT_MS, arrive, settle};
+use delivery::delivery::Store;
+use delivery::delivery::outcome::{Ending, Exchange, Verdict};
+use delivery::delivery::reason::Reason;
+use delivery::machine::step::{Arrival, End, PAUSED_WAIT_MS, arrive, settle};
 use delivery::subscription::Subscription;
+use delivery::subscription::header::{Header, Value};
+use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
+use delivery::subscription::schedule::{Jitter, Kind, Schedule};
+use delivery::subscription::sink::Sink;
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
 

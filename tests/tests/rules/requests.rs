@@ -10,14 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use delivery::delivery::Delivery;
+use delivery::delivery::outcome::{Ending, Unsendable, Verdict, judge};
 use delivery::event::Input;
-use delivery::header::{Header, Value};
-use delivery::mapping::{Field, Mapping};
-use delivery::outcome::{Ending, Verdict, judge};
-use delivery::profile::Dialect;
-use delivery::request::{Occasion, Request, Schema, Unsendable, compose};
-use delivery::secret::{Keyring, Secret};
+use delivery::event::mapping::{Field, Mapping};
+use delivery::event::schema::Schema;
+use delivery::request::{Occasion, Request, compose};
 use delivery::subscription::Subscription;
+use delivery::subscription::header::{Header, Value};
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::secret::{Keyring, Secret};
 use proptest::prelude::*;
 
 use crate::samples::{PUBLISHED_MS, delivery_of, subscription};

@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
+use delivery::delivery::outcome::{Ending, Exchange};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
-use delivery::outcome::{Ending, Exchange};
-use delivery::profile::Dialect;
 use delivery::subscription::Subscription;
+use delivery::subscription::profile::Dialect;
 
 /// When the sample event was published: 2026-11-20T07:03:00.123Z.
 pub(crate) const PUBLISHED_MS: u64 = 1_795_158_180_123;

@@ -1,13 +1,15 @@
 //! What holds of every wait, drawn near the values that files really say and near the ends of the
 //! numbers.
 
-use delivery::deadletter::Reason;
-use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::outcome::{Ending, Exchange};
-use delivery::profile::{Dialect, LIFETIME_MAX_MS};
-use delivery::schedule::{Jitter, Kind, Moments, Schedule, next_wait_ms, storage_wait_ms};
-use delivery::step::{Arrival, End, arrive, settle};
+use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::reason::Reason;
+use delivery::machine::step::{Arrival, End, arrive, settle};
 use delivery::subscription::Subscription;
+use delivery::subscription::profile::{Dialect, LIFETIME_MAX_MS};
+use delivery::subscription::schedule::{
+    Jitter, Kind, Moments, Schedule, next_wait_ms, storage_wait_ms,
+};
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;

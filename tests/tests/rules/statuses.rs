@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use delivery::duration::format_ms;
-use delivery::outcome::{Ending, Exchange, Verdict, judge};
-use delivery::profile::{Dialect, Profile, RetryPolicy};
+use delivery::delivery::outcome::{Ending, Exchange, Verdict, judge};
+use delivery::subscription::profile::{Dialect, Profile, RetryPolicy};
+use delivery::time::duration::format_ms;
 
 use crate::samples::answered;
 

@@ -4,15 +4,17 @@
 use std::fs;
 use std::path::PathBuf;
 
-use delivery::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Reason, Returned, Store};
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
 use delivery::delivery::{
-    Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Origin, RESPONSE_KEPT_BYTES,
+    Addresses, Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Letter, Origin,
+    RESPONSE_KEPT_BYTES, Returned, Store,
 };
-use delivery::duration::{HOUR_MS, MINUTE_MS};
-use delivery::mapping::Mapped;
-use delivery::outcome::Outcome;
+use delivery::event::mapping::Mapped;
 use delivery::ports::{Attribute, Message};
-use delivery::subscription::NAME_MAX_BYTES;
+use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
+use delivery::subscription::name::NAME_MAX_BYTES;
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::{
     ATTRIBUTE_MAX_BYTES, WireError, read_delivery, read_letter, write_delivery, write_letter,
 };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use delivery::delivery::outcome::Ending;
 use delivery::delivery::{HISTORY_FIRST, HISTORY_LAST};
-use delivery::moment::rfc3339;
-use delivery::outcome::Ending;
+use delivery::time::moment::rfc3339;
 use serde_json::Value;
 use uuid::Uuid;
 

@@ -1,10 +1,10 @@
 //! What is checked of every message that is sent.
 
-use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Company, Delivery};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Company, Delivery, Letter};
+use delivery::machine::step::PAUSED_WAIT_MS;
 use delivery::ports::{Message, QueueName};
-use delivery::profile::LIFETIME_MAX_MS;
-use delivery::step::PAUSED_WAIT_MS;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
 
 use super::faults::Fault;

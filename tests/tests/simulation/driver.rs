@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use deadletter::DeadLetters;
-use delivery::duration::{DAY_MS, SECOND_MS};
 use delivery::ports::QueueName;
+use delivery::time::duration::{DAY_MS, SECOND_MS};
 use dispatch::{Deadline, Dispatch};
 
 use super::faults::Fault;

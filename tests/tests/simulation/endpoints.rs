@@ -1,6 +1,6 @@
 //! Endpoints, and how they behave.
 
-use delivery::outcome::Ending;
+use delivery::delivery::outcome::Ending;
 
 use super::faults::Dice;
 

@@ -1,9 +1,9 @@
 //! What is checked of dead letters on their way to a sink, and back from one.
 
-use delivery::deadletter::{Letter, Reason};
-use delivery::delivery::{Company, Delivery, Leg};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Company, Delivery, Leg, Letter};
 use delivery::ports::{Message, PutError};
-use delivery::sink::{Sink, SinkQueue};
+use delivery::subscription::sink::{Sink, SinkQueue};
 use serde_json::Value;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Where dead letters are in the end, and where their subscriptions want them.
 
-use delivery::sink::Sink;
+use delivery::subscription::sink::Sink;
 use uuid::Uuid;
 
 use super::blobs::Blob;

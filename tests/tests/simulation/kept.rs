@@ -77,7 +77,7 @@ impl Inner {
         let path = key.strip_prefix(prefix.unwrap_or("?")).unwrap_or("?");
         let right = |held: &Held| {
             let due_ms = held.carried.kept().map_or(held.sent_ms, |delivery| delivery.due_ms);
-            path.ends_with(&format!("/{}/{id}.json", delivery::moment::hour_folder(due_ms)))
+            path.ends_with(&format!("/{}/{id}.json", delivery::time::moment::hour_folder(due_ms)))
         };
         if !self.telling(id).iter().any(right) {
             self.broke(id, &format!("its blob has a key that its message does not give: {key}"));

@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Ending, Exchange};
 use delivery::ports::{Clock as _, Late};
 use uuid::Uuid;
 

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
+use delivery::delivery::outcome::Ending;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
-use delivery::outcome::Ending;
 use delivery::ports::QueueName;
-use delivery::subscription::{SubscriptionName, TopicName};
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
 use super::publish::{Published, Sort, mark};
@@ -196,7 +196,7 @@ impl Ledger {
                     know(None, place(UNKNOWN_TOPIC));
                 }
             }
-            let nameless = delivery::blob::nameless_topic();
+            let nameless = delivery::deadletter::nameless_topic();
             let topic = published.topic.and_then(|topic| topic.parse().ok()).unwrap_or(nameless);
             let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
             ledger

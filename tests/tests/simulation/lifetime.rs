@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use delivery::duration::{HOUR_MS, MINUTE_MS};
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;

@@ -8,17 +8,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use delivery::catalogue::Catalogue;
-use delivery::consent::{ConsentKey, Granted, Rate};
-use delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
     Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Late, Message, PutBlob, PutError,
     PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
-use delivery::schedule::Jitter;
-use delivery::secret::{Keyring, Secret, SecretName};
-use delivery::sink::SinkQueue;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::schedule::Jitter;
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
 use super::faults::Fault;

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use delivery::delivery::Delivery;
-use delivery::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::outcome::{Ending, Exchange, Outcome};
+use delivery::delivery::outcome::{Ending, Exchange, Outcome};
+use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
 use super::requests::Base;

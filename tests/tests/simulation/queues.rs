@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adapters::records::Record;
-use delivery::deadletter::Letter;
-use delivery::delivery::{Delivery, Leg};
-use delivery::duration::{DAY_MS, SECOND_MS};
+use delivery::delivery::{Delivery, Leg, Letter};
 use delivery::ports::{Attribute, QueueName};
+use delivery::time::duration::{DAY_MS, SECOND_MS};
 use uuid::Uuid;
 
 use super::publish::Published;

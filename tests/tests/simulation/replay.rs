@@ -1,6 +1,6 @@
 //! The attempts of a delivery in a quiet world, followed by the book.
 
-use delivery::outcome::Ending;
+use delivery::delivery::outcome::Ending;
 
 use super::ledger::Seen;
 use super::rules::{Expected, Rules};

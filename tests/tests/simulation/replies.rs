@@ -3,9 +3,10 @@
 //! An endpoint that is asked twice about one event answers it with the same reply. Each reply
 //! stands in the ledger like a record of its own, one that no publisher sent.
 
+use delivery::delivery::outcome::{Content, Ending, Exchange};
 use delivery::delivery::{DELIVERY_NAMESPACE, Delivery};
-use delivery::outcome::{Content, Ending, Exchange};
-use delivery::subscription::{ReplyTo, SubscriptionName};
+use delivery::subscription::ReplyTo;
+use delivery::subscription::name::SubscriptionName;
 use uuid::Uuid;
 
 use super::ledger::Known;

@@ -1,9 +1,9 @@
 //! What is checked of every request: that it is allowed, due, and true to its events.
 
+use delivery::delivery::outcome::{Ending, Exchange};
 use delivery::delivery::{Company, Delivery};
-use delivery::outcome::{Ending, Exchange};
-use delivery::profile::LIFETIME_MAX_MS;
 use delivery::request::Request;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
 
 use super::endpoints::Answer;

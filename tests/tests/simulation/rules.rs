@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use delivery::deadletter::{Format, LetterFormat};
-use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::filter::Filter;
-use delivery::header::{Header, Value};
-use delivery::outcome::Ending;
-use delivery::profile::{Dialect, Profile};
-use delivery::schedule::{Kind, Schedule};
+use delivery::delivery::outcome::Ending;
+use delivery::subscription::dead_letter_format::{Format, LetterFormat};
+use delivery::subscription::filter::Filter;
+use delivery::subscription::header::{Header, Value};
+use delivery::subscription::profile::{Dialect, Profile};
+use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Subscription};
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use super::faults::Dice;
 use super::sinks;
@@ -289,9 +289,10 @@ fn kubernetes() -> (Profile, Waits) {
 /// A catalogue's worth of subscriptions.
 pub(crate) fn catalogue(
     subscriptions: impl IntoIterator<Item = Subscription>,
-) -> Arc<delivery::catalogue::Catalogue> {
-    let mut catalogue = delivery::catalogue::Catalogue::default();
-    catalogue.add_topic(delivery::catalogue::Topic::new(TOPIC.parse().expect("a topic")));
+) -> Arc<delivery::subscription::catalogue::Catalogue> {
+    let mut catalogue = delivery::subscription::catalogue::Catalogue::default();
+    catalogue
+        .add_topic(delivery::subscription::catalogue::Topic::new(TOPIC.parse().expect("a topic")));
     subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
     Arc::new(catalogue)
 }

@@ -6,10 +6,10 @@
 //! topic that a letter came from never gets it again, so all that may follow from a delivery is
 //! known from the beginning.
 
-use delivery::deadletter::{Format, LetterFormat};
 use delivery::delivery::{DELIVERY_NAMESPACE, Leg};
-use delivery::sink::Sink;
-use delivery::subscription::TopicName;
+use delivery::subscription::dead_letter_format::{Format, LetterFormat};
+use delivery::subscription::name::TopicName;
+use delivery::subscription::sink::Sink;
 use serde_json::Value;
 use uuid::Uuid;
 

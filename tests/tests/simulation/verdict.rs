@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::ports::QueueName;
-use delivery::sink::Sink;
+use delivery::subscription::sink::Sink;
 use uuid::Uuid;
 
 use super::blobs::{Blob, guid_path, read_blobs, untrue};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use delivery::catalogue::Catalogue;
+use delivery::subscription::catalogue::Catalogue;
 
 use super::faults::{Dice, Fault};
 use super::rules::{Rules, catalogue};

@@ -8,9 +8,9 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use delivery::catalogue::Catalogue;
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, QueueError, QueueName};
+use delivery::subscription::catalogue::Catalogue;
 use delivery::wire::{read_delivery, read_letter};
 use uuid::Uuid;
 

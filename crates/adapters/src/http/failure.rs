@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use delivery::outcome::Ending;
+use delivery::delivery::outcome::Ending;
 
 use super::names::NameFailure;
 

@@ -13,10 +13,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use delivery::address::{Fence, Lane};
-use delivery::outcome::{Content, Ending, Exchange};
+use delivery::delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use delivery::subscription::MAX_CONCURRENCY;
+pub use names::{Lookup, Resolved};
 use reqwest::header::{
     CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
@@ -24,8 +25,6 @@ use reqwest::{Client, Response, redirect, tls};
 use tokio::sync::Semaphore;
 
 use crate::machine::Machine;
-
-pub use names::{Lookup, Resolved};
 /// A certificate authority, as [`Network`] takes them.
 pub use reqwest::Certificate;
 

@@ -102,9 +102,9 @@ fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use delivery::deadletter::Reason;
-    use delivery::outcome::Outcome;
-    use delivery::subscription::SubscriptionName;
+    use delivery::delivery::outcome::Outcome;
+    use delivery::delivery::reason::Reason;
+    use delivery::subscription::name::SubscriptionName;
     use serde_json::{Value, json};
 
     use super::*;

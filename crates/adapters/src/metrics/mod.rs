@@ -16,9 +16,9 @@ pub mod tally;
 
 use std::sync::{Mutex, PoisonError};
 
-use delivery::deadletter::Reason;
-use delivery::outcome::Outcome;
-use delivery::subscription::SubscriptionName;
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::subscription::name::SubscriptionName;
 
 use self::tally::Tally;
 

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use delivery::blob::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
-use delivery::deadletter::Reason;
-use delivery::outcome::Outcome;
-use delivery::subscription::{SubscriptionName, TopicName};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 
 use super::{Dimensions, Label, Metric};
 
@@ -89,7 +89,7 @@ impl Tally {
             .iter()
             .map(|(reason, seen)| (Dimensions::Reason, vec![reason.to_string()], seen));
         let subscriptions = self.subscriptions.iter().map(|(name, seen)| {
-            let name_of = delivery::blob::segment(&name.name).into_owned();
+            let name_of = delivery::subscription::name::segment(&name.name).into_owned();
             (Dimensions::Subscription, vec![value_of(&name.topic), name_of], seen)
         });
         all.into_iter().chain(topics).chain(outcomes).chain(reasons).chain(subscriptions)
@@ -146,8 +146,8 @@ fn is_place(name: &str) -> bool {
 fn value_of(topic: &TopicName) -> String {
     format!(
         "{}/{}",
-        delivery::blob::segment(&topic.namespace),
-        delivery::blob::segment(&topic.topic)
+        delivery::subscription::name::segment(&topic.namespace),
+        delivery::subscription::name::segment(&topic.topic)
     )
 }
 

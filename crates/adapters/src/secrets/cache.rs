@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use delivery::ports::Clock;
-use delivery::secret::Secret;
+use delivery::subscription::secret::Secret;
 
 use super::extension::{Extension, ExtensionError, Stored};
 

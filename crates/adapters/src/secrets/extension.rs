@@ -14,7 +14,7 @@ use std::fmt;
 use std::time::Duration;
 
 use delivery::ports::Clock;
-use delivery::secret::Secret;
+use delivery::subscription::secret::Secret;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Response, StatusCode, redirect};
 use serde_json::value::RawValue;

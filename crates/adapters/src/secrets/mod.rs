@@ -19,15 +19,15 @@ mod member;
 
 use std::fmt;
 
-use delivery::ports::{Clock, SecretError, Secrets};
-use delivery::secret::{Keyring, Secret, SecretName};
-use futures::future::join_all;
-
-use crate::machine::Machine;
 use cache::Cache;
+use delivery::ports::{Clock, SecretError, Secrets};
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use extension::{Extension, Stored};
 pub use extension::{PORT, TOKEN};
+use futures::future::join_all;
 use member::member;
+
+use crate::machine::Machine;
 
 /// What no `env:` name may begin with: Lambda keeps the function's own credentials there, and
 /// whoever writes subscriptions must not be able to send those to a destination.

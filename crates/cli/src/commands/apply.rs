@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::catalogue::Catalogue;
-use delivery::diff::{Change, Subject, diff};
-use delivery::manifest::{self, Source};
+use delivery::explain::diff::{Change, Subject, diff};
+use delivery::manifest;
+use delivery::manifest::Source;
 use delivery::ports::Clock as _;
+use delivery::subscription::catalogue::Catalogue;
 
 use crate::files::{Files, have_errors, tell, usage};
 use crate::remarks::remarks;

@@ -8,11 +8,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use delivery::duration::{DAY_MS, parse_ms};
 use delivery::explain::Always;
 use delivery::ports::MESSAGE_MAX_BYTES;
-use delivery::profile::{Dialect, LIFETIME_MAX_MS};
-use delivery::subscription::{Subscription, SubscriptionName};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::profile::{Dialect, LIFETIME_MAX_MS};
+use delivery::time::duration::{DAY_MS, parse_ms};
 
 use crate::cost::{Deployment, Plan, Traffic, estimate, report};
 use crate::files::{Files, have_errors, tell, usage};

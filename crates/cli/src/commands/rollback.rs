@@ -5,7 +5,8 @@
 
 use std::process::ExitCode;
 
-use delivery::manifest::{self, Source};
+use delivery::manifest;
+use delivery::manifest::Source;
 
 use crate::commands::apply::{Target, confirmed, current, show};
 use crate::files::{have_errors, tell, usage};

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use axum::http::StatusCode;
-use delivery::duration;
+use delivery::time::duration;
 use local::subscriber::{Subscriber, Told};
 
 #[derive(Debug, clap::Args)]

@@ -7,8 +7,8 @@
 //! the attempts decide how many fall into that time.
 
 use adapters::queues::delay_seconds;
-use delivery::duration::SECOND_MS;
 use delivery::explain::Life;
+use delivery::time::duration::SECOND_MS;
 use dispatch::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 
 /// The longest delay of one message, in milliseconds.

@@ -3,6 +3,8 @@
 //! Separate because money begins here: averages are rounded once, and everything after that is
 //! whole numbers.
 
+use delivery::time::duration::DAY_MS;
+
 use super::Plan;
 use super::chain::{Average, Wait, as_f64};
 use super::load::Load;
@@ -12,7 +14,6 @@ use super::prices::{
 };
 use super::queue::{Queue, chunks};
 use super::report::{count, decimals, precise};
-use delivery::duration::DAY_MS;
 
 /// A month has so many days here.
 pub(crate) const MONTH_DAYS: u32 = 30;

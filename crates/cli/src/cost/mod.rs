@@ -24,12 +24,11 @@ pub(crate) mod report;
 #[cfg(test)]
 mod tests;
 
-use delivery::duration::DAY_MS;
-use delivery::explain::{Always, Endpoint, explain, explain_jittered};
-use delivery::schedule::Jitter;
-use delivery::subscription::Subscription;
-
 pub(crate) use chain::{Average, Outage, Wait};
+use delivery::explain::{Always, Endpoint, explain, explain_jittered};
+use delivery::subscription::Subscription;
+use delivery::subscription::schedule::Jitter;
+use delivery::time::duration::DAY_MS;
 pub(crate) use lines::{Line, Total, lines, others};
 pub(crate) use load::Load;
 pub(crate) use needs::{Need, needs};

@@ -3,13 +3,14 @@
 //! Separate because money does not tell it: by Little's law, what is somewhere on average is what
 //! arrives in a second times how long it stays.
 
+use delivery::explain::Life;
+use delivery::time::duration::SECOND_MS;
+
 use super::Plan;
 use super::chain::{Average, as_f64};
 use super::load::{LETTERS_CONCURRENCY, Load};
 use super::queue::{DAY_S, Queue};
 use super::report::{count, decimals};
-use delivery::duration::SECOND_MS;
-use delivery::explain::Life;
 
 /// Messages of a queue that are received and not deleted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>

@@ -7,7 +7,7 @@
 //! what arrives in it at one of the pollers.
 
 use adapters::queues::{BATCH_ENTRIES_MAX, LINGER};
-use delivery::duration::SECOND_MS;
+use delivery::time::duration::SECOND_MS;
 
 use super::chain::as_f64;
 use super::lines::whole;

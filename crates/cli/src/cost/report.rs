@@ -4,8 +4,8 @@
 //! grouped.
 
 use comfy_table::{CellAlignment, Table, presets};
-use delivery::duration::format_ms;
 use delivery::subscription::Subscription;
+use delivery::time::duration::format_ms;
 use serde_json::{Value, json};
 
 use super::chain::HOP_MS;

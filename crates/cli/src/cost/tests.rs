@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use delivery::deadletter::Reason;
+use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, Origin};
-use delivery::duration::{HOUR_MS, MINUTE_MS};
 use delivery::event::{Event, Input};
-use delivery::outcome::{Ending, Exchange};
-use delivery::profile::Dialect;
-use delivery::schedule::{Kind, Schedule};
-use delivery::step::{Arrival, End, arrive, settle};
+use delivery::machine::step::{Arrival, End, arrive, settle};
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::schedule::{Kind, Schedule};
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 

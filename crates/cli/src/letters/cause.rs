@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use delivery::stored::StoredLetter;
+use delivery::deadletter::stored::StoredLetter;
 use uuid::Uuid;
 
 use super::filter::decided_ms;

@@ -7,11 +7,12 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use delivery::blob::segment;
-use delivery::deadletter::Reason;
-use delivery::duration::{self, HOUR_MS};
-use delivery::outcome::Outcome;
-use delivery::stored::StoredLetter;
+use delivery::deadletter::stored::StoredLetter;
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::subscription::name::segment;
+use delivery::time::duration;
+use delivery::time::duration::HOUR_MS;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use delivery::moment;
+use delivery::time::moment;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 

@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::bail;
-use delivery::stored::{StoredLetter, read};
+use delivery::deadletter::stored::{StoredLetter, read};
 use futures::future::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;

@@ -58,7 +58,7 @@ pub(crate) fn stem(key: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use delivery::moment::rfc3339;
+    use delivery::time::moment::rfc3339;
 
     use super::*;
 

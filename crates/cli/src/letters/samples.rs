@@ -1,6 +1,6 @@
 //! Letters for the tests of this folder.
 
-use delivery::stored::{StoredAttempt, StoredLetter};
+use delivery::deadletter::stored::{StoredAttempt, StoredLetter};
 use uuid::Uuid;
 
 /// A letter of shop/orders/billing that ended after two attempts with 503.

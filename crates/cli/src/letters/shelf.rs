@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use adapters::machine::Machine;
+use delivery::deadletter::stored::StoredLetter;
 use delivery::ports::Clock as _;
-use delivery::stored::StoredLetter;
 use futures::stream::TryStreamExt as _;
 use uuid::Uuid;
 
@@ -154,8 +154,10 @@ mod tests {
                 .unwrap();
         }
         let letters = Letters::open(folder.path().to_str().unwrap()).await.unwrap();
-        let until =
-            |text: &str| Filter { until_ms: delivery::moment::parse(text), ..Filter::default() };
+        let until = |text: &str| Filter {
+            until_ms: delivery::time::moment::parse(text),
+            ..Filter::default()
+        };
         let shape = |shelf: &Shelf| {
             (shelf.letters.len(), shelf.blobs.values().map(Vec::len).sum(), shelf.blobs.len())
         };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use delivery::duration::HOUR_MS;
-use delivery::stored::StoredLetter;
+use delivery::deadletter::stored::StoredLetter;
+use delivery::time::duration::HOUR_MS;
 
 use super::filter::decided_ms;
 

@@ -3,8 +3,8 @@
 //! Events and responses come from anywhere; on a terminal their control characters could do
 //! anything, and those that turn text around could make it say something else.
 
-use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::moment;
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::time::moment;
 
 /// What others wrote, with a sign in the place of control characters but line ends and tabs.
 pub(crate) fn plain(text: &str) -> String {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use delivery::duration::{DAY_MS, HOUR_MS};
-use delivery::moment::rfc3339;
-use delivery::stored::StoredLetter;
+use delivery::deadletter::stored::StoredLetter;
+use delivery::time::duration::{DAY_MS, HOUR_MS};
+use delivery::time::moment::rfc3339;
 use maud::{Markup, html};
 
 use super::frame::{line, word};
@@ -259,7 +259,7 @@ mod tests {
             r#"{{"event":{{}},"deadletterProperties":{{"deadletterreasoncode":"{reason}","publishutc":"{}"}}}}"#,
             rfc3339(ms)
         );
-        delivery::stored::read(key, "", blob.as_bytes()).unwrap().remove(0)
+        delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0)
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The filters of a page: those that say something, each with a way to take it away, and the form
 //! of all.
 
-use delivery::deadletter::Reason;
-use delivery::outcome::Outcome;
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
 use maud::{Markup, html};
 
 use super::frame::line;

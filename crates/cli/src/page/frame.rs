@@ -8,8 +8,8 @@ use adapters::machine::Machine;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use delivery::moment::rfc3339;
 use delivery::ports::Clock as _;
+use delivery::time::moment::rfc3339;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Page;

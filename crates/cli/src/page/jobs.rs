@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{self, Path};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use delivery::duration::SECOND_MS;
+use delivery::time::duration::SECOND_MS;
 use maud::{Markup, html};
 use uuid::Uuid;
 

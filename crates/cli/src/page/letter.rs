@@ -4,7 +4,7 @@ use axum::extract::{self, Path};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use delivery::stored::{StoredLetter, StoredSink};
+use delivery::deadletter::stored::{StoredLetter, StoredSink};
 use maud::{Markup, html};
 use uuid::Uuid;
 

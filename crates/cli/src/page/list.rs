@@ -1,6 +1,6 @@
 //! The letters themselves, newest first, a page at a time.
 
-use delivery::stored::StoredLetter;
+use delivery::deadletter::stored::StoredLetter;
 use maud::{Markup, html};
 
 use super::chart::{Palette, swatch};

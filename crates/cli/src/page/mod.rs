@@ -36,7 +36,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
-use delivery::duration::SECOND_MS;
+use delivery::time::duration::SECOND_MS;
 use maud::html;
 use tokio::net::TcpListener;
 use url::Url;

@@ -4,7 +4,7 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use delivery::stored::StoredLetter;
+use delivery::deadletter::stored::StoredLetter;
 use maud::{Markup, html};
 
 use super::chart::{Chart, Palette};

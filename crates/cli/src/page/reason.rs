@@ -1,6 +1,6 @@
 //! What a reason means to a person, and what may be done. Pure.
 
-use delivery::deadletter::Reason;
+use delivery::delivery::reason::Reason;
 
 /// A sentence about a reason; nothing of one that is not ours.
 pub(super) fn meaning(reason: &str) -> Option<&'static str> {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use adapters::machine::Machine;
-use delivery::duration::SECOND_MS;
 use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use uuid::Uuid;
 

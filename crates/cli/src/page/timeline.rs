@@ -1,8 +1,8 @@
 //! The attempts of a letter along a line of time. Pure, but for its drawing.
 
+use delivery::deadletter::stored::{StoredAttempt, StoredLetter, StoredSink};
 use delivery::delivery::HISTORY_FIRST;
-use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use delivery::stored::{StoredAttempt, StoredLetter, StoredSink};
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use maud::{Markup, html};
 
 use super::frame::{moment, outcome, word};
@@ -99,7 +99,8 @@ mod tests {
             r#"{{"event":{{}},"deadletterProperties":{{"deadletterreasoncode":"A","deliveryattempts":9,"publishutc":"2026-11-20T07:00:00Z","history":[{}]}}}}"#,
             history.join(",")
         );
-        let letter = delivery::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
+        let letter =
+            delivery::deadletter::stored::read(key, "", blob.as_bytes()).unwrap().remove(0);
         let told: Vec<String> = steps(&letter.history, letter.omitted, letter.published_ms)
             .into_iter()
             .map(|step| match step {

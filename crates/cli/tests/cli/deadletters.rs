@@ -2,9 +2,11 @@
 
 use std::process::Output;
 
-use crate::letters::{AGAIN, LETTERS, Place, Sample, lines, requests, text};
 use local::aws::{LocalAws, LocalAwsConfig};
 use serde_json::Value;
+
+use crate::letters;
+use crate::letters::{AGAIN, LETTERS, Place, Sample, lines, requests, text};
 
 /// The letters of the samples, in a folder below this one.
 fn samples() -> Place {

@@ -9,14 +9,16 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::letters::{Place, lines, requests, text};
-use crate::served::Served;
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 use futures::future::join_all;
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
 use serde_json::Value;
+
+use crate::letters;
+use crate::letters::{Place, lines, requests, text};
+use crate::served::Served;
 
 const MANY: u32 = 20_000;
 const SUBSCRIPTIONS: u32 = 4;

@@ -5,7 +5,6 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
-use crate::letters::{LETTERS, Place, Sample, text};
 use adapters::machine::Machine;
 use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 use axum::http::StatusCode;
@@ -14,6 +13,9 @@ use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
 use local::subscriber::{Subscriber, Told};
 use serde_json::Value;
+
+use crate::letters;
+use crate::letters::{LETTERS, Place, Sample, text};
 
 /// A place with letters, one of them of no subscription, and queues to send them to.
 async fn start() -> (Place, LocalAws, aws_sdk_sqs::Client, tempfile::TempDir) {
@@ -267,9 +269,9 @@ fn tail_shows_what_is_stored_while_it_looks() {
     let mut said = BufReader::new(tail.stderr.take().expect("it is piped")).lines();
     assert!(said.next().expect("a line").expect("text").contains("until Ctrl-C"));
     // Stored now, under this hour.
-    let now = delivery::moment::rfc3339(Machine.now_ms());
+    let now = delivery::time::moment::rfc3339(Machine.now_ms());
     let text = LETTERS[3].blob().1.replace("2026-11-20T10:03:07.0000000Z", &now);
-    let hour = delivery::moment::hour_folder(Machine.now_ms());
+    let hour = delivery::time::moment::hour_folder(Machine.now_ms());
     place.write(&[(format!("shop/orders/billing/{hour}/{}.json", LETTERS[3].id()), text)]);
     let shown = BufReader::new(tail.stdout.take().expect("it is piped")).lines().take(2);
     let shown: Vec<String> = shown.map(|line| line.expect("text")).collect();

@@ -81,7 +81,7 @@ fn what_a_class_cannot_do_is_an_error_with_its_place() {
 
 #[test]
 fn event_grid_lives_until_its_time_is_over_or_a_status_ends_it() {
-    let text = include_str!("../../../examples/eventgrid.json");
+    let text = include_str!("../../../../examples/eventgrid.json");
     let waits = vec![10, 30, 60, 300, 600, 1_800, 3_600, 10_800, 21_600, 43_200];
     let ended = 34 * 3_600 + 46 * 60 + 40;
     assert_eq!(life("e.json", text, &[]), (waits, "TimeToLiveExceeded".to_owned(), ended));
@@ -92,14 +92,14 @@ fn event_grid_lives_until_its_time_is_over_or_a_status_ends_it() {
 
 #[test]
 fn a_namespace_keeps_its_moments_and_kubernetes_its_minutes() {
-    let namespace = include_str!("../../../examples/eventgrid-namespace.json");
+    let namespace = include_str!("../../../../examples/eventgrid-namespace.json");
     let namespace: serde_json::Value =
         serde_json::from_str(namespace).expect("the example is JSON");
     let namespace = with(namespace, "eventTimeToLive", &"PT20M".into());
     let waits = vec![10, 20, 30, 240, 300, 300];
     assert_eq!(life("n.json", &namespace, &[]), (waits, "TimeToLiveExceeded".to_owned(), 1_200));
 
-    let kubernetes = include_str!("../../../examples/eventgrid-kubernetes.json");
+    let kubernetes = include_str!("../../../../examples/eventgrid-kubernetes.json");
     let kubernetes: serde_json::Value =
         serde_json::from_str(kubernetes).expect("the example is JSON");
     let kubernetes = with(kubernetes, "maxDeliveryAttempts", &3.into());

@@ -384,7 +384,7 @@ fn check_warns_of_replies_that_are_refused_or_that_nobody_hears() {
 
 #[test]
 fn explain_shows_batches_with_where_each_part_came_from() {
-    let export = include_str!("../../../examples/eventgrid.json");
+    let export = include_str!("../../../../examples/eventgrid.json");
     let batched = export.replacen(
         "\"deliveryAttributeMappings\"",
         "\"maxEventsPerBatch\": 100, \"deliveryAttributeMappings\"",

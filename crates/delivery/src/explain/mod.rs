@@ -12,16 +12,19 @@
 //! Does not know the deployment: its default container, and how far its functions cut a response
 //! timeout.
 
+pub mod diff;
+
 use std::str::FromStr;
 
-use crate::deadletter::{Container, Letter, Reason};
-use crate::delivery::{Delivery, Origin};
+use crate::delivery::outcome::{Ending, Exchange};
+use crate::delivery::reason::Reason;
+use crate::delivery::{Delivery, Letter, Origin};
 use crate::event::{Event, Input};
-use crate::outcome::{Ending, Exchange};
-use crate::profile::ATTEMPTS_MAX;
-use crate::schedule::Jitter;
-use crate::step::{Arrival, End, arrive, end_without_success, settle};
+use crate::machine::step::{Arrival, End, arrive, end_without_success, settle};
 use crate::subscription::Subscription;
+use crate::subscription::profile::ATTEMPTS_MAX;
+use crate::subscription::schedule::Jitter;
+use crate::subscription::sink::Container;
 
 /// The event that is delivered in explanations; nothing depends on it.
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/explain","type":"explained"}"#;

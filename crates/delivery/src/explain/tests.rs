@@ -1,8 +1,8 @@
 use super::*;
-use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use crate::profile::Dialect;
-use crate::schedule::{Kind, Schedule};
-use crate::sink::Sink;
+use crate::subscription::profile::Dialect;
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::subscription::sink::Sink;
+use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// 2026-11-20T07:03:00Z.
 const PUBLISHED_MS: u64 = 1_795_158_180_000;

@@ -9,11 +9,9 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
-use crate::deadletter::Container;
-use crate::sink::{Sink, SinkQueue};
-
 use super::findings::Message;
 use super::reader::{Cursor, Entry};
+use crate::subscription::sink::{Container, Sink, SinkQueue};
 
 /// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of
 /// 1,024.

@@ -6,7 +6,7 @@
 
 use super::findings::quoted;
 use super::reader::{Cursor, Fields};
-use crate::header::{HEADERS_MAX, Header, check_value, is_name};
+use crate::subscription::header::{HEADERS_MAX, Header, check_value, is_name};
 
 /// What belongs to the connection, to the request itself, its body or its signature: never a
 /// subscription's to say.

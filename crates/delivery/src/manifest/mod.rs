@@ -37,16 +37,17 @@ mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::catalogue::{Catalogue, Publisher, Topic};
-use crate::subscription::{Subscription, SubscriptionName, TopicName};
-
-pub use findings::{Finding, Severity};
-pub use origins::{FIELDS, Origins};
-
 use destinations::Destinations;
+pub use findings::{Finding, Severity};
 use findings::{Findings, Message};
+pub use origins::{FIELDS, Origins};
 use reader::Cursor;
 use sinks::{LettersAt, Routes, Unfollowed};
+
+use crate::event::envelope::Publisher;
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::name::{SubscriptionName, TopicName};
 
 /// One file: its name, for findings, and its text.
 #[derive(Debug, Clone, Copy)]

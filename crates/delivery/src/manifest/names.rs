@@ -3,10 +3,9 @@
 //! Separate because every family has them, and what a name may be follows from the keys of dead
 //! letters, not from a family's own rules.
 
-use crate::subscription::{NAME_RULE, is_name};
-
 use super::findings::Message;
 use super::reader::Cursor;
+use crate::subscription::name::{NAME_RULE, is_name};
 
 /// Names that begin with this are ours: `_unknown` and its like stand in subscriptions' places in
 /// containers.

@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::Profile;
-use crate::subscription::Subscription;
-
 use super::reader::Cursor;
+use crate::subscription::Subscription;
+use crate::subscription::profile::Profile;
 
 /// Field → where documents state it, as `file:line:column`; several places are parted by `, `, and
 /// what is no place says who decides (the class of a broker). A field without an entry is the

@@ -4,10 +4,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::profile::{RetryPolicy, StatusSet};
-
 use super::findings::{Message, quoted};
 use super::reader::Cursor;
+use crate::subscription::profile::{RetryPolicy, StatusSet};
 
 /// Statuses of HTTP.
 pub(super) const STATUSES: RangeInclusive<u16> = 100..=599;

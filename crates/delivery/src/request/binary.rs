@@ -12,11 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::{Content, Unsendable};
-use crate::binary::is_json;
+use super::Content;
+use crate::delivery::outcome::Unsendable;
 use crate::event::Members;
-use crate::header::is_name;
-use crate::path::scalar;
+use crate::event::binary::is_json;
+use crate::event::path::scalar;
+use crate::subscription::header::is_name;
 
 /// What is percent-encoded beside everything that is not ASCII.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
@@ -37,7 +38,7 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         .map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype")))
         .transpose()?;
     let content_type = said.as_deref().filter(|said| !said.is_empty()).unwrap_or(UNSAID);
-    crate::header::check_value(content_type).map_err(|problem| {
+    crate::subscription::header::check_value(content_type).map_err(|problem| {
         Unsendable::Impossible(format!(
             "the attribute datacontenttype cannot be a header: {problem}"
         ))

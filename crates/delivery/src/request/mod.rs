@@ -11,60 +11,24 @@
 
 mod binary;
 mod notification;
-pub(crate) mod shape;
 mod signature;
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use thiserror::Error;
 use url::Url;
 use uuid::Uuid;
 
-use crate::blob::{Enriched, enriched};
-use crate::consent::REQUEST_ORIGIN;
-use crate::deadletter::Letter;
-use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg};
-use crate::event::{Event, Input, Shape};
-use crate::header::Value;
-use crate::mapping::Mapped;
-use crate::outcome::{Ending, Exchange};
-use crate::reply::REPLY_MAX_BYTES;
-use crate::secret::{Keyring, SecretName};
-use crate::sink::Sink;
+use crate::deadletter::blob::{Enriched, enriched};
+use crate::delivery::outcome::Unsendable;
+use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, Letter, trace};
+use crate::event::schema::Schema;
+use crate::event::{Event, Input, Shape, convert};
+use crate::subscription::header::{HeaderError, Value};
+use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::sink::Sink;
 use crate::subscription::{Consent, Destination, ReplyTo, Subscription, display};
-use crate::trace;
-
-/// In which form events are delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Schema {
-    /// CloudEvents 1.0, structured mode: one JSON document.
-    CloudEventsStructured,
-    /// CloudEvents 1.0, binary mode: the data as body, attributes as headers.
-    CloudEventsBinary,
-    /// The Event Grid event schema, in an array.
-    EventGrid,
-    /// The publisher's own payload, in an array.
-    Custom,
-}
-
-impl Schema {
-    /// Every schema.
-    pub const ALL: [Self; 4] =
-        [Self::CloudEventsStructured, Self::CloudEventsBinary, Self::EventGrid, Self::Custom];
-
-    /// The word of our own format.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CloudEventsStructured => "cloudevents-structured",
-            Self::CloudEventsBinary => "cloudevents-binary",
-            Self::EventGrid => "eventgrid",
-            Self::Custom => "custom",
-        }
-    }
-}
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,29 +79,11 @@ pub const REQUEST_HEADERS_MAX_BYTES: usize = 64 * 1_024;
 /// No more of an answer is read, unless it may be a reply.
 pub const ANSWER_MAX_BYTES: usize = 64 * 1_024;
 
-/// Why there is no request. Nothing in it is a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Unsendable {
-    /// None can be made of this event: the delivery ends as `UndeliverableDueToInvalidRequest`.
-    #[error("{0}")]
-    Impossible(String),
-    /// A secret is missing or wrong, which is ours to mend: the attempt failed, and there will be
-    /// others.
-    #[error("{0}")]
-    Unready(String),
-}
+/// A reply is at most this long.
+pub const REPLY_MAX_BYTES: usize = 512 * 1_024;
 
-impl Unsendable {
-    /// The exchange that did not take place.
-    #[must_use]
-    pub fn exchange(&self, now_ms: u64) -> Exchange {
-        let ending = match self {
-            Self::Impossible(_) => Ending::Unsendable,
-            Self::Unready(_) => Ending::Aborted,
-        };
-        Exchange::new(ending, now_ms, 0).because(self)
-    }
-}
+/// Who sends, as a DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event Delivery", 2.1).
+pub const REQUEST_ORIGIN: &str = "WebHook-Request-Origin";
 
 /// What differs from attempt to attempt.
 #[derive(Debug, Clone, Copy)]
@@ -375,16 +321,16 @@ fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsend
         },
     };
     let is_custom = delivery.event.shape() == Shape::Custom;
-    let mapped = is_custom.then(|| Mapped::of(delivery, &subscription.mapping));
-    let mapped = mapped.as_ref();
+    let mapped = is_custom.then(|| delivery.mapped(&subscription.mapping));
+    let (mapped, event, topic) = (mapped.as_ref(), &delivery.event, &delivery.subscription.topic);
     Ok(match subscription.destination.schema.unwrap_or(as_published) {
         Schema::CloudEventsStructured => {
-            Part::Element(Form::CloudEvent, shape::cloud_event(delivery, mapped)?)
+            Part::Element(Form::CloudEvent, convert::cloud_event(event, topic, mapped)?)
         }
         Schema::CloudEventsBinary => {
-            Part::Whole(binary::content(&shape::cloud_event(delivery, mapped)?)?)
+            Part::Whole(binary::content(&convert::cloud_event(event, topic, mapped)?)?)
         }
-        Schema::EventGrid => Part::Element(Form::Json, shape::event_grid(delivery, mapped)?),
+        Schema::EventGrid => Part::Element(Form::Json, convert::event_grid(event, mapped)?),
         Schema::Custom => Part::Element(Form::Json, Arc::clone(delivery.event.text())),
     })
 }
@@ -464,5 +410,5 @@ fn own_headers(
         let value = header.value(event, keyring).transpose()?;
         Some(value.map(|value| (header.name.clone(), value.into_owned())))
     });
-    named.collect()
+    Ok(named.collect::<Result<_, HeaderError>>()?)
 }

@@ -4,11 +4,12 @@
 //! `aeg-delivery-count` is the number of attempts before this one. Of a batch, the count is the
 //! highest, and a version that differs is not told.
 
+use serde_json::value::RawValue;
+
 use crate::delivery::Delivery;
 use crate::event::Members;
-use crate::header::check_value;
-use crate::path::scalar;
-use serde_json::value::RawValue;
+use crate::event::path::scalar;
+use crate::subscription::header::check_value;
 
 /// `aeg-event-type`, `aeg-subscription-name`, `aeg-delivery-count`, and the versions that the
 /// events as sent tell.

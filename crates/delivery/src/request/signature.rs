@@ -10,9 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use super::{Occasion, Unsendable};
-use crate::duration::SECOND_MS;
-use crate::secret::SecretName;
+use super::Occasion;
+use crate::delivery::outcome::Unsendable;
+use crate::subscription::secret::SecretName;
+use crate::time::duration::SECOND_MS;
 
 /// Standard Webhooks, "signature scheme": a key has at least 192 bits.
 const KEY_MIN_BYTES: usize = 24;
@@ -71,7 +72,7 @@ fn signature(key: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secret::{Keyring, Secret};
+    use crate::subscription::secret::{Keyring, Secret};
 
     fn keyring(secrets: &[(&str, &str)]) -> Keyring {
         let named = |(name, value): &(&str, &str)| {

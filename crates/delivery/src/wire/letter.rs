@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::WireError;
 use super::delivery::{DeliveryV1, delivery_of, delivery_v1};
 use super::history::{EntryV1, LastV1, history_of, history_v1, last_of, last_v1};
-use crate::deadletter::{Addresses, ErrorData, Format, Layout, Letter, Returned, Store};
+use crate::delivery::{Addresses, Letter, Returned, Store};
+use crate::event::mapping::Mapped;
 use crate::event::{Event, Shape};
-use crate::mapping::Mapped;
+use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct LetterV1 {

@@ -16,8 +16,7 @@ use thiserror::Error;
 
 use self::delivery::{delivery_of, delivery_v1};
 use self::letter::{LetterV1, letter_of, letter_v1};
-use crate::deadletter::Letter;
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Letter};
 use crate::event::{Event, Input};
 
 /// The attribute of a delivery that goes on.

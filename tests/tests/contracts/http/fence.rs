@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use adapters::http::{HttpSender, Lookup, Network};
 use delivery::address::Fence;
-use delivery::outcome::Ending;
+use delivery::delivery::outcome::Ending;
 use lastmile_tests::scripted::{Script, Scripted, Step, answer};
 
 use super::{LONG_MS, answered, exchange_with, fence, request, sender_allowing};

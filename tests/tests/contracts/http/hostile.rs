@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use adapters::http::{HttpSender, Network};
-use delivery::outcome::Ending;
+use delivery::delivery::outcome::Ending;
 use delivery::request::ANSWER_MAX_BYTES;
 use lastmile_tests::certificates::{Authority, Validity};
 use lastmile_tests::hostile::{BOMB, Ends, catalogue};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::outcome::{Content, Ending, Exchange};
+use delivery::delivery::outcome::{Content, Ending, Exchange};
 use delivery::ports::{Clock as _, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use delivery::subscription::MAX_CONCURRENCY;

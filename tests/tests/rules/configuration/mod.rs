@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use adapters::metrics::NAMESPACE;
 use adapters::settings::{DeadLetterSettings, DispatchSettings};
-use delivery::manifest::{self, Source};
+use delivery::manifest;
+use delivery::manifest::Source;
 use delivery::subscription::Subscription;
 use lastmile_tests::document::assert_table;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
-use delivery::stored::StoredLetter;
+use delivery::deadletter::stored::StoredLetter;
 use uuid::Uuid;
 
 use super::meant::Which;

@@ -3,16 +3,15 @@
 //! Separate because the page reads the very same options from its address.
 
 use adapters::machine::Machine;
-use delivery::deadletter::Reason;
-use delivery::outcome::Outcome;
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
-
-use crate::letters::Letters;
-use crate::letters::filter::{Filter, Moment, Pattern, Statuses, outcome, reason};
-use crate::letters::storage::LOCAL_CONTAINER;
 
 use super::Look;
 use super::shape::Output;
+use crate::letters::Letters;
+use crate::letters::filter::{Filter, Moment, Pattern, Statuses, outcome, reason};
+use crate::letters::storage::LOCAL_CONTAINER;
 
 /// Where letters are.
 #[derive(Debug, clap::Args)]

@@ -4,17 +4,16 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
-use delivery::subscription::TopicName;
+use delivery::subscription::name::TopicName;
 use futures::stream::TryStreamExt as _;
 use url::Url;
 
 use super::meant::{Container, Meant};
 use super::{Look, out};
-use crate::letters::Letters;
 use crate::letters::ledger::{Counts, State, is_job};
 use crate::letters::replay::sender::{Sender, To};
 use crate::letters::replay::{Pace, Plan, Rate, Replay, name_of, queue_of};
-use crate::letters::text;
+use crate::letters::{Letters, text};
 use crate::progress;
 
 /// So many chunks are named when they are uncertain.

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use delivery::blob;
+use delivery::deadletter::blob;
 use local::mapping::event;
 use url::Url;
 
@@ -19,8 +19,7 @@ use super::meant::Container;
 use super::out;
 use crate::letters::storage::Place;
 use crate::letters::text;
-use crate::progress;
-use crate::queue;
+use crate::{progress, queue};
 
 /// Messages of one receive.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>

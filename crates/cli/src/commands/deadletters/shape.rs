@@ -1,8 +1,8 @@
 //! Letters as JSON that tools read.
 
 use clap::ValueEnum;
-use delivery::moment::rfc3339;
-use delivery::stored::{StoredAttempt, StoredLetter};
+use delivery::deadletter::stored::{StoredAttempt, StoredLetter};
+use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;

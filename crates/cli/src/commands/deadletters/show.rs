@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use delivery::duration::format_ms;
-use delivery::stored::{StoredAttempt, StoredLetter, StoredSink};
+use delivery::deadletter::stored::{StoredAttempt, StoredLetter, StoredSink};
+use delivery::time::duration::format_ms;
 use uuid::Uuid;
 
 use super::meant::Container;

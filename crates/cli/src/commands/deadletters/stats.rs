@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use delivery::moment::rfc3339;
+use delivery::time::moment::rfc3339;
 use serde_json::json;
 
 use super::meant::Summing;

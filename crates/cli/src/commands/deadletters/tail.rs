@@ -7,16 +7,16 @@ use std::collections::HashSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::duration::{self, HOUR_MS};
+use delivery::deadletter::stored::StoredLetter;
 use delivery::ports::Clock as _;
-use delivery::stored::StoredLetter;
+use delivery::time::duration;
+use delivery::time::duration::HOUR_MS;
 
 use super::list::SHORT_ID;
 use super::meant::Which;
 use super::out;
-use crate::letters::Letters;
 use crate::letters::filter::{Filter, decided_ms};
-use crate::letters::text;
+use crate::letters::{Letters, text};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use delivery::moment::rfc3339;
+use delivery::time::moment::rfc3339;
 use serde_json::json;
 
 use super::list::SHORT_ID;

@@ -4,8 +4,8 @@
 //! container of the deployment is meant, and where letters go to no container; `format` is `null`
 //! too where there is no letter. `errorChannel` is there where a topic takes them.
 
-use delivery::policy::{Setting, sink_uri};
-use delivery::sink::Sink;
+use delivery::subscription::policy::{Setting, sink_uri};
+use delivery::subscription::sink::Sink;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 

@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
-use delivery::duration::format_ms;
+use delivery::delivery::outcome::retry_after_ms;
 use delivery::explain::{Always, Endpoint, Life, explain};
 use delivery::manifest::Reading;
-use delivery::outcome::retry_after_ms;
-use delivery::policy::{Setting, settings};
 use delivery::ports::Clock as _;
-use delivery::subscription::{Subscription, SubscriptionName};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::policy::{Setting, settings};
+use delivery::time::duration::format_ms;
 
 use crate::files::{Files, have_errors, tell, usage};
 use crate::remarks::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};

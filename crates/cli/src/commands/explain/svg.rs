@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use delivery::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::explain::{Endpoint, Life};
 use delivery::subscription::Subscription;
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use super::Explained;
 use super::timeline::{Axis, dead_letter, span};

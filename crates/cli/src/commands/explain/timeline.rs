@@ -3,10 +3,10 @@
 //! Separate because a life may last seconds or days and both have to be seen: the axis is
 //! logarithmic, with the shortest wait as its unit.
 
-use delivery::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::explain::Life;
-use delivery::policy::sink_text;
 use delivery::subscription::Subscription;
+use delivery::subscription::policy::sink_text;
+use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// A logarithmic axis from publication to the last thing that happens.
 pub(super) struct Axis {

@@ -18,7 +18,7 @@ use anyhow::Context as _;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use delivery::consent::{ALLOWED_RATE, Question, Rate, confirm};
+use delivery::machine::consent::{ALLOWED_RATE, Question, Rate, confirm};
 use delivery::subscription::{Consent, Subscription};
 use tokio::net::TcpListener;
 use tokio::sync::watch;

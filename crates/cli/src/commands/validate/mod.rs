@@ -1,6 +1,6 @@
 //! `lastmile validate`: asks destinations for their consent, before the first event or again.
 //!
-//! The questions and what answers mean are `delivery::consent`, as in the function. Separate from
+//! The questions and what answers mean are `delivery::machine::consent`, as in the function. Separate from
 //! it because a person can do what the function cannot: offer an address that confirms a consent
 //! (`listen`), and wait for somebody to call it. With a place to keep them, consents are found
 //! there by the functions.
@@ -22,20 +22,23 @@ use adapters::secrets::SecretStores;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::consent::{ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge};
-use delivery::duration;
+use delivery::machine::consent::{
+    ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
+};
 use delivery::manifest::Reading;
 use delivery::ports::{Clock as _, Consents as _, Dice as _, Secrets as _, SendHttp as _};
 use delivery::request::Occasion;
-use delivery::secret::SecretName;
-use delivery::subscription::{Consent, Subscription, SubscriptionName};
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::secret::SecretName;
+use delivery::subscription::{Consent, Subscription};
+use delivery::time::duration;
 use futures::future::join_all;
+use listen::{Desk, Offer};
 use url::Url;
 
 use crate::commands::dev::allow_private;
 use crate::files::{Files, have_errors, tell, usage};
 use crate::store;
-use listen::{Desk, Offer};
 
 /// The exit code of something that went wrong.
 const WRONG: u8 = 2;

@@ -13,22 +13,21 @@ mod pace;
 pub(crate) mod sender;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail, ensure};
-use delivery::blob::{MALFORMED, NAMELESS, UNKNOWN_TOPIC, UNPROCESSED};
-use delivery::moment;
+use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::ports::Clock as _;
-use delivery::stored::StoredLetter;
+use delivery::subscription::name::NAMELESS;
+use delivery::time::moment;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use url::Url;
 use uuid::Uuid;
 
 use self::jobs::{chunk_key, done_key, folders, plan_key, plan_of, read_chunks};
-pub(crate) use self::pace::{Pace, Rate};
 use self::sender::{Fate, Parcel, Sender, To};
 use super::Letters;
 use super::filter::decided_ms;
@@ -36,6 +35,8 @@ use super::ledger::{
     self, CHUNK, Counts, Header, Line, Planned, State, begin, write_lines, write_plan,
 };
 use crate::queue::DEV_EVENTS_QUEUE;
+
+pub(crate) use self::pace::{Pace, Rate};
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
 const CHUNKS_AT_ONCE: usize = 4;
@@ -286,7 +287,11 @@ impl Replay {
         let reads = wanted.map(|(line, planned)| async move {
             let bytes = self.letters.place().get(&planned.key).await?;
             let letters = bytes.map(|bytes| {
-                delivery::stored::read(&planned.key, &self.letters.place().prefix, &bytes)
+                delivery::deadletter::stored::read(
+                    &planned.key,
+                    &self.letters.place().prefix,
+                    &bytes,
+                )
             });
             let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
             let letter = letters.into_iter().find(|letter| letter.id == planned.letter);

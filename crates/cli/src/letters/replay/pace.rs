@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use delivery::duration::{MINUTE_MS, SECOND_MS};
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
 use super::super::ledger::CHUNK;
 

@@ -16,14 +16,14 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkErro
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
+use delivery::deadletter::stored::StoredLetter;
+use delivery::delivery::outcome::Ending;
 use delivery::delivery::{Delivery, Origin};
-use delivery::duration::SECOND_MS;
 use delivery::event::{Event, Input, Shape};
-use delivery::outcome::Ending;
 use delivery::ports::{Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, SendHttp as _};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
-use delivery::stored::StoredLetter;
-use delivery::subscription::TopicName;
+use delivery::subscription::name::TopicName;
+use delivery::time::duration::SECOND_MS;
 use delivery::wire::{DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE, write_delivery};
 use futures::future::join_all;
 use url::Url;

@@ -15,13 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
-use delivery::deadletter::Container;
+use delivery::subscription::sink::Container;
+pub(crate) use folder::Folder;
 use futures::future::BoxFuture;
+pub(crate) use s3::Bucket;
 
 use crate::store;
-
-pub(crate) use folder::Folder;
-pub(crate) use s3::Bucket;
 
 /// What `lastmile dev` and `lastmile demo` leave.
 pub(crate) const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";

@@ -5,13 +5,12 @@
 //! have the shape they have, and one that cannot be converted ends its own delivery
 //! (`request::shape` is what converts).
 
-use crate::catalogue::Topic;
-use crate::event::Input;
-use crate::mapping::{Field, Mapping};
-use crate::request::Schema;
-use crate::subscription::Subscription;
-
 use super::findings::Message;
+use crate::event::Input;
+use crate::event::mapping::{Field, Mapping};
+use crate::event::schema::Schema;
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::Topic;
 
 /// Why no event of the topic can be delivered in the schema that the subscription names.
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {

@@ -5,16 +5,15 @@
 //! `Destinations` document names is a warning, not an error: dead letters are safe in the default
 //! container.
 
-use crate::duration::DAY_MS;
-use crate::profile::Profile;
-use crate::sink::Sink;
-use crate::subscription::DeadLetterPolicy;
-
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::Message;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::{endpoint, words};
+use crate::subscription::DeadLetterPolicy;
+use crate::subscription::profile::Profile;
+use crate::subscription::sink::Sink;
+use crate::time::duration::DAY_MS;
 
 /// What a resource says about dead letters.
 #[derive(Default)]

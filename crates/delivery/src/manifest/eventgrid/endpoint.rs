@@ -5,18 +5,16 @@
 
 use url::Url;
 
-use crate::header::{Header, Value};
-use crate::path::PATH_RULE;
-use crate::request::Schema;
-use crate::subscription::Batch;
-
-use super::super::batches;
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::Message;
-use super::super::headers;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
+use super::super::{batches, headers};
 use super::words;
+use crate::event::path::PATH_RULE;
+use crate::event::schema::Schema;
+use crate::subscription::Batch;
+use crate::subscription::header::{Header, Value};
 
 /// Every type of endpoint.
 const TYPES: [&str; 10] = [

@@ -3,14 +3,13 @@
 //! Separate because the operators' values have types and limits of their own. All parts have to
 //! hold: the type of the event, how its subject begins and ends, and every advanced filter.
 
-use crate::filter::Filter;
-use crate::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
-use crate::filter::key::Key;
-use crate::filter::number::Number;
-
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
 use super::words;
+use crate::subscription::filter::Filter;
+use crate::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
+use crate::subscription::filter::key::Key;
+use crate::subscription::filter::number::Number;
 
 /// "Event filtering", limitations: advanced filters of one subscription.
 const FILTERS_MAX: usize = 25;

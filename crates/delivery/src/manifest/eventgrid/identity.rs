@@ -4,15 +4,14 @@
 //! name, the name of the file, and the `lastmile` section that somebody has added. That section
 //! goes before everything else: it is the one part written for this program.
 
-use crate::profile::{Dialect, StatusSet};
-use crate::subscription::{Batch, OnRefused, SubscriptionName, TopicName};
-
-use super::super::Draft;
 use super::super::findings::Message;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::super::{batches, names, statuses};
+use super::super::{Draft, batches, names, statuses};
 use super::template::Resource;
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::profile::{Dialect, StatusSet};
+use crate::subscription::{Batch, OnRefused};
 
 /// The version of the resources that Event Grid on Kubernetes takes.
 const KUBERNETES_VERSION: &str = "2020-10-15-preview";

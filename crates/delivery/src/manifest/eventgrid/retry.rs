@@ -3,11 +3,10 @@
 //! Separate because the ranges differ by kind of resource, as their documents give them; what is
 //! not said follows the profile. Only limits can be set: the schedule is the dialect's.
 
-use crate::duration::{DAY_MS, MINUTE_MS};
-use crate::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
-
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
+use crate::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
+use crate::time::duration::{DAY_MS, MINUTE_MS};
 
 /// What a resource says about retries.
 #[derive(Default)]

@@ -7,11 +7,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::filter::Filter;
-use crate::profile::{Dialect, Profile};
-use crate::request::Schema;
-use crate::subscription::{Destination, Subscription, SubscriptionName};
-
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::origins::{Origins, note};
@@ -19,10 +14,14 @@ use super::super::reader::{Cursor, Fields};
 use super::super::statuses;
 use super::dead_letter::DeadLetters;
 use super::endpoint::{self, Endpoint};
-use super::filter;
 use super::identity::Lastmile;
 use super::retry::Limits;
-use super::words;
+use super::{filter, words};
+use crate::event::schema::Schema;
+use crate::subscription::filter::Filter;
+use crate::subscription::name::SubscriptionName;
+use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::{Destination, Subscription};
 
 /// The spellings of a dead-letter destination.
 const DEAD_LETTERS: [&str; 3] = [

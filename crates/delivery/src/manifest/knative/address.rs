@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 use url::Url;
 
-use crate::subscription::{ReplyTo, TopicName};
-
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
+use crate::subscription::ReplyTo;
+use crate::subscription::name::TopicName;
 
 /// What publishes to a topic: one of each may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

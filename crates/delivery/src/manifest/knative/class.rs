@@ -5,12 +5,11 @@
 //! and nothing else asks for a class by name. A class that is not known is read literally, and
 //! said.
 
-use crate::duration::SECOND_MS;
-use crate::schedule::{Kind, Schedule};
-
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
 use super::super::reader::Cursor;
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::time::duration::SECOND_MS;
 
 /// The policies that `backoffPolicy` can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

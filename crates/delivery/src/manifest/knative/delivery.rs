@@ -5,19 +5,18 @@
 //! by field, and only then are the defaults filled in. An explicit `retry: 0` is a value; a missing
 //! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own.
 
-use crate::duration::SECOND_MS;
-use crate::profile::{
-    ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy,
-};
-use crate::request::Schema;
-use crate::sink::Sink;
-use crate::subscription::DeadLetterPolicy;
-
 use super::super::findings::{Message, quoted};
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::address::{Address, Addresses, Written, entry};
 use super::class::{Class, Policy, Support};
+use crate::event::schema::Schema;
+use crate::subscription::DeadLetterPolicy;
+use crate::subscription::profile::{
+    ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy,
+};
+use crate::subscription::sink::Sink;
+use crate::time::duration::SECOND_MS;
 
 /// A value and where a document states it.
 #[derive(Clone)]

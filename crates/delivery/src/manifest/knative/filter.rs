@@ -5,10 +5,9 @@
 //! `filters` names one operator; and `filters`, where there are any, stand in place of `filter`. An
 //! attribute that the event does not have fails every comparison, and so passes under `not`.
 
-use crate::filter::Filter;
-
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
+use crate::subscription::filter::Filter;
 
 /// The deepest nesting of `all`, `any` and `not`.
 const DEPTH_MAX: usize = 8;

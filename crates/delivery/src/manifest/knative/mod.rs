@@ -24,25 +24,24 @@ mod role;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use url::Url;
-
-use crate::filter::Filter;
-use crate::profile::{Dialect, Profile};
-use crate::subscription::{Destination, ReplyTo, Subscription, SubscriptionName, TopicName};
-
-use super::destinations::Destinations;
-use super::findings::Message;
-use super::names;
-use super::origins::note;
-use super::reader::{Cursor, Fields};
-use super::sinks::LettersAt;
-use super::{Described, Draft};
 use address::{Addresses, Via, Written};
 use class::Class;
 use delivery::Delivery;
 use object::{Metadata, Object};
 use parent::{Parent, Templates};
 use role::Role;
+use url::Url;
+
+use super::destinations::Destinations;
+use super::findings::Message;
+use super::origins::note;
+use super::reader::{Cursor, Fields};
+use super::sinks::LettersAt;
+use super::{Described, Draft, names};
+use crate::subscription::filter::Filter;
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::{Destination, ReplyTo, Subscription};
 
 /// The broker of a Trigger that names none.
 const BROKER: &str = "default";

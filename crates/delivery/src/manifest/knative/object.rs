@@ -6,17 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::{RetryPolicy, StatusSet};
-use crate::subscription::TopicName;
-
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
-use super::super::names;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::super::statuses;
+use super::super::{names, statuses};
 use super::class;
 use super::delivery::Stated;
+use crate::subscription::name::TopicName;
+use crate::subscription::profile::{RetryPolicy, StatusSet};
 
 /// The namespace of an object that names none.
 const NAMESPACE: &str = "default";

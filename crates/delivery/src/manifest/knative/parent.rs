@@ -6,8 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::subscription::TopicName;
-
 use super::super::findings::Findings;
 use super::super::node;
 use super::super::reader::{Cursor, Fields};
@@ -15,6 +13,7 @@ use super::address::{Addresses, Via};
 use super::class::{self, Class};
 use super::delivery::Delivery;
 use super::object::{Metadata, Object, Overrides};
+use crate::subscription::name::TopicName;
 
 /// A broker or channel.
 #[derive(Clone)]

@@ -3,15 +3,15 @@
 //! Separate because `none` is a word with consequences: it stands in place of the mapping, is
 //! warned about, and is undone by a Subscription that says anything else about dead letters.
 
-use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
-use crate::duration::{DAY_MS, MINUTE_MS};
-use crate::profile::Profile;
-use crate::sink::Sink;
-use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, TopicName};
-
 use super::super::destinations::{ADDRESSES, Destinations, Resolved};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
+use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use crate::subscription::name::TopicName;
+use crate::subscription::profile::Profile;
+use crate::subscription::sink::Sink;
+use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX};
+use crate::time::duration::{DAY_MS, MINUTE_MS};
 
 /// The longest delay of one message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>

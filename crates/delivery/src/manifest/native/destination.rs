@@ -5,19 +5,18 @@
 
 use url::Url;
 
-use crate::header::{Header, Value};
-use crate::path::PATH_RULE;
-use crate::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
-use crate::request::Schema;
-use crate::secret::{SECRET_NAME_RULE, SecretName};
-use crate::subscription::{Consent, Destination, MAX_CONCURRENCY};
-
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
 use super::consent;
 use super::settings::Scope;
+use crate::event::path::PATH_RULE;
+use crate::event::schema::Schema;
+use crate::subscription::header::{Header, Value};
+use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
+use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
+use crate::subscription::{Consent, Destination, MAX_CONCURRENCY};
 
 /// Requests under way at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;

@@ -4,10 +4,9 @@
 //! members under one operator, all have to hold. A condition without content is refused: whether it
 //! means everything or nothing is nobody's guess.
 
-use crate::filter::Filter;
-
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
+use crate::subscription::filter::Filter;
 
 /// The deepest nesting of `all`, `any` and `not`.
 const DEPTH_MAX: usize = 8;

@@ -4,12 +4,11 @@
 //! type, the subject and the version of the data may have a default, while an id, a topic and a
 //! time that are the same for every event would say nothing.
 
-use crate::event::Input;
-use crate::mapping::{Field, Mapping};
-use crate::path::PATH_RULE;
-
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
+use crate::event::Input;
+use crate::event::mapping::{Field, Mapping};
+use crate::event::path::PATH_RULE;
 
 /// Reads `mapping` of a Topic's `spec`; what is not mapped is empty.
 pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {

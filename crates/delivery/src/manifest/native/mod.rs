@@ -23,20 +23,18 @@ mod settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalogue::Topic;
-use crate::event::Input;
-use crate::filter::Filter;
-use crate::mapping::Mapping;
-use crate::subscription::{SubscriptionName, TopicName};
-
-use super::batches;
-use super::destinations::Destinations;
-use super::names;
-use super::reader::{Cursor, Fields};
-use super::{Described, Draft};
 use origins::Stated;
 use publishers::Named;
 use settings::{Scope, Settings};
+
+use super::destinations::Destinations;
+use super::reader::{Cursor, Fields};
+use super::{Described, Draft, batches, names};
+use crate::event::Input;
+use crate::event::mapping::Mapping;
+use crate::subscription::catalogue::Topic;
+use crate::subscription::filter::Filter;
+use crate::subscription::name::{SubscriptionName, TopicName};
 
 /// What each topic says about its subscriptions; `None` where it has errors, so that they would not
 /// be as meant.

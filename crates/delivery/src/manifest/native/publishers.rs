@@ -3,13 +3,11 @@
 //! Separate because each kind is named in a way of its own. Whether two topics claim one publisher
 //! is seen where all topics are known.
 
-use crate::catalogue::Publisher;
-use crate::event::Input;
-use crate::foreign::input_of;
-
 use super::super::destinations::{BUCKET_RULE, is_bucket};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
+use crate::event::Input;
+use crate::event::envelope::{Publisher, input_of};
 
 /// The most publishers of one topic.
 const PUBLISHERS_MAX: usize = 100;

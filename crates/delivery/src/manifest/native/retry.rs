@@ -3,14 +3,15 @@
 //! Separate because the fields speak about one another: a status is a success, never retried, or
 //! retried, and what one document says about it goes before what another or the profile says.
 
-use crate::duration::SECOND_MS;
-use crate::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, LeastWaits, RetryPolicy, StatusSet};
-use crate::schedule::Schedule;
-
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
 use super::super::statuses;
 use super::schedule;
+use crate::subscription::profile::{
+    ATTEMPTS_MAX, LIFETIME_MAX_MS, LeastWaits, RetryPolicy, StatusSet,
+};
+use crate::subscription::schedule::Schedule;
+use crate::time::duration::SECOND_MS;
 
 /// What a document says about retries.
 #[derive(Clone, Default)]

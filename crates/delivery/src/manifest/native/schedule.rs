@@ -6,12 +6,11 @@
 
 use std::sync::Arc;
 
-use crate::duration::{HOUR_MS, SECOND_MS, format_ms};
-use crate::profile::LIFETIME_MAX_MS;
-use crate::schedule::{Kind, Schedule};
-
 use super::super::findings::Message;
 use super::super::reader::Fields;
+use crate::subscription::profile::LIFETIME_MAX_MS;
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
 
 /// The longest list of waits or moments: an operator can still read it.
 const WAITS_MAX: usize = 100;

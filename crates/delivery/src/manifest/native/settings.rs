@@ -8,16 +8,16 @@
 
 use std::sync::Arc;
 
-use crate::filter::Filter;
-use crate::profile::{Dialect, Profile};
-use crate::subscription::{Subscription, SubscriptionName};
-
 use super::super::destinations::Destinations;
 use super::super::reader::Fields;
 use super::batch::BatchSettings;
 use super::dead_letter::DeadLetterSettings;
 use super::destination::DestinationSettings;
 use super::retry::RetrySettings;
+use crate::subscription::Subscription;
+use crate::subscription::filter::Filter;
+use crate::subscription::name::SubscriptionName;
+use crate::subscription::profile::{Dialect, Profile};
 
 /// Where settings stand.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -10,14 +10,13 @@ mod fields;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::duration;
-use crate::filter::number::Number;
+pub(super) use fields::Fields;
 
 use super::findings::{Findings, Message, Place, Severity, quoted};
 use super::hint::hint;
 use super::node::{Document, Key, Node, Value};
-
-pub(super) use fields::Fields;
+use crate::subscription::filter::number::Number;
+use crate::time::duration;
 
 /// Doubles below this hold every whole number exactly.
 const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;

@@ -10,15 +10,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalogue::Topic;
-use crate::deadletter::{ErrorData, Format, Layout, LetterFormat};
-use crate::event::{Input, Shape};
-use crate::sink::Sink;
-use crate::subscription::{DeadLetterPolicy, Subscription, SubscriptionName, TopicName};
-
 use super::findings::Message;
 use super::hint::hint;
 use super::reader::Cursor;
+use crate::event::{Input, Shape};
+use crate::subscription::catalogue::Topic;
+use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::sink::Sink;
+use crate::subscription::{DeadLetterPolicy, Subscription};
 
 /// Where documents say about dead letters what not every sink and format follows.
 #[derive(Clone, Default)]

@@ -1,10 +1,8 @@
 //! What differs by kind of resource, and the many spellings of one thing.
 
-use crate::deadletter::Container;
-use crate::duration::DAY_MS;
-use crate::sink::Sink;
-
 use super::{loaded, push, read_files, shown, webhook};
+use crate::subscription::sink::{Container, Sink};
+use crate::time::duration::DAY_MS;
 
 const ACCOUNT: &str = "/subscriptions/s/resourceGroups/a-group-with-a-long-name/providers/Microsoft.Storage/storageAccounts/acc";
 

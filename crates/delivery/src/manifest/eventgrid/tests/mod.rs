@@ -1,15 +1,14 @@
 use std::sync::Arc;
 
-use crate::deadletter::Container;
-use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use crate::event::{Element, Input, decode};
-use crate::header::{Header, Value};
-use crate::profile::{Dialect, Profile};
-use crate::request::Schema;
-use crate::sink::Sink;
-use crate::subscription::{BATCH_BYTES, Batch, DeadLetterPolicy, OnRefused, Subscription};
-
 use super::super::{Reading, Source, read};
+use crate::event::envelope::decode;
+use crate::event::schema::Schema;
+use crate::event::{Element, Input};
+use crate::subscription::header::{Header, Value};
+use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::sink::{Container, Sink};
+use crate::subscription::{BATCH_BYTES, Batch, DeadLetterPolicy, OnRefused, Subscription};
+use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 mod filters;
 mod kinds;

@@ -1,8 +1,8 @@
 //! A native Topic beside the broker, channel or event source of its name.
 
 use super::{SUBSCRIBER, broker, read_one, shown, trigger};
-use crate::catalogue::Publisher;
 use crate::event::Input;
+use crate::event::envelope::Publisher;
 
 /// A native Topic of this name with this `spec`.
 fn topic(name: &str, spec: &str) -> String {

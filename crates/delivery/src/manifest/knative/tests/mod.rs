@@ -1,16 +1,13 @@
 use std::sync::Arc;
 
-use crate::deadletter::Container;
-use crate::duration::{HOUR_MS, SECOND_MS};
-use crate::event::Members;
-use crate::profile::{Dialect, Profile};
-use crate::request::Schema;
-use crate::schedule::{Kind, Moments, Schedule};
-use crate::sink::Sink;
-use crate::subscription::ReplyTo;
-use crate::subscription::Subscription;
-
 use super::super::{Reading, Source, read};
+use crate::event::Members;
+use crate::event::schema::Schema;
+use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::schedule::{Kind, Moments, Schedule};
+use crate::subscription::sink::{Container, Sink};
+use crate::subscription::{ReplyTo, Subscription};
+use crate::time::duration::{HOUR_MS, SECOND_MS};
 
 const EXAMPLE: &str = include_str!("../../../../../../examples/knative.yaml");
 const TRIGGER: &str =
@@ -382,7 +379,7 @@ fn what_is_null_counts_as_absent() {
     assert_eq!(found, Vec::<String>::new());
     assert_eq!(
         (subscription.retry.clone(), &subscription.filter),
-        (Profile::of(Dialect::Knative).retry, &crate::filter::Filter::EVERYTHING)
+        (Profile::of(Dialect::Knative).retry, &crate::subscription::filter::Filter::EVERYTHING)
     );
     assert_eq!(subscription.name.to_string(), "default/b/t");
 }

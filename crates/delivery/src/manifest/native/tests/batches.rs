@@ -1,8 +1,8 @@
 //! Batches, late responses, probation and consent: what a Topic and a Subscription say together.
 
 use super::{HEAD, TOPIC, URL, read_one, shown, subscription, with_spec};
-use crate::duration::MINUTE_MS;
 use crate::subscription::{BATCH_BYTES, BATCH_EVENTS_MAX, Batch, Consent, OnRefused};
+use crate::time::duration::MINUTE_MS;
 
 /// The batch of a Subscription that says this under a Topic that says that.
 fn batch(of_topic: &str, own: &str) -> Option<Batch> {

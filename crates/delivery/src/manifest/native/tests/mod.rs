@@ -1,19 +1,18 @@
 use std::sync::Arc;
 
-use crate::catalogue::Topic;
-use crate::deadletter::{Container, ErrorData, Format, Layout, LetterFormat};
-use crate::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-use crate::event::Input;
-use crate::filter::Filter;
-use crate::header::{Header, Value};
-use crate::mapping::{Field, Mapping};
-use crate::profile::{Dialect, Profile};
-use crate::request::Schema;
-use crate::schedule::{Kind, Schedule};
-use crate::sink::Sink;
-use crate::subscription::{Batch, Consent, Destination, OnRefused, Subscription};
-
 use super::super::{Reading, Source, read};
+use crate::event::Input;
+use crate::event::mapping::{Field, Mapping};
+use crate::event::schema::Schema;
+use crate::subscription::catalogue::Topic;
+use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use crate::subscription::filter::Filter;
+use crate::subscription::header::{Header, Value};
+use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::subscription::sink::{Container, Sink};
+use crate::subscription::{Batch, Consent, Destination, OnRefused, Subscription};
+use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 const TOPIC: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\n";
 const HEAD: &str = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t, name: s}\nspec:\n";
@@ -102,7 +101,7 @@ fn every_field_reaches_its_place() {
     );
     let kind = Kind::Exponential { delay_ms: 2 * SECOND_MS };
     assert_eq!(retry.schedule, Schedule { kind, max_ms: Some(30 * MINUTE_MS) });
-    let in_set = |set: &crate::profile::StatusSet, of: &[u16]| {
+    let in_set = |set: &crate::subscription::profile::StatusSet, of: &[u16]| {
         of.iter().map(|s| set.contains(*s)).collect::<Vec<_>>()
     };
     assert_eq!(

@@ -1,7 +1,7 @@
 //! `from`: publishers that cannot say which topic they publish to.
 
 use super::{TOPIC, read_one, shown};
-use crate::catalogue::Publisher;
+use crate::event::envelope::Publisher;
 
 /// Two topics, each with its publishers.
 fn topics(first: &str, second: &str) -> String {

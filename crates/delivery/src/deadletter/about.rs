@@ -1,0 +1,202 @@
+//! What is said about an event, whatever the format: our own fields, and those that several formats
+//! share.
+//!
+//! Separate because the namespace format has our fields in its `deadletterProperties`, and all
+//! others in one string, `lastmile`: CloudEvents allows no objects there.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::value::RawValue;
+use url::Url;
+
+use super::flat::Hidden;
+use crate::delivery::reason::Reason;
+use crate::delivery::{Entry, History, Letter, Returned, cut, trace};
+use crate::event::Shape;
+use crate::event::json::Object;
+use crate::subscription::display;
+use crate::time::moment;
+
+/// The member with our own fields, as JSON in a string.
+pub(crate) const OURS: &str = "lastmile";
+
+/// The member about a sink that did not take the letter.
+pub(crate) const SINK: &str = "sink";
+
+/// A letter, and what storing it adds.
+pub(super) struct About<'a> {
+    /// The letter.
+    pub(super) letter: &'a Letter,
+    /// Why it is not in the container it was meant for.
+    pub(super) sink_error: Option<&'a str>,
+}
+
+/// The names of the five fields that every format of Event Grid has.
+pub(super) struct Names {
+    pub(super) reason: &'static str,
+    pub(super) attempts: &'static str,
+    pub(super) outcome: &'static str,
+    pub(super) published: &'static str,
+    pub(super) attempted: &'static str,
+}
+
+impl Names {
+    /// All names that a format adds: these, that of the status, and that of our own fields.
+    pub(super) const fn reserved(&self, status: &'static str) -> [&'static str; 7] {
+        [self.reason, self.attempts, self.outcome, self.published, self.attempted, status, OURS]
+    }
+}
+
+impl About<'_> {
+    /// The event as JSON in its own spelling; `None` for text that is none, and for what was
+    /// refused as malformed.
+    pub(super) fn event_json(&self) -> Option<&RawValue> {
+        let event = &self.letter.delivery.event;
+        if event.shape() == Shape::Opaque || self.letter.reason == Reason::MalformedEvent {
+            return None;
+        }
+        serde_json::from_str(event.text()).ok()
+    }
+
+    /// The newest attempt, if there was one.
+    pub(super) fn newest(&self) -> Option<&Entry> {
+        self.letter.delivery.history.newest_attempt()
+    }
+
+    /// The five fields, by these names; outcome and time of the last attempt only where there was
+    /// one.
+    pub(super) fn five(&self, object: &mut Object, names: &Names, reason: &str) {
+        let delivery = &self.letter.delivery;
+        object.text(names.reason, reason);
+        object.put(names.attempts, &delivery.attempts);
+        if let Some(attempt) = self.newest() {
+            object.text(names.outcome, attempt.outcome.as_str());
+        }
+        object.text(names.published, &moment::rfc3339(delivery.published_ms));
+        if let Some(attempt) = self.newest() {
+            object.text(names.attempted, &moment::rfc3339(attempt.at_ms));
+        }
+    }
+
+    /// The status of the last attempt, where there was an answer.
+    pub(super) fn status(&self, object: &mut Object, name: &str) {
+        if let Some(status) = self.newest().and_then(|attempt| attempt.status) {
+            object.put(name, &status);
+        }
+    }
+
+    /// Our own fields.
+    pub(super) fn ours(&self, object: &mut Object) {
+        let Letter { delivery, reason, detail, destination, .. } = self.letter;
+        object.put("deadletterid", &delivery.id);
+        object.text("deadletterreasoncode", &reason.to_string());
+        object.text("subscription", &delivery.subscription.to_string());
+        self.status(object, "lasthttpstatuscode");
+        if let Some(destination) = destination {
+            object.text("destination", destination);
+        }
+        response(object, delivery.last_response.as_deref());
+        object.put("history", &Attempts(&delivery.history));
+        if let Some(trace) = trace::of_delivery(delivery) {
+            object.text("traceparent", &trace.parent);
+        }
+        if let Some(detail) = detail {
+            object.text("deadletterdetail", detail);
+        }
+        if let Some(sink_error) = self.sink_error.or(self.letter.sink_error.as_deref()) {
+            object.text("sinkerror", &cut(sink_error));
+        }
+        if let Some(returned) = &self.letter.returned {
+            object.raw(SINK, Some(&told(returned)));
+        }
+    }
+
+    /// The member `lastmile`: our own fields, and what the object does not show of the event.
+    pub(super) fn lastmile(&self, object: &mut Object, hidden: &Hidden) {
+        let mut ours = Object::default();
+        self.ours(&mut ours);
+        hidden.tell(&mut ours);
+        object.text(OURS, &ours.finish());
+    }
+}
+
+/// How the letter fared at its sink.
+fn told(returned: &Returned) -> String {
+    let Returned { address, reason, detail, attempts, history, last_response } = returned;
+    let mut object = Object::default();
+    if let Some(url) = address.as_deref().and_then(|address| Url::parse(address).ok()) {
+        object.text("destination", &display(&url));
+    }
+    object.text("reason", &reason.to_string());
+    object.put("deliveryattempts", attempts);
+    response(&mut object, last_response.as_deref());
+    object.put("history", &Attempts(history));
+    if let Some(detail) = detail {
+        object.text("detail", detail);
+    }
+    object.finish()
+}
+
+/// The beginning of the last answer's body: text where it is text.
+fn response(object: &mut Object, last_response: Option<&[u8]>) {
+    let Some(response) = last_response else { return };
+    match std::str::from_utf8(whole_characters(response)) {
+        Ok(text) => object.text("lastresponse", text),
+        Err(_) => object.text("lastresponse_base64", &STANDARD.encode(response)),
+    }
+}
+
+/// The bytes without a last character that the limit cut in two.
+pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        _ => bytes,
+    }
+}
+
+struct Attempts<'a>(&'a History);
+
+impl Serialize for Attempts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for entry in self.0.first() {
+            list.serialize_element(&Attempt(entry))?;
+        }
+        if self.0.omitted() > 0 {
+            list.serialize_element(&serde_json::json!({ "omitted": self.0.omitted() }))?;
+        }
+        for entry in self.0.last() {
+            list.serialize_element(&Attempt(entry))?;
+        }
+        list.end()
+    }
+}
+
+struct Attempt<'a>(&'a Entry);
+
+impl Serialize for Attempt<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Entry { at_ms, outcome, status, duration_ms } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("at", &moment::rfc3339(*at_ms))?;
+        map.serialize_entry("outcome", outcome.as_str())?;
+        if let Some(status) = status {
+            map.serialize_entry("status", status)?;
+        }
+        map.serialize_entry("durationms", duration_ms)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_cut_within_a_character_is_still_text() {
+        assert_eq!(whole_characters("aö".as_bytes()), "aö".as_bytes());
+        assert_eq!(whole_characters(&"aö".as_bytes()[..2]), b"a");
+        assert_eq!(whole_characters(b"a\xffb"), b"a\xffb");
+    }
+}

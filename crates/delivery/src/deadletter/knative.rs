@@ -1,0 +1,133 @@
+//! Knative, "configuring channel event delivery": the CloudEvent, then the extensions for errors;
+//! after them those of the early draft (`errorsubscriberuri`, `errorreason`, `errorretry`).
+//!
+//! Beside our own fields stands `publishutc`, which this format tells nowhere else.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::about::{About, OURS, whole_characters};
+use super::flat;
+use crate::delivery::{Delivery, Letter, Returned};
+use crate::event::json::Object;
+use crate::subscription::dead_letter_format::ErrorData;
+use crate::time::moment;
+
+/// What this format adds to an event.
+pub(super) const RESERVED: [&str; 7] = [
+    "knativeerrordest",
+    "knativeerrorcode",
+    "knativeerrordata",
+    "errorsubscriberuri",
+    "errorreason",
+    "errorretry",
+    OURS,
+];
+
+/// `knativeerrordata` is never longer.
+/// <https://github.com/knative/eventing/blob/main/pkg/channel/attributes/transformers.go>
+const DATA_MAX_BYTES: usize = 1_024;
+/// So many bytes are that long in base64.
+const DATA_BASE64_MAX_BYTES: usize = DATA_MAX_BYTES / 4 * 3;
+
+/// The letter; `None` for an event that can be no CloudEvent.
+pub(super) fn element(about: &About<'_>) -> Option<String> {
+    let letter = about.letter;
+    let event = about.event_json()?;
+    let (mut object, hidden) = flat::open_cloud_event(letter, event, &RESERVED)?;
+    let failed = Failed::of(letter);
+    if let Some(address) = failed.address {
+        object.text("knativeerrordest", address);
+    }
+    if let Some(status) = failed.status {
+        object.put("knativeerrorcode", &status);
+    }
+    if let Some(response) = failed.response {
+        object.text("knativeerrordata", &error_data(response, letter.error_data));
+    }
+    if let Some(addresses) = &letter.addresses {
+        object.text("errorsubscriberuri", &addresses.subscriber);
+    }
+    object.text("errorreason", &letter.reason.to_string());
+    object.put("errorretry", &letter.delivery.attempts);
+    let mut ours = Object::default();
+    ours.text("publishutc", &moment::rfc3339(letter.delivery.published_ms));
+    about.ours(&mut ours);
+    hidden.tell(&mut ours);
+    object.text(OURS, &ours.finish());
+    Some(object.finish())
+}
+
+/// The request that failed last: the sink's where a letter came back from it.
+struct Failed<'a> {
+    address: Option<&'a str>,
+    status: Option<u16>,
+    response: Option<&'a [u8]>,
+}
+
+impl<'a> Failed<'a> {
+    fn of(letter: &'a Letter) -> Self {
+        let (address, history, response) = match &letter.returned {
+            Some(Returned { address, history, last_response, .. }) => {
+                (address.as_deref(), history, last_response)
+            }
+            None => {
+                let Delivery { history, last_response, .. } = &letter.delivery;
+                (letter.addresses.as_ref().map(|of| of.failed.as_str()), history, last_response)
+            }
+        };
+        let status = history.newest_attempt().and_then(|attempt| attempt.status);
+        Self { address, status, response: response.as_deref() }
+    }
+}
+
+/// The last answer without control characters, not above the limit.
+fn error_data(response: &[u8], form: ErrorData) -> String {
+    match form {
+        ErrorData::Text => {
+            let text = String::from_utf8_lossy(whole_characters(response));
+            let mut text: String =
+                text.chars().filter(|character| !character.is_control()).collect();
+            text.truncate(text.floor_char_boundary(DATA_MAX_BYTES));
+            text
+        }
+        ErrorData::Base64 => {
+            let mut bytes: Vec<u8> =
+                response.iter().copied().filter(|byte| !byte.is_ascii_control()).collect();
+            bytes.truncate(DATA_BASE64_MAX_BYTES);
+            STANDARD.encode(bytes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_data_is_cut_at_a_character_and_has_no_control_characters() {
+        for (response, text, base64) in [
+            (&b""[..], String::new(), String::new()),
+            (b"a\r\nb\x7f\0c", "abc".to_owned(), "YWJj".to_owned()),
+            (
+                "gr\u{fc}\u{85}n".as_bytes(),
+                "gr\u{fc}n".to_owned(),
+                STANDARD.encode("gr\u{fc}\u{85}n"),
+            ),
+            (b"a\xffb", "a\u{fffd}b".to_owned(), STANDARD.encode(b"a\xffb")),
+            (
+                &[b"x", "ö".repeat(512).as_bytes()].concat(),
+                format!("x{}", "ö".repeat(511)),
+                String::new(),
+            ),
+        ] {
+            assert_eq!(error_data(response, ErrorData::Text), text);
+            if !base64.is_empty() || response.is_empty() {
+                assert_eq!(error_data(response, ErrorData::Base64), base64);
+            }
+        }
+        assert_eq!(error_data(&[b'x'; 1_024], ErrorData::Text).len(), 1_024);
+        assert_eq!(error_data(&[b'x'; 1_024], ErrorData::Base64), STANDARD.encode([b'x'; 768]));
+        assert!(error_data(&[0xff; 1_024], ErrorData::Text).len() <= 1_024);
+    }
+}

@@ -1,0 +1,164 @@
+//! Dead letters as they are found in storage: a blob's key and bytes, read back.
+//!
+//! Separate from [`crate::deadletter`], which writes, because reading takes more than is written: every
+//! format and both layouts, the spellings of other editions (`deadLetterProperties`,
+//! `brokerProperties`), blobs without our own fields, objects and arrays of them.
+//!
+//! Promises: `read(key(letter), bytes(letter))` gives back the letter's id, reason, attempts and
+//! event. The event is the published text to the byte in the nested layout (but for spaces around
+//! it); where an event shares an object with what is said about it, it has the members that were
+//! published, in their own spelling.
+//!
+//! Does not judge: an event that nobody can deliver is read like any other, and what a blob does
+//! not say is `None`.
+
+mod element;
+mod properties;
+
+use percent_encoding::percent_decode_str;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::subscription::name::{SubscriptionName, TopicName};
+
+/// What a letter tells of a sink that did not take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSink {
+    /// Where it was to go.
+    pub destination: Option<String>,
+    /// Why it was not taken: the name of the vocabulary where it is told, else the text.
+    pub reason: String,
+    /// What the reason's name does not say.
+    pub detail: Option<String>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// The last answer's body: text, or `base64:` and what is no text.
+    pub last_response: Option<String>,
+    /// Its attempts, oldest first, without those left out.
+    pub history: Vec<StoredAttempt>,
+    /// How many attempts were left out of the history.
+    pub omitted: u32,
+}
+
+/// A dead letter as it was found in storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredLetter {
+    /// Its `deadletterid`, else the GUID of the key.
+    pub id: Uuid,
+    /// The key of its blob, prefix included.
+    pub key: String,
+    /// Whose it is: the key's segments, decoded. `_malformed` and its kind stand in the name's
+    /// place.
+    pub subscription: SubscriptionName,
+    /// Why it ended: the name of the vocabulary where it is told, else the text.
+    pub reason: String,
+    /// The outcome of the last attempt; `None` without one.
+    pub outcome: Option<String>,
+    /// The status of the last attempt, where there was an answer.
+    pub status: Option<u16>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// When it was published.
+    pub published_ms: Option<u64>,
+    /// Start of the last attempt.
+    pub last_attempt_ms: Option<u64>,
+    /// Where it was to go.
+    pub destination: Option<String>,
+    /// The last answer's body: text, or `base64:` and what is no text.
+    pub last_response: Option<String>,
+    /// Its attempts, oldest first, without those left out.
+    pub history: Vec<StoredAttempt>,
+    /// How many attempts were left out of the history.
+    pub omitted: u32,
+    /// What the reason's name does not say.
+    pub detail: Option<String>,
+    /// Why it is not in the container it was meant for.
+    pub sink_error: Option<String>,
+    /// How it fared at a sink that did not take it.
+    pub sink: Option<StoredSink>,
+    /// The trace it belongs to.
+    pub traceparent: Option<String>,
+    /// The headers that were sent, where the format keeps them.
+    pub headers: Vec<(String, String)>,
+    /// The event as published, as exactly as the format keeps it.
+    pub event: String,
+    /// The event's id.
+    pub event_id: Option<String>,
+    /// The event's type.
+    pub event_type: Option<String>,
+    /// The event's source, or its Event Grid topic.
+    pub source: Option<String>,
+}
+
+/// One attempt of a stored history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredAttempt {
+    /// Start of the request.
+    pub at_ms: u64,
+    /// What happened.
+    pub outcome: String,
+    /// The status, where there was an answer.
+    pub status: Option<u16>,
+    /// How long the exchange took.
+    pub duration_ms: u64,
+}
+
+/// Every letter of a blob. `prefix` is the container's.
+///
+/// # Errors
+/// What is wrong with the key or the bytes, when they are not those of a dead letter's blob.
+pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredLetter>, String> {
+    let place = Place::read(key, prefix)?;
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("{key}: not text: {error}"))?;
+    let elements = elements(text).map_err(|error| format!("{key}: not JSON: {error}"))?;
+    elements
+        .into_iter()
+        .map(|element| element::read(element, &place).map_err(|why| format!("{key}: {why}")))
+        .collect()
+}
+
+/// The letters of a blob: an array of them, or one.
+fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
+    if text.trim_start().starts_with('[') {
+        let elements: Vec<&RawValue> = serde_json::from_str(text)?;
+        return Ok(elements.into_iter().map(RawValue::get).collect());
+    }
+    serde_json::from_str::<&RawValue>(text).map(|one| vec![one.get()])
+}
+
+/// What a key says.
+struct Place<'a> {
+    key: &'a str,
+    subscription: SubscriptionName,
+    /// The GUID of the blob, which is that of its letter where there is one.
+    guid: Option<Uuid>,
+}
+
+impl<'a> Place<'a> {
+    /// Reads `<prefix>/<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`.
+    fn read(key: &'a str, prefix: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("{key}: no key of a dead letter: {why}");
+        let prefix = prefix.trim_matches('/');
+        let path = key
+            .strip_prefix(prefix)
+            .ok_or_else(|| wrong(&format!("it does not begin with {prefix}/")))?;
+        let path = if prefix.is_empty() { Some(path) } else { path.strip_prefix('/') };
+        let path = path.ok_or_else(|| wrong(&format!("it does not begin with {prefix}/")))?;
+        let segments: Vec<&str> = path.split('/').collect();
+        let [namespace, topic, name, _, _, _, _, file] = segments[..] else {
+            return Err(wrong(
+                "namespace/topic/subscription/year/month/day/hour/guid.json is expected",
+            ));
+        };
+        let decoded = |segment: &str| {
+            let text = percent_decode_str(segment).decode_utf8();
+            text.map(std::borrow::Cow::into_owned).map_err(|_| wrong("a name in it is no text"))
+        };
+        let topic = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
+        let guid = file.strip_suffix(".json").and_then(|guid| guid.parse().ok());
+        Ok(Self { key, subscription: SubscriptionName { topic, name: decoded(name)? }, guid })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,319 @@
+//! One event for one subscription, from its first attempt to its end: the state that travels.
+//!
+//! A delivery carries everything that a later invocation needs, so that no database does. Its id is
+//! a function of what it is (subscription, published record, place in the record's array): a record
+//! that is handled twice yields the same deliveries, and their dead letters the same blob.
+
+use std::collections::VecDeque;
+
+use uuid::{Uuid, uuid};
+
+use crate::delivery::Letter;
+use crate::delivery::outcome::{Ending, Exchange, Outcome};
+use crate::event::Event;
+use crate::event::mapping::{Mapped, Mapping, Published};
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::profile::RetryPolicy;
+
+/// The namespace of all ids of deliveries (UUIDv5).
+pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
+
+/// The first attempts of a history that are kept.
+pub const HISTORY_FIRST: usize = 5;
+/// The last attempts of a history that are kept.
+pub const HISTORY_LAST: usize = 20;
+/// How much of the last response is kept, in bytes.
+pub const RESPONSE_KEPT_BYTES: usize = 1_024;
+
+/// The published record and the event's place in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The SQS message id of the published record.
+    pub message: String,
+    /// The event's place in the record's array; 0 for a single event.
+    pub index: u32,
+}
+
+/// One entry of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Start of the request.
+    pub at_ms: u64,
+    /// What happened.
+    pub outcome: Outcome,
+    /// The status, where there was an answer.
+    pub status: Option<u16>,
+    /// How long the exchange took.
+    pub duration_ms: u64,
+}
+
+/// The attempts of a delivery: the first few and the last few, and how many between were left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    first: Vec<Entry>,
+    omitted: u32,
+    last: VecDeque<Entry>,
+}
+
+impl History {
+    /// A history from its kept parts, as they travelled.
+    #[must_use]
+    pub fn restore(entries: Vec<Entry>, omitted: u32) -> Self {
+        let mut history = Self::default();
+        for entry in entries {
+            history.push(entry);
+        }
+        history.omitted = history.omitted.saturating_add(omitted);
+        history
+    }
+
+    /// Adds the newest entry.
+    pub fn push(&mut self, entry: Entry) {
+        if self.first.len() < HISTORY_FIRST {
+            self.first.push(entry);
+            return;
+        }
+        self.last.push_back(entry);
+        if self.last.len() > HISTORY_LAST {
+            self.last.pop_front();
+            self.omitted = self.omitted.saturating_add(1);
+        }
+    }
+
+    /// The first attempts.
+    #[must_use]
+    pub fn first(&self) -> &[Entry] {
+        &self.first
+    }
+
+    /// How many entries between the first and the last were left out.
+    #[must_use]
+    pub fn omitted(&self) -> u32 {
+        self.omitted
+    }
+
+    /// The last attempts, after those left out.
+    pub fn last(&self) -> impl Iterator<Item = &Entry> {
+        self.last.iter()
+    }
+
+    /// The newest entry.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Entry> {
+        self.last.back().or_else(|| self.first.last())
+    }
+
+    /// The newest attempt; a delivery that was put off made none.
+    #[must_use]
+    pub fn newest_attempt(&self) -> Option<&Entry> {
+        let newest_first = self.last.iter().rev().chain(self.first.iter().rev());
+        newest_first.into_iter().find(|entry| entry.outcome != Outcome::Probation)
+    }
+}
+
+/// Where a delivery goes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Leg {
+    /// A published event, to the subscription's destination.
+    #[default]
+    Event,
+    /// A subscriber's reply, to the subscription's reply address.
+    Reply,
+    /// A dead letter, to the subscription's sink.
+    Sink(Box<Letter>),
+}
+
+impl Leg {
+    /// The word of log fields.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Reply => "reply",
+            Self::Sink(_) => "sink",
+        }
+    }
+}
+
+/// Whether a delivery may share a request with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Company {
+    /// It may.
+    #[default]
+    Welcome,
+    /// A batch with it was refused: it is owed one attempt alone, whatever its policy's limit is.
+    OwedAlone,
+    /// It had that attempt, and stays alone.
+    Alone,
+}
+
+/// One event for one subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// What it is, as a UUIDv5.
+    pub id: Uuid,
+    /// The event, untouched.
+    pub event: Event,
+    /// Whom it is for.
+    pub subscription: SubscriptionName,
+    /// Where it came from.
+    pub origin: Origin,
+    /// When the record was published: its SentTimestamp in the events queue.
+    pub published_ms: u64,
+    /// Attempts made.
+    pub attempts: u32,
+    /// Start of the first attempt.
+    pub first_ms: Option<u64>,
+    /// When the next attempt is due; at the end, when the last one was.
+    pub due_ms: u64,
+    /// Where it goes.
+    pub leg: Leg,
+    /// How many replies led to it.
+    pub hops: u32,
+    /// The topics whose dead letters led to it.
+    pub via: Vec<TopicName>,
+    /// Whether it may share a request with others.
+    pub company: Company,
+    /// What happened so far.
+    pub history: History,
+    /// The beginning of the last answer's body; `None` when the last attempt got no answer.
+    pub last_response: Option<Vec<u8>>,
+    /// The trace that its record came with (W3C `traceparent`); an event may carry another one
+    /// itself.
+    pub traceparent: Option<String>,
+}
+
+impl Delivery {
+    /// What a topic's mapping says of its event.
+    #[must_use]
+    pub fn mapped(&self, mapping: &Mapping) -> Mapped {
+        let Self { event, origin, subscription, published_ms, .. } = self;
+        let published = Published {
+            message: &origin.message,
+            index: origin.index,
+            topic: &subscription.topic,
+            published_ms: *published_ms,
+        };
+        Mapped::of(event, mapping, published)
+    }
+
+    /// A delivery before its first attempt, due since publication.
+    #[must_use]
+    pub fn new(
+        event: Event,
+        subscription: SubscriptionName,
+        origin: Origin,
+        published_ms: u64,
+    ) -> Self {
+        Self {
+            id: id_of(&subscription, &origin),
+            event,
+            subscription,
+            origin,
+            published_ms,
+            attempts: 0,
+            first_ms: None,
+            due_ms: published_ms,
+            leg: Leg::Event,
+            hops: 0,
+            via: Vec::new(),
+            company: Company::Welcome,
+            history: History::default(),
+            last_response: None,
+            traceparent: None,
+        }
+    }
+
+    /// Puts it off until this moment, because its destination is on probation. No attempt; put-offs
+    /// in a row leave one entry.
+    pub fn put_off(&mut self, now_ms: u64, until_ms: u64) {
+        self.due_ms = until_ms;
+        if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
+            self.history.push(Entry {
+                at_ms: now_ms,
+                outcome: Outcome::Probation,
+                status: None,
+                duration_ms: 0,
+            });
+        }
+    }
+
+    /// Writes an exchange into the state: one more attempt, one more entry.
+    pub fn record(&mut self, exchange: &Exchange, policy: &RetryPolicy) {
+        self.attempts = self.attempts.saturating_add(1);
+        self.first_ms.get_or_insert(exchange.started_ms);
+        self.history.push(Entry {
+            at_ms: exchange.started_ms,
+            outcome: exchange.outcome(policy),
+            status: exchange.status(),
+            duration_ms: exchange.duration_ms,
+        });
+        self.last_response = match &exchange.ending {
+            Ending::Answered { body, .. } => {
+                Some(body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec())
+            }
+            Ending::TimedOut
+            | Ending::SocketError
+            | Ending::ResolutionError
+            | Ending::TlsError
+            | Ending::Blocked
+            | Ending::Unsendable
+            | Ending::Aborted => None,
+        };
+    }
+}
+
+/// The id of a delivery: UUIDv5 of subscription, published record and place, parted by line feeds
+/// (which no name has).
+fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
+    // The name as it is shown and its place, put together by hand: every event pays for it.
+    let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
+    let index = origin.index.to_string();
+    let name = [namespace, "/", topic, "/", name, "\n", &origin.message, "\n", &index].concat();
+    Uuid::new_v5(&DELIVERY_NAMESPACE, name.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(at_ms: u64) -> Entry {
+        Entry { at_ms, outcome: Outcome::Busy, status: Some(503), duration_ms: 1 }
+    }
+
+    #[test]
+    fn a_history_keeps_its_first_and_last_entries_and_counts_the_rest() {
+        let mut history = History::default();
+        for at_ms in 0..1_000 {
+            history.push(entry(at_ms));
+        }
+        assert_eq!(
+            history.first().iter().map(|entry| entry.at_ms).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
+        assert_eq!(history.omitted(), 975);
+        assert_eq!(
+            history.last().map(|entry| entry.at_ms).collect::<Vec<_>>(),
+            (980..1_000).collect::<Vec<_>>()
+        );
+        let kept: Vec<Entry> = history.first().iter().chain(history.last()).copied().collect();
+        assert_eq!(History::restore(kept, history.omitted()), history);
+    }
+
+    #[test]
+    fn the_id_depends_on_subscription_record_and_place_alone() {
+        let event = Event::recall(&"{}".into(), crate::event::Input::Auto);
+        let delivery = |name: &str, message: &str, index| {
+            let origin = Origin { message: message.to_owned(), index };
+            Delivery::new(event.clone(), name.parse().unwrap(), origin, 7).id
+        };
+        let one = delivery("a/b/c", "m", 0);
+        assert_eq!(one, delivery("a/b/c", "m", 0));
+        assert_eq!(one.get_version_num(), 5);
+        for other in
+            [delivery("a/b/d", "m", 0), delivery("a/b/c", "n", 0), delivery("a/b/c", "m", 1)]
+        {
+            assert_ne!(one, other);
+        }
+    }
+}

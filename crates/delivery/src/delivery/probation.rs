@@ -1,0 +1,315 @@
+//! Dead destinations are left alone for a while: probation.
+//!
+//! Event Grid calls it delayed delivery: after ten failed attempts in a row at a destination, of at
+//! least two events, its deliveries are put off without a request, for the time the last outcome
+//! says. Then one of them probes: a success ends the probation, a failure doubles it, up to an
+//! hour. It protects the destination, and everybody else from the time that attempts at a dead one
+//! take.
+//!
+//! Known to one process, and gone with it: it saves requests and decides nothing. A put-off is no
+//! attempt.
+//! <https://learn.microsoft.com/azure/event-grid/delivery-and-retry#delayed-event-delivery>
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use uuid::Uuid;
+
+use crate::delivery::outcome::Outcome;
+use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+
+/// So many failed attempts in a row put a destination on probation.
+pub const FAILURES: u32 = 10;
+/// No probation is longer.
+pub const LONGEST_MS: u64 = HOUR_MS;
+/// While a destination is probed, the others wait for the answer, and not for another whole
+/// probation.
+const PROBE_MS: u64 = 10 * SECOND_MS;
+/// A probe that was begun and never told its outcome no longer counts after this: its process was
+/// frozen, or it panicked.
+const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
+
+/// How long an outcome puts a destination on probation; `None` for those that say nothing about the
+/// destination.
+#[must_use]
+pub const fn first_ms(outcome: Outcome) -> Option<u64> {
+    match outcome {
+        Outcome::Busy | Outcome::TimedOut => Some(10 * SECOND_MS),
+        Outcome::SocketError => Some(30 * SECOND_MS),
+        Outcome::NotFound
+        | Outcome::ResolutionError
+        | Outcome::Unauthorized
+        | Outcome::Forbidden => Some(5 * MINUTE_MS),
+        Outcome::Success
+        | Outcome::BadRequest
+        | Outcome::PayloadTooLarge
+        | Outcome::GenericError
+        | Outcome::TlsError
+        | Outcome::Blocked
+        | Outcome::Probation
+        | Outcome::Aborted => None,
+    }
+}
+
+/// What a delivery may do at a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It may be attempted.
+    Admitted,
+    /// It is put off until this moment.
+    PutOff {
+        /// When it is due again.
+        until_ms: u64,
+    },
+}
+
+/// What an attempt changed for its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is left alone from now on.
+    Began {
+        /// For so long.
+        lasts_ms: u64,
+    },
+    /// Its probe failed: it is left alone again.
+    GoesOn {
+        /// For so long.
+        lasts_ms: u64,
+    },
+    /// It took an event.
+    Ended,
+}
+
+/// The destinations that one process has had trouble with.
+#[derive(Debug)]
+pub struct Probations<K>(HashMap<K, Record>);
+
+impl<K> Default for Probations<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+/// The failures in a row at one destination.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    failures: u32,
+    /// The delivery of the first failure, until another one failed as well.
+    only: Option<Uuid>,
+    probation: Option<Probation>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Probation {
+    until_ms: u64,
+    lasts_ms: u64,
+    /// When its probe began.
+    probe_ms: Option<u64>,
+}
+
+impl<K: Eq + Hash + Clone> Probations<K> {
+    /// Whether a delivery may be attempted at this destination now. The first after the end of a
+    /// probation is its probe; the others wait for what it brings.
+    pub fn admit(&mut self, destination: &K, now_ms: u64) -> Admission {
+        let probation = self.0.get_mut(destination).and_then(|record| record.probation.as_mut());
+        let Some(probation) = probation else { return Admission::Admitted };
+        if now_ms < probation.until_ms {
+            return Admission::PutOff { until_ms: probation.until_ms };
+        }
+        match probation.probe_ms {
+            Some(probe_ms) if now_ms < probe_ms.saturating_add(PROBE_LOST_MS) => {
+                Admission::PutOff {
+                    until_ms: now_ms.saturating_add(probation.lasts_ms.min(PROBE_MS)),
+                }
+            }
+            Some(_) | None => {
+                probation.probe_ms = Some(now_ms);
+                Admission::Admitted
+            }
+        }
+    }
+
+    /// Gives back an admission that nothing came of: if it was the probe, another delivery may be.
+    pub fn release(&mut self, destination: &K) {
+        if let Some(probation) =
+            self.0.get_mut(destination).and_then(|record| record.probation.as_mut())
+        {
+            probation.probe_ms = None;
+        }
+    }
+
+    /// Takes note of what an attempt of these deliveries, in one request, brought, and says what
+    /// that changed.
+    pub fn note(
+        &mut self,
+        destination: &K,
+        deliveries: &[Uuid],
+        outcome: Outcome,
+        ended_ms: u64,
+    ) -> Option<Change> {
+        if outcome == Outcome::Success {
+            return self.0.remove(destination)?.probation.map(|_| Change::Ended);
+        }
+        let [first, others @ ..] = deliveries else { return None };
+        if matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
+            // Nothing was sent: it says nothing about the destination.
+            self.release(destination);
+            return None;
+        }
+        let fresh = Record { failures: 0, only: Some(*first), probation: None };
+        let record = self.0.entry(destination.clone()).or_insert(fresh);
+        record.failures = record.failures.saturating_add(1);
+        if record.only.is_some_and(|only| only != *first || !others.is_empty()) {
+            record.only = None;
+        }
+        let Some(first_ms) = first_ms(outcome) else {
+            // It says nothing about the destination; a probe has to be made again.
+            self.release(destination);
+            return None;
+        };
+        let (probation, goes_on) = match record.probation {
+            // An attempt that was begun before the probation tells nothing new.
+            Some(probation) if probation.probe_ms.is_none() => return None,
+            Some(probation) => {
+                (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true)
+            }
+            None if record.failures >= FAILURES && record.only.is_none() => {
+                (Probation::lasting(first_ms, ended_ms), false)
+            }
+            None => return None,
+        };
+        record.probation = Some(probation);
+        let lasts_ms = probation.lasts_ms;
+        Some(if goes_on { Change::GoesOn { lasts_ms } } else { Change::Began { lasts_ms } })
+    }
+}
+
+impl Probation {
+    fn lasting(lasts_ms: u64, from_ms: u64) -> Self {
+        let lasts_ms = lasts_ms.min(LONGEST_MS);
+        Self { until_ms: from_ms.saturating_add(lasts_ms), lasts_ms, probe_ms: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    /// After so many failures in a row, of so many events, each at the moment of its number.
+    fn after(failures: u32, events: u128, outcome: Outcome) -> Probations<&'static str> {
+        let mut probations = Probations::default();
+        for failure in 0..failures {
+            probations.note(&"d", &[id(u128::from(failure) % events)], outcome, u64::from(failure));
+        }
+        probations
+    }
+
+    #[test]
+    fn ten_failures_of_two_events_put_a_destination_on_probation_for_what_the_outcome_says() {
+        for (outcome, lasts_ms) in [
+            (Outcome::Busy, 10_000),
+            (Outcome::TimedOut, 10_000),
+            (Outcome::SocketError, 30_000),
+            (Outcome::NotFound, 300_000),
+            (Outcome::ResolutionError, 300_000),
+            (Outcome::Unauthorized, 300_000),
+            (Outcome::Forbidden, 300_000),
+        ] {
+            assert_eq!(after(9, 2, outcome).admit(&"d", 9), Admission::Admitted);
+            assert_eq!(
+                after(10, 1, outcome).admit(&"d", 9),
+                Admission::Admitted,
+                "one event may be to blame"
+            );
+            let mut probations = after(10, 2, outcome);
+            assert_eq!(
+                probations.admit(&"d", 9),
+                Admission::PutOff { until_ms: 9 + lasts_ms },
+                "{outcome}"
+            );
+            assert_eq!(probations.admit(&"other", 9), Admission::Admitted);
+        }
+        assert_eq!(after(50, 2, Outcome::GenericError).admit(&"d", 50), Admission::Admitted);
+    }
+
+    #[test]
+    fn a_success_ends_the_row() {
+        let mut probations = after(9, 2, Outcome::Busy);
+        probations.note(&"d", &[id(7)], Outcome::Success, 9);
+        probations.note(&"d", &[id(8)], Outcome::Busy, 10);
+        assert_eq!(probations.admit(&"d", 10), Admission::Admitted);
+    }
+
+    #[test]
+    fn one_probe_decides_and_each_failure_doubles_the_probation_up_to_an_hour() {
+        let mut probations = after(10, 2, Outcome::TimedOut);
+        let (mut now_ms, mut lasts_ms) = (9, 10_000);
+        for _ in 0..12 {
+            now_ms += lasts_ms;
+            assert_eq!(probations.admit(&"d", now_ms - 1), Admission::PutOff { until_ms: now_ms });
+            assert_eq!(probations.admit(&"d", now_ms), Admission::Admitted, "the probe");
+            assert_eq!(
+                probations.admit(&"d", now_ms),
+                Admission::PutOff { until_ms: now_ms + 10_000 },
+                "no second"
+            );
+            probations.note(&"d", &[id(1)], Outcome::SocketError, now_ms);
+            lasts_ms = (lasts_ms * 2).min(HOUR_MS);
+        }
+        assert_eq!(lasts_ms, HOUR_MS);
+        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
+        probations.note(&"d", &[id(1)], Outcome::Success, now_ms + HOUR_MS);
+        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
+    }
+
+    #[test]
+    fn an_attempt_tells_whether_a_probation_began_goes_on_or_ended() {
+        let mut probations = after(9, 2, Outcome::Busy);
+        let mut note = |outcome, at_ms| {
+            let _ = probations.admit(&"d", at_ms);
+            probations.note(&"d", &[id(7)], outcome, at_ms)
+        };
+        assert_eq!(note(Outcome::Busy, 10), Some(Change::Began { lasts_ms: 10_000 }));
+        assert_eq!(note(Outcome::Busy, 11), None, "it was begun before");
+        assert_eq!(note(Outcome::TimedOut, 20_000), Some(Change::GoesOn { lasts_ms: 20_000 }));
+        assert_eq!(note(Outcome::Success, 50_000), Some(Change::Ended));
+        assert_eq!(note(Outcome::Success, 50_001), None);
+    }
+
+    #[test]
+    fn an_attempt_that_was_begun_before_the_probation_does_not_prolong_it() {
+        let mut probations = after(10, 2, Outcome::Busy);
+        probations.note(&"d", &[id(3)], Outcome::Busy, 500);
+        assert_eq!(probations.admit(&"d", 600), Admission::PutOff { until_ms: 10_009 });
+    }
+
+    #[test]
+    fn what_was_never_sent_says_nothing_about_a_destination() {
+        for outcome in [Outcome::Aborted, Outcome::Blocked] {
+            let mut probations = after(20, 2, outcome);
+            probations.note(&"d", &[id(3)], Outcome::Busy, 20);
+            assert_eq!(probations.admit(&"d", 20), Admission::Admitted);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_one_failure_of_several_events() {
+        let mut probations = Probations::default();
+        for _ in 0..10 {
+            probations.note(&"d", &[id(1), id(2)], Outcome::Busy, 0);
+        }
+        assert_eq!(probations.admit(&"d", 0), Admission::PutOff { until_ms: 10_000 });
+    }
+
+    #[test]
+    fn a_probe_that_is_never_heard_of_again_does_not_bar_the_destination_for_ever() {
+        let mut probations = after(10, 2, Outcome::Busy);
+        assert_eq!(probations.admit(&"d", 10_009), Admission::Admitted);
+        assert!(matches!(probations.admit(&"d", 20_000), Admission::PutOff { .. }));
+        assert_eq!(probations.admit(&"d", 10_009 + PROBE_LOST_MS), Admission::Admitted);
+    }
+}

@@ -1,0 +1,134 @@
+//! An event in another shape than it was published in.
+//!
+//! Event Grid becomes CloudEvents; a custom event becomes either, by its topic's mapping. Values
+//! keep the publisher's spelling: they are put together as they stand, never parsed and written
+//! again. A CloudEvent becomes nothing else: no table says what its attributes would be.
+//!
+//! Event Grid, "event schemas": CloudEvents `source` is the topic, `type` the event type.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::event::json::Object;
+use crate::event::mapping::Mapped;
+use crate::event::uri::reference;
+use crate::event::{Event, Shape};
+
+/// Why an event cannot take another shape, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Inconvertible(String);
+
+/// What it could not become, for people.
+const CLOUD_EVENT: &str = "a CloudEvent";
+
+/// The event as a structured CloudEvent; a custom one by what its topic's mapping says of it.
+///
+/// # Errors
+/// [`Inconvertible`] when the event says too little for one.
+pub(crate) fn cloud_event(
+    event: &Event,
+    topic: &impl fmt::Display,
+    mapped: Option<&Mapped>,
+) -> Result<Arc<str>, Inconvertible> {
+    match (event.shape(), mapped) {
+        (_, Some(mapped)) => of_custom(event, mapped),
+        (Shape::CloudEvent, None) => Ok(Arc::clone(event.text())),
+        (Shape::EventGrid, None) => of_event_grid(event, topic),
+        (Shape::Opaque, None) => {
+            Err(impossible("text of an opaque topic", CLOUD_EVENT, "it has no attributes"))
+        }
+        (Shape::Custom, None) => {
+            Err(impossible("a custom event", CLOUD_EVENT, "nothing says what its fields mean"))
+        }
+    }
+}
+
+fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, Inconvertible> {
+    let mut event = Object::default();
+    event.text("specversion", "1.0");
+    event.text("type", required("eventType", mapped.event_type.as_deref(), CLOUD_EVENT)?);
+    event.text("source", &reference(&mapped.topic));
+    event.text("id", &mapped.id);
+    event.text("time", moment("eventTime", &mapped.event_time, CLOUD_EVENT)?);
+    if let Some(subject) = &mapped.subject {
+        event.text("subject", subject);
+    }
+    event.raw("data", Some(published.text()));
+    Ok(event.finish().into())
+}
+
+fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str>, Inconvertible> {
+    let (members, mut event) = (published.members(), Object::default());
+    event.text("specversion", "1.0");
+    moment("eventTime", &members.text("eventTime").unwrap_or_default(), CLOUD_EVENT)?;
+    for (name, from) in
+        [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")]
+    {
+        event.raw(name, members.get(from));
+    }
+    match members.text("topic").is_some_and(|topic| !topic.is_empty()) {
+        true => event.raw("source", members.get("topic")),
+        false => event.text("source", &topic.to_string()),
+    }
+    event.raw("data", members.get("data"));
+    Ok(event.finish().into())
+}
+
+/// The event in the Event Grid schema; a custom one by what its topic's mapping says of it.
+///
+/// # Errors
+/// [`Inconvertible`] when the event says too little for it.
+pub(crate) fn event_grid(
+    published: &Event,
+    mapped: Option<&Mapped>,
+) -> Result<Arc<str>, Inconvertible> {
+    const SCHEMA: &str = "an Event Grid event";
+    match (published.shape(), mapped) {
+        (_, Some(mapped)) => {
+            let mut event = Object::default();
+            event.text("id", &mapped.id);
+            event.text("eventTime", moment("eventTime", &mapped.event_time, SCHEMA)?);
+            event.text("eventType", required("eventType", mapped.event_type.as_deref(), SCHEMA)?);
+            event.text("dataVersion", mapped.data_version.as_deref().unwrap_or_default());
+            event.text("metadataVersion", "1");
+            event.text("topic", &mapped.topic);
+            event.text("subject", required("subject", mapped.subject.as_deref(), SCHEMA)?);
+            event.raw("data", Some(published.text()));
+            Ok(event.finish().into())
+        }
+        (Shape::EventGrid, None) => Ok(Arc::clone(published.text())),
+        (Shape::CloudEvent, None) => {
+            Err(impossible("a CloudEvent", SCHEMA, "Event Grid converts into CloudEvents only"))
+        }
+        (Shape::Opaque, None) => {
+            Err(impossible("text of an opaque topic", SCHEMA, "it has no fields"))
+        }
+        (Shape::Custom, None) => {
+            Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean"))
+        }
+    }
+}
+
+/// A time that both schemas want in RFC 3339.
+fn moment<'a>(name: &str, text: &'a str, into: &str) -> Result<&'a str, Inconvertible> {
+    match text.parse::<jiff::Timestamp>() {
+        Ok(_) => Ok(text),
+        Err(_) => {
+            Err(impossible("an event", into, &format!("its {name} is no moment of RFC 3339")))
+        }
+    }
+}
+
+fn impossible(what: &str, into: &str, why: &str) -> Inconvertible {
+    Inconvertible(format!("{what} cannot be delivered as {into}: {why}"))
+}
+
+fn required<'a>(name: &str, value: Option<&'a str>, into: &str) -> Result<&'a str, Inconvertible> {
+    value.ok_or_else(|| {
+        let why = format!("its topic's mapping finds no {name} in it and has no default");
+        impossible("a custom event", into, &why)
+    })
+}

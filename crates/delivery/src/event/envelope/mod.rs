@@ -1,0 +1,179 @@
+//! What publishers write that speak no CloudEvents, as CloudEvents: Amazon SNS, Amazon EventBridge,
+//! Amazon S3.
+//!
+//! Separate because these shapes are not ours and change when AWS says so. The mappings of SNS and
+//! S3 are those of the CloudEvents project
+//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>); for EventBridge it has
+//! none, and the one here is described beside it. Values keep the publisher's spelling: they are
+//! put together as they stand, never parsed and written again. The new event is what is queued,
+//! posted and stored from then on.
+//!
+//! What is already a CloudEvent stays as it is: a publisher may write one through any of the three.
+//! Nothing here decides *whether* a record is converted: its topic's `input` does, or with `auto`
+//! the record itself, by naming no topic, which none of the three can.
+
+mod eventbridge;
+mod s3;
+mod sns;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::event::json::escaped;
+use crate::event::{ELEMENTS_MAX, Element, Input, Malformed, Members, decode_one};
+
+/// A publisher that cannot say which topic it publishes to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Publisher {
+    /// The SNS topic of this ARN.
+    SnsTopic(String),
+    /// The EventBridge source of this name.
+    EventSource(String),
+    /// The S3 bucket of this name.
+    Bucket(String),
+}
+
+impl fmt::Display for Publisher {
+    /// The field of a Topic that names it, and its name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SnsTopic(arn) => write!(f, "snsTopic {arn}"),
+            Self::EventSource(name) => write!(f, "eventSource {name}"),
+            Self::Bucket(name) => write!(f, "bucket {name}"),
+        }
+    }
+}
+
+/// Which of the three wrote a record, by the shape that only it writes.
+#[must_use]
+pub fn publisher(body: &str) -> Option<Publisher> {
+    if !body.trim_start().starts_with('{') {
+        return None;
+    }
+    let members = Members::parse(body).ok()?;
+    sns::publisher(&members)
+        .or_else(|| eventbridge::publisher(&members))
+        .or_else(|| s3::publisher(&members))
+}
+
+/// How records of this publisher are read.
+#[must_use]
+pub const fn input_of(publisher: &Publisher) -> Input {
+    match publisher {
+        Publisher::SnsTopic(_) => Input::Sns,
+        Publisher::EventSource(_) => Input::EventBridge,
+        Publisher::Bucket(_) => Input::S3,
+    }
+}
+
+/// Reads a record's body into its events, in order: a JSON array is one event per element, a
+/// notification of S3 one per record.
+#[must_use]
+pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
+    let whole = |why| vec![Element::Malformed { text: Arc::clone(body), why }];
+    if input == Input::Opaque || !body.trim_start().starts_with('[') {
+        return at_most(decode_object(body, input), body);
+    }
+    match serde_json::from_str::<Vec<&RawValue>>(body) {
+        Ok(elements) if elements.len() > ELEMENTS_MAX => {
+            whole(Malformed::TooManyElements(elements.len()))
+        }
+        Ok(elements) => {
+            let elements = elements
+                .into_iter()
+                .flat_map(|element| decode_object(&element.get().into(), input));
+            at_most(elements.collect(), body)
+        }
+        Err(error) => whole(Malformed::NotJson(error.to_string())),
+    }
+}
+
+fn at_most(elements: Vec<Element>, body: &Arc<str>) -> Vec<Element> {
+    match elements.len() {
+        many if many > ELEMENTS_MAX => {
+            vec![Element::Malformed {
+                text: Arc::clone(body),
+                why: Malformed::TooManyElements(many),
+            }]
+        }
+        _ => elements,
+    }
+}
+
+/// The CloudEvents of one object of SNS, EventBridge or S3; any other input reads it as one event.
+fn decode_object(text: &Arc<str>, input: Input) -> Vec<Element> {
+    let convert = match input {
+        Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
+            return vec![decode_one(text, input)];
+        }
+        Input::Sns => sns::events,
+        Input::EventBridge => eventbridge::events,
+        Input::S3 => s3::events,
+    };
+    let members = match Members::parse(text) {
+        Ok(members) => members,
+        Err(why) => return vec![Element::Malformed { text: Arc::clone(text), why }],
+    };
+    if members.get("specversion").is_some() {
+        return vec![decode_one(text, Input::CloudEvents)];
+    }
+    match convert(text, &members) {
+        Ok(made) => made.into_iter().map(|made| element(made, input)).collect(),
+        Err(why) => vec![Element::Malformed {
+            text: Arc::clone(text),
+            why: Malformed::Foreign(input.as_str(), why),
+        }],
+    }
+}
+
+/// The text of a CloudEvent, or of what should have become one, and why it did not.
+type Made = Result<String, (String, String)>;
+
+fn element(made: Made, input: Input) -> Element {
+    match made {
+        Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
+        Err((text, why)) => {
+            Element::Malformed { text: text.into(), why: Malformed::Foreign(input.as_str(), why) }
+        }
+    }
+}
+
+/// The value of a member, as written, where it is a string that says something.
+fn said<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
+    members.get(name).filter(|value| inner(value).is_some_and(|text| !text.is_empty()))
+}
+
+/// The same of a member that has to be there.
+fn needed<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
+    said(members, name).ok_or_else(|| format!("{name} has to be a non-empty string"))
+}
+
+/// What stands between the quotes of a JSON string.
+fn inner(value: &str) -> Option<&str> {
+    value.strip_prefix('"')?.strip_suffix('"')
+}
+
+/// JSON strings, end to end as one.
+fn joined(parts: &[Option<&str>], between: &str) -> String {
+    let parts: Vec<&str> = parts.iter().flatten().filter_map(|value| inner(value)).collect();
+    format!("\"{}\"", parts.join(between))
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is always JSON")
+}
+
+/// A CloudEvent whose attributes are JSON values already; those without a value are left out.
+fn cloud_event(attributes: &[(&str, Option<&str>)], data: &str) -> String {
+    let mut event = String::from(r#"{"specversion":"1.0""#);
+    let data = [("datacontenttype", Some(r#""application/json""#)), ("data", Some(data))];
+    for (name, value) in
+        attributes.iter().copied().chain(data).filter_map(|(name, value)| Some((name, value?)))
+    {
+        event.push_str(&format!(",\"{name}\":{value}"));
+    }
+    event.push('}');
+    event
+}

@@ -1,0 +1,254 @@
+//! What a publisher sent, byte for byte, and a view of it.
+//!
+//! The bytes of an event are never rebuilt: the same text is queued, posted and stored. What the
+//! engine needs to know (is it well formed, what is its id, does a filter take it) comes from
+//! [`Members`], a view that borrows the text and keeps every value in the publisher's own spelling.
+//! An event remembers where its members stand, so that nobody reads it again. A record may hold one
+//! event or a JSON array of them; a bad element of an array spoils only itself.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::event::members::{Members, Span};
+
+/// How the records of a topic are read (`spec.input`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Input {
+    /// By their shape: CloudEvents, Event Grid, or custom JSON.
+    #[default]
+    Auto,
+    /// Every event is a CloudEvent.
+    CloudEvents,
+    /// Every event follows the Event Grid schema.
+    EventGrid,
+    /// Any JSON.
+    Custom,
+    /// Any text, not looked into.
+    Opaque,
+    /// Notifications of Amazon SNS, each the CloudEvent [`foreign`](crate::event::envelope) makes of it.
+    Sns,
+    /// Events of Amazon EventBridge, each the CloudEvent [`foreign`](crate::event::envelope) makes of it.
+    EventBridge,
+    /// Event notifications of Amazon S3: one CloudEvent for each record, as
+    /// [`foreign`](crate::event::envelope) makes it.
+    S3,
+}
+
+impl Input {
+    /// Every way of reading.
+    pub const ALL: [Self; 8] = [
+        Self::Auto,
+        Self::CloudEvents,
+        Self::EventGrid,
+        Self::Custom,
+        Self::Opaque,
+        Self::Sns,
+        Self::EventBridge,
+        Self::S3,
+    ];
+
+    /// The word of subscription files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::CloudEvents => "cloudevents",
+            Self::EventGrid => "eventgrid",
+            Self::Custom => "custom",
+            Self::Opaque => "opaque",
+            Self::Sns => "sns",
+            Self::EventBridge => "eventbridge",
+            Self::S3 => "s3",
+        }
+    }
+}
+
+/// The shape an event came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// CloudEvents 1.0, structured JSON.
+    CloudEvent,
+    /// The Event Grid event schema.
+    EventGrid,
+    /// Any other JSON.
+    Custom,
+    /// Any text.
+    Opaque,
+}
+
+/// One published event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    text: Arc<str>,
+    shape: Shape,
+    members: Arc<[Span]>,
+}
+
+/// Why a text is no event. The text itself is kept by the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// Not JSON at all.
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    /// A member of the event stands twice.
+    #[error("the member \"{0}\" stands twice")]
+    DuplicateMember(String),
+    /// More than [`ELEMENTS_MAX`] elements.
+    #[error("an array of {0} elements; {ELEMENTS_MAX} are the most a record may have")]
+    TooManyElements(usize),
+    /// It says it is a CloudEvent, or has to be one, and breaks its rules.
+    #[error("not a valid CloudEvent: {0}")]
+    CloudEvent(String),
+    /// It has to follow the Event Grid schema and does not.
+    #[error("not a valid Event Grid event: {0}")]
+    EventGrid(String),
+    /// It has to be what a publisher of this input writes, and is not.
+    #[error("not what the input {0} reads: {1}")]
+    Foreign(&'static str, String),
+}
+
+/// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB
+/// of them has more.
+pub const ELEMENTS_MAX: usize = 20_000;
+
+/// One element of a record: an event, or the text of what is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Element {
+    /// A well-formed event.
+    Event(Event),
+    /// What could not be read, and why.
+    Malformed {
+        /// The text, as published.
+        text: Arc<str>,
+        /// What is wrong with it.
+        why: Malformed,
+    },
+}
+
+/// Reads one event.
+pub fn decode_one(text: &Arc<str>, input: Input) -> Element {
+    if input == Input::Opaque {
+        return Element::Event(Event::unread(text, Shape::Opaque));
+    }
+    let read = Members::parse(text)
+        .and_then(|members| Ok((shape_of(&members, input)?, members.into_spans().into())));
+    match read {
+        Ok((shape, members)) => Element::Event(Event { text: Arc::clone(text), shape, members }),
+        Err(why) => Element::Malformed { text: Arc::clone(text), why },
+    }
+}
+
+fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
+    match input {
+        Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3 => {
+            check_cloud_event(members).map(|()| Shape::CloudEvent)
+        }
+        Input::EventGrid => check_event_grid(members).map(|()| Shape::EventGrid),
+        Input::Custom => Ok(Shape::Custom),
+        Input::Opaque => Ok(Shape::Opaque),
+        Input::Auto if members.get("specversion").is_some() => {
+            check_cloud_event(members).map(|()| Shape::CloudEvent)
+        }
+        Input::Auto if check_event_grid(members).is_ok() => Ok(Shape::EventGrid),
+        Input::Auto => Ok(Shape::Custom),
+    }
+}
+
+/// Whether a text is a valid structured CloudEvent.
+pub(crate) fn is_cloud_event(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+        && Members::parse(text).is_ok_and(|members| check_cloud_event(&members).is_ok())
+}
+
+/// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`;
+/// attributes are no objects or arrays; `data` or `data_base64`, not both. What real publishers
+/// send beyond the letter of the specification (odd attribute names, `dataschema: "#"`) is carried.
+fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
+    let wrong = |what: String| Err(Malformed::CloudEvent(what));
+    if members.text("specversion").as_deref() != Some("1.0") {
+        return wrong("specversion has to be \"1.0\"".to_owned());
+    }
+    for name in ["id", "source", "type"] {
+        if members.text(name).is_none_or(|text| text.is_empty()) {
+            return wrong(format!("{name} has to be a non-empty string"));
+        }
+    }
+    if members.get("data").is_some() && members.get("data_base64").is_some() {
+        return wrong("data and data_base64 exclude each other".to_owned());
+    }
+    if members.get("data_base64").is_some() && members.text("data_base64").is_none() {
+        return wrong("data_base64 has to be a string".to_owned());
+    }
+    for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "data" | "data_base64"))
+    {
+        if value.starts_with(['{', '[']) {
+            return wrong(format!("the attribute {name} is neither string, number nor boolean"));
+        }
+    }
+    Ok(())
+}
+
+/// Event Grid event schema, required members.
+fn check_event_grid(members: &Members<'_>) -> Result<(), Malformed> {
+    for name in ["id", "subject", "eventType", "eventTime"] {
+        if members.text(name).is_none_or(|text| text.is_empty()) {
+            return Err(Malformed::EventGrid(format!("{name} has to be a non-empty string")));
+        }
+    }
+    Ok(())
+}
+
+impl Event {
+    /// An event whose bytes were checked before they were queued: what comes back from our own
+    /// queues.
+    #[must_use]
+    pub fn recall(text: &Arc<str>, input: Input) -> Self {
+        match decode_one(text, input) {
+            Element::Event(event) => event,
+            // The topic may be read differently today; the bytes are still the event that was
+            // taken.
+            Element::Malformed { text, why: Malformed::NotJson(_) } => {
+                Self::unread(&text, Shape::Opaque)
+            }
+            Element::Malformed { text, .. } => {
+                let members = Members::parse(&text)
+                    .map(|members| members.into_spans().into())
+                    .unwrap_or_default();
+                Self { shape: Shape::Custom, members, text }
+            }
+        }
+    }
+
+    fn unread(text: &Arc<str>, shape: Shape) -> Self {
+        Self { text: Arc::clone(text), shape, members: Arc::default() }
+    }
+
+    /// The same bytes in the shape they are known to have. They are not read again: what was
+    /// recalled as opaque text keeps no members, and what becomes such loses them.
+    #[must_use]
+    pub fn in_shape(self, shape: Shape) -> Self {
+        match shape {
+            Shape::Opaque => Self::unread(&self.text, Shape::Opaque),
+            Shape::CloudEvent | Shape::EventGrid | Shape::Custom => Self { shape, ..self },
+        }
+    }
+
+    /// The bytes, as published.
+    #[must_use]
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// The shape it came in.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// A view of its top-level members; empty for what is no JSON object.
+    #[must_use]
+    pub fn members(&self) -> Members<'_> {
+        Members::known(&self.text, &self.members)
+    }
+}

@@ -1,0 +1,58 @@
+//! A JSON object that is written member by member.
+//!
+//! Separate because events are never parsed and written again: what a publisher wrote goes into a
+//! larger object as it stands, and beside it what is ours to spell.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+/// A JSON object on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Object(String);
+
+impl Object {
+    /// An object that begins with the members of this one, to the byte. `None` for what is no
+    /// object.
+    pub(crate) fn beginning_with(object: &str) -> Option<Self> {
+        let members = object.trim().strip_prefix('{')?.strip_suffix('}')?;
+        let begun = if members.trim().is_empty() {
+            String::new()
+        } else {
+            format!("{{{}", members.trim_end())
+        };
+        Some(Self(begun))
+    }
+
+    /// A member whose value is JSON already; nothing where there is none.
+    pub(crate) fn raw(&mut self, name: &str, value: Option<&str>) {
+        let Some(value) = value else { return };
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        let name = serde_json::to_string(name).expect("a string is always JSON");
+        write!(self.0, "{name}:{value}").expect("a String takes everything");
+    }
+
+    /// A member that is a string.
+    pub(crate) fn text(&mut self, name: &str, value: &str) {
+        self.put(name, &value);
+    }
+
+    /// A member of any value.
+    pub(crate) fn put(&mut self, name: &str, value: &impl Serialize) {
+        let value = serde_json::to_string(value)
+            .expect("strings, numbers and lists of them are always JSON");
+        self.raw(name, Some(&value));
+    }
+
+    /// The whole object.
+    pub(crate) fn finish(mut self) -> String {
+        self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
+        self.0
+    }
+}
+
+/// JSON in which the two characters that no queue takes are escaped; they can stand nowhere but in
+/// strings.
+pub(crate) fn escaped(json: &str) -> String {
+    json.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")
+}

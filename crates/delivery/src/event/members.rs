@@ -1,0 +1,180 @@
+//! The members of a JSON object, seen without copying or rewriting them.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserializer as _;
+use serde::de::{MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::event::Malformed;
+
+/// Most events have no more members.
+const USUAL_MEMBERS: usize = 10;
+
+/// The top-level members of a JSON object, in order, borrowed, every value in its own spelling.
+#[derive(Debug, Default)]
+pub struct Members<'a> {
+    text: &'a str,
+    spans: Cow<'a, [Span]>,
+}
+
+/// Where a member stands in its text. Kept as long as its event; the places of Lambda's largest
+/// payload, were it made of nothing but the shortest members, would be some 30 MB.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Span {
+    name: Name,
+    value: Range<usize>,
+}
+
+/// A member's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    /// It stands in the text as it is.
+    Plain(Range<usize>),
+    /// It is written with escapes.
+    Escaped(Box<str>),
+}
+
+impl Name {
+    /// Asked before names are compared: most differ in it.
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(place) => place.len(),
+            Self::Escaped(name) => name.len(),
+        }
+    }
+}
+
+impl<'a> Members<'a> {
+    /// Reads the members of an object; other JSON values have none.
+    ///
+    /// # Errors
+    /// [`Malformed`] when the text is not JSON or names a member twice.
+    pub fn parse(text: &'a str) -> Result<Self, Malformed> {
+        let not_json = |error: serde_json::Error| Malformed::NotJson(error.to_string());
+        if !text.trim_start().starts_with('{') {
+            return serde_json::from_str::<&RawValue>(text)
+                .map(|_| Self::default())
+                .map_err(not_json);
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
+        deserializer.end().map_err(not_json)?;
+        let members = Self { text, spans: Cow::Owned(spans) };
+        let mut names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Malformed::DuplicateMember(pair[0].to_owned())),
+            None => Ok(members),
+        }
+    }
+
+    /// The members of a text that was read before.
+    pub(super) fn known(text: &'a str, spans: &'a [Span]) -> Self {
+        Self { text, spans: Cow::Borrowed(spans) }
+    }
+
+    /// Where they stand, to be kept beside the text.
+    pub(super) fn into_spans(self) -> Vec<Span> {
+        self.spans.into_owned()
+    }
+
+    /// Name and value of each member, in the publisher's order and spelling.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.spans.iter().map(|span| (self.name(span), &self.text[span.value.clone()]))
+    }
+
+    /// The value of a member, as written.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'a str> {
+        let span = self
+            .spans
+            .iter()
+            .find(|span| span.name.len() == name.len() && self.name(span) == name)?;
+        Some(&self.text[span.value.clone()])
+    }
+
+    fn name<'s>(&'s self, span: &'s Span) -> &'s str {
+        match &span.name {
+            Name::Plain(place) => &self.text[place.clone()],
+            Name::Escaped(name) => name,
+        }
+    }
+
+    /// The value of a member that is a string.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.get(name).and_then(json_text)
+    }
+
+    /// The event's id, whatever its shape.
+    #[must_use]
+    pub fn id(&self) -> Option<Cow<'a, str>> {
+        self.text("id")
+    }
+
+    /// The event's type: `type`, or `eventType` of the Event Grid schema.
+    #[must_use]
+    pub fn event_type(&self) -> Option<Cow<'a, str>> {
+        self.text("type").or_else(|| self.text("eventType"))
+    }
+
+    /// The event's source: `source`, or `topic` of the Event Grid schema.
+    #[must_use]
+    pub fn source(&self) -> Option<Cow<'a, str>> {
+        self.text("source").or_else(|| self.text("topic"))
+    }
+}
+
+/// The content of a JSON string; nothing for other JSON.
+pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str(raw).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+/// Reads where the members of this text stand.
+struct Spans<'a> {
+    text: &'a str,
+}
+
+impl<'a> Visitor<'a> for Spans<'a> {
+    type Value = Vec<Span>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Vec<Span>, A::Error> {
+        let mut spans = Vec::with_capacity(USUAL_MEMBERS);
+        while let Some((key, value)) = map.next_entry::<Key<'a>, &RawValue>()? {
+            let name = match key.0 {
+                Cow::Borrowed(name) => Name::Plain(self.place(name)),
+                Cow::Owned(name) => Name::Escaped(name.into()),
+            };
+            spans.push(Span { name, value: self.place(value.get()) });
+        }
+        Ok(spans)
+    }
+}
+
+impl Spans<'_> {
+    /// Where a part of the text begins and ends in it. What `serde_json` borrows is such a part.
+    fn place(&self, part: &str) -> Range<usize> {
+        let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
+        debug_assert!(
+            self.text.get(begin..begin + part.len()) == Some(part),
+            "it is a part of the text"
+        );
+        begin..begin + part.len()
+    }
+}
+
+/// A member's name, borrowed unless it holds escapes.
+#[derive(serde::Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,0 +1,24 @@
+//! What was published: an event's bytes, a view of them, and the other forms it may take.
+//!
+//! [`Event`] keeps the text, [`Members`] looks into it. [`envelope`] reads a record of the queue into
+//! events, [`binary`] a request in binary mode. [`convert`] puts an event into another schema, a
+//! custom one by its topic's [`mapping`]. Knows nothing of subscriptions or deliveries.
+
+pub mod binary;
+pub(crate) mod convert;
+pub mod envelope;
+mod event;
+pub(crate) mod json;
+pub mod mapping;
+mod members;
+pub mod path;
+pub mod schema;
+mod uri;
+
+pub(crate) use event::is_cloud_event;
+pub use event::{ELEMENTS_MAX, Element, Event, Input, Malformed, Shape, decode_one};
+pub use members::Members;
+pub(crate) use members::json_text;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! What changes when one set of subscriptions takes the place of another.
+//!
+//! Separate because it is the question that everybody has before a deployment, and its answer is
+//! pure: two catalogues in, changes out, by subscription and field by field. Values are as the
+//! engine follows them, so a default that is written out is no change.
+//!
+//! Promises: two subscriptions that differ in anything yield a change. Values of headers, queries
+//! and credentials of addresses are never in it: they may be secrets, so only that they changed is
+//! said. A mapping is its topic's, and is told there, not once more at every subscription.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::event::envelope::Publisher;
+use crate::event::mapping::{Field, Mapping};
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::policy::{headers, reply, settings, sink, sink_text};
+use crate::time::moment::rfc3339;
+
+/// What changes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A topic.
+    Topic(TopicName),
+    /// A subscription.
+    Subscription(SubscriptionName),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Topic(name) => write!(f, "topic {name}"),
+            Self::Subscription(name) => write!(f, "subscription {name}"),
+        }
+    }
+}
+
+/// How it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// It is there and has other values.
+    Changed(Vec<FieldChange>),
+    /// It is there no more.
+    Removed,
+}
+
+/// One field with another value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldChange {
+    /// Its name.
+    pub field: &'static str,
+    /// What it was.
+    pub old: String,
+    /// What it will be.
+    pub new: String,
+}
+
+/// Every change from the old catalogue to the new one: topics by name, then subscriptions by name.
+#[must_use]
+pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
+    let topics: BTreeSet<&TopicName> =
+        old.topics().chain(new.topics()).map(|topic| &topic.name).collect();
+    let both = old.subscriptions().chain(new.subscriptions());
+    let subscriptions: BTreeSet<&SubscriptionName> =
+        both.map(|subscription| &subscription.name).collect();
+    let of_topics = topics.into_iter().filter_map(|name| {
+        let change =
+            change(old.topic(name), new.topic(name), |old, new| old == new, topic_changes)?;
+        Some((Subject::Topic(name.clone()), change))
+    });
+    let of_subscriptions = subscriptions.into_iter().filter_map(|name| {
+        let change = change(old.subscription(name), new.subscription(name), same, changes)?;
+        Some((Subject::Subscription(name.clone()), change))
+    });
+    of_topics.chain(of_subscriptions).collect()
+}
+
+fn change<T>(
+    old: Option<&T>,
+    new: Option<&T>,
+    same: impl FnOnce(&T, &T) -> bool,
+    changes: impl FnOnce(&T, &T) -> Vec<FieldChange>,
+) -> Option<Change> {
+    match (old, new) {
+        (None, None) => None,
+        (None, Some(_)) => Some(Change::Added),
+        (Some(_), None) => Some(Change::Removed),
+        (Some(old), Some(new)) => (!same(old, new)).then(|| Change::Changed(changes(old, new))),
+    }
+}
+
+fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
+    let told = |topic: &Topic| {
+        let input = topic.input.as_str().to_owned();
+        [
+            ("input", input),
+            ("from", publishers_text(&topic.from)),
+            ("mapping", mapping_text(&topic.mapping)),
+        ]
+    };
+    let both = told(old).into_iter().zip(told(new));
+    let differing = both.filter(|((_, old), (_, new))| old != new);
+    differing.map(|((field, old), (_, new))| FieldChange { field, old, new }).collect()
+}
+
+fn publishers_text(publishers: &[Publisher]) -> String {
+    let told: Vec<String> = publishers.iter().map(ToString::to_string).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+}
+
+fn mapping_text(mapping: &Mapping) -> String {
+    let Mapping { id, topic, event_time, event_type, subject, data_version } = mapping;
+    let fields = [
+        ("id", id),
+        ("topic", topic),
+        ("eventTime", event_time),
+        ("eventType", event_type),
+        ("subject", subject),
+        ("dataVersion", data_version),
+    ];
+    let told: Vec<String> =
+        fields.into_iter().filter_map(|(name, field)| field_text(name, field)).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+}
+
+fn field_text(name: &str, field: &Field) -> Option<String> {
+    match (&field.path, &field.default) {
+        (Some(path), Some(default)) => Some(format!("{name} from {path}, else {default:?}")),
+        (Some(path), None) => Some(format!("{name} from {path}")),
+        (None, Some(default)) => Some(format!("{name} {default:?}")),
+        (None, None) => None,
+    }
+}
+
+/// Whether two subscriptions of one name are the same but for the mapping of their topic.
+fn same(old: &Arc<Subscription>, new: &Arc<Subscription>) -> bool {
+    **old == Subscription { mapping: Arc::clone(&old.mapping), ..Subscription::clone(new) }
+}
+
+/// The fields in which two different subscriptions of one name differ; never none.
+fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange> {
+    let mut changes = own_changes(old, new);
+    for (before, after) in settings(old).into_iter().zip(settings(new)) {
+        if before.value != after.value && !changes.iter().any(|change| change.field == before.field)
+        {
+            changes.push(FieldChange { field: before.field, old: before.text, new: after.text });
+        }
+    }
+    if changes.is_empty() {
+        let said = |when: &str| format!("{when}, in a field that has no name here");
+        changes.push(FieldChange {
+            field: "other",
+            old: said("as it was"),
+            new: said("otherwise"),
+        });
+    }
+    changes
+}
+
+/// The fields that are no policy.
+fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
+    let mut changes = Vec::new();
+    let mut compare = |field, differ: bool, show: fn(&Subscription) -> String| {
+        if differ {
+            let (before, after) = (show(old), show(new));
+            let hidden = if before == after { " (what is not shown changed)" } else { "" };
+            changes.push(FieldChange { field, old: before, new: format!("{after}{hidden}") });
+        }
+    };
+    compare("dialect", old.dialect != new.dialect, |of| of.dialect.as_str().to_owned());
+    let (from, to) = (&old.destination, &new.destination);
+    compare("destination.url", from.url != to.url, |of| of.destination.display());
+    compare("headers", from.headers != to.headers, headers_text);
+    compare("filter", old.filter != new.filter, filter_text);
+    compare("paused", old.paused != new.paused, |of| of.paused.to_string());
+    compare("reply", old.reply != new.reply, reply_text);
+    compare("expires", old.expires_ms != new.expires_ms, |of| {
+        of.expires_ms.map_or("never".to_owned(), rfc3339)
+    });
+    // Where it is seen, it is told among the settings.
+    let (from, to) = (&old.dead_letter.sink, &new.dead_letter.sink);
+    compare("deadLetter.sink", from != to && sink(from).value == sink(to).value, |of| {
+        sink_text(&of.dead_letter.sink)
+    });
+    compare("deadLetter.layout", old.dead_letter.layout != new.dead_letter.layout, |of| {
+        format!("{:?}", of.dead_letter.layout).to_lowercase()
+    });
+    changes
+}
+
+fn headers_text(subscription: &Subscription) -> String {
+    headers(&subscription.destination.headers).text
+}
+
+fn filter_text(subscription: &Subscription) -> String {
+    subscription.filter.to_string()
+}
+
+fn reply_text(subscription: &Subscription) -> String {
+    reply(subscription.reply.as_ref()).text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! The two handshakes: what is asked, and what an answer means.
+//!
+//! Event Grid posts a validation event; the endpoint echoes its code with a 200, or takes it with a
+//! 200 and somebody follows the address in it.
+//! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
+//! CloudEvents asks with OPTIONS; the endpoint names the origin it allows, or somebody calls the
+//! callback back.
+//! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
+//!
+//! A question carries those headers of the subscription that need no event, and its signature: an
+//! endpoint that lets nobody in without them could not be asked otherwise.
+//!
+//! Promises: no status alone is a consent. Pure, like all of `delivery`: the code and the moment
+//! are arguments.
+
+use serde::Serialize;
+use serde_json::Value;
+use url::Url;
+use uuid::Uuid;
+
+use crate::delivery::outcome::{Ending, Exchange, Unsendable};
+use crate::machine::consent::Rate;
+use crate::request::{
+    ANSWER_MAX_BYTES, JSON, Method, Occasion, REQUEST_ORIGIN, Request, headers_without_event,
+};
+use crate::subscription::{Consent, Subscription};
+use crate::time::duration::SECOND_MS;
+use crate::time::moment::rfc3339;
+
+/// Event Grid waits so long for an answer; so do we, for both.
+pub const ASK_TIMEOUT_MS: u64 = 30 * SECOND_MS;
+/// How many requests a minute are allowed, in an answer or when a callback is called.
+pub const ALLOWED_RATE: &str = "WebHook-Allowed-Rate";
+
+/// Who may send, in an answer: the one who asks, or `*` for everybody.
+pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
+/// How many requests a minute are wanted, in the question.
+pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
+
+const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
+/// The names of the answer's headers, as [`crate::delivery::outcome::Content`] keeps them: in lower case,
+/// without `webhook-`.
+const ANSWER_ORIGIN: &str = "allowed-origin";
+const ANSWER_RATE: &str = "allowed-rate";
+
+/// What differs from one question to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What an Event Grid endpoint has to echo; nobody can guess it.
+    pub code: Uuid,
+    /// The address that grants consent when it is called; `None` where nobody could listen.
+    pub confirm: Option<Url>,
+}
+
+impl Question {
+    /// A question whose code are these 128 random bits.
+    #[must_use]
+    pub fn new(random: [u32; 4], confirm: Option<Url>) -> Self {
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(random) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
+        Self { code: uuid::Builder::from_random_bytes(bytes).into_uuid(), confirm }
+    }
+}
+
+/// What an answer means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The destination wants events, as many as this.
+    Granted(Rate),
+    /// It took the question; it consents once somebody calls the address that the question named.
+    Pending,
+    /// It does not consent, or cannot be asked; why, for people.
+    Refused(String),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ValidationEvent<'a> {
+    id: Uuid,
+    topic: String,
+    subject: &'a str,
+    data: ValidationData<'a>,
+    event_type: &'a str,
+    event_time: String,
+    metadata_version: &'a str,
+    data_version: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ValidationData<'a> {
+    validation_code: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_url: Option<&'a str>,
+}
+
+/// The request that asks a subscription's destination.
+///
+/// # Errors
+/// [`Unsendable`] when one of the subscription's headers or secrets makes it impossible.
+pub fn ask(
+    subscription: &Subscription,
+    consent: &Consent,
+    question: &Question,
+    occasion: Occasion<'_>,
+) -> Result<Request, Unsendable> {
+    let (method, mut headers, body) = match consent {
+        Consent::EventGrid => (
+            Method::Post,
+            validation_headers(subscription),
+            validation(subscription, question, occasion.now_ms),
+        ),
+        Consent::CloudEvents { origin, rate } => {
+            (Method::Options, permission_headers(origin, *rate, question), Vec::new())
+        }
+    };
+    let destination = &subscription.destination;
+    headers.extend(headers_without_event(
+        destination,
+        &question.code.to_string(),
+        &body,
+        occasion,
+    )?);
+    Ok(Request {
+        method,
+        url: destination.url.clone(),
+        headers,
+        body: body.into(),
+        timeout_ms: occasion.timeout_ms,
+        answer_max_bytes: ANSWER_MAX_BYTES,
+    })
+}
+
+fn validation_headers(subscription: &Subscription) -> Vec<(String, String)> {
+    let named = [
+        ("content-type", JSON.to_owned()),
+        ("aeg-event-type", "SubscriptionValidation".to_owned()),
+        ("aeg-subscription-name", subscription.name.name.to_uppercase()),
+        ("aeg-delivery-count", "0".to_owned()),
+    ];
+    named.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn validation(subscription: &Subscription, question: &Question, now_ms: u64) -> Vec<u8> {
+    let event = ValidationEvent {
+        id: question.code,
+        topic: subscription.name.topic.to_string(),
+        subject: "",
+        data: ValidationData {
+            validation_code: question.code,
+            validation_url: question.confirm.as_ref().map(Url::as_str),
+        },
+        event_type: "Microsoft.EventGrid.SubscriptionValidationEvent",
+        event_time: rfc3339(now_ms),
+        metadata_version: "1",
+        data_version: "1",
+    };
+    serde_json::to_vec(&[event]).expect("texts are JSON")
+}
+
+fn permission_headers(
+    origin: &str,
+    rate: Option<u32>,
+    question: &Question,
+) -> Vec<(String, String)> {
+    let named = [
+        (REQUEST_ORIGIN, Some(origin.to_owned())),
+        (REQUEST_RATE, rate.map(|rate| rate.to_string())),
+        (REQUEST_CALLBACK, question.confirm.as_ref().map(Url::to_string)),
+    ];
+    named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// Says what the answer to a question means.
+#[must_use]
+pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Answer {
+    let (status, body) = match &exchange.ending {
+        Ending::Answered { status, body, .. } => (*status, body),
+        Ending::TimedOut
+        | Ending::SocketError
+        | Ending::ResolutionError
+        | Ending::TlsError
+        | Ending::Blocked
+        | Ending::Unsendable
+        | Ending::Aborted => return Answer::Refused(unanswered(exchange)),
+    };
+    if (300..400).contains(&status) {
+        return Answer::Refused(format!("it answered {status}, and redirects are not followed"));
+    }
+    match consent {
+        Consent::EventGrid => judge_validation(question, status, body),
+        Consent::CloudEvents { origin, rate } => {
+            judge_permission(origin, *rate, question, status, exchange)
+        }
+    }
+}
+
+fn unanswered(exchange: &Exchange) -> String {
+    let detail = exchange.detail.clone().unwrap_or_else(|| format!("{:?}", exchange.ending));
+    format!("it could not be asked: {detail}")
+}
+
+/// A 200 that echoes the code, or a 200 alone where somebody can follow the address. A 202 is none
+/// ("202 Accepted is not recognized as a valid Event Grid subscription validation response").
+fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
+    if status != 200 {
+        return Answer::Refused(format!("it answered {status} instead of 200"));
+    }
+    match (echo(body), &question.confirm) {
+        (Some(code), _) if code.eq_ignore_ascii_case(&question.code.to_string()) => {
+            Answer::Granted(Rate::Unlimited)
+        }
+        (Some(_), _) => Answer::Refused("it echoed another code than it was sent".to_owned()),
+        (None, Some(_)) => Answer::Pending,
+        (None, None) => Answer::Refused("it answered 200 without a validationResponse".to_owned()),
+    }
+}
+
+/// The code that an answer echoes. Serializers spell the member's first letter either way.
+fn echo(body: &[u8]) -> Option<String> {
+    let Ok(Value::Object(members)) = serde_json::from_slice(body) else { return None };
+    let mut named =
+        members.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case("validationResponse"));
+    let (_, value) = named.next()?;
+    value.as_str().map(|code| code.trim().to_owned())
+}
+
+/// The allowed origin decides, in an answer that is no failure; where it is withheld, a callback
+/// may still come, and not only from an endpoint that knows the handshake: somebody may find the
+/// callback in its log (4.1.3).
+fn judge_permission(
+    origin: &str,
+    asked: Option<u32>,
+    question: &Question,
+    status: u16,
+    exchange: &Exchange,
+) -> Answer {
+    let told = |name: &str| {
+        let headers = exchange.content.iter().flat_map(|content| &content.webhook);
+        headers
+            .filter(|(of, _)| of == name)
+            .map(|(_, value)| value.trim().to_owned())
+            .collect::<Vec<String>>()
+    };
+    let origins = told(ANSWER_ORIGIN);
+    if origins.is_empty() && question.confirm.is_some() {
+        return Answer::Pending;
+    }
+    if !(200..300).contains(&status) {
+        return Answer::Refused(format!("it answered {status}"));
+    }
+    if origins.is_empty() {
+        return Answer::Refused(format!("it answered {status} without WebHook-Allowed-Origin"));
+    }
+    if !origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin)) {
+        return Answer::Refused(format!(
+            "it allows the origin {:?}, not {origin:?}",
+            origins.join(", ")
+        ));
+    }
+    match told(ANSWER_RATE).first() {
+        Some(rate) => Rate::parse(rate).map_or_else(Answer::Refused, Answer::Granted),
+        None => Answer::Granted(asked_rate(asked)),
+    }
+}
+
+/// What a call of the address in a question grants: the rate it tells, else the one that was asked
+/// for.
+///
+/// # Errors
+/// Why the rate is none.
+pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
+    match (consent, rate) {
+        (Consent::EventGrid, _) => Ok(Rate::Unlimited),
+        (Consent::CloudEvents { .. }, Some(rate)) => Rate::parse(rate),
+        (Consent::CloudEvents { rate, .. }, None) => Ok(asked_rate(*rate)),
+    }
+}
+
+/// An endpoint that allows without naming a rate allows what it was asked for.
+fn asked_rate(asked: Option<u32>) -> Rate {
+    asked.and_then(std::num::NonZeroU32::new).map_or(Rate::Unlimited, Rate::PerMinute)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,321 @@
+//! Consent: whether a destination wants events at all, asked before the first one.
+//!
+//! Separate because it is no delivery: it has no event, is not counted, and one answer holds for
+//! all subscriptions of an address. Here are the question and what an answer means (`handshake`),
+//! what is kept of a consent, how long a delivery waits for one, and how often an allowed rate lets
+//! a request through (`pace`).
+//!
+//! Promises: a consent is for one address and one way of asking; of who asks, too, where that is
+//! part of the question. What is kept holds no secret, not even the address's query. Does not
+//! withdraw anything: whoever removes what is kept has the destination asked again.
+
+mod handshake;
+mod pace;
+
+use std::fmt::{self, Write as _};
+use std::num::NonZeroU32;
+
+pub use handshake::{
+    ALLOWED_ORIGIN, ALLOWED_RATE, ASK_TIMEOUT_MS, Answer, Question, REQUEST_RATE, ask, confirm,
+    judge,
+};
+pub use pace::{Pace, Share};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+use url::Url;
+
+use crate::subscription::{Consent, display};
+use crate::time::duration::SECOND_MS;
+use crate::time::moment::rfc3339;
+
+/// Where consents are kept, in the config bucket or beside the file of subscriptions.
+pub const FOLDER: &str = "_consents";
+/// The version that is written.
+const VERSION: u32 = 1;
+/// A delivery waits at least this long for a consent, and a destination is not asked again earlier.
+const WAIT_MIN_MS: u64 = 60 * SECOND_MS;
+/// The longest delay of one SQS message.
+const WAIT_MAX_MS: u64 = 900 * SECOND_MS;
+
+/// The name under which a consent is kept: `_consents/<sha256 of the way of asking and the
+/// address>.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ConsentKey(String);
+
+impl ConsentKey {
+    /// The name of the consent that this address gives to this question. The rate is no part of it.
+    #[must_use]
+    pub fn of(url: &Url, consent: &Consent) -> Self {
+        let asked = match consent {
+            Consent::EventGrid => format!("eventgrid\n{url}"),
+            Consent::CloudEvents { origin, .. } => {
+                format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())
+            }
+        };
+        let hash = Sha256::digest(asked).iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        Self(format!("{FOLDER}/{hash}.json"))
+    }
+
+    /// The key of the object, or the path of the file.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How many requests a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2,
+/// `WebHook-Allowed-Rate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// `*`: there is no limit.
+    Unlimited,
+    /// So many a minute.
+    PerMinute(NonZeroU32),
+}
+
+impl Rate {
+    /// Reads `*` or a positive number; one too large to count is as good as none.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "*" {
+            return Ok(Self::Unlimited);
+        }
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
+        let wrong =
+            || format!("the rate {text:?} is neither * nor a positive number of requests a minute");
+        NonZeroU32::new(number).map(Self::PerMinute).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unlimited => f.write_str("*"),
+            Self::PerMinute(requests) => requests.fmt(f),
+        }
+    }
+}
+
+/// A consent as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// Who gave it, for people: the address without its query.
+    pub destination: String,
+    /// How it was asked for: `eventgrid` or `cloudevents`.
+    pub handshake: String,
+    /// Who asked, where that was told.
+    pub origin: Option<String>,
+    /// How many requests are allowed.
+    pub rate: Rate,
+    /// When it was given.
+    pub granted_ms: u64,
+}
+
+/// What is kept of a consent cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConsentDocumentError {
+    /// It is not the JSON we write.
+    #[error("it is not what this version writes: {0}")]
+    Unreadable(String),
+    /// A newer version wrote it.
+    #[error(
+        "it has version {0}, and this program reads version {VERSION} only: deploy the newer version"
+    )]
+    UnknownVersion(u32),
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    v: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct GrantedV1 {
+    v: u32,
+    destination: String,
+    handshake: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
+    allowed_rate: String,
+    granted_ms: u64,
+    /// The same for people; never read.
+    #[serde(default)]
+    granted: String,
+}
+
+impl Granted {
+    /// A consent of this address to this question, given now.
+    #[must_use]
+    pub fn new(url: &Url, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
+        let (handshake, origin) = match consent {
+            Consent::EventGrid => ("eventgrid", None),
+            Consent::CloudEvents { origin, .. } => ("cloudevents", Some(origin.clone())),
+        };
+        Self {
+            destination: display(url),
+            handshake: handshake.to_owned(),
+            origin,
+            rate,
+            granted_ms: now_ms,
+        }
+    }
+
+    /// The document that is kept.
+    #[must_use]
+    pub fn write(&self) -> Vec<u8> {
+        let document = GrantedV1 {
+            v: VERSION,
+            destination: self.destination.clone(),
+            handshake: self.handshake.clone(),
+            origin: self.origin.clone(),
+            allowed_rate: self.rate.to_string(),
+            granted_ms: self.granted_ms,
+            granted: rfc3339(self.granted_ms),
+        };
+        serde_json::to_vec(&document).expect("texts and numbers are JSON")
+    }
+
+    /// Reads what was kept.
+    ///
+    /// # Errors
+    /// [`ConsentDocumentError`] when it is not ours, or of a newer version.
+    pub fn read(bytes: &[u8]) -> Result<Self, ConsentDocumentError> {
+        let unreadable =
+            |error: serde_json::Error| ConsentDocumentError::Unreadable(error.to_string());
+        let Versioned { v } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        if v != VERSION {
+            return Err(ConsentDocumentError::UnknownVersion(v));
+        }
+        let GrantedV1 { destination, handshake, origin, allowed_rate, granted_ms, .. } =
+            serde_json::from_slice(bytes).map_err(unreadable)?;
+        let rate = Rate::parse(&allowed_rate).map_err(ConsentDocumentError::Unreadable)?;
+        Ok(Self { destination, handshake, origin, rate, granted_ms })
+    }
+}
+
+/// How long a delivery waits before it is looked whether its destination consented: a minute at
+/// first, then as long as it has waited already, at most 15 minutes.
+#[must_use]
+pub fn wait_ms(due_ms: u64, now_ms: u64) -> u64 {
+    now_ms.saturating_sub(due_ms).clamp(WAIT_MIN_MS, WAIT_MAX_MS)
+}
+
+/// How long a destination that did not consent is left alone: a minute, then twice as long each
+/// time, at most 15 minutes.
+#[must_use]
+pub fn pause_ms(before_ms: u64) -> u64 {
+    before_ms.saturating_mul(2).clamp(WAIT_MIN_MS, WAIT_MAX_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cloud_events(origin: &str) -> Consent {
+        Consent::CloudEvents { origin: origin.to_owned(), rate: None }
+    }
+
+    #[test]
+    fn a_consent_is_for_an_address_and_a_way_of_asking_whatever_the_rate() {
+        let url: Url = "https://example.com/in?code=secret".parse().unwrap();
+        let other: Url = "https://example.com/in".parse().unwrap();
+        let key = ConsentKey::of(&url, &Consent::EventGrid);
+        // sha256 of "eventgrid\nhttps://example.com/in?code=secret"; kept consents are found under
+        // it for ever.
+        assert_eq!(key.as_str(), KEY);
+        let with_rate = Consent::CloudEvents { origin: "A.example.com".to_owned(), rate: Some(9) };
+        assert_eq!(
+            ConsentKey::of(&url, &with_rate),
+            ConsentKey::of(&url, &cloud_events("a.example.com"))
+        );
+        let keys = [
+            key,
+            ConsentKey::of(&other, &Consent::EventGrid),
+            ConsentKey::of(&url, &cloud_events("a.example.com")),
+            ConsentKey::of(&url, &cloud_events("b.example.com")),
+        ];
+        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), keys.len());
+    }
+
+    const KEY: &str =
+        "_consents/cbb172f21ac151b07bff4cd15f8549665f7ee791737ac10d39c3d016f9dc466b.json";
+
+    #[test]
+    fn what_was_written_is_read_back_and_shows_no_query() {
+        let url: Url = "https://user:pass@example.com/in?code=secret".parse().unwrap();
+        for (consent, rate) in [(Consent::EventGrid, "*"), (cloud_events("a.example.com"), "120")] {
+            let granted =
+                Granted::new(&url, &consent, Rate::parse(rate).unwrap(), 1_795_158_180_000);
+            let document = granted.write();
+            assert_eq!(Granted::read(&document), Ok(granted));
+            let text = String::from_utf8(document).unwrap();
+            assert!(!text.contains("secret") && !text.contains("pass"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_version_is_read_for_ever_and_a_newer_one_is_not_guessed_at() {
+        let granted =
+            Granted::read(include_bytes!("../../../fixtures/consent/v1/cloudevents.json")).unwrap();
+        assert_eq!(
+            (granted.rate.to_string(), granted.origin.as_deref()),
+            ("120".to_owned(), Some("events.example.com"))
+        );
+        let granted =
+            Granted::read(include_bytes!("../../../fixtures/consent/v1/eventgrid.json")).unwrap();
+        assert_eq!((granted.rate, granted.origin), (Rate::Unlimited, None));
+        assert_eq!(Granted::read(br#"{"v":2}"#), Err(ConsentDocumentError::UnknownVersion(2)));
+        for broken in [
+            "",
+            "[]",
+            r#"{"v":1}"#,
+            r#"{"v":1,"destination":"","handshake":"","allowed_rate":"0","granted_ms":0}"#,
+        ] {
+            assert!(
+                matches!(
+                    Granted::read(broken.as_bytes()),
+                    Err(ConsentDocumentError::Unreadable(_))
+                ),
+                "{broken}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_rate_is_an_asterisk_or_a_positive_number() {
+        let number = |number| NonZeroU32::new(number).map(Rate::PerMinute).ok_or_else(String::new);
+        assert_eq!(Rate::parse(" * "), Ok(Rate::Unlimited));
+        assert_eq!(Rate::parse("120"), number(120));
+        assert_eq!(Rate::parse("99999999999999999999"), number(u32::MAX));
+        for wrong in ["", "0", "-1", "1.5", "many", "+7"] {
+            assert!(Rate::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_delivery_waits_a_minute_and_then_as_long_as_it_has_waited() {
+        for (waited_ms, next_ms) in [
+            (0, 60_000),
+            (59_000, 60_000),
+            (60_000, 60_000),
+            (120_000, 120_000),
+            (500_000, 500_000),
+            (9_000_000_000, 900_000),
+        ] {
+            assert_eq!(wait_ms(1_000, 1_000 + waited_ms), next_ms);
+        }
+        assert_eq!(wait_ms(5_000, 1_000), 60_000);
+        assert_eq!(
+            [0, 60_000, 480_000, 900_000].map(pause_ms),
+            [60_000, 120_000, 900_000, 900_000]
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! The allowed rate, kept approximately: when the next request to a destination may go.
+//!
+//! Each running function knows only of its own requests, so it keeps to its [`Share`]: the allowed
+//! rate divided by the number of functions that may run at once. A single one then never uses all
+//! of it, and all together never more, but for a short burst: up to ten seconds' worth may go at
+//! once. What has to wait is given a turn of its own, so that a hundred deliveries do not come back
+//! in the same moment. A turn is a hint: whoever comes back when the rate has room goes, whoever
+//! comes back too early gets another turn.
+//!
+//! Pure: the moment is an argument, and the whole state is two moments.
+
+use crate::machine::consent::{Rate, WAIT_MAX_MS};
+use crate::time::duration::SECOND_MS;
+
+/// So much of the rate may go at once.
+const BURST_MS: u64 = 10 * SECOND_MS;
+const MINUTE_MS: u64 = 60 * SECOND_MS;
+
+/// What one function may use of a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// The time from one request to the next; 0 means no limit.
+    interval_ms: u64,
+}
+
+impl Share {
+    /// The share of one of so many functions.
+    #[must_use]
+    pub fn of(rate: Rate, functions: u32) -> Self {
+        let interval_ms = match rate {
+            Rate::Unlimited => 0,
+            Rate::PerMinute(requests) => MINUTE_MS
+                .saturating_mul(u64::from(functions.max(1)))
+                .div_ceil(u64::from(requests.get())),
+        };
+        Self { interval_ms }
+    }
+}
+
+/// How far requests to one destination have gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// When everything that went is paid for.
+    paid_ms: u64,
+    /// The last turn that was given to somebody who waits.
+    turn_ms: u64,
+}
+
+impl Pace {
+    /// Lets a request go, or says how long it waits for its turn.
+    ///
+    /// # Errors
+    /// The wait, at most 15 minutes.
+    pub fn go(&mut self, share: Share, now_ms: u64) -> Result<(), u64> {
+        let Share { interval_ms } = share;
+        let ahead_ms = BURST_MS.saturating_sub(interval_ms);
+        if interval_ms == 0 || self.paid_ms <= now_ms.saturating_add(ahead_ms) {
+            self.paid_ms = self.paid_ms.max(now_ms).saturating_add(interval_ms);
+            return Ok(());
+        }
+        let free_ms = self.paid_ms.saturating_sub(ahead_ms);
+        let latest_ms = now_ms.saturating_add(WAIT_MAX_MS);
+        self.turn_ms = free_ms.max(self.turn_ms.saturating_add(interval_ms)).min(latest_ms);
+        Err(self.turn_ms.saturating_sub(now_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BinaryHeap;
+
+    use super::*;
+
+    fn share(rate: &str, functions: u32) -> Share {
+        Share::of(Rate::parse(rate).unwrap(), functions)
+    }
+
+    #[test]
+    fn a_share_is_the_rate_divided_by_the_functions_that_may_run_at_once() {
+        for (rate, functions, interval_ms) in [
+            ("60", 1, 1_000),
+            ("60", 0, 1_000),
+            ("60", 60, 60_000),
+            ("120", 60, 30_000),
+            ("1", 60, 3_600_000),
+            ("7", 1, 8_572),
+            ("*", 60, 0),
+            ("4294967295", 1, 1),
+        ] {
+            assert_eq!(share(rate, functions), Share { interval_ms }, "{rate} / {functions}");
+        }
+    }
+
+    #[test]
+    fn without_a_limit_everything_goes() {
+        let mut pace = Pace::default();
+        assert!((0..10_000).all(|_| pace.go(share("*", 60), 1).is_ok()));
+    }
+
+    #[test]
+    fn a_slow_rate_is_one_request_after_the_other_and_turns_are_spread() {
+        let (mut pace, share) = (Pace::default(), share("2", 1));
+        let asked: Vec<Result<(), u64>> = (0..4).map(|_| pace.go(share, 1_000_000)).collect();
+        assert_eq!(asked, [Ok(()), Err(30_000), Err(60_000), Err(90_000)]);
+        assert_eq!(pace.go(share, 1_029_999), Err(90_001));
+        assert_eq!(pace.go(share, 1_030_000), Ok(()));
+        assert_eq!(pace.go(share, 1_060_000), Ok(()));
+    }
+
+    #[test]
+    fn ten_seconds_worth_may_go_at_once_and_then_at_the_rate() {
+        let (mut pace, share) = (Pace::default(), share("120", 1));
+        assert_eq!((0..100).take_while(|_| pace.go(share, 5_000).is_ok()).count(), 20);
+        assert_eq!((0..100).take_while(|_| pace.go(share, 6_000).is_ok()).count(), 2);
+        assert_eq!((0..100).take_while(|_| pace.go(share, 3_600_000).is_ok()).count(), 20);
+    }
+
+    #[test]
+    fn a_wait_is_never_longer_than_a_message_can_be_delayed() {
+        let (mut pace, share) = (Pace::default(), share("1", 60));
+        assert_eq!(pace.go(share, 0), Ok(()));
+        assert!((0..100).all(|_| pace.go(share, 1).is_err_and(|wait_ms| wait_ms <= 900_000)));
+    }
+
+    /// Deliveries that come back when their turn is: how many requests went in each minute, and
+    /// when the last went.
+    fn crowd(deliveries: usize, rate: &str) -> (Vec<u32>, u64) {
+        let (mut pace, share) = (Pace::default(), share(rate, 1));
+        let mut due: BinaryHeap<std::cmp::Reverse<u64>> =
+            vec![std::cmp::Reverse(0); deliveries].into();
+        let (mut minutes, mut last_ms) = (vec![0; 10_000], 0);
+        while let Some(std::cmp::Reverse(now_ms)) = due.pop() {
+            match pace.go(share, now_ms) {
+                Ok(()) => {
+                    minutes[usize::try_from(now_ms / MINUTE_MS).unwrap()] += 1;
+                    last_ms = now_ms;
+                }
+                // As SQS does: whole seconds, rounded up.
+                Err(wait_ms) => {
+                    due.push(std::cmp::Reverse(now_ms + wait_ms.div_ceil(1_000) * 1_000))
+                }
+            }
+        }
+        (minutes, last_ms)
+    }
+
+    #[test]
+    fn a_crowd_gets_through_at_about_the_rate_and_nobody_waits_for_ever() {
+        for (rate, most, minutes) in [("60", 70, 18), ("6", 7, 180), ("600", 700, 3)] {
+            let (per_minute, last_ms) = crowd(1_000, rate);
+            assert!(per_minute.iter().all(|requests| *requests <= most), "{rate}: {per_minute:?}");
+            assert!(last_ms <= minutes * MINUTE_MS, "{rate}: {last_ms}");
+        }
+    }
+}

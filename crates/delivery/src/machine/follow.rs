@@ -1,0 +1,114 @@
+//! What follows from an end: deliveries of their own, or a dead letter to store.
+//!
+//! A reply follows from a success (see [`reply`](crate::machine::reply)). From a dead letter whose
+//! sink is an address or a topic follow further deliveries: to the address with the policy of the
+//! subscription it came from, or to the topic's subscriptions with theirs.
+//!
+//! Promises: a dead letter is on its way, or in the deployment's container; none is lost because a
+//! sink cannot take it, and none goes round through topics: one that it came from does not get it
+//! again. An address or a queue that publishes what it takes is not seen from here.
+
+use uuid::Uuid;
+
+use crate::deadletter::blob::enriched;
+use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, Letter};
+use crate::event::{Element, Event, Input, decode_one};
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::Catalogue;
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::sink::Sink;
+
+/// What follows from an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Follow {
+    /// A delivery of its own.
+    Deliver(Box<Delivery>),
+    /// A dead letter.
+    Bury(Box<Letter>),
+    /// A dead letter that its subscription does not want.
+    Drop(Box<Letter>),
+}
+
+/// What follows from a letter: where its sink is an address or a topic, deliveries of their own,
+/// with a budget of their own. A letter that its sink cannot take goes to the deployment's
+/// container and says why.
+///
+/// The letter's delay (the five minutes of Event Grid) is kept: the deliveries are not due before.
+#[must_use]
+pub fn deliver(
+    letter: Letter,
+    subscription: &Subscription,
+    catalogue: &Catalogue,
+    now_ms: u64,
+) -> Vec<Follow> {
+    match &subscription.dead_letter.sink {
+        Sink::Address(_) => vec![Follow::Deliver(Box::new(to_address(letter, now_ms)))],
+        Sink::Topic(topic) => to_topic(letter, topic, catalogue, now_ms),
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => bury(letter),
+        Sink::None => vec![Follow::Drop(Box::new(letter))],
+    }
+}
+
+/// The event travels untouched, and the letter beside it: should the sink fail too, nothing of
+/// either is lost.
+fn to_address(letter: Letter, now_ms: u64) -> Delivery {
+    let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
+    let errand = Delivery {
+        id: id_at_sink(id, ""),
+        traceparent,
+        ..Delivery::new(event, subscription, origin, begins_ms(&letter, now_ms))
+    };
+    Delivery { leg: Leg::Sink(Box::new(letter)), ..errand }
+}
+
+fn to_topic(letter: Letter, name: &TopicName, catalogue: &Catalogue, now_ms: u64) -> Vec<Follow> {
+    let Delivery { subscription: SubscriptionName { topic: from, .. }, via, .. } = &letter.delivery;
+    if from == name || via.contains(name) {
+        return bury(letter.kept_here(format!("topic {name} is where it came from")));
+    }
+    let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.input);
+    let event = match decode_one(&enriched(&letter).json.into(), input) {
+        Element::Event(event) => event,
+        Element::Malformed { why, .. } => {
+            return bury(letter.kept_here(format!("topic {name} cannot read it: {why}")));
+        }
+    };
+    let matching = catalogue.matching(name, &event, now_ms);
+    let follows: Vec<Follow> = matching
+        .map(|next| {
+            Follow::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))
+        })
+        .collect();
+    if follows.is_empty() {
+        return bury(letter.kept_here(format!("no subscription of topic {name} takes it")));
+    }
+    follows
+}
+
+/// The enriched event, for one subscription of the topic.
+fn published(letter: &Letter, event: Event, to: &SubscriptionName, now_ms: u64) -> Delivery {
+    let first = &letter.delivery;
+    let mut via = first.via.clone();
+    via.push(first.subscription.topic.clone());
+    Delivery {
+        id: id_at_sink(first.id, &to.to_string()),
+        hops: first.hops,
+        via,
+        traceparent: first.traceparent.clone(),
+        ..Delivery::new(event, to.clone(), first.origin.clone(), begins_ms(letter, now_ms))
+    }
+}
+
+/// When the time to live of what goes to a sink begins: the letter's delay is none of it, or a
+/// short one would be over before the sink is asked.
+fn begins_ms(letter: &Letter, now_ms: u64) -> u64 {
+    letter.not_before_ms.max(now_ms)
+}
+
+fn id_at_sink(first: Uuid, to: &str) -> Uuid {
+    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{first}\nsink\n{to}").as_bytes())
+}
+
+fn bury(letter: Letter) -> Vec<Follow> {
+    vec![Follow::Bury(Box::new(letter))]
+}

@@ -1,0 +1,197 @@
+use super::*;
+use crate::delivery::Origin;
+use crate::subscription::name::TopicName;
+use crate::subscription::profile::Dialect;
+
+const NOW_MS: u64 = 1_795_158_190_000;
+const REPLY: &str =
+    r#"{"specversion":"1.0","id":"r","source":"/answer","type":"answered","data":{"n": 1.50}}"#;
+
+fn catalogue() -> Catalogue {
+    let mut catalogue = Catalogue::default();
+    for name in ["n/answers/a", "n/answers/b"] {
+        catalogue.add_subscription(subscription(name, None));
+    }
+    catalogue
+}
+
+fn subscription(name: &str, reply: Option<ReplyTo>) -> Subscription {
+    let url = "https://example.com/".parse().unwrap();
+    Subscription { reply, ..Subscription::new(name.parse().unwrap(), Dialect::Knative, url) }
+}
+
+fn to_address() -> Option<ReplyTo> {
+    Some(ReplyTo::Address("https://reply.example.com/".parse().unwrap()))
+}
+
+fn to_topic() -> Option<ReplyTo> {
+    Some(ReplyTo::Topic(TopicName { namespace: "n".to_owned(), topic: "answers".to_owned() }))
+}
+
+fn answer(
+    status: u16,
+    content_type: Option<&str>,
+    attributes: &[(&str, &str)],
+    body: &[u8],
+) -> Exchange {
+    let content = Content {
+        content_type: content_type.map(ToOwned::to_owned),
+        attributes: attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        webhook: Vec::new(),
+        whole: body.len() <= REPLY_MAX_BYTES,
+    };
+    let ending = Ending::Answered { status, retry_after: None, body: body.to_vec() };
+    Exchange { content: Some(content), ..Exchange::new(ending, NOW_MS - 20, 20) }
+}
+
+fn structured(status: u16, body: &str) -> Exchange {
+    answer(status, Some("Application/CloudEvents+JSON; charset=utf-8"), &[], body.as_bytes())
+}
+
+fn delivery() -> Delivery {
+    let event = Event::recall(
+        &r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#.into(),
+        Input::Auto,
+    );
+    Delivery::new(event, "n/t/s".parse().unwrap(), Origin { message: "m".to_owned(), index: 0 }, 7)
+}
+
+fn followed(delivery: &Delivery, reply: Option<ReplyTo>, exchange: &Exchange) -> Vec<Follow> {
+    follow(delivery, &subscription("n/t/s", reply), exchange, &catalogue(), NOW_MS)
+}
+
+fn letter(follows: &[Follow]) -> &Letter {
+    let [Follow::Bury(letter)] = follows else { panic!("{follows:?}") };
+    letter
+}
+
+#[test]
+fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
+    let of_queue = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
+    let traced = format!(
+        r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"{parent}"}}"#
+    );
+    let carries = Delivery { event: Event::recall(&traced.into(), Input::Auto), ..delivery() };
+    for (event, told, trace) in [
+        (carries, Some(of_queue), Some(parent)),
+        (delivery(), Some(of_queue), Some(of_queue)),
+        (delivery(), None, None),
+    ] {
+        let answered = Delivery { traceparent: told.map(ToOwned::to_owned), ..event };
+        let follows = followed(&answered, to_address(), &structured(200, REPLY));
+        let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+        assert_eq!(reply.traceparent.as_deref(), trace);
+    }
+}
+
+#[test]
+fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
+    let follows = followed(&delivery(), to_address(), &structured(200, REPLY));
+    let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+    assert_eq!(&**reply.event.text(), REPLY);
+    assert_eq!((&reply.leg, reply.hops, reply.attempts), (&Leg::Reply, 1, 0));
+    assert_eq!((reply.published_ms, reply.due_ms), (NOW_MS, NOW_MS), "its budget is its own");
+    assert_eq!(reply.subscription.to_string(), "n/t/s");
+    assert_ne!(reply.id, delivery().id);
+    assert_eq!(
+        follows,
+        followed(&delivery(), to_address(), &structured(299, REPLY)),
+        "the same answer, the same id"
+    );
+}
+
+#[test]
+fn a_reply_to_a_topic_is_a_delivery_to_each_of_its_subscriptions() {
+    let follows =
+        followed(&Delivery { hops: 9, ..delivery() }, to_topic(), &structured(200, REPLY));
+    let [Follow::Deliver(a), Follow::Deliver(b)] = &follows[..] else { panic!("{follows:?}") };
+    assert_eq!(
+        [&a.subscription, &b.subscription].map(ToString::to_string),
+        ["n/answers/a", "n/answers/b"]
+    );
+    assert_ne!(a.id, b.id);
+    assert_eq!((&a.leg, a.hops), (&Leg::Event, 10));
+}
+
+#[test]
+fn an_eleventh_hop_is_a_dead_letter() {
+    let tenth = Delivery { hops: 10, ..delivery() };
+    for (reply, count) in [(to_address(), 1), (to_topic(), 2)] {
+        let follows = followed(&tenth, reply, &structured(200, REPLY));
+        assert_eq!(follows.len(), count);
+        let letter = letter(&follows[..1]);
+        assert_eq!((letter.reason, letter.delivery.hops), (Reason::ReplyLoop, 11));
+    }
+}
+
+#[test]
+fn a_reply_in_binary_mode_becomes_one_document() {
+    let attributes =
+        [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "a%20b")];
+    let exchange = answer(200, Some("application/json"), &attributes, b"{\"n\": 1.50}");
+    let follows = followed(&delivery(), to_address(), &exchange);
+    let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+    let expected = r#"{"specversion":"1.0","type":"a b","source":"/answer","id":"r","datacontenttype":"application/json","data":{"n": 1.50}}"#;
+    assert_eq!(&**reply.event.text(), expected);
+}
+
+#[test]
+fn what_is_no_reply_is_no_error() {
+    let plain = answer(200, Some("application/json"), &[], REPLY.as_bytes());
+    let unsaid = answer(204, None, &[], b"");
+    for (delivery, reply, exchange) in [
+        (delivery(), to_address(), plain),
+        (delivery(), to_address(), unsaid),
+        (delivery(), to_address(), structured(202, REPLY)),
+        (delivery(), to_address(), structured(500, REPLY)),
+        (delivery(), to_address(), Exchange::new(Ending::TimedOut, 0, 1)),
+        (delivery(), None, structured(200, REPLY)),
+        (Delivery { leg: Leg::Reply, ..delivery() }, to_address(), structured(200, REPLY)),
+    ] {
+        assert_eq!(followed(&delivery, reply, &exchange), [], "{exchange:?}");
+    }
+}
+
+#[test]
+fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_one() {
+    let broken =
+        followed(&delivery(), to_address(), &structured(200, "{\"specversion\":\"1.0\u{1}"));
+    assert_eq!(letter(&broken).reason, Reason::MalformedEvent);
+    assert_eq!(
+        &**letter(&broken).delivery.event.text(),
+        "{\"specversion\":\"1.0\u{fffd}",
+        "a queue takes it"
+    );
+    let latin = answer(
+        200,
+        Some("application/cloudevents+json"),
+        &[],
+        &REPLY.replace("answered", "\u{e9}").chars().map(|c| c as u8).collect::<Vec<u8>>(),
+    );
+    assert!(
+        letter(&followed(&delivery(), to_address(), &latin))
+            .detail
+            .as_ref()
+            .is_some_and(|why| why.contains("not UTF-8"))
+    );
+    let large =
+        answer(200, Some("application/cloudevents+json"), &[], &vec![b'x'; REPLY_MAX_BYTES + 1]);
+    let large = followed(&delivery(), to_address(), &large);
+    let letter = letter(&large);
+    assert_eq!(letter.reason, Reason::EventTooLargeToResend);
+    assert_eq!(letter.delivery.event, delivery().event);
+    assert_eq!(letter.delivery.last_response.as_ref().map(Vec::len), Some(RESPONSE_KEPT_BYTES));
+    assert!(letter.detail.as_ref().is_some_and(|detail| detail.contains("524288 bytes")));
+}
+
+#[test]
+fn characters_that_no_queue_takes_are_escaped_in_a_reply() {
+    let reply = REPLY.replace("answered", "a\u{fffe}\u{ffff}b");
+    let follows = followed(&delivery(), to_address(), &structured(200, &reply));
+    let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+    assert!(reply.event.text().contains(r#""type":"a\ufffe\uffffb""#));
+}

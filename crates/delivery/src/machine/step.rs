@@ -1,0 +1,298 @@
+//! The machine: what a delivery does next. Two functions, no I/O.
+//!
+//! ```text
+//! arrive(delivery, subscription, now)            -> NotDue(wait) | Paused(wait) | Expired(reason) | Attempt
+//! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
+//! ```
+//!
+//! Between the two stands one HTTP exchange. Deliveries that may be attempted are put into groups
+//! (one request each) by [`group`]; groups are of one until a subscription asks for batches. The
+//! same functions answer in production, in the simulation and in explanations.
+
+use std::sync::Arc;
+
+use crate::delivery::outcome::{Ending, Exchange, Verdict, judge};
+use crate::delivery::reason::Reason;
+use crate::delivery::{Company, Delivery, Leg, Letter};
+use crate::request::{Share, share};
+use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
+use crate::subscription::schedule::{Jitter, Moments, next_wait_ms};
+use crate::subscription::sink::Sink;
+use crate::subscription::{Batch, OnRefused, Subscription, without_user};
+use crate::time::duration::SECOND_MS;
+
+/// How long a paused delivery is held before it is looked at again: the longest delay of one SQS
+/// message.
+pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
+
+/// What a delivery that has just arrived may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// Its next attempt is not due: it comes again after the rest of its wait. Counts nothing.
+    NotDue {
+        /// The rest of the wait.
+        wait_ms: u64,
+    },
+    /// Its subscription is paused: it is held. Counts nothing; time to live goes on.
+    Paused {
+        /// How long until it is looked at again.
+        wait_ms: u64,
+    },
+    /// It has reached a limit and ends without a request.
+    Expired(Reason),
+    /// It may be attempted now.
+    Attempt,
+}
+
+/// What becomes of a delivery after an exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// Delivered.
+    Done,
+    /// To be attempted again.
+    Retry {
+        /// How long to wait first.
+        wait_ms: u64,
+    },
+    /// It ended without success and is kept.
+    DeadLetter(Box<Letter>),
+    /// It ended without success and is kept, once its sink was asked to take it: an address, or a
+    /// topic.
+    ToSink(Box<Letter>),
+    /// It ended without success and the subscription asks for it to be dropped.
+    Drop(Reason),
+}
+
+/// What an exchange led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// What the exchange meant.
+    pub verdict: Verdict,
+    /// What becomes of the delivery.
+    pub end: End,
+}
+
+/// Says what a delivery may do now.
+#[must_use]
+pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> Arrival {
+    if now_ms < delivery.due_ms {
+        return Arrival::NotDue { wait_ms: delivery.due_ms - now_ms };
+    }
+    let policy = &subscription.retry;
+    let age_ms = now_ms.saturating_sub(delivery.published_ms);
+    if age_ms >= LIFETIME_MAX_MS {
+        return Arrival::Expired(Reason::TimeToLiveExceeded);
+    }
+    if subscription.paused {
+        return Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
+    }
+    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX)
+        && delivery.company != Company::OwedAlone
+    {
+        return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
+    }
+    let owed_alone = delivery.company == Company::OwedAlone;
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms)
+        && !owed_alone
+    {
+        return Arrival::Expired(Reason::TimeToLiveExceeded);
+    }
+    Arrival::Attempt
+}
+
+/// Deliveries that travel in one request to one subscription.
+#[derive(Debug)]
+pub struct Group<T> {
+    /// Whom they are for.
+    pub subscription: Arc<Subscription>,
+    /// The deliveries, or what stands for them.
+    pub members: Vec<T>,
+}
+
+/// Puts deliveries into groups, one request each. Where a subscription asks for batches, deliveries
+/// that are due and can share a request do: never more than it allows, and no further one past the
+/// size it prefers.
+#[must_use]
+pub fn group<T: AsRef<Delivery>>(
+    deliveries: Vec<(Arc<Subscription>, T)>,
+    now_ms: u64,
+) -> Vec<Group<T>> {
+    let mut groups: Vec<Group<T>> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    for (subscription, member) in deliveries {
+        let shared = share_of(&subscription, member.as_ref(), now_ms);
+        let place = shared.and_then(|(batch, share, bytes)| {
+            let subscription = Arc::clone(&subscription);
+            // Two versions of one subscription may meet in an invocation; they share nothing.
+            let alike = |open: &&mut Open| {
+                open.share == share && Arc::ptr_eq(&open.subscription, &subscription)
+            };
+            match open.iter_mut().find(alike) {
+                Some(room) if room.members < batch.max_events && room.holds(bytes, batch) => {
+                    room.bytes = room.bytes.saturating_add(bytes);
+                    room.members += 1;
+                    return Some(room.group);
+                }
+                Some(room) => {
+                    *room = Open { subscription, share, group: groups.len(), bytes, members: 1 }
+                }
+                None => {
+                    open.push(Open { subscription, share, group: groups.len(), bytes, members: 1 })
+                }
+            }
+            None
+        });
+        match place.and_then(|place| groups.get_mut(place)) {
+            Some(group) => group.members.push(member),
+            None => groups.push(Group { subscription, members: vec![member] }),
+        }
+    }
+    groups
+}
+
+/// A group that may take another member.
+struct Open {
+    subscription: Arc<Subscription>,
+    share: Share,
+    /// Its place among the groups.
+    group: usize,
+    /// The bytes of its body's elements.
+    bytes: u64,
+    members: u32,
+}
+
+impl Open {
+    /// Whether its body has room for so many more bytes: brackets and commas count too.
+    fn holds(&self, bytes: u64, batch: Batch) -> bool {
+        self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2)
+            <= batch.preferred_bytes
+    }
+}
+
+/// How a delivery could share a request now.
+fn share_of(
+    subscription: &Subscription,
+    delivery: &Delivery,
+    now_ms: u64,
+) -> Option<(Batch, Share, u64)> {
+    let batch = subscription.batch?;
+    let welcome = delivery.company == Company::Welcome
+        && delivery.leg == Leg::Event
+        && delivery.due_ms <= now_ms;
+    let (share, bytes) = share(subscription, delivery).filter(|_| welcome)?;
+    Some((batch, share, bytes))
+}
+
+/// Like [`settle`], for a delivery that travelled with others. A never-retried answer to several
+/// events may mean only one of them: unless the subscription takes it for all, each is owed one
+/// attempt alone.
+#[must_use]
+pub fn settle_in_company(
+    delivery: &mut Delivery,
+    subscription: &Subscription,
+    exchange: &Exchange,
+    now_ms: u64,
+    jitter: Jitter,
+) -> Settled {
+    let verdict = judge(&subscription.retry, exchange);
+    let splits = subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
+    let told_of_all = exchange.status().is_some() || exchange.ending == Ending::Unsendable;
+    let refused = told_of_all && matches!(verdict, Verdict::Undeliverable(_));
+    if !(splits && refused) {
+        return settle(delivery, subscription, exchange, now_ms, jitter);
+    }
+    delivery.record(exchange, &subscription.retry);
+    delivery.company = Company::OwedAlone;
+    delivery.due_ms = exchange.ended_ms();
+    Settled { verdict, end: End::Retry { wait_ms: 0 } }
+}
+
+/// Records an exchange in the delivery and says what becomes of it.
+#[must_use]
+pub fn settle(
+    delivery: &mut Delivery,
+    subscription: &Subscription,
+    exchange: &Exchange,
+    now_ms: u64,
+    jitter: Jitter,
+) -> Settled {
+    let policy = &subscription.retry;
+    delivery.record(exchange, policy);
+    if delivery.company == Company::OwedAlone {
+        delivery.company = Company::Alone;
+    }
+    let exhausted = delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX);
+    let verdict = judge(policy, exchange);
+    let end = match &verdict {
+        Verdict::Delivered => End::Done,
+        Verdict::Undeliverable(_) if exhausted && policy.last_attempt_names_the_limit => {
+            end_without_success(delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms)
+        }
+        Verdict::Undeliverable(reason) => {
+            end_without_success(delivery, subscription, *reason, now_ms)
+        }
+        Verdict::Retry { .. } if exhausted => {
+            end_without_success(delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms)
+        }
+        Verdict::Retry { least_wait_ms } => {
+            let outcome_ms = exchange.ended_ms();
+            let moments = Moments {
+                first_attempt_ms: delivery.first_ms.unwrap_or(exchange.started_ms),
+                outcome_ms,
+            };
+            let percent = policy.jitter_percent;
+            let wait_ms = next_wait_ms(
+                &policy.schedule,
+                delivery.attempts,
+                moments,
+                *least_wait_ms,
+                percent,
+                jitter,
+            );
+            delivery.due_ms = outcome_ms.saturating_add(wait_ms);
+            End::Retry { wait_ms: delivery.due_ms.saturating_sub(now_ms) }
+        }
+    };
+    Settled { verdict, end: explained(end, exchange) }
+}
+
+/// A dead letter tells what the exchange that ended it told.
+fn explained(end: End, exchange: &Exchange) -> End {
+    match (end, &exchange.detail) {
+        (End::DeadLetter(letter), Some(detail)) => {
+            End::DeadLetter(Box::new(letter.because(detail)))
+        }
+        (End::ToSink(letter), Some(detail)) => End::ToSink(Box::new(letter.because(detail))),
+        (end, _) => end,
+    }
+}
+
+/// The end of a delivery that reached no success: a dead letter, or nothing when the subscription
+/// says so.
+#[must_use]
+pub fn end_without_success(
+    delivery: &Delivery,
+    subscription: &Subscription,
+    reason: Reason,
+    now_ms: u64,
+) -> End {
+    let sink = &subscription.dead_letter.sink;
+    if let Leg::Sink(_) = delivery.leg {
+        return End::DeadLetter(Box::new(returned(delivery, sink, reason, now_ms)));
+    }
+    let letter = || Box::new(Letter::new(delivery.clone(), subscription, reason, now_ms));
+    match sink {
+        Sink::None => End::Drop(reason),
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => End::DeadLetter(letter()),
+        Sink::Address(_) | Sink::Topic(_) => End::ToSink(letter()),
+    }
+}
+
+/// The letter that a delivery did not bring to its sink.
+fn returned(delivery: &Delivery, sink: &Sink, reason: Reason, now_ms: u64) -> Letter {
+    let mut letter = Letter::without_subscription(delivery.clone(), reason, now_ms);
+    if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
+        returned.address = Some(without_user(url));
+    }
+    letter
+}

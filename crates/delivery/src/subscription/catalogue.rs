@@ -1,0 +1,104 @@
+//! All that one set of files says: topics, and the subscriptions to them.
+//!
+//! Asked by name, or for who wants an event. It is built once per reading of the files and never
+//! changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::event::envelope::Publisher;
+use crate::event::mapping::Mapping;
+use crate::event::{Event, Input};
+use crate::subscription::Subscription;
+use crate::subscription::name::{SubscriptionName, TopicName};
+
+/// A topic that some document names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topic {
+    /// Its name.
+    pub name: TopicName,
+    /// How its records are read.
+    pub input: Input,
+    /// What the fields of its custom events mean.
+    pub mapping: Arc<Mapping>,
+    /// Publishers that cannot say which topic they publish to.
+    pub from: Vec<Publisher>,
+}
+
+impl Topic {
+    /// A topic with automatic input that no document describes further.
+    #[must_use]
+    pub fn new(name: TopicName) -> Self {
+        Self { name, input: Input::Auto, mapping: Arc::default(), from: Vec::new() }
+    }
+}
+
+/// All topics and subscriptions of one set of files.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Catalogue {
+    topics: BTreeMap<TopicName, Topic>,
+    subscriptions: BTreeMap<SubscriptionName, Arc<Subscription>>,
+}
+
+impl Catalogue {
+    /// Adds a topic; a second mention replaces the first. Uniqueness is checked where the file's
+    /// lines are known.
+    pub fn add_topic(&mut self, topic: Topic) {
+        self.topics.insert(topic.name.clone(), topic);
+    }
+
+    /// Adds a subscription, and its topic with automatic input when no document describes that.
+    /// Topics that are described are added before: their mapping is the subscription's.
+    pub fn add_subscription(&mut self, mut subscription: Subscription) {
+        let name = &subscription.name.topic;
+        let topic = self.topics.entry(name.clone()).or_insert_with(|| Topic::new(name.clone()));
+        subscription.mapping = Arc::clone(&topic.mapping);
+        self.subscriptions.insert(subscription.name.clone(), Arc::new(subscription));
+    }
+
+    /// The topic of this name, if any document names it.
+    #[must_use]
+    pub fn topic(&self, name: &TopicName) -> Option<&Topic> {
+        self.topics.get(name)
+    }
+
+    /// The topic that names this publisher in its `from`; the first by name, should several do.
+    #[must_use]
+    pub fn topic_from(&self, publisher: &Publisher) -> Option<&Topic> {
+        self.topics.values().find(|topic| topic.from.contains(publisher))
+    }
+
+    /// The subscription of this name.
+    #[must_use]
+    pub fn subscription(&self, name: &SubscriptionName) -> Option<&Arc<Subscription>> {
+        self.subscriptions.get(name)
+    }
+
+    /// Every subscription, by name.
+    pub fn subscriptions(&self) -> impl Iterator<Item = &Arc<Subscription>> {
+        self.subscriptions.values()
+    }
+
+    /// Every topic, by name.
+    pub fn topics(&self) -> impl Iterator<Item = &Topic> {
+        self.topics.values()
+    }
+
+    /// The subscriptions of a topic that have not expired and whose filter takes the event.
+    pub fn matching(
+        &self,
+        topic: &TopicName,
+        event: &Event,
+        now_ms: u64,
+    ) -> impl Iterator<Item = &Arc<Subscription>> {
+        let first = SubscriptionName { topic: topic.clone(), name: String::new() };
+        let of_topic = self.subscriptions.range(first..).map(|(_, subscription)| subscription);
+        let members = event.members();
+        of_topic
+            .take_while(move |subscription| subscription.name.topic == *topic)
+            .filter(move |subscription| {
+                subscription.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms)
+            })
+            .filter(move |subscription| subscription.filter.takes(&members))
+    }
+}

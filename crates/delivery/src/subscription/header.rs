@@ -1,0 +1,139 @@
+//! Headers that a subscription adds to its requests: custom delivery properties.
+//!
+//! A header's value stands in the file, in the event, or with somebody who keeps secrets. Names and
+//! values are held to one rule, here: read from a file or taken from an event, no header can split
+//! a request in two.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+use crate::event::Event;
+use crate::event::path::Path;
+use crate::subscription::secret::{Keyring, SecretName};
+
+/// Custom delivery properties: at most ten.
+/// <https://learn.microsoft.com/azure/event-grid/delivery-properties>
+pub const HEADERS_MAX: usize = 10;
+/// Custom delivery properties: the longest value.
+pub const HEADER_VALUE_MAX_BYTES: usize = 4_096;
+
+/// A header of every request of a subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Its name, spelled as written.
+    pub name: String,
+    /// Where its value is.
+    pub value: Value,
+}
+
+/// Where a header's value is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Value {
+    /// In the file.
+    Static(String),
+    /// In the file, and not to be shown or stored anywhere else (Event Grid: `isSecret`).
+    Concealed(String),
+    /// In the event; a string, number or boolean, else the header is left out.
+    Path(Path),
+    /// With whoever keeps the secret of this name.
+    Secret(SecretName),
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Static(value) => f.debug_tuple("Static").field(value).finish(),
+            Self::Concealed(_) => f.write_str("Concealed(…)"),
+            Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::Secret(name) => f.debug_tuple("Secret").field(name).finish(),
+        }
+    }
+}
+
+/// Why a request cannot have a header. No value is quoted: it may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HeaderError {
+    /// Its secret is missing, or has a value that no header can have.
+    #[error("{0}")]
+    Secret(String),
+    /// Its value is one that no header can have.
+    #[error("{0}")]
+    Value(String),
+}
+
+/// Headers that hold credentials, wherever their value comes from.
+const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+impl Header {
+    /// The name and value that a dead letter may show: never a secret, nor what is one by its name,
+    /// and nothing where the event has no value.
+    #[must_use]
+    pub fn shown(&self, event: &Event) -> Option<(String, String)> {
+        if CREDENTIALS.iter().any(|name| self.name.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+        let value = match &self.value {
+            Value::Static(value) => Some(value.clone()),
+            Value::Path(path) => path.scalar(&event.members()),
+            Value::Concealed(_) | Value::Secret(_) => None,
+        };
+        value.map(|value| (self.name.clone(), value))
+    }
+
+    /// The value for a request with this event; nothing where the event has none.
+    ///
+    /// # Errors
+    /// Why no request can be made with it. No value is quoted: it may be a secret.
+    pub fn value<'a>(
+        &'a self,
+        event: &Event,
+        keyring: &'a Keyring,
+    ) -> Result<Option<Cow<'a, str>>, HeaderError> {
+        let cannot =
+            |problem: String| format!("the header {} cannot be sent: {problem}", self.name);
+        let value: Cow<'_, str> = match &self.value {
+            Value::Static(value) | Value::Concealed(value) => value.into(),
+            Value::Path(path) => match path.scalar(&event.members()) {
+                Some(value) => value.into(),
+                None => return Ok(None),
+            },
+            Value::Secret(name) => {
+                let missing =
+                    || HeaderError::Secret(cannot(format!("its secret {name} was not looked up")));
+                let secret = keyring.get(name).ok_or_else(missing)?.expose().trim();
+                check_value(secret).map_err(|problem| HeaderError::Secret(cannot(problem)))?;
+                return Ok(Some(secret.into()));
+            }
+        };
+        check_value(&value).map_err(|problem| HeaderError::Value(cannot(problem)))?;
+        Ok(Some(value))
+    }
+}
+
+/// Whether a text is the name of a header: a token of RFC 9110, 5.6.2.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// Whether a text can be a header's value: at most 4,096 bytes of visible characters and inner
+/// spaces.
+///
+/// # Errors
+/// What is wrong with it, without the value itself.
+pub fn check_value(value: &str) -> Result<(), String> {
+    if value.len() > HEADER_VALUE_MAX_BYTES {
+        return Err(format!(
+            "a header's value is at most {HEADER_VALUE_MAX_BYTES} bytes, this has {}",
+            value.len()
+        ));
+    }
+    if value.chars().any(char::is_control) || value.trim() != value {
+        return Err("a header's value has no control characters and no spaces around it".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! What is asked: which events go where, how hard to try, and what becomes of those that fail.
+//!
+//! [`Subscription`] is what every dialect is read into, [`catalogue`] holds all of them. [`profile`]
+//! has the defaults of each dialect, [`schedule`] computes every wait, [`filter`] decides which events
+//! are wanted. Knows events, and nothing of deliveries.
+
+pub mod catalogue;
+pub mod dead_letter_format;
+pub mod filter;
+pub mod header;
+pub mod name;
+pub mod policy;
+pub mod profile;
+pub mod schedule;
+pub mod secret;
+pub mod sink;
+mod subscription;
+
+pub use subscription::{
+    BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, Consent, DeadLetterPolicy, Destination,
+    EVENTS_PER_BLOB_MAX, MAX_CONCURRENCY, OnRefused, ReplyTo, Subscription, display, without_user,
+};

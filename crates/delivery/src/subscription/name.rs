@@ -1,0 +1,124 @@
+//! The names of topics and subscriptions, and how they stand in a key.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Where events are published: `namespace/topic`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TopicName {
+    /// The namespace.
+    pub namespace: String,
+    /// The topic within it.
+    pub topic: String,
+}
+
+/// A subscription's full name: `namespace/topic/name`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SubscriptionName {
+    /// The topic it subscribes to.
+    pub topic: TopicName,
+    /// Its name within the topic.
+    pub name: String,
+}
+
+/// The longest name, percent-encoded as in the keys of dead letters: three of them, an hour and a
+/// GUID stay below S3's 1,024 bytes for a key, and each is a file name.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
+pub const NAME_MAX_BYTES: usize = 255;
+
+/// What a name has to be, for error messages.
+pub const NAME_RULE: &str =
+    "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
+
+/// Whether a text can be one part of a topic's or subscription's name.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let fits = !text.is_empty() && segment(text).len() <= NAME_MAX_BYTES;
+    fits && !text.chars().any(|c| c == '/' || c.is_control())
+}
+
+impl fmt::Display for TopicName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.topic)
+    }
+}
+
+impl fmt::Display for SubscriptionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.topic, self.name)
+    }
+}
+
+impl FromStr for TopicName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((namespace, topic)) if is_name(namespace) && is_name(topic) => {
+                Ok(Self { namespace: namespace.to_owned(), topic: topic.to_owned() })
+            }
+            _ => {
+                Err(format!("\"{text}\" is no topic: namespace/topic is expected, and {NAME_RULE}"))
+            }
+        }
+    }
+}
+
+impl FromStr for SubscriptionName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "\"{text}\" is no subscription: namespace/topic/name is expected, and {NAME_RULE}"
+            )
+        };
+        let (topic, name) = text.rsplit_once('/').ok_or_else(expected)?;
+        if !is_name(name) {
+            return Err(expected());
+        }
+        Ok(Self { topic: topic.parse().map_err(|_| expected())?, name: name.to_owned() })
+    }
+}
+
+/// Stands for a name nobody knows.
+pub const NAMELESS: &str = "_";
+
+/// Kept as they are in a segment: `[A-Za-z0-9._-]`.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
+
+/// One segment of a key: percent-encoded outside `[A-Za-z0-9._-]`; `.` and `..` never stand alone.
+#[must_use]
+pub fn segment(text: &str) -> Cow<'_, str> {
+    match text {
+        "" => NAMELESS.into(),
+        "." => "%2E".into(),
+        ".." => "%2E%2E".into(),
+        text => utf8_percent_encode(text, SEGMENT).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_cannot_leave_its_place() {
+        for (text, written) in [
+            ("orders", "orders"),
+            ("A-b_c.9", "A-b_c.9"),
+            ("", "_"),
+            (".", "%2E"),
+            ("..", "%2E%2E"),
+            ("...", "..."),
+            ("a/b", "a%2Fb"),
+            ("a b%", "a%20b%25"),
+            ("ö", "%C3%B6"),
+        ] {
+            assert_eq!(segment(text), written);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The effective policy of a subscription as named settings: for people who read it and for
+//! comparing two of them.
+//!
+//! Separate because explanations and differences have to name the same fields with the same words.
+//! A setting is the value that the engine follows, whatever document or default it came from; the
+//! names are those of the native dialect.
+//!
+//! Promises: values of headers are never in it, since they may be secrets; secrets stand there by
+//! name.
+//!
+//! Does not know where a value was written: that is the manifest's to say.
+
+use serde_json::{Value, json};
+
+use crate::event::schema::Schema;
+use crate::subscription::header::{Header, Value as HeaderValue};
+use crate::subscription::profile::{LeastWaits, Profile, StatusSet};
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::subscription::secret::SecretName;
+use crate::subscription::sink::Sink;
+use crate::subscription::{BATCH_KILOBYTE, Batch, Consent, ReplyTo, Subscription, display};
+use crate::time::duration::format_ms;
+
+/// Statuses that a set may hold.
+const STATUSES: std::ops::RangeInclusive<u16> = 100..=999;
+
+/// One field of a policy and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Its name.
+    pub field: &'static str,
+    /// The value for tools.
+    pub value: Value,
+    /// The value for people.
+    pub text: String,
+}
+
+impl Setting {
+    fn new(field: &'static str, value: Value, text: impl Into<String>) -> Self {
+        Self { field, value, text: text.into() }
+    }
+
+    fn word(field: &'static str, word: &str) -> Self {
+        Self::new(field, json!(word), word)
+    }
+
+    fn number(field: &'static str, value: u32) -> Self {
+        Self::new(field, json!(value), value.to_string())
+    }
+
+    fn duration(field: &'static str, ms: u64) -> Self {
+        Self::new(field, json!(format_ms(ms)), format_ms(ms))
+    }
+
+    fn statuses(field: &'static str, set: &StatusSet) -> Self {
+        let ranges = ranges(set);
+        let text = if ranges.is_empty() { "no status".to_owned() } else { ranges.join(" ") };
+        Self::new(field, json!(ranges), text)
+    }
+}
+
+/// All settings of a subscription, in the order in which people read them.
+#[must_use]
+pub fn settings(subscription: &Subscription) -> Vec<Setting> {
+    let (retry, dead_letter) = (&subscription.retry, &subscription.dead_letter);
+    let destination = &subscription.destination;
+    let time_to_live = retry.time_to_live_ms.map(format_ms);
+    let retried = Profile::of(subscription.dialect).retry.never_retry.without(&retry.never_retry);
+    vec![
+        Setting::number("maxAttempts", retry.max_attempts),
+        Setting::new(
+            "timeToLive",
+            json!(time_to_live),
+            time_to_live.as_deref().unwrap_or("none; 14 days are the most in every dialect"),
+        ),
+        Setting::new("schedule", schedule_value(&retry.schedule), schedule_text(&retry.schedule)),
+        Setting::duration("responseTimeout", destination.response_timeout_ms),
+        schema(destination.schema),
+        headers(&destination.headers),
+        signing(&destination.signing),
+        Setting::number("maxConcurrency", destination.max_concurrency),
+        Setting::duration("lateResponseWindow", destination.late_window_ms),
+        Setting::new("probation", json!(destination.probation), destination.probation.to_string()),
+        consent(destination.consent.as_ref()),
+        batch_events(subscription.batch),
+        batch_kilobytes(subscription.batch),
+        batch_on_refused(subscription.batch),
+        reply(subscription.reply.as_ref()),
+        Setting::statuses("success", &retry.success),
+        Setting::statuses("neverRetry", &retry.never_retry),
+        Setting::statuses("retryOn", &retried),
+        least_waits(&retry.least_waits),
+        Setting::duration("retryAfterMax", retry.retry_after_max_ms),
+        Setting::number("jitterPercent", retry.jitter_percent),
+        sink(&dead_letter.sink),
+        Setting::word("deadLetter.format", dead_letter.format.told(destination.schema)),
+        Setting::word("deadLetter.layout", dead_letter.layout.as_str()),
+        Setting::number("deadLetter.eventsPerBlob", dead_letter.events_per_blob),
+        Setting::word("deadLetter.errorData", dead_letter.error_data.as_str()),
+        Setting::duration("deadLetter.delay", dead_letter.delay_ms),
+        Setting::duration("deadLetter.keepTryingFor", dead_letter.keep_trying_for_ms),
+    ]
+}
+
+/// The address of a sink; `None` for the container of the deployment and where letters are dropped.
+#[must_use]
+pub fn sink_uri(sink: &Sink) -> Option<String> {
+    match sink {
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => Some(sink_text(sink)),
+        Sink::DefaultContainer | Sink::Topic(_) | Sink::None => None,
+    }
+}
+
+/// A sink in words.
+#[must_use]
+pub fn sink_text(sink: &Sink) -> String {
+    match sink {
+        Sink::DefaultContainer => "the default container of the deployment".to_owned(),
+        Sink::Container(container) => format!("s3://{container}"),
+        Sink::Queue(queue) => format!("sqs://{queue}"),
+        Sink::Address(url) => display(url),
+        Sink::Topic(topic) => format!("the subscriptions of topic {topic}"),
+        Sink::None => "none: dropped".to_owned(),
+    }
+}
+
+fn schema(schema: Option<Schema>) -> Setting {
+    let word = schema.map(Schema::as_str);
+    Setting::new("schema", json!(word), word.unwrap_or("as published"))
+}
+
+/// The headers of a destination: their names, and where their values come from.
+pub(crate) fn headers(headers: &[Header]) -> Setting {
+    let values: Vec<Value> = headers.iter().map(header_value).collect();
+    Setting::new("headers", json!(values), listed(headers.iter().map(header_text)))
+}
+
+fn header_value(header: &Header) -> Value {
+    let name = &header.name;
+    match &header.value {
+        HeaderValue::Static(_) | HeaderValue::Concealed(_) => json!({ "name": name }),
+        HeaderValue::Path(path) => json!({ "name": name, "path": path.to_string() }),
+        HeaderValue::Secret(secret) => json!({ "name": name, "secret": secret.to_string() }),
+    }
+}
+
+fn header_text(header: &Header) -> String {
+    let name = &header.name;
+    match &header.value {
+        HeaderValue::Static(_) => name.clone(),
+        HeaderValue::Concealed(_) => format!("{name} (concealed)"),
+        HeaderValue::Path(path) => format!("{name} from {path}"),
+        HeaderValue::Secret(secret) => format!("{name} from {secret}"),
+    }
+}
+
+fn signing(secrets: &[SecretName]) -> Setting {
+    let names: Vec<String> = secrets.iter().map(ToString::to_string).collect();
+    Setting::new("signing", json!(names), listed(names.into_iter()))
+}
+
+fn consent(consent: Option<&Consent>) -> Setting {
+    let (value, text) = match consent {
+        None => (Value::Null, "not asked for".to_owned()),
+        Some(Consent::EventGrid) => {
+            (json!({ "handshake": "eventgrid" }), "eventgrid handshake".to_owned())
+        }
+        Some(Consent::CloudEvents { origin, rate }) => {
+            let value = json!({ "handshake": "cloudevents", "origin": origin, "rate": rate });
+            let asked = rate.map_or(String::new(), |rate| format!(", {rate} requests a minute"));
+            (value, format!("cloudevents handshake, from {origin}{asked}"))
+        }
+    };
+    Setting::new("consent", value, text)
+}
+
+/// What the fields of a batch are where each event has a request of its own.
+const NO_BATCH: &str = "no batches";
+
+fn batch_events(batch: Option<Batch>) -> Setting {
+    let events = batch.map(|batch| batch.max_events);
+    let text = events.map_or(NO_BATCH.to_owned(), |events| events.to_string());
+    Setting::new("batch.maxEvents", json!(events), text)
+}
+
+fn batch_kilobytes(batch: Option<Batch>) -> Setting {
+    let kilobytes = batch.map(|batch| batch.preferred_bytes / BATCH_KILOBYTE);
+    let text = kilobytes.map_or(NO_BATCH.to_owned(), |kilobytes| kilobytes.to_string());
+    Setting::new("batch.preferredKilobytes", json!(kilobytes), text)
+}
+
+fn batch_on_refused(batch: Option<Batch>) -> Setting {
+    let word = batch.map(|batch| batch.on_refused.as_str());
+    Setting::new("batch.onRefused", json!(word), word.unwrap_or(NO_BATCH))
+}
+
+/// Where replies go; an address without what may be secret.
+pub(crate) fn reply(reply: Option<&ReplyTo>) -> Setting {
+    let (value, text) = match reply {
+        None => (Value::Null, "none".to_owned()),
+        Some(ReplyTo::Address(url)) => (json!(display(url)), display(url)),
+        Some(ReplyTo::Topic(topic)) => (json!(topic.to_string()), format!("topic {topic}")),
+    };
+    Setting::new("reply", value, text)
+}
+
+/// Texts with commas between, or `none`.
+fn listed(texts: impl Iterator<Item = String>) -> String {
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+}
+
+/// Where dead letters go; an address without what may be secret.
+pub(crate) fn sink(sink: &Sink) -> Setting {
+    let value = match sink {
+        Sink::DefaultContainer => "default".to_owned(),
+        Sink::Topic(topic) => format!("topic {topic}"),
+        Sink::None => "none".to_owned(),
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => sink_text(sink),
+    };
+    Setting::new("deadLetter.sink", json!(value), sink_text(sink))
+}
+
+fn least_waits(waits: &LeastWaits) -> Setting {
+    let mut named: Vec<(String, u64)> =
+        waits.by_status.iter().map(|(of, ms)| (of.to_string(), *ms)).collect();
+    named.sort();
+    if waits.otherwise_ms > 0 {
+        named.push(("otherwise".to_owned(), waits.otherwise_ms));
+    }
+    let value: serde_json::Map<String, Value> =
+        named.iter().map(|(of, wait_ms)| (of.clone(), json!(format_ms(*wait_ms)))).collect();
+    let text = listed(named.iter().map(|(of, wait_ms)| format!("{of} {}", format_ms(*wait_ms))));
+    Setting::new("leastWaits", Value::Object(value), text)
+}
+
+/// The statuses of a set as `404` and `200-299`, in order, each once.
+fn ranges(set: &StatusSet) -> Vec<String> {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for status in STATUSES.filter(|status| set.contains(*status)) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == status => *last = status,
+            Some(_) | None => ranges.push((status, status)),
+        }
+    }
+    let text = |(first, last): (u16, u16)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    ranges.into_iter().map(text).collect()
+}
+
+/// What a kind of schedule is called, whether it numbers retries from zero, and its parameter.
+fn kind_parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
+    let delay = |delay_ms: &u64| ("delay", vec![format_ms(*delay_ms)]);
+    let list = |all_ms: &[u64]| all_ms.iter().map(|ms| format_ms(*ms)).collect();
+    match kind {
+        Kind::Linear { delay_ms } => ("linear", false, delay(delay_ms)),
+        Kind::Exponential { delay_ms } => ("exponential", false, delay(delay_ms)),
+        Kind::LinearFromZero { delay_ms } => ("linear", true, delay(delay_ms)),
+        Kind::ExponentialFromZero { delay_ms } => ("exponential", true, delay(delay_ms)),
+        Kind::Constant { delay_ms } => ("constant", false, delay(delay_ms)),
+        Kind::Waits { waits_ms } => ("waits", false, ("waits", list(waits_ms))),
+        Kind::Moments { moments_ms } => ("moments", false, ("moments", list(moments_ms))),
+    }
+}
+
+fn schedule_value(schedule: &Schedule) -> Value {
+    let (kind, from_zero, (parameter, values)) = kind_parts(&schedule.kind);
+    let mut value = serde_json::Map::new();
+    value.insert("kind".to_owned(), json!(kind));
+    let of_kind = if parameter == "delay" { json!(values.first()) } else { json!(values) };
+    value.insert(parameter.to_owned(), of_kind);
+    if from_zero {
+        value.insert("numbering".to_owned(), json!("from zero"));
+    }
+    if let Some(max_ms) = schedule.max_ms {
+        value.insert("max".to_owned(), json!(format_ms(max_ms)));
+    }
+    Value::Object(value)
+}
+
+fn schedule_text(schedule: &Schedule) -> String {
+    let (kind, from_zero, (_, values)) = kind_parts(&schedule.kind);
+    let numbering = if from_zero { ", numbered from zero" } else { "" };
+    let cap =
+        schedule.max_ms.map_or(String::new(), |max_ms| format!(", at most {}", format_ms(max_ms)));
+    format!("{kind} {}{numbering}{cap}", values.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::OnRefused;
+    use crate::subscription::profile::Dialect;
+
+    #[test]
+    fn statuses_are_told_as_ranges_however_they_were_gathered() {
+        let set = StatusSet::new([404..=404, 200..=204, 205..=299, 202..=202]);
+        assert_eq!(ranges(&set), ["200-299", "404"]);
+        assert_eq!(ranges(&set.without(&StatusSet::new([201..=298]))), ["200", "299", "404"]);
+        assert_eq!(ranges(&StatusSet::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_kind_of_schedule_has_its_words() {
+        let told = |kind, max_ms| schedule_text(&Schedule { kind, max_ms });
+        assert_eq!(
+            told(Kind::LinearFromZero { delay_ms: 200 }, None),
+            "linear PT0.2S, numbered from zero"
+        );
+        assert_eq!(
+            told(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)),
+            "exponential PT1S, at most PT1M"
+        );
+        assert_eq!(told(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
+        for dialect in Dialect::ALL {
+            let value = schedule_value(&Profile::of(dialect).retry.schedule);
+            assert!(value["kind"].is_string(), "{value}");
+        }
+    }
+
+    #[test]
+    fn headers_and_signatures_are_told_without_a_value() {
+        let header = |name: &str, value| Header { name: name.to_owned(), value };
+        let all = [
+            header("a", HeaderValue::Static("hush".to_owned())),
+            header("b", HeaderValue::Concealed("hush".to_owned())),
+            header("c", HeaderValue::Path("data.x".parse().unwrap())),
+            header("d", HeaderValue::Secret("env:D".parse().unwrap())),
+        ];
+        let told = headers(&all);
+        assert_eq!(told.text, "a, b (concealed), c from $['data']['x'], d from env:D");
+        assert!(
+            told.value[2]["path"].is_string() && told.value[3]["secret"] == "env:D",
+            "{}",
+            told.value
+        );
+        assert!(!told.value.to_string().contains("hush"), "{}", told.value);
+        assert_eq!(
+            signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text,
+            "env:A, ssm:b"
+        );
+        assert_eq!((headers(&[]).text, signing(&[]).text), ("none".to_owned(), "none".to_owned()));
+    }
+
+    #[test]
+    fn batches_and_consent_are_told_also_where_there_are_none() {
+        let batch = Some(Batch {
+            max_events: 100,
+            preferred_bytes: 64 * BATCH_KILOBYTE,
+            on_refused: OnRefused::All,
+        });
+        let told = |batch| [batch_events(batch), batch_kilobytes(batch), batch_on_refused(batch)];
+        assert_eq!(told(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
+        assert_eq!(
+            told(None).map(|of| (of.value, of.text)),
+            [(); 3].map(|()| (Value::Null, NO_BATCH.to_owned()))
+        );
+        let asked = |rate| Consent::CloudEvents { origin: "a.example.com".to_owned(), rate };
+        for (given, text) in [
+            (None, "not asked for"),
+            (Some(Consent::EventGrid), "eventgrid handshake"),
+            (Some(asked(None)), "cloudevents handshake, from a.example.com"),
+            (
+                Some(asked(Some(120))),
+                "cloudevents handshake, from a.example.com, 120 requests a minute",
+            ),
+        ] {
+            assert_eq!(consent(given.as_ref()).text, text);
+        }
+    }
+
+    #[test]
+    fn replies_are_told_without_a_query() {
+        let address =
+            ReplyTo::Address("https://u:hush@a.example.com/in?code=hush".parse().unwrap());
+        assert_eq!(reply(Some(&address)).text, "https://a.example.com/in");
+        assert_eq!(reply(Some(&ReplyTo::Topic("n/t".parse().unwrap()))).text, "topic n/t");
+        assert_eq!((reply(None).value, reply(None).text), (Value::Null, "none".to_owned()));
+    }
+
+    #[test]
+    fn a_sink_is_told_by_its_address_where_it_has_one() {
+        for (of, uri, value, text) in [
+            (Sink::DefaultContainer, None, "default", "the default container of the deployment"),
+            (Sink::Container("b/x".parse().unwrap()), Some("s3://b/x"), "s3://b/x", "s3://b/x"),
+            (
+                Sink::Queue("h/123456789012/q".parse().unwrap()),
+                Some("sqs://h/123456789012/q"),
+                "sqs://h/123456789012/q",
+                "sqs://h/123456789012/q",
+            ),
+            (
+                Sink::Address("https://u:hush@h/in?code=hush".parse().unwrap()),
+                Some("https://h/in"),
+                "https://h/in",
+                "https://h/in",
+            ),
+            (
+                Sink::Topic("n/t".parse().unwrap()),
+                None,
+                "topic n/t",
+                "the subscriptions of topic n/t",
+            ),
+            (Sink::None, None, "none", "none: dropped"),
+        ] {
+            let setting = sink(&of);
+            assert_eq!(
+                (sink_uri(&of).as_deref(), &setting.value, setting.text.as_str()),
+                (uri, &json!(value), text)
+            );
+        }
+    }
+
+    #[test]
+    fn a_schema_is_told_by_its_word_and_none_is_the_published_shape() {
+        let told: Vec<String> = Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
+        assert_eq!(told, ["cloudevents-structured", "cloudevents-binary", "eventgrid", "custom"]);
+        assert_eq!(
+            (schema(None).value, schema(None).text),
+            (Value::Null, "as published".to_owned())
+        );
+    }
+}

@@ -1,0 +1,343 @@
+//! Profiles: the defaults of each dialect, as values.
+//!
+//! One engine serves every dialect; what differs stands in this file and nowhere else. A profile is
+//! the value of a type, never a branch in the code. Subscription files start from it and override
+//! field by field.
+
+use std::ops::RangeInclusive;
+
+use crate::subscription::dead_letter_format::{Format, LetterFormat};
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+
+/// No delivery makes more attempts, in any dialect: no platform guard ends a loop for us.
+pub const ATTEMPTS_MAX: u32 = 1_000;
+/// No delivery lives longer after publication, in any dialect.
+pub const LIFETIME_MAX_MS: u64 = 14 * DAY_MS;
+/// The longest response timeout: a function lives for at most 15 minutes, and other work has to fit
+/// beside it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
+pub const RESPONSE_TIMEOUT_MAX_MS: u64 = 10 * MINUTE_MS;
+
+/// Whose rules a subscription follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// Knative Eventing manifests.
+    Knative,
+    /// Azure Event Grid, topics and domains, webhook endpoints.
+    EventGrid,
+    /// Azure Event Grid, topics and domains, endpoints that are Azure resources.
+    EventGridResource,
+    /// Azure Event Grid namespace topics, push delivery.
+    EventGridNamespace,
+    /// Event Grid on Kubernetes.
+    EventGridKubernetes,
+    /// Our own format.
+    Native,
+}
+
+impl Dialect {
+    /// Every dialect; Event Grid twice, because its two classes of endpoints have rules of their
+    /// own.
+    pub const ALL: [Self; 6] = [
+        Self::Knative,
+        Self::EventGrid,
+        Self::EventGridResource,
+        Self::EventGridNamespace,
+        Self::EventGridKubernetes,
+        Self::Native,
+    ];
+
+    /// The word of the documentation.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Knative => "knative",
+            Self::EventGrid | Self::EventGridResource => "eventgrid",
+            Self::EventGridNamespace => "eventgrid-namespace",
+            Self::EventGridKubernetes => "eventgrid-kubernetes",
+            Self::Native => "native",
+        }
+    }
+}
+
+/// A set of HTTP statuses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StatusSet(Vec<RangeInclusive<u16>>);
+
+impl StatusSet {
+    /// The set of these ranges.
+    #[must_use]
+    pub fn new(ranges: impl IntoIterator<Item = RangeInclusive<u16>>) -> Self {
+        Self(ranges.into_iter().collect())
+    }
+
+    fn of(statuses: &[u16]) -> Self {
+        Self::new(statuses.iter().map(|status| *status..=*status))
+    }
+
+    /// Whether the status is in the set.
+    #[must_use]
+    pub fn contains(&self, status: u16) -> bool {
+        self.0.iter().any(|range| range.contains(&status))
+    }
+
+    /// This set and the other.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        Self(self.0.iter().chain(&other.0).cloned().collect())
+    }
+
+    /// This set without the statuses of the other.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let kept = (100..=999).filter(|status| self.contains(*status) && !other.contains(*status));
+        Self(kept.map(|status| status..=status).collect())
+    }
+}
+
+/// The least waits that a status asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LeastWaits {
+    /// Status and its least wait in milliseconds.
+    pub by_status: Vec<(u16, u64)>,
+    /// The least wait after any other failure.
+    pub otherwise_ms: u64,
+}
+
+impl LeastWaits {
+    /// The least wait after this status.
+    #[must_use]
+    pub fn of_status(&self, status: u16) -> u64 {
+        self.by_status
+            .iter()
+            .find(|(of, _)| *of == status)
+            .map_or(self.otherwise_ms, |(_, wait_ms)| *wait_ms)
+    }
+}
+
+/// How hard to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Attempts in all, the first counts.
+    pub max_attempts: u32,
+    /// Past this age, counted from publication, no attempt begins; looked at when an attempt is
+    /// due.
+    pub time_to_live_ms: Option<u64>,
+    /// The waits between attempts.
+    pub schedule: Schedule,
+    /// At most this part of a wait is added to it.
+    pub jitter_percent: u32,
+    /// Statuses that mean "taken".
+    pub success: StatusSet,
+    /// Statuses after which trying again cannot help.
+    pub never_retry: StatusSet,
+    /// Least waits by status.
+    pub least_waits: LeastWaits,
+    /// Retry-After is followed up to this; 0 ignores it.
+    pub retry_after_max_ms: u64,
+    /// The last allowed attempt ends as `MaxDeliveryAttemptsExceeded` whatever its status (Event
+    /// Grid's samples).
+    pub last_attempt_names_the_limit: bool,
+}
+
+/// The defaults of a dialect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// Whose rules these are.
+    pub dialect: Dialect,
+    /// How long to wait for an answer.
+    pub response_timeout_ms: u64,
+    /// How long after that an answer still counts; 0 means not at all.
+    pub late_window_ms: u64,
+    /// Whether deliveries to a dead destination are put off.
+    pub probation: bool,
+    /// How hard to try.
+    pub retry: RetryPolicy,
+    /// How dead letters are written.
+    pub letter_format: LetterFormat,
+    /// A dead letter is not written before this long after the last attempt.
+    pub letter_delay_ms: u64,
+    /// How long to keep trying when storage refuses a dead letter.
+    pub keep_trying_for_ms: u64,
+}
+
+impl Profile {
+    /// The defaults of this dialect.
+    #[must_use]
+    pub fn of(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Knative => knative(),
+            Dialect::EventGrid => event_grid(),
+            Dialect::EventGridResource => event_grid_resource(),
+            Dialect::EventGridNamespace => event_grid_namespace(),
+            Dialect::EventGridKubernetes => event_grid_kubernetes(),
+            Dialect::Native => native(),
+        }
+    }
+}
+
+/// Knative, "Handling Delivery Failure": one attempt unless `retry` says more.
+fn knative() -> Profile {
+    Profile {
+        dialect: Dialect::Knative,
+        response_timeout_ms: 30 * SECOND_MS,
+        late_window_ms: 0,
+        probation: false,
+        letter_format: LetterFormat::Fixed(Format::Knative),
+        letter_delay_ms: 0,
+        keep_trying_for_ms: 2 * DAY_MS,
+        retry: RetryPolicy {
+            max_attempts: 1,
+            time_to_live_ms: None,
+            schedule: uncapped(Kind::Exponential { delay_ms: SECOND_MS }),
+            jitter_percent: 0,
+            success: StatusSet::new([200..=299]),
+            never_retry: StatusSet::new([100..=199, 300..=403, 405..=407, 410..=428, 430..=499]),
+            least_waits: LeastWaits::default(),
+            retry_after_max_ms: HOUR_MS,
+            last_attempt_names_the_limit: false,
+        },
+    }
+}
+
+/// Event Grid, "message delivery and retry": waits 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h each;
+/// five minutes between the last attempt and the dead letter.
+fn event_grid() -> Profile {
+    let waits_ms = [
+        10 * SECOND_MS,
+        30 * SECOND_MS,
+        MINUTE_MS,
+        5 * MINUTE_MS,
+        10 * MINUTE_MS,
+        30 * MINUTE_MS,
+        HOUR_MS,
+        3 * HOUR_MS,
+        6 * HOUR_MS,
+        12 * HOUR_MS,
+    ];
+    Profile {
+        dialect: Dialect::EventGrid,
+        response_timeout_ms: 30 * SECOND_MS,
+        late_window_ms: 3 * MINUTE_MS,
+        probation: true,
+        letter_format: LetterFormat::ByDeliverySchema,
+        letter_delay_ms: 5 * MINUTE_MS,
+        keep_trying_for_ms: 4 * HOUR_MS,
+        retry: RetryPolicy {
+            max_attempts: 30,
+            time_to_live_ms: Some(1_440 * MINUTE_MS),
+            schedule: uncapped(Kind::Waits { waits_ms: waits_ms.into() }),
+            jitter_percent: 10,
+            success: StatusSet::new([200..=204]),
+            never_retry: StatusSet::of(&[400, 401, 403, 404, 413]),
+            least_waits: LeastWaits {
+                by_status: vec![(408, 2 * MINUTE_MS), (503, 30 * SECOND_MS)],
+                otherwise_ms: 10 * SECOND_MS,
+            },
+            retry_after_max_ms: HOUR_MS,
+            last_attempt_names_the_limit: true,
+        },
+    }
+}
+
+/// Event Grid, endpoints that are Azure resources: 401 and 404 are tried again after five minutes
+/// or more.
+fn event_grid_resource() -> Profile {
+    let mut profile = event_grid();
+    profile.dialect = Dialect::EventGridResource;
+    profile.retry.never_retry = StatusSet::of(&[400, 403, 413]);
+    profile.retry.least_waits.by_status.extend([(401, 5 * MINUTE_MS), (404, 5 * MINUTE_MS)]);
+    profile
+}
+
+/// Event Grid namespaces, push delivery: moments 10s 30s 1m 5m 10m, then every 5m.
+fn event_grid_namespace() -> Profile {
+    let moments_ms = [10 * SECOND_MS, 30 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS];
+    let mut profile = event_grid();
+    profile.dialect = Dialect::EventGridNamespace;
+    profile.late_window_ms = 0;
+    profile.probation = false;
+    profile.letter_format = LetterFormat::Fixed(Format::Namespace);
+    profile.letter_delay_ms = 0;
+    profile.keep_trying_for_ms = 2 * DAY_MS;
+    profile.retry.max_attempts = 10;
+    profile.retry.time_to_live_ms = Some(7 * DAY_MS);
+    profile.retry.schedule = uncapped(Kind::Moments { moments_ms: moments_ms.into() });
+    profile.retry.never_retry = StatusSet::of(&[400, 401, 403, 404, 413, 414]);
+    profile
+}
+
+/// Event Grid on Kubernetes: one minute, then ten minutes each; every failure is tried again.
+fn event_grid_kubernetes() -> Profile {
+    Profile {
+        dialect: Dialect::EventGridKubernetes,
+        response_timeout_ms: MINUTE_MS,
+        late_window_ms: 0,
+        probation: false,
+        letter_format: LetterFormat::ByDeliverySchema,
+        letter_delay_ms: 0,
+        keep_trying_for_ms: 2 * DAY_MS,
+        retry: RetryPolicy {
+            max_attempts: 30,
+            time_to_live_ms: Some(120 * MINUTE_MS),
+            schedule: uncapped(Kind::Waits { waits_ms: [MINUTE_MS, 10 * MINUTE_MS].into() }),
+            jitter_percent: 0,
+            success: StatusSet::new([200..=204]),
+            never_retry: StatusSet::default(),
+            least_waits: LeastWaits::default(),
+            retry_after_max_ms: HOUR_MS,
+            last_attempt_names_the_limit: true,
+        },
+    }
+}
+
+/// Ours: ten attempts within a day, exponential from one second up to an hour.
+fn native() -> Profile {
+    Profile {
+        dialect: Dialect::Native,
+        response_timeout_ms: 30 * SECOND_MS,
+        late_window_ms: 0,
+        probation: false,
+        letter_format: LetterFormat::Fixed(Format::Namespace),
+        letter_delay_ms: 0,
+        keep_trying_for_ms: 2 * DAY_MS,
+        retry: RetryPolicy {
+            max_attempts: 10,
+            time_to_live_ms: Some(DAY_MS),
+            schedule: Schedule {
+                kind: Kind::Exponential { delay_ms: SECOND_MS },
+                max_ms: Some(HOUR_MS),
+            },
+            jitter_percent: 10,
+            success: StatusSet::new([200..=299]),
+            never_retry: StatusSet::new([100..=199, 300..=399]).with(&StatusSet::of(&[
+                400, 401, 403, 404, 405, 406, 410, 413, 414, 415, 422, 431, 451,
+            ])),
+            least_waits: LeastWaits::default(),
+            retry_after_max_ms: HOUR_MS,
+            last_attempt_names_the_limit: false,
+        },
+    }
+}
+
+fn uncapped(kind: Kind) -> Schedule {
+    Schedule { kind, max_ms: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_knows_what_was_added_and_taken_away() {
+        let set = StatusSet::new([200..=299])
+            .with(&StatusSet::of(&[304]))
+            .without(&StatusSet::new([204..=205]));
+        let inside: Vec<u16> = [199, 200, 203, 204, 205, 206, 299, 300, 304]
+            .into_iter()
+            .filter(|s| set.contains(*s))
+            .collect();
+        assert_eq!(inside, [200, 203, 206, 299, 304]);
+    }
+}

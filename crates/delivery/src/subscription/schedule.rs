@@ -1,0 +1,275 @@
+//! The waits between attempts: the one place where a wait is computed.
+//!
+//! A schedule says how long to wait before retry `k` (1 for the first). [`next_wait_ms`] joins it
+//! with what the last answer asked for and with jitter. Nothing else in the project computes a
+//! wait.
+
+use std::sync::Arc;
+
+use crate::time::duration::{MINUTE_MS, SECOND_MS};
+
+/// What the waits follow. `d` is the delay, `k` the number of the retry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// d·k: 1 2 3 4 5 s for PT1S (Knative, read literally).
+    Linear {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d·2^k: 2 4 8 16 32 s for PT1S (Knative, `backoffDelay*2^<numberOfRetries>`).
+    Exponential {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d·(k−1): 0 1 2 3 4 s for PT1S (Knative's core dispatcher numbers from zero).
+    LinearFromZero {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d·2^(k−1): 1 2 4 8 16 s for PT1S (Knative's core dispatcher).
+    ExponentialFromZero {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// d, every time.
+    Constant {
+        /// `d` in milliseconds.
+        delay_ms: u64,
+    },
+    /// A list of waits; the last one repeats (Event Grid: 10s 30s 1m 5m 10m 30m 1h 3h 6h, then 12h
+    /// each).
+    Waits {
+        /// The waits in milliseconds; never empty.
+        waits_ms: Arc<[u64]>,
+    },
+    /// A list of times since the first attempt; past its end the last gap repeats (Event Grid
+    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). No moment is skipped.
+    Moments {
+        /// The times since the first attempt in milliseconds, rising; never empty.
+        moments_ms: Arc<[u64]>,
+    },
+}
+
+/// A kind and its optional cap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// What the waits follow.
+    pub kind: Kind,
+    /// No wait of the schedule is longer (`max`, `backoffMax`). The waits that an answer asks for
+    /// are not capped by it.
+    pub max_ms: Option<u64>,
+}
+
+/// A roll of the dice for jitter: 0 adds nothing, `u32::MAX` all that the policy allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jitter(pub u32);
+
+impl Jitter {
+    /// No jitter: for explanations and tables.
+    pub const NONE: Self = Self(0);
+}
+
+/// The moments that [`next_wait_ms`] works from.
+#[derive(Debug, Clone, Copy)]
+pub struct Moments {
+    /// Start of the first attempt of this delivery.
+    pub first_attempt_ms: u64,
+    /// When the outcome of the last attempt was known; the wait begins here.
+    pub outcome_ms: u64,
+}
+
+impl Schedule {
+    /// The wait before retry `k`, which is 1 or more, in milliseconds; before least waits and
+    /// jitter.
+    #[must_use]
+    pub fn wait_ms(&self, k: u32, moments: Moments) -> u64 {
+        let before = k.saturating_sub(1);
+        let wait = match &self.kind {
+            Kind::Linear { delay_ms } => delay_ms.saturating_mul(u64::from(k)),
+            Kind::Exponential { delay_ms } => doubled(*delay_ms, k),
+            Kind::LinearFromZero { delay_ms } => delay_ms.saturating_mul(u64::from(before)),
+            Kind::ExponentialFromZero { delay_ms } => doubled(*delay_ms, before),
+            Kind::Constant { delay_ms } => *delay_ms,
+            Kind::Waits { waits_ms } => nth_or_last(waits_ms, before),
+            Kind::Moments { moments_ms } => {
+                let due_ms = moments.first_attempt_ms.saturating_add(nth_moment(moments_ms, k));
+                due_ms.saturating_sub(moments.outcome_ms)
+            }
+        };
+        wait.min(self.max_ms.unwrap_or(u64::MAX))
+    }
+}
+
+/// The wait before retry `k`: `max(schedule, least wait)` and up to `jitter_percent` of it on top,
+/// never earlier.
+///
+/// `least_wait_ms` is what the answer asked for: the status's least wait or Retry-After, already
+/// capped.
+#[must_use]
+pub fn next_wait_ms(
+    schedule: &Schedule,
+    k: u32,
+    moments: Moments,
+    least_wait_ms: u64,
+    jitter_percent: u32,
+    jitter: Jitter,
+) -> u64 {
+    let wait_ms = schedule.wait_ms(k, moments).max(least_wait_ms);
+    let extra = u128::from(wait_ms) * u128::from(jitter_percent) * u128::from(jitter.0)
+        / (100 * u128::from(u32::MAX));
+    wait_ms.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
+}
+
+/// When storage refuses a dead letter: the wait before the next try, from the time since the
+/// decision.
+///
+/// Tries are due 10 s, 1 min and 5 min after the decision, then every 5 min (Event Grid namespaces,
+/// "dead letter retry logic").
+#[must_use]
+pub fn storage_wait_ms(since_decision_ms: u64) -> u64 {
+    const EVERY_MS: u64 = 5 * MINUTE_MS;
+    let next_ms = match since_decision_ms {
+        0..10_000 => 10 * SECOND_MS,
+        10_000..60_000 => MINUTE_MS,
+        _ => (since_decision_ms / EVERY_MS).saturating_add(1).saturating_mul(EVERY_MS),
+    };
+    next_ms.saturating_sub(since_decision_ms)
+}
+
+fn doubled(delay_ms: u64, times: u32) -> u64 {
+    2u64.checked_pow(times)
+        .map_or(if delay_ms == 0 { 0 } else { u64::MAX }, |factor| delay_ms.saturating_mul(factor))
+}
+
+fn nth_or_last(list: &[u64], index: u32) -> u64 {
+    let index = usize::try_from(index).unwrap_or(usize::MAX).min(list.len().saturating_sub(1));
+    list.get(index).copied().unwrap_or(0)
+}
+
+/// Moment `k` since the first attempt; past the end of the list the last gap repeats.
+fn nth_moment(moments_ms: &[u64], k: u32) -> u64 {
+    let last_ms = moments_ms.last().copied().unwrap_or(0);
+    let gap_ms = match moments_ms {
+        [.., before_ms, last_ms] => last_ms.saturating_sub(*before_ms),
+        _ => last_ms,
+    };
+    let length = u32::try_from(moments_ms.len()).unwrap_or(u32::MAX);
+    let beyond = k.saturating_sub(length);
+    if beyond == 0 {
+        nth_or_last(moments_ms, k.saturating_sub(1))
+    } else {
+        last_ms.saturating_add(gap_ms.saturating_mul(u64::from(beyond)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Moments = Moments { first_attempt_ms: 1_000_000, outcome_ms: 1_000_000 };
+
+    fn waits(kind: Kind, retries: u32) -> Vec<u64> {
+        let schedule = Schedule { kind, max_ms: None };
+        (1..=retries).map(|k| schedule.wait_ms(k, START)).collect()
+    }
+
+    #[test]
+    fn the_worked_out_waits_of_the_knative_documents_hold() {
+        for (delay_ms, linear, exponential, linear_zero, exponential_zero) in [
+            (
+                1_000,
+                vec![1_000, 2_000, 3_000, 4_000, 5_000],
+                vec![2_000, 4_000, 8_000, 16_000, 32_000],
+                vec![0, 1_000, 2_000, 3_000, 4_000],
+                vec![1_000, 2_000, 4_000, 8_000, 16_000],
+            ),
+            (
+                200,
+                vec![200, 400, 600, 800],
+                vec![400, 800, 1_600, 3_200],
+                vec![0, 200, 400, 600],
+                vec![200, 400, 800, 1_600],
+            ),
+            (
+                2_500,
+                vec![2_500, 5_000, 7_500],
+                vec![5_000, 10_000, 20_000],
+                vec![0, 2_500, 5_000],
+                vec![2_500, 5_000, 10_000],
+            ),
+        ] {
+            let retries = u32::try_from(linear.len()).unwrap();
+            assert_eq!(waits(Kind::Linear { delay_ms }, retries), linear);
+            assert_eq!(waits(Kind::Exponential { delay_ms }, retries), exponential);
+            assert_eq!(waits(Kind::LinearFromZero { delay_ms }, retries), linear_zero);
+            assert_eq!(waits(Kind::ExponentialFromZero { delay_ms }, retries), exponential_zero);
+            assert_eq!(waits(Kind::Constant { delay_ms }, retries), vec![delay_ms; linear.len()]);
+        }
+    }
+
+    #[test]
+    fn the_last_wait_of_a_list_repeats() {
+        assert_eq!(waits(Kind::Waits { waits_ms: [10, 30, 60].into() }, 5), [10, 30, 60, 60, 60]);
+    }
+
+    #[test]
+    fn past_the_last_moment_the_last_gap_repeats() {
+        let moments_ms: Arc<[u64]> = [10, 30, 60, 300, 600].into();
+        assert_eq!(
+            waits(Kind::Moments { moments_ms }, 8),
+            [10, 30, 60, 300, 600, 900, 1_200, 1_500]
+        );
+        assert_eq!(waits(Kind::Moments { moments_ms: [7].into() }, 3), [7, 14, 21]);
+    }
+
+    #[test]
+    fn a_moment_that_has_passed_is_due_at_once_and_not_skipped() {
+        let schedule =
+            Schedule { kind: Kind::Moments { moments_ms: [10, 30].into() }, max_ms: None };
+        let late = Moments { first_attempt_ms: 1_000, outcome_ms: 1_020 };
+        assert_eq!(schedule.wait_ms(1, late), 0);
+        assert_eq!(schedule.wait_ms(2, late), 10);
+    }
+
+    #[test]
+    fn the_cap_bounds_the_schedule_but_not_what_an_answer_asks_for() {
+        let schedule =
+            Schedule { kind: Kind::Exponential { delay_ms: 1_000 }, max_ms: Some(10_000) };
+        assert_eq!(schedule.wait_ms(9, START), 10_000);
+        assert_eq!(next_wait_ms(&schedule, 9, START, 60_000, 0, Jitter::NONE), 60_000);
+    }
+
+    #[test]
+    fn jitter_adds_at_most_its_percentage_and_never_takes_away() {
+        let schedule = Schedule { kind: Kind::Constant { delay_ms: 10_000 }, max_ms: None };
+        assert_eq!(next_wait_ms(&schedule, 1, START, 0, 10, Jitter::NONE), 10_000);
+        assert_eq!(next_wait_ms(&schedule, 1, START, 0, 10, Jitter(u32::MAX)), 11_000);
+        assert_eq!(next_wait_ms(&schedule, 1, START, 0, 10, Jitter(u32::MAX / 2)), 10_499);
+    }
+
+    #[test]
+    fn storage_is_tried_after_10_s_1_min_5_min_and_then_every_5_min() {
+        let mut since_ms = 0;
+        let mut tries = Vec::new();
+        for _ in 0..6 {
+            since_ms += storage_wait_ms(since_ms);
+            tries.push(since_ms / 1_000);
+        }
+        assert_eq!(tries, [10, 60, 300, 600, 900, 1_200]);
+        assert_eq!(storage_wait_ms(7_000), 3_000);
+    }
+
+    #[test]
+    fn no_arithmetic_overflows() {
+        for kind in [
+            Kind::Linear { delay_ms: u64::MAX },
+            Kind::Exponential { delay_ms: 2 },
+            Kind::ExponentialFromZero { delay_ms: u64::MAX },
+            Kind::Moments { moments_ms: [u64::MAX - 1, u64::MAX].into() },
+        ] {
+            let schedule = Schedule { kind, max_ms: None };
+            let wait_ms = next_wait_ms(&schedule, u32::MAX, START, 0, 100, Jitter(u32::MAX));
+            assert!(wait_ms > u64::MAX / 2, "{schedule:?}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Where dead letters of a subscription go, as a value.
+//!
+//! Separate because three families of documents name sinks. How a dead letter gets to an address
+//! or a topic is decided in [`machine::follow`](crate::machine::follow).
+
+use std::fmt;
+use std::str::FromStr;
+
+use url::Url;
+
+use crate::subscription::name::TopicName;
+
+/// Where dead letters of a subscription go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sink {
+    /// The container of the deployment.
+    DefaultContainer,
+    /// A container of its own.
+    Container(Container),
+    /// A queue of somebody else's.
+    Queue(SinkQueue),
+    /// An HTTP endpoint, by a further delivery.
+    Address(Url),
+    /// The subscriptions of a topic.
+    Topic(TopicName),
+    /// Dropped, counted, warned about.
+    None,
+}
+
+/// Where dead letters are stored: a bucket and a prefix within it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// The bucket.
+    pub bucket: String,
+    /// What every key begins with, without slashes at its ends; may be empty.
+    pub prefix: String,
+}
+
+impl fmt::Display for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.bucket)?;
+        if self.prefix.is_empty() { Ok(()) } else { write!(f, "/{}", self.prefix) }
+    }
+}
+
+impl FromStr for Container {
+    type Err = String;
+
+    /// Reads `bucket` or `bucket/prefix`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (bucket, prefix) = text.split_once('/').unwrap_or((text, ""));
+        if bucket.is_empty() {
+            return Err(format!("\"{text}\" is no container: bucket or bucket/prefix is expected"));
+        }
+        Ok(Self { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned() })
+    }
+}
+
+/// An SQS queue that takes dead letters: its URL without the scheme.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkQueue {
+    host: String,
+    account: String,
+    name: String,
+}
+
+/// The longest name of a queue.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
+const NAME_MAX_BYTES: usize = 80;
+/// The digits of an account's number.
+const ACCOUNT_DIGITS: usize = 12;
+
+impl SinkQueue {
+    /// Its URL, as the queue service calls it: plain HTTP on this machine alone.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
+        let is_here = name == "localhost"
+            || name.parse().is_ok_and(|address: std::net::Ipv4Addr| address.is_loopback());
+        format!("{}://{self}", if is_here { "http" } else { "https" })
+    }
+
+    /// Its ARN; `None` where the host is none of AWS's.
+    #[must_use]
+    pub fn arn(&self) -> Option<String> {
+        let (region, suffix) = self.host.strip_prefix("sqs.")?.split_once('.')?;
+        let partition = match suffix {
+            "amazonaws.com" if region.starts_with("us-gov-") => "aws-us-gov",
+            "amazonaws.com" => "aws",
+            "amazonaws.com.cn" => "aws-cn",
+            _ => return None,
+        };
+        Some(format!("arn:{partition}:sqs:{region}:{}:{}", self.account, self.name))
+    }
+}
+
+impl fmt::Display for SinkQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.host, self.account, self.name)
+    }
+}
+
+impl FromStr for SinkQueue {
+    type Err = String;
+
+    /// Reads `host/account/name`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split('/');
+        let (Some(host), Some(account), Some(name), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(format!(
+                "\"{text}\" is no queue: host/account/name is expected, its URL without https://"
+            ));
+        };
+        if name.ends_with(".fifo") {
+            return Err(format!(
+                "{name} is a FIFO queue, which would hold dead letters back behind each other"
+            ));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.chars().all(plain) {
+            return Err(format!(
+                "\"{name}\" is no queue's name: 1 to {NAME_MAX_BYTES} letters, digits, hyphens and _"
+            ));
+        }
+        if account.len() != ACCOUNT_DIGITS || !account.chars().all(|c| c.is_ascii_digit()) {
+            return Err(format!(
+                "\"{account}\" is no account: {ACCOUNT_DIGITS} digits are expected"
+            ));
+        }
+        let of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
+        if host.is_empty() || !host.chars().all(of_host) {
+            return Err(format!(
+                "\"{host}\" is no host of a queue, such as sqs.eu-west-1.amazonaws.com"
+            ));
+        }
+        Ok(Self { host: host.to_owned(), account: account.to_owned(), name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_is_a_bucket_and_perhaps_a_prefix() {
+        for (text, bucket, prefix) in [("b", "b", ""), ("b/", "b", ""), ("b/x/y/", "b", "x/y")] {
+            let container: Container = text.parse().unwrap();
+            assert_eq!((container.bucket.as_str(), container.prefix.as_str()), (bucket, prefix));
+        }
+        assert!("/x".parse::<Container>().is_err());
+    }
+
+    #[test]
+    fn a_queue_is_its_url_without_the_scheme() {
+        for (text, url, arn) in [
+            (
+                "sqs.eu-west-1.amazonaws.com/123456789012/lost",
+                "https://sqs.eu-west-1.amazonaws.com/123456789012/lost",
+                Some("arn:aws:sqs:eu-west-1:123456789012:lost"),
+            ),
+            (
+                "sqs.cn-north-1.amazonaws.com.cn/123456789012/lost",
+                "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/lost",
+                Some("arn:aws-cn:sqs:cn-north-1:123456789012:lost"),
+            ),
+            ("127.0.0.1:4566/000000000000/lost", "http://127.0.0.1:4566/000000000000/lost", None),
+        ] {
+            let queue: SinkQueue = text.parse().unwrap();
+            assert_eq!(
+                (queue.url().as_str(), queue.arn().as_deref(), queue.to_string().as_str()),
+                (url, arn, text)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_queue_is_told_by_its_part() {
+        for (text, part) in [
+            ("", "host/account/name"),
+            ("sqs.eu-west-1.amazonaws.com/lost", "host/account/name"),
+            ("sqs.eu-west-1.amazonaws.com/123456789012/lost/more", "host/account/name"),
+            ("sqs.eu-west-1.amazonaws.com/123456789012/lost.fifo", "FIFO"),
+            ("sqs.eu-west-1.amazonaws.com/123456789012/", "queue's name"),
+            ("sqs.eu-west-1.amazonaws.com/12345/lost", "12 digits"),
+            ("/123456789012/lost", "host"),
+            ("u:p@sqs.eu-west-1.amazonaws.com/123456789012/lost", "host"),
+        ] {
+            let error = text.parse::<SinkQueue>().expect_err(text);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Which events go where, and how hard to try: what every dialect is read into.
+//!
+//! A [`Subscription`] is complete: every default has been filled in, every range checked, every
+//! address parsed. The engine asks it questions and never looks at the file it came from. All that
+//! one set of files says is a [`Catalogue`](crate::subscription::catalogue::Catalogue).
+
+use std::sync::Arc;
+
+use url::Url;
+
+use crate::event::mapping::Mapping;
+use crate::event::schema::Schema;
+use crate::subscription::dead_letter_format::{ErrorData, Layout, LetterFormat};
+use crate::subscription::filter::Filter;
+use crate::subscription::header::{Header, Value};
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
+use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::sink::Sink;
+
+/// The HTTP endpoint and what is sent to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Destination {
+    /// Where requests go.
+    pub url: Url,
+    /// How long to wait for a whole answer.
+    pub response_timeout_ms: u64,
+    /// In which form events are delivered; `None` means the one they were published in.
+    pub schema: Option<Schema>,
+    /// Headers of every request.
+    pub headers: Vec<Header>,
+    /// The secrets that sign requests, all of them; empty means that none is signed.
+    pub signing: Vec<SecretName>,
+    /// Whether requests carry Event Grid's own headers.
+    pub notification_headers: bool,
+    /// At most so many requests are under way at once, per running function.
+    pub max_concurrency: u32,
+    /// How long after its response timeout an answer still counts; 0 means not at all.
+    pub late_window_ms: u64,
+    /// Whether deliveries to it are put off while it is dead (Event Grid, "delayed delivery").
+    pub probation: bool,
+    /// The consent it has to give before the first delivery.
+    pub consent: Option<Consent>,
+}
+
+/// How a destination is asked whether it wants events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    /// Event Grid's `SubscriptionValidation`: it echoes a code, or somebody follows an address.
+    EventGrid,
+    /// CloudEvents' `OPTIONS` handshake ("HTTP 1.1 Web Hooks for Event Delivery").
+    CloudEvents {
+        /// `WebHook-Request-Origin`: who asks, as a DNS name.
+        origin: String,
+        /// `WebHook-Request-Rate`: how many requests a minute are wanted.
+        rate: Option<u32>,
+    },
+}
+
+/// How many requests to one destination are under way at once, unless its subscription says
+/// otherwise.
+pub const MAX_CONCURRENCY: u32 = 50;
+
+impl Destination {
+    /// A destination at this address, with nothing special about it.
+    #[must_use]
+    pub fn new(url: Url, response_timeout_ms: u64) -> Self {
+        Self {
+            url,
+            response_timeout_ms,
+            schema: None,
+            headers: Vec::new(),
+            signing: Vec::new(),
+            notification_headers: false,
+            max_concurrency: MAX_CONCURRENCY,
+            late_window_ms: 0,
+            probation: false,
+            consent: None,
+        }
+    }
+
+    /// The values in headers that nobody else may see.
+    pub fn hidden_values<'a>(&'a self, keyring: &'a Keyring) -> impl Iterator<Item = &'a str> {
+        self.headers.iter().filter_map(|header| match &header.value {
+            Value::Secret(name) => keyring.get(name).map(|secret| secret.expose().trim()),
+            Value::Concealed(value) => Some(value.as_str()),
+            Value::Static(_) | Value::Path(_) => None,
+        })
+    }
+
+    /// Every secret that a request needs.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        let of_headers = self.headers.iter().filter_map(|header| match &header.value {
+            Value::Secret(name) => Some(name),
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) => None,
+        });
+        of_headers.chain(&self.signing)
+    }
+
+    /// The address for people.
+    #[must_use]
+    pub fn display(&self) -> String {
+        display(&self.url)
+    }
+}
+
+/// An address for people: without credentials and without the query, which may hold secrets.
+#[must_use]
+pub fn display(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    without_user(&url)
+}
+
+/// An address in full, without credentials.
+#[must_use]
+pub fn without_user(url: &Url) -> String {
+    let mut url = url.clone();
+    // Neither call can fail: a destination is http or https and has a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
+}
+
+/// What becomes of a delivery that ends without success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetterPolicy {
+    /// Where it goes.
+    pub sink: Sink,
+    /// How it is written.
+    pub format: LetterFormat,
+    /// How the namespace format is laid out.
+    pub layout: Layout,
+    /// How the Knative format tells the last answer.
+    pub error_data: ErrorData,
+    /// At most so many letters of one hour stand in one blob.
+    pub events_per_blob: u32,
+    /// Written at the later of the decision and this long after the last attempt; at once where
+    /// there was none (Event Grid, "message delivery and retry", dead-letter events).
+    pub delay_ms: u64,
+    /// When storage refuses, keep trying this long after the decision.
+    pub keep_trying_for_ms: u64,
+}
+
+/// The most letters of a blob: no invocation has more records.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
+pub const EVENTS_PER_BLOB_MAX: u32 = 10_000;
+
+impl DeadLetterPolicy {
+    /// What the dialect says: the container of the deployment, one letter per blob.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
+        Self {
+            sink: Sink::DefaultContainer,
+            format: profile.letter_format,
+            layout: Layout::Nested,
+            error_data: ErrorData::Text,
+            events_per_blob: 1,
+            delay_ms: profile.letter_delay_ms,
+            keep_trying_for_ms: profile.keep_trying_for_ms,
+        }
+    }
+}
+
+/// Events of one subscription that travel in one request (Event Grid, "output batching"). Never
+/// waits to fill: what one invocation has is what travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// Never more events than this in one request.
+    pub max_events: u32,
+    /// No further event once the body has this many bytes; one event above it travels alone.
+    pub preferred_bytes: u64,
+    /// What a never-retried answer to several events means.
+    pub on_refused: OnRefused,
+}
+
+/// What a never-retried answer to several events means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnRefused {
+    /// Each is sent once more, alone, before it is given up: perhaps only one of them was refused.
+    Split,
+    /// All of them are refused.
+    All,
+}
+
+impl OnRefused {
+    /// Every meaning.
+    pub const ALL: [Self; 2] = [Self::Split, Self::All];
+
+    /// The word of subscription files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::All => "all",
+        }
+    }
+}
+
+/// The most events of a batch, and how many there may be when only the size was said.
+pub const BATCH_EVENTS_MAX: u32 = 5_000;
+/// The preferred size of a batch when only the number was said.
+pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
+/// The bytes of a kilobyte of a batch's size.
+pub const BATCH_KILOBYTE: u64 = 1_024;
+
+/// Where replies of a destination go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyTo {
+    /// To this address.
+    Address(Url),
+    /// To the subscriptions of this topic.
+    Topic(TopicName),
+}
+
+/// Which events of a topic go where, and how hard to try.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subscription {
+    /// Its full name.
+    pub name: SubscriptionName,
+    /// Whose rules it follows.
+    pub dialect: Dialect,
+    /// Where its events go.
+    pub destination: Destination,
+    /// What the fields of its topic's custom events mean.
+    pub mapping: Arc<Mapping>,
+    /// Which events it wants.
+    pub filter: Filter,
+    /// How hard to try.
+    pub retry: RetryPolicy,
+    /// How events travel together; `None` means that each travels in a request of its own.
+    pub batch: Option<Batch>,
+    /// What becomes of failures.
+    pub dead_letter: DeadLetterPolicy,
+    /// Held, not attempted.
+    pub paused: bool,
+    /// Where replies of the destination go; `None` means that nobody wants them.
+    pub reply: Option<ReplyTo>,
+    /// From this moment on it takes no new events.
+    pub expires_ms: Option<u64>,
+}
+
+impl Subscription {
+    /// A subscription to this address with nothing but its dialect's defaults, its dead letters
+    /// written at once.
+    #[must_use]
+    pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
+        let profile = Profile::of(dialect);
+        let dead_letter = DeadLetterPolicy { delay_ms: 0, ..DeadLetterPolicy::of(&profile) };
+        Self {
+            name,
+            dialect,
+            destination: Destination {
+                late_window_ms: profile.late_window_ms,
+                probation: profile.probation,
+                ..Destination::new(url, profile.response_timeout_ms)
+            },
+            mapping: Arc::default(),
+            filter: Filter::EVERYTHING,
+            retry: profile.retry,
+            batch: None,
+            dead_letter,
+            paused: false,
+            reply: None,
+            expires_ms: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_bad_ones_are_explained() {
+        for text in ["shop/orders/billing", "a b/ö/日本"] {
+            assert_eq!(
+                text.parse::<SubscriptionName>().map(|name| name.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        for text in ["", "shop", "shop/orders", "shop//billing", "a/b/c/d", "a/b/", "a/b/\u{7}"] {
+            let error = text.parse::<SubscriptionName>().expect_err(text);
+            assert!(error.contains("namespace/topic/name"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_destination_is_shown_without_query_and_credentials() {
+        let destination = Destination::new(
+            Url::parse("https://user:secret@example.com/in?code=secret#f").unwrap(),
+            1,
+        );
+        assert_eq!(destination.display(), "https://example.com/in");
+    }
+}

@@ -1,0 +1,4 @@
+//! Durations and moments as whole milliseconds.
+
+pub mod duration;
+pub mod moment;
