@@ -6,7 +6,7 @@
 #![no_main]
 
 use delivery::event::{Event, Input};
-use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
+use delivery::wire::{read_delivery, read_dead_letter, write_delivery, write_dead_letter};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
     if let Ok(delivery) = read_delivery(text, event.clone()) {
         assert_eq!(read_delivery(&write_delivery(&delivery), event).ok(), Some(delivery));
     }
-    if let Ok(letter) = read_letter(text, &body) {
-        assert_eq!(read_letter(&write_letter(&letter), &body).ok(), Some(letter));
+    if let Ok(letter) = read_dead_letter(text, &body) {
+        assert_eq!(read_dead_letter(&write_dead_letter(&letter), &body).ok(), Some(letter));
     }
 });

@@ -7,7 +7,7 @@
 
 use delivery::deadletter::blob;
 use delivery::deadletter::blob::Enriched;
-use delivery::delivery::{Letter, Store};
+use delivery::delivery::{DeadLetter, Store};
 use delivery::ports::{PutBlob, PutError, PutMessage};
 use delivery::subscription::sink::{Container, SinkQueue};
 
@@ -20,7 +20,7 @@ use crate::telemetry;
 pub async fn store(
     ports: &(impl PutBlob + PutMessage),
     default: &Container,
-    letter: &Letter,
+    letter: &DeadLetter,
 ) -> Result<(), PutError> {
     store_together(ports, default, &[letter]).await
 }
@@ -32,7 +32,7 @@ pub async fn store(
 pub async fn store_together(
     ports: &(impl PutBlob + PutMessage),
     default: &Container,
-    letters: &[&Letter],
+    letters: &[&DeadLetter],
 ) -> Result<(), PutError> {
     let Some(first) = letters.first() else { return Ok(()) };
     let (own, result) = match &first.store {
@@ -52,7 +52,7 @@ pub async fn store_together(
 async fn put_messages(
     ports: &impl PutMessage,
     queue: &SinkQueue,
-    letters: &[&Letter],
+    letters: &[&DeadLetter],
 ) -> Result<(), PutError> {
     for letter in letters {
         let Enriched { json, .. } = blob::enriched(letter);
@@ -65,7 +65,7 @@ async fn put_messages(
 async fn put(
     ports: &impl PutBlob,
     container: &Container,
-    letters: &[&Letter],
+    letters: &[&DeadLetter],
     sink_error: Option<&str>,
 ) -> Result<(), PutError> {
     let key = blob::shared_key(letters, &container.prefix);

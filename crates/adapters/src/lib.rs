@@ -6,13 +6,14 @@
 //! [`consents`] remembers which destinations want events; [`machine`] tells the time and rolls the
 //! dice, and is the only file that asks for either; [`settings`] reads the environment;
 //! [`telemetry`] writes the log and counts what it tells; [`metrics`] adds that up; [`runtime`] is
-//! what a function runs on. [`shell::Shell`] puts them together as the ports of one function.
+//! what a function runs on. [`shell::AwsPorts`] puts them together as the ports of one function.
 
+pub mod aws_ports;
 pub mod blobs;
 pub mod consents;
 pub mod http;
+pub mod json_log;
 pub mod letters;
-pub mod lines;
 pub mod machine;
 pub mod metrics;
 pub mod queues;
@@ -20,7 +21,6 @@ pub mod records;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;
-pub mod shell;
 pub mod sinks;
 pub mod subscriptions;
 pub mod telemetry;

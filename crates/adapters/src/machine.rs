@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use delivery::ports::{Clock, Dice};
+use delivery::ports::{Clock, JitterSource};
 use delivery::subscription::schedule::Jitter;
 
 /// The clock and the dice of the machine we run on.
@@ -28,10 +28,10 @@ impl Clock for Machine {
     }
 }
 
-impl Dice for Machine {
-    fn roll(&self) -> Jitter {
+impl JitterSource for Machine {
+    fn next_jitter(&self) -> Jitter {
         #[expect(clippy::disallowed_methods, reason = "the one place where chance comes from")]
-        let roll = rand::random();
-        Jitter(roll)
+        let next_jitter = rand::random();
+        Jitter(next_jitter)
     }
 }

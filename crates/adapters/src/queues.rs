@@ -168,7 +168,7 @@ impl Queue for SqsQueues {
 }
 
 impl HideRecord for SqsQueues {
-    async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
+    async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         let Some(url) = self.urls.values().find(|url| url.rsplit('/').next() == Some(queue)) else {
             return tracing::warn!(
                 queue,

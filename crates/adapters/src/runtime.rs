@@ -13,7 +13,7 @@ use std::io;
 
 use tokio::runtime::Builder;
 
-use crate::lines;
+use crate::json_log;
 
 /// Runs a function to its end.
 ///
@@ -22,10 +22,10 @@ use crate::lines;
 pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
     let ended = Builder::new_current_thread()
         .enable_all()
-        .on_thread_park(lines::flush)
+        .on_thread_park(json_log::flush)
         .build()?
         .block_on(function);
-    lines::flush();
+    json_log::flush();
     Ok(ended)
 }
 

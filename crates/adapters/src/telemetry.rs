@@ -12,7 +12,7 @@
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::probation::Change;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Leg, Letter, Returned, trace};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, trace};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
@@ -23,7 +23,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::lines::{Lines, flush, hold};
+use crate::json_log::{Lines, flush, hold};
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
 /// No more of a publisher's word stands in a line: what CloudWatch takes of one is limited.
@@ -159,7 +159,7 @@ impl Telemetry {
         line!(
             Level::INFO,
             delivery,
-            leg = delivery.leg.as_str(),
+            leg = delivery.target.as_str(),
             attempt = delivery.attempts,
             outcome = outcome.as_str(),
             status = exchange.status(),
@@ -170,7 +170,7 @@ impl Telemetry {
         );
         if exchange.status() == Some(410)
             && outcome != Outcome::Success
-            && delivery.leg == Leg::Event
+            && delivery.target == DeliveryTarget::Destination
         {
             let destination = subscription.destination.display();
             warn!(subscription = %delivery.subscription, destination, "destination.retired");
@@ -208,7 +208,7 @@ impl Telemetry {
     /// The line of a delivery that was taken: by its destination, by a reply address, or a dead
     /// letter by its sink.
     pub fn delivered(&self, delivery: &Delivery, now_ms: u64) {
-        if let Leg::Sink(letter) = &delivery.leg {
+        if let DeliveryTarget::Sink(letter) = &delivery.target {
             self.dead_lettered(letter);
             let sink = "address";
             return line!(Level::INFO, &letter.delivery, reason = %letter.reason, sink, "deadletter.handed_over");
@@ -243,25 +243,25 @@ impl Telemetry {
     /// The line of a delivery that ended without success and whose dead letter is on its way to its
     /// sink: an address, which may refuse it yet, or a topic, whose subscriptions take it from
     /// here.
-    pub fn left_for_sink(&self, letter: &Letter, leg: &Leg) {
-        match leg {
-            Leg::Sink(_) => {}
-            Leg::Event | Leg::Reply => self.dead_lettered(letter),
+    pub fn left_for_sink(&self, letter: &DeadLetter, target: &DeliveryTarget) {
+        match target {
+            DeliveryTarget::Sink(_) => {}
+            DeliveryTarget::Destination | DeliveryTarget::Reply => self.dead_lettered(letter),
         }
-        buried(letter);
+        dead_letter_sent(letter);
     }
 
     /// Counts a dead letter that is in storage; its line is [`stored`], written where its key is
     /// known.
-    pub fn dead_lettered(&self, letter: &Letter) {
+    pub fn dead_lettered(&self, letter: &DeadLetter) {
         let subscription = &letter.delivery.subscription;
         self.meter.count(Metric::DeadLetteredCount, subscription, Label::Reason(letter.reason));
     }
 
     /// The line of a dead letter that storage refused for too long: a person has to rescue it from
     /// the last-resort queue, where it is now.
-    pub fn last_resort(&self, letter: &Letter, problem: &str) {
-        let Letter { delivery, reason, .. } = letter;
+    pub fn last_resort(&self, letter: &DeadLetter, problem: &str) {
+        let DeadLetter { delivery, reason, .. } = letter;
         self.meter.count(
             Metric::FailedDeadLetteredCount,
             &delivery.subscription,
@@ -273,8 +273,8 @@ impl Telemetry {
 
 /// The line of a delivery that ended without success and whose dead letter has left: to its queue,
 /// or to storage.
-pub fn buried(letter: &Letter) {
-    let Letter { delivery, reason, detail, .. } = letter;
+pub fn dead_letter_sent(letter: &DeadLetter) {
+    let DeadLetter { delivery, reason, detail, .. } = letter;
     line!(
         Level::INFO,
         delivery,
@@ -363,7 +363,7 @@ pub fn unsent(subscription: &str, problem: &str) {
 }
 
 /// The line of a record that goes back to its queue.
-pub fn given_back(message: &str, why: &str) {
+pub fn returned_to_queue(message: &str, why: &str) {
     warn!(message_id = message, why, "record.given_back");
 }
 
@@ -383,7 +383,7 @@ pub fn handed_over(delivery: &Delivery, reason: Reason, queue: &str) {
 }
 
 /// The line of a dead letter that its sink did not take; it goes to storage.
-pub fn returned(letter: &Letter, returned: &Returned) {
+pub fn returned(letter: &DeadLetter, returned: &Returned) {
     let Returned { reason, attempts, .. } = returned;
     line!(Level::WARN, &letter.delivery, reason = %reason, attempts, "deadletter.returned");
 }

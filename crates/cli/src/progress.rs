@@ -16,9 +16,10 @@ pub(crate) fn bar(all: u64, what: &str) -> ProgressBar {
 
 /// A count where nobody knows how many there are.
 pub(crate) fn count(what: &str) -> ProgressBar {
-    let counting = styled(ProgressBar::no_length(), &format!("{{human_pos}} {what}  {{per_sec}}"));
-    counting.enable_steady_tick(TICK);
-    counting
+    let with_telemetry =
+        styled(ProgressBar::no_length(), &format!("{{human_pos}} {what}  {{per_sec}}"));
+    with_telemetry.enable_steady_tick(TICK);
+    with_telemetry
 }
 
 /// A number that somebody else counts, asked for as it is drawn.

@@ -1,7 +1,7 @@
 //! The events queue as the command line reaches it: that of `lastmile dev`, or any other by its
 //! URL.
 
-use adapters::shell::with_limits;
+use adapters::aws_ports::with_limits;
 use anyhow::Context as _;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sqs::Client;

@@ -10,7 +10,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use delivery::address::{Fence, OwnAddresses, Refusal};
+use delivery::address::{AddressPolicy, OwnAddresses, Refusal};
 use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading, Severity};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
@@ -72,7 +72,7 @@ pub(crate) fn remarks(
 
 /// What a deployment sends requests to.
 struct Reach {
-    fence: Fence,
+    fence: AddressPolicy,
     /// What becomes of requests to another place.
     otherwise: String,
 }
@@ -82,14 +82,14 @@ impl Reach {
     fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
         Ok(match stack {
             Some(stack) => Self {
-                fence: Fence::new(stack.private_destinations()?, OwnAddresses::default()),
+                fence: AddressPolicy::new(stack.private_destinations()?, OwnAddresses::default()),
                 otherwise: format!(
                     "that is refused, as AllowPrivateDestinations of the stack {} does not name it",
                     stack.name
                 ),
             },
             None => Self {
-                fence: Fence::default(),
+                fence: AddressPolicy::default(),
                 otherwise:
                     "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
                         .to_owned(),
@@ -173,7 +173,7 @@ fn refused_place(url: &Url, reach: &Reach) -> Option<String> {
 
 /// What sending would do. Names are not resolved, but `localhost` and what is below it lead to this
 /// machine everywhere (RFC 6761, 6.3).
-fn admitted(url: &Url, fence: &Fence) -> Result<(), Refusal> {
+fn admitted(url: &Url, fence: &AddressPolicy) -> Result<(), Refusal> {
     let lane = fence.admit(url)?;
     let host = url.host_str().unwrap_or_default();
     let name = host.trim_end_matches('.');

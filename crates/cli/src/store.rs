@@ -163,7 +163,7 @@ impl Store {
 /// S3 as the environment says.
 pub(crate) async fn client() -> Client {
     let by_path = std::env::var(S3_FORCE_PATH_STYLE).is_ok_and(|value| value == "true");
-    adapters::shell::s3_client(&stack::aws().await, by_path)
+    adapters::aws_ports::s3_client(&stack::aws().await, by_path)
 }
 
 /// What S3 says against it, in one line; where it said nothing, why not.

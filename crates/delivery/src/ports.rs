@@ -139,7 +139,12 @@ pub trait Queue {
 pub trait HideRecord {
     /// Hides the record of this receipt, received from the queue of this name, for so many seconds
     /// from now.
-    fn hide(&self, queue: &str, receipt: &str, seconds: u32) -> impl Future<Output = ()> + Send;
+    fn change_visibility(
+        &self,
+        queue: &str,
+        receipt: &str,
+        seconds: u32,
+    ) -> impl Future<Output = ()> + Send;
 }
 
 /// Why a blob was not written.
@@ -318,9 +323,9 @@ pub trait Clock {
 }
 
 /// Rolls the dice for jitter.
-pub trait Dice {
+pub trait JitterSource {
     /// One roll.
-    fn roll(&self) -> Jitter;
+    fn next_jitter(&self) -> Jitter;
 }
 
 /// All that the deadletter function needs from outside.
@@ -330,11 +335,11 @@ impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + PutMessage + 
 
 /// All that the dispatch function needs from outside.
 pub trait DispatchPorts:
-    StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice
+    StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + JitterSource
 {
 }
 
 impl<T> DispatchPorts for T where
-    T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + Dice
+    T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + JitterSource
 {
 }

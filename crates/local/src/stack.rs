@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use adapters::aws_ports::{AwsPorts, AwsStoragePorts, with_limits};
 use adapters::machine::Machine;
 use adapters::records;
 use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
-use adapters::shell::{Shell, StorageShell, with_limits};
 use adapters::subscriptions::{LiveSubscriptions, Location};
 use anyhow::Context as _;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
@@ -79,14 +79,14 @@ impl Stack {
 
         let dispatch_settings = DispatchSettings::read(&environment)?;
         let subscriptions = dispatch_settings.subscriptions.clone();
-        let shell = Shell::new(&clients, &dispatch_settings)?;
+        let shell = AwsPorts::new(&clients, &dispatch_settings)?;
         let dispatch = Arc::new(Dispatch::new(
             shell,
             dispatch_settings.container,
             dispatch_settings.default_topic,
         ));
         let letters_settings = DeadLetterSettings::read(&environment)?;
-        let shell = StorageShell::new(&clients, &letters_settings);
+        let shell = AwsStoragePorts::new(&clients, &letters_settings);
         let letters = Arc::new(DeadLetters::new(shell, letters_settings.container));
 
         let (stop, stopped) = watch::channel(false);
@@ -159,7 +159,7 @@ impl Stack {
 type Answer = anyhow::Result<SqsBatchResponse>;
 
 async fn invoke_dispatch(
-    dispatch: Arc<Dispatch<Shell>>,
+    dispatch: Arc<Dispatch<AwsPorts>>,
     event: SqsEvent,
     deadline_ms: u64,
 ) -> Answer {
@@ -168,7 +168,7 @@ async fn invoke_dispatch(
     Ok(records::answer(dispatch.handle(&records, &deadline).await))
 }
 
-async fn invoke_deadletter(letters: Arc<DeadLetters<StorageShell>>, event: SqsEvent) -> Answer {
+async fn invoke_deadletter(letters: Arc<DeadLetters<AwsStoragePorts>>, event: SqsEvent) -> Answer {
     let records = records::read(received(&event)?)?;
     Ok(records::answer(letters.handle(&records).await))
 }

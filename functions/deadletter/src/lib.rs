@@ -6,8 +6,8 @@
 //! record is acknowledged only when its blob is in storage or its message in the last-resort queue,
 //! so a dead letter is never lost.
 
+mod blob_batch;
 mod open;
-mod parcel;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 use adapters::letters;
 use adapters::records::Record;
 use adapters::telemetry::{self, Telemetry};
-use delivery::delivery::Letter;
+use delivery::delivery::DeadLetter;
 use delivery::ports::{Attribute, Message, PutError, QueueName, StoragePorts};
 use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
 use delivery::time::duration::SECOND_MS;
-use delivery::wire::write_letter;
+use delivery::wire::write_dead_letter;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
+use crate::blob_batch::{Opened, blob_batches};
 use crate::open::open;
-use crate::parcel::{Opened, parcels};
 
-pub use crate::open::open as letter_of;
+pub use crate::open::open as dead_letter_of;
 
 /// Letters that are being stored at a time.
 const AT_ONCE: usize = 50;
@@ -52,7 +52,7 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     /// The same, which counts what it does as this wants it.
     #[must_use]
-    pub fn counting(self, telemetry: Telemetry) -> Self {
+    pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { telemetry, ..self }
     }
 
@@ -71,29 +71,30 @@ impl<P: StoragePorts> DeadLetters<P> {
             }
         }
         let now_ms = self.ports.now_ms();
-        let parcels = parcels(letters, now_ms);
-        let answers: Vec<_> = parcels.iter().map(|parcel| self.contained(parcel, now_ms)).collect();
+        let blob_batches = blob_batches(letters, now_ms);
+        let answers: Vec<_> =
+            blob_batches.iter().map(|batch| self.contained(batch, now_ms)).collect();
         again.extend(stream::iter(answers).buffer_unordered(AT_ONCE).concat().await);
         again
     }
 
     /// One parcel; a panic in it is its own and nobody else's. Names its records that have to come
     /// again.
-    async fn contained(&self, parcel: &[Opened<'_>], now_ms: u64) -> Vec<String> {
-        let done = AssertUnwindSafe(self.store(parcel, now_ms)).catch_unwind().await;
+    async fn contained(&self, batch: &[Opened<'_>], now_ms: u64) -> Vec<String> {
+        let done = AssertUnwindSafe(self.store(batch, now_ms)).catch_unwind().await;
         done.unwrap_or_else(|_| {
             telemetry::panicked("deadletter");
-            parcel.iter().map(|one| one.record.message.clone()).collect()
+            batch.iter().map(|one| one.record.message.clone()).collect()
         })
     }
 
     /// One parcel, to the end of it or until its records come again; names those.
-    async fn store(&self, parcel: &[Opened<'_>], now_ms: u64) -> Vec<String> {
+    async fn store(&self, batch: &[Opened<'_>], now_ms: u64) -> Vec<String> {
         let mut again = Vec::new();
-        let due: Vec<&Letter> =
-            parcel.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
+        let due: Vec<&DeadLetter> =
+            batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
         let stored = letters::store_together(&self.ports, &self.container, &due).await;
-        for one in parcel {
+        for one in batch {
             if !self.is_done(one, stored.as_ref().err(), now_ms).await {
                 again.push(one.record.message.clone());
             }
@@ -129,16 +130,16 @@ impl<P: StoragePorts> DeadLetters<P> {
     async fn come_again(&self, record: &Record, wait_ms: u64) -> bool {
         let seconds =
             u32::try_from(wait_ms.div_ceil(SECOND_MS).min(HIDE_MAX_SECONDS)).unwrap_or(u32::MAX);
-        self.ports.hide(&record.queue, &record.receipt, seconds).await;
+        self.ports.change_visibility(&record.queue, &record.receipt, seconds).await;
         false
     }
 
-    async fn last_resort(&self, letter: &Letter, problem: &str) -> bool {
+    async fn last_resort(&self, letter: &DeadLetter, problem: &str) -> bool {
         let delivery = &letter.delivery;
         let message = Message {
             body: Arc::clone(delivery.event.text()),
             topic: Some(delivery.subscription.topic.clone()),
-            attribute: Attribute::DeadLetter(write_letter(letter)),
+            attribute: Attribute::DeadLetter(write_dead_letter(letter)),
             subscription: delivery.subscription.clone(),
             wait_ms: 0,
         };
@@ -159,7 +160,7 @@ impl<P: StoragePorts> DeadLetters<P> {
 fn opened(record: &Record) -> Option<Opened<'_>> {
     match catch_unwind(AssertUnwindSafe(|| open(record))) {
         Ok(Ok(letter)) => return Some(Opened { record, letter }),
-        Ok(Err(error)) => telemetry::given_back(&record.message, &error.to_string()),
+        Ok(Err(error)) => telemetry::returned_to_queue(&record.message, &error.to_string()),
         Err(_) => telemetry::panicked("deadletter"),
     }
     None

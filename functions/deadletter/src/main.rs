@@ -1,9 +1,9 @@
 //! The deadletter function: wiring only. What it does is told in the library beside it.
 
+use adapters::aws_ports::{AwsStoragePorts, aws_config};
 use adapters::records::{self, Batch};
 use adapters::runtime;
 use adapters::settings::DeadLetterSettings;
-use adapters::shell::{StorageShell, aws_config};
 use adapters::telemetry::{self, Telemetry};
 use deadletter::DeadLetters;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -16,9 +16,9 @@ fn main() -> Result<(), Error> {
 async fn serve() -> Result<(), Error> {
     let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("deadletter cannot start: {error}"))?;
-    let shell = StorageShell::new(&aws_config().await, &settings);
-    let letters =
-        &DeadLetters::new(shell, settings.container).counting(Telemetry::new(settings.metrics));
+    let shell = AwsStoragePorts::new(&aws_config().await, &settings);
+    let letters = &DeadLetters::new(shell, settings.container)
+        .with_telemetry(Telemetry::new(settings.metrics));
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
         let records = records::read(invocation.payload)?;
         let again = letters.handle(&records).await;

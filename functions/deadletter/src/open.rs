@@ -7,10 +7,10 @@
 use adapters::records::Record;
 use delivery::deadletter::{UNPROCESSED, nameless_topic};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Letter, Origin};
+use delivery::delivery::{DeadLetter, Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::subscription::name::SubscriptionName;
-use delivery::wire::{WireError, read_delivery, read_letter};
+use delivery::wire::{WireError, read_dead_letter, read_delivery};
 
 /// Told of a message that came by native redrive. The same at every receive: a letter is a function
 /// of its message.
@@ -21,9 +21,9 @@ const GIVEN_UP: &str = "its queue gave it up: it was received again and again wi
 /// # Errors
 /// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to be
 /// given back.
-pub fn open(record: &Record) -> Result<Letter, WireError> {
+pub fn open(record: &Record) -> Result<DeadLetter, WireError> {
     let read = match (&record.deadletter, &record.delivery) {
-        (Some(attribute), _) => read_letter(attribute, &record.body),
+        (Some(attribute), _) => read_dead_letter(attribute, &record.body),
         (None, Some(attribute)) => read_delivery(attribute, event_of(record))
             .map(|delivery| given_up(record, delivery, GIVEN_UP)),
         (None, None) => Ok(given_up(record, unprocessed(record), GIVEN_UP)),
@@ -38,9 +38,9 @@ fn event_of(record: &Record) -> Event {
     Event::recall(&record.body, Input::Auto)
 }
 
-fn given_up(record: &Record, delivery: Delivery, why: &str) -> Letter {
-    Letter::without_subscription(delivery, Reason::ProcessingFailed, record.first_received_ms)
-        .because(why)
+fn given_up(record: &Record, delivery: Delivery, why: &str) -> DeadLetter {
+    DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, record.first_received_ms)
+        .with_detail(why)
 }
 
 /// A published record that dispatch could never take apart.

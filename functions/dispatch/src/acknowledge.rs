@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use adapters::records::Record;
 use adapters::telemetry;
-use delivery::delivery::Company;
-use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::Batching;
+use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::step::settle;
 use delivery::ports::{DispatchPorts, QueueName};
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
-use crate::book::{Entry, Stage, Ticket};
-use crate::open::Piece;
+use crate::open::WorkItem;
+use crate::progress::{Entry, InFlightDelivery, Stage};
 use crate::{AT_ONCE, Dispatch, Invocation};
 
 /// A record given back for lack of time comes again after one second less than it was received
@@ -38,22 +38,22 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Gives every record back, to come again after so many seconds.
-    pub(crate) async fn give_back_all(
+    pub(crate) async fn return_all_to_queue(
         &self,
         records: &[Record],
         why: &str,
         seconds: u32,
     ) -> Vec<String> {
         let hiding: Vec<_> =
-            records.iter().map(|record| self.give_back(record, why, seconds)).collect();
+            records.iter().map(|record| self.return_to_queue(record, why, seconds)).collect();
         stream::iter(hiding).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
         records.iter().map(|record| record.message.clone()).collect()
     }
 
     /// Gives a record back, to come again after so many seconds.
-    pub(crate) async fn give_back(&self, record: &Record, why: &str, seconds: u32) {
-        telemetry::given_back(&record.message, why);
-        self.ports.hide(&record.queue, &record.receipt, seconds).await;
+    pub(crate) async fn return_to_queue(&self, record: &Record, why: &str, seconds: u32) {
+        telemetry::returned_to_queue(&record.message, why);
+        self.ports.change_visibility(&record.queue, &record.receipt, seconds).await;
     }
 
     /// Closes one record; a panic in it is its own. Names it if it has to come again.
@@ -73,20 +73,20 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Whether the record is done; lets what is left of it go first.
     async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
         let stages = of.book.stages_of(index);
-        if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::Untouched) {
+        if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::NotStarted) {
             let seconds = record.receives.saturating_sub(1).min(GIVEN_BACK_MAX_SECONDS);
             // Boxed, and what follows too: it is rare, and would make room for itself in the future
             // of every record.
-            self.give_back(record, "nothing of it was begun", seconds).boxed().await;
+            self.return_to_queue(record, "nothing of it was begun", seconds).boxed().await;
             return false;
         }
         let unfinished = of.book.unfinished_of(index);
         if !unfinished.is_empty() {
             let leaving: Vec<_> =
-                unfinished.into_iter().map(|entry| self.let_go(entry, of)).collect();
+                unfinished.into_iter().map(|entry| self.requeue_unfinished(entry, of)).collect();
             stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
         }
-        let done = of.book.stages_of(index).iter().all(|stage| *stage == Stage::Gone);
+        let done = of.book.stages_of(index).iter().all(|stage| *stage == Stage::Done);
         // Counted when it is done, so that a record which comes again counts once; a delivery that
         // came back, never.
         if done && record.delivery.is_none() {
@@ -98,32 +98,41 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// A piece that is not finished leaves as its own message.
-    async fn let_go(&self, entry: Entry, of: &Invocation<'_>) {
+    async fn requeue_unfinished(&self, entry: Entry, of: &Invocation<'_>) {
         let Entry { place, stage, piece, .. } = entry;
         match (stage, piece) {
-            (Stage::Gone | Stage::Stuck, _) => {}
-            (Stage::Untouched | Stage::Attempting | Stage::Waiting, Piece::Bury(letter)) => {
-                self.finish_letter(&of.book, place, &letter).await;
+            (Stage::Done | Stage::SendFailed, _) => {}
+            (
+                Stage::NotStarted | Stage::Attempting | Stage::Waiting,
+                WorkItem::DeadLetter(letter),
+            ) => {
+                self.finish_dead_letter(&of.book, place, &letter).await;
             }
-            (Stage::Untouched | Stage::Waiting, Piece::Deliver(subscription, delivery)) => {
+            (Stage::NotStarted | Stage::Waiting, WorkItem::Deliver(subscription, delivery)) => {
                 let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());
-                self.pass_on(
+                self.requeue(
                     &of.book,
-                    &Ticket { place, subscription, delivery },
+                    &InFlightDelivery { place, subscription, delivery },
                     QueueName::Retry,
                     wait_ms,
                 )
                 .await;
             }
-            (Stage::Attempting, Piece::Deliver(subscription, mut delivery)) => {
+            (Stage::Attempting, WorkItem::Deliver(subscription, mut delivery)) => {
                 let now_ms = self.ports.now_ms();
-                let aborted = Exchange::new(Ending::Aborted, now_ms, 0);
-                let settled =
-                    settle(&mut delivery, &subscription, &aborted, now_ms, self.ports.roll());
+                let aborted = Exchange::new(TransportResult::Aborted, now_ms, 0);
+                let settled = settle(
+                    &mut delivery,
+                    &subscription,
+                    &aborted,
+                    now_ms,
+                    self.ports.next_jitter(),
+                );
                 // Whatever broke may have been one of a batch: each goes on alone.
-                delivery.company = Company::Alone;
+                delivery.batching = Batching::Disabled;
                 self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);
-                let ticket = Ticket { place, subscription: Arc::clone(&subscription), delivery };
+                let ticket =
+                    InFlightDelivery { place, subscription: Arc::clone(&subscription), delivery };
                 self.finish(of, &ticket, settled.end).await;
             }
         }

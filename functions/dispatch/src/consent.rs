@@ -14,29 +14,29 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::telemetry::{self, Held};
-use delivery::delivery::Leg;
+use delivery::delivery::DeliveryTarget;
 use delivery::delivery::outcome::Unsendable;
 use delivery::machine::consent::{
-    ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, Share, ask, judge, pause_ms,
-    wait_ms,
+    ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, RateShare, ask, judge,
+    pause_ms, wait_ms,
 };
 use delivery::machine::step::End;
 use delivery::ports::DispatchPorts;
-use delivery::request::{Occasion, Request};
+use delivery::request::{AttemptContext, Request};
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 
-use crate::book::Ticket;
 use crate::late::Unfinished;
+use crate::progress::InFlightDelivery;
 use crate::{Dispatch, Invocation};
 
 /// The destinations that this process asks for their consent.
 #[derive(Debug)]
-pub(crate) struct Doors {
+pub(crate) struct ConsentGates {
     /// How many functions share an allowed rate.
     functions: u32,
-    doors: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<Door>>>>,
+    gates: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<ConsentGate>>>>,
 }
 
 /// Storage that cannot be read may take seconds to say so; all who come meanwhile wait behind one
@@ -45,7 +45,7 @@ const UNKNOWN_FOR_MS: u64 = 30_000;
 
 /// One destination.
 #[derive(Debug, Default)]
-struct Door {
+struct ConsentGate {
     /// Until when it is not asked again, and how long that is.
     closed: Option<(u64, u64)>,
     /// Until when nobody looks for its consent again, because storage did not say.
@@ -54,7 +54,7 @@ struct Door {
 }
 
 /// Whether a request may go now.
-enum Welcome {
+enum Allowed {
     Now,
     /// It is over the allowed rate: after so long it is its turn.
     After(u64),
@@ -62,15 +62,15 @@ enum Welcome {
     NotYet,
 }
 
-impl Doors {
+impl ConsentGates {
     /// No destination asked yet; so many functions share each rate.
     pub(crate) fn shared_by(functions: u32) -> Self {
-        Self { functions, doors: Mutex::default() }
+        Self { functions, gates: Mutex::default() }
     }
 
-    fn door(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<Door>> {
+    fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
         Arc::clone(
-            self.doors
+            self.gates
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .entry(key.clone())
@@ -82,28 +82,29 @@ impl Doors {
 impl<P: DispatchPorts> Dispatch<P> {
     /// Those that may go in one request now: all of them, or none, and then each has left as its
     /// own message.
-    pub(crate) async fn welcome(
+    pub(crate) async fn check_consent(
         &self,
-        due: Vec<Ticket>,
+        due: Vec<InFlightDelivery>,
         subscription: &Subscription,
         of: &Invocation<'_>,
-    ) -> Vec<Ticket> {
-        let to_destination = due.iter().any(|ticket| ticket.delivery.leg == Leg::Event);
+    ) -> Vec<InFlightDelivery> {
+        let to_destination =
+            due.iter().any(|ticket| ticket.delivery.target == DeliveryTarget::Destination);
         let Some(consent) = subscription.destination.consent.as_ref().filter(|_| to_destination)
         else {
             return due;
         };
-        let welcome = self.is_welcome(subscription, consent, of).boxed().await;
-        if matches!(welcome, Welcome::Now) {
+        let check_consent = self.consent_of(subscription, consent, of).boxed().await;
+        if matches!(check_consent, Allowed::Now) {
             return due;
         }
         self.probations.release(subscription, &due);
         let now_ms = self.ports.now_ms();
         let leaving = due.into_iter().map(|ticket| {
-            let (why, wait_ms) = match welcome {
-                Welcome::Now => (Held::Rate, 0),
-                Welcome::After(wait_ms) => (Held::Rate, wait_ms),
-                Welcome::NotYet => (Held::Consent, wait_ms(ticket.delivery.due_ms, now_ms)),
+            let (why, wait_ms) = match check_consent {
+                Allowed::Now => (Held::Rate, 0),
+                Allowed::After(wait_ms) => (Held::Rate, wait_ms),
+                Allowed::NotYet => (Held::Consent, wait_ms(ticket.delivery.due_ms, now_ms)),
             };
             telemetry::held(&ticket.delivery, why, wait_ms);
             Unfinished { ticket, end: End::Retry { wait_ms } }
@@ -112,32 +113,32 @@ impl<P: DispatchPorts> Dispatch<P> {
         Vec::new()
     }
 
-    async fn is_welcome(
+    async fn consent_of(
         &self,
         subscription: &Subscription,
         consent: &Consent,
         of: &Invocation<'_>,
-    ) -> Welcome {
+    ) -> Allowed {
         let key = ConsentKey::of(&subscription.destination.url, consent);
-        let door = self.doors.door(&key);
+        let gate = self.gates.gate(&key);
         // Held while the destination is asked, so that all who come meanwhile share the answer.
-        let mut door = door.lock().await;
-        if self.ports.now_ms() < door.unknown_until_ms {
-            return Welcome::NotYet;
+        let mut gate = gate.lock().await;
+        if self.ports.now_ms() < gate.unknown_until_ms {
+            return Allowed::NotYet;
         }
         let rate = match self.ports.consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
-            Ok(None) => self.ask_once(subscription, consent, &key, &mut door, of).await,
+            Ok(None) => self.ask_once(subscription, consent, &key, &mut gate, of).await,
             Err(error) => {
                 telemetry::consent_unknown(subscription, &error.to_string());
-                door.unknown_until_ms = self.ports.now_ms().saturating_add(UNKNOWN_FOR_MS);
+                gate.unknown_until_ms = self.ports.now_ms().saturating_add(UNKNOWN_FOR_MS);
                 None
             }
         };
-        let Some(rate) = rate else { return Welcome::NotYet };
-        match door.pace.go(Share::of(rate, self.doors.functions), self.ports.now_ms()) {
-            Ok(()) => Welcome::Now,
-            Err(wait_ms) => Welcome::After(wait_ms),
+        let Some(rate) = rate else { return Allowed::NotYet };
+        match gate.pace.go(RateShare::of(rate, self.gates.functions), self.ports.now_ms()) {
+            Ok(()) => Allowed::Now,
+            Err(wait_ms) => Allowed::After(wait_ms),
         }
     }
 
@@ -147,22 +148,22 @@ impl<P: DispatchPorts> Dispatch<P> {
         subscription: &Subscription,
         consent: &Consent,
         key: &ConsentKey,
-        door: &mut Door,
+        gate: &mut ConsentGate,
         of: &Invocation<'_>,
     ) -> Option<Rate> {
         let now_ms = self.ports.now_ms();
-        let (closed_until_ms, closed_ms) = door.closed.unwrap_or_default();
+        let (closed_until_ms, closed_ms) = gate.closed.unwrap_or_default();
         if now_ms < closed_until_ms {
             return None;
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         let pause_ms = pause_ms(closed_ms);
-        door.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
+        gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
         let answer = self.ask(subscription, consent, timeout_ms).await;
         telemetry::asked(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
-        door.closed = None;
+        gate.closed = None;
         let granted =
             Granted::new(&subscription.destination.url, consent, rate, self.ports.now_ms());
         if let Err(error) = self.ports.keep_consent(key, &granted).await {
@@ -172,7 +173,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn ask(&self, subscription: &Subscription, consent: &Consent, timeout_ms: u64) -> Answer {
-        let random = std::array::from_fn(|_| self.ports.roll().0);
+        let random = std::array::from_fn(|_| self.ports.next_jitter().0);
         let question = Question::new(random, None);
         let exchange = match self.question(subscription, consent, &question, timeout_ms).await {
             Ok(request) => self.ports.exchange(&request).await,
@@ -198,7 +199,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             subscription,
             consent,
             question,
-            Occasion { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms },
+            AttemptContext { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms },
         )
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A response timeout is at most the function's timeout less this.
 const RESPONSE_MARGIN_MS: u64 = 15_000;
 /// No attempt begins unless it can time out and leave this much for sending messages: one call to a
-/// queue, all tries together (`adapters::shell::OPERATION_TIMEOUT`), and the wait for company.
+/// queue, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`), and the wait for company.
 const FINISH_MARGIN_MS: u64 = 9_000;
 /// However short the function's timeout, a destination gets this long to answer.
 const RESPONSE_MIN_MS: u64 = 1_000;
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_free_for_sending_is_longer_than_a_call_may_take() {
-        let operation_ms = adapters::shell::OPERATION_TIMEOUT.as_millis();
+        let operation_ms = adapters::aws_ports::OPERATION_TIMEOUT.as_millis();
         assert!(
             u128::from(FINISH_MARGIN_MS) > operation_ms && RESPONSE_MARGIN_MS > FINISH_MARGIN_MS
         );

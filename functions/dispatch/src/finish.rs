@@ -8,55 +8,61 @@ use std::sync::Arc;
 
 use adapters::{letters, telemetry};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Leg, Letter};
-use delivery::machine::follow::{Follow, deliver};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
+use delivery::machine::follow_up::{FollowUp, deliver};
 use delivery::machine::step::{End, end_without_success};
 use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
-use delivery::wire::{write_delivery, write_letter};
+use delivery::wire::{write_dead_letter, write_delivery};
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
-use crate::book::{Book, Place, Stage, Ticket};
 use crate::late::Unfinished;
+use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
 use crate::{Dispatch, Invocation};
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out an end.
-    pub(crate) async fn finish(&self, of: &Invocation<'_>, ticket: &Ticket, end: End) {
+    pub(crate) async fn finish(&self, of: &Invocation<'_>, ticket: &InFlightDelivery, end: End) {
         match end {
             // Boxed, as all that sends: it is large for the clients in it, and most events need
             // none.
             End::Retry { wait_ms } => {
-                self.pass_on(&of.book, ticket, QueueName::Retry, wait_ms).boxed().await
+                self.requeue(&of.book, ticket, QueueName::Retry, wait_ms).boxed().await
             }
             End::DeadLetter(letter) => {
-                self.finish_letter(&of.book, ticket.place, &letter).boxed().await
+                self.finish_dead_letter(&of.book, ticket.place, &letter).boxed().await
             }
-            End::ToSink(letter) => self.hand_over(of, ticket, &letter).boxed().await,
+            End::ToSink(letter) => self.send_to_sink(of, ticket, &letter).boxed().await,
             End::Done => {
                 self.telemetry.delivered(&ticket.delivery, self.ports.now_ms());
-                of.book.note(ticket.place, Stage::Gone);
+                of.book.note(ticket.place, Stage::Done);
             }
             End::Drop(reason) => {
                 self.telemetry.dropped(&ticket.delivery, reason);
-                of.book.note(ticket.place, Stage::Gone);
+                of.book.note(ticket.place, Stage::Done);
             }
         }
     }
 
     /// Lets a dead letter leave for its sink.
-    async fn hand_over(&self, of: &Invocation<'_>, ticket: &Ticket, letter: &Letter) {
-        let follows =
+    async fn send_to_sink(
+        &self,
+        of: &Invocation<'_>,
+        ticket: &InFlightDelivery,
+        letter: &DeadLetter,
+    ) {
+        let follow_ups =
             deliver(letter.clone(), &ticket.subscription, &of.catalogue, self.ports.now_ms());
-        let follows = if follows.iter().all(fits_on_the_way) { follows } else { kept(letter) };
-        let first = match follows.first() {
-            Some(Follow::Deliver(first)) => Some(first.leg.clone()),
-            Some(Follow::Bury(_) | Follow::Drop(_)) | None => None,
+        let follow_ups =
+            if follow_ups.iter().all(fits_on_the_way) { follow_ups } else { kept(letter) };
+        let first = match follow_ups.first() {
+            Some(FollowUp::Deliver(first)) => Some(first.target.clone()),
+            Some(FollowUp::DeadLetter(_) | FollowUp::Drop(_)) | None => None,
         };
-        if self.followed(&of.book, ticket.place, follows).await
-            && let Some(leg) = first
+        if self.followed(&of.book, ticket.place, follow_ups).await
+            && let Some(target) = first
         {
-            self.telemetry.left_for_sink(letter, &leg);
+            self.telemetry.left_for_sink(letter, &target);
         }
     }
 
@@ -80,20 +86,26 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn finish_with(
         &self,
         of: &Invocation<'_>,
-        ticket: &Ticket,
-        follows: Vec<Follow>,
+        ticket: &InFlightDelivery,
+        follow_ups: Vec<FollowUp>,
     ) {
-        if follows.is_empty() || self.followed(&of.book, ticket.place, follows).boxed().await {
+        if follow_ups.is_empty() || self.followed(&of.book, ticket.place, follow_ups).boxed().await
+        {
             self.finish(of, ticket, End::Done).await;
         }
     }
 
     /// Lets everything leave that follows from an end; says whether it did, and notes it in the
     /// book.
-    async fn followed(&self, book: &Book, place: Place, follows: Vec<Follow>) -> bool {
-        for follow in follows {
+    async fn followed(
+        &self,
+        book: &BatchProgress,
+        place: ItemId,
+        follow_ups: Vec<FollowUp>,
+    ) -> bool {
+        for follow in follow_ups {
             let gone = match follow {
-                Follow::Deliver(next) if can_travel(&next) => {
+                FollowUp::Deliver(next) if can_travel(&next) => {
                     let wait_ms = next.due_ms.saturating_sub(self.ports.now_ms());
                     let queue = if wait_ms == 0 { QueueName::Events } else { QueueName::Retry };
                     self.sent(
@@ -102,64 +114,70 @@ impl<P: DispatchPorts> Dispatch<P> {
                     )
                     .await
                 }
-                Follow::Deliver(next) => {
+                FollowUp::Deliver(next) => {
                     let (reason, now_ms) = (Reason::EventTooLargeToResend, self.ports.now_ms());
-                    self.buried(&Letter::without_subscription(*next, reason, now_ms)).await
+                    self.queue_dead_letter(&DeadLetter::without_subscription(*next, reason, now_ms))
+                        .await
                 }
-                Follow::Bury(letter) => self.buried(&letter).await,
-                Follow::Drop(letter) => {
+                FollowUp::DeadLetter(letter) => self.queue_dead_letter(&letter).await,
+                FollowUp::Drop(letter) => {
                     self.telemetry.dropped(&letter.delivery, letter.reason);
                     true
                 }
             };
             if !gone {
-                book.note(place, Stage::Stuck);
+                book.note(place, Stage::SendFailed);
                 return false;
             }
         }
-        book.note(place, Stage::Gone);
+        book.note(place, Stage::Done);
         true
     }
 
     /// Sends a delivery on as its own message, to be received after about the wait.
-    pub(crate) async fn pass_on(
+    pub(crate) async fn requeue(
         &self,
-        book: &Book,
-        ticket: &Ticket,
+        book: &BatchProgress,
+        ticket: &InFlightDelivery,
         queue: QueueName,
         wait_ms: u64,
     ) {
-        let Ticket { place, subscription, delivery } = ticket;
+        let InFlightDelivery { place, subscription, delivery } = ticket;
         let message = message(delivery, Attribute::Delivery(write_delivery(delivery)), wait_ms);
         if message.fits() {
             let gone = self.sent(queue, message).await;
-            book.note(*place, if gone { Stage::Gone } else { Stage::Stuck });
+            book.note(*place, if gone { Stage::Done } else { Stage::SendFailed });
             return;
         }
         let reason = Reason::EventTooLargeToResend;
         match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
-            End::DeadLetter(letter) => self.finish_letter(book, *place, &letter).await,
+            End::DeadLetter(letter) => self.finish_dead_letter(book, *place, &letter).await,
             End::ToSink(letter) => {
-                let letter = letter.kept_here("too large to travel to its sink");
-                self.finish_letter(book, *place, &letter).await;
+                let letter = letter.store_in_default("too large to travel to its sink");
+                self.finish_dead_letter(book, *place, &letter).await;
             }
             End::Done | End::Retry { .. } | End::Drop(_) => {
                 self.telemetry.dropped(delivery, reason);
-                book.note(*place, Stage::Gone);
+                book.note(*place, Stage::Done);
             }
         }
     }
 
     /// Sends a dead letter to its queue; one that does not fit into a message is stored from here.
-    pub(crate) async fn finish_letter(&self, book: &Book, place: Place, letter: &Letter) {
-        let gone = self.buried(letter).await;
-        book.note(place, if gone { Stage::Gone } else { Stage::Stuck });
+    pub(crate) async fn finish_dead_letter(
+        &self,
+        book: &BatchProgress,
+        place: ItemId,
+        letter: &DeadLetter,
+    ) {
+        let gone = self.queue_dead_letter(letter).await;
+        book.note(place, if gone { Stage::Done } else { Stage::SendFailed });
     }
 
-    async fn buried(&self, letter: &Letter) -> bool {
+    async fn queue_dead_letter(&self, letter: &DeadLetter) -> bool {
         let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
         let message =
-            message(&letter.delivery, Attribute::DeadLetter(write_letter(letter)), wait_ms);
+            message(&letter.delivery, Attribute::DeadLetter(write_dead_letter(letter)), wait_ms);
         let gone = if message.fits() {
             self.sent(QueueName::DeadLetter, message).await
         } else {
@@ -167,7 +185,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         };
         match &letter.returned {
             Some(returned) if gone => telemetry::returned(letter, returned),
-            None if gone => telemetry::buried(letter),
+            None if gone => telemetry::dead_letter_sent(letter),
             Some(_) | None => {}
         }
         gone
@@ -184,7 +202,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    async fn stored(&self, letter: &Letter) -> bool {
+    async fn stored(&self, letter: &DeadLetter) -> bool {
         let stored = letters::store(&self.ports, &self.container, letter).await;
         match &stored {
             Ok(()) => self.telemetry.dead_lettered(letter),
@@ -198,15 +216,19 @@ impl<P: DispatchPorts> Dispatch<P> {
 
 /// Whether a delivery that follows from a letter can travel. One to an address may be too large: it
 /// gives the letter back by itself. A publication would be a letter about a letter.
-fn fits_on_the_way(follow: &Follow) -> bool {
+fn fits_on_the_way(follow: &FollowUp) -> bool {
     match follow {
-        Follow::Deliver(next) => matches!(next.leg, Leg::Sink(_)) || can_travel(next),
-        Follow::Bury(_) | Follow::Drop(_) => true,
+        FollowUp::Deliver(next) => {
+            matches!(next.target, DeliveryTarget::Sink(_)) || can_travel(next)
+        }
+        FollowUp::DeadLetter(_) | FollowUp::Drop(_) => true,
     }
 }
 
-fn kept(letter: &Letter) -> Vec<Follow> {
-    vec![Follow::Bury(Box::new(letter.clone().kept_here("too large to travel to its sink")))]
+fn kept(letter: &DeadLetter) -> Vec<FollowUp> {
+    vec![FollowUp::DeadLetter(Box::new(
+        letter.clone().store_in_default("too large to travel to its sink"),
+    ))]
 }
 
 /// Whether a delivery fits into a message of its own, state and all.

@@ -17,7 +17,7 @@ use delivery::ports::{DispatchPorts, Late};
 use delivery::subscription::Subscription;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use crate::book::{Stage, Ticket};
+use crate::progress::{InFlightDelivery, Stage};
 use crate::{Dispatch, Invocation};
 
 /// How long late answers are waited for when there is nothing else to do.
@@ -27,7 +27,7 @@ const OPEN_MAX: usize = 100;
 
 /// A delivery whose attempt is settled and whose end is not carried out yet.
 pub(crate) struct Unfinished {
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: InFlightDelivery,
     pub(crate) end: End,
 }
 
@@ -46,13 +46,13 @@ impl Unfinished {
 
 /// How much work of an invocation does not wait for late answers.
 #[derive(Debug)]
-pub(crate) struct Busy {
+pub(crate) struct ActiveWork {
     works: AtomicUsize,
     none_left: Notify,
     open: Semaphore,
 }
 
-impl Busy {
+impl ActiveWork {
     /// So many pieces of work are to be done.
     pub(crate) fn with(works: usize) -> Self {
         Self {
@@ -70,9 +70,9 @@ impl Busy {
     }
 
     /// One piece of work does nothing but wait, until this is dropped.
-    fn rest(&self) -> Rest<'_> {
+    fn rest(&self) -> PauseGuard<'_> {
         self.one_less();
-        Rest(self)
+        PauseGuard(self)
     }
 
     /// Leave to keep one more exchange open.
@@ -89,9 +89,9 @@ impl Busy {
 }
 
 /// Work that rests. It counts again when it goes on, also when it breaks off.
-struct Rest<'a>(&'a Busy);
+struct PauseGuard<'a>(&'a ActiveWork);
 
-impl Drop for Rest<'_> {
+impl Drop for PauseGuard<'_> {
     fn drop(&mut self) {
         self.0.works.fetch_add(1, Ordering::AcqRel);
     }
@@ -123,8 +123,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         };
         for Unfinished { ticket, .. } in unfinished {
             telemetry::late(&ticket.delivery, &exchange);
-            let follows = follow(&ticket.delivery, subscription, &exchange, &of.catalogue, now_ms);
-            self.finish_with(of, &ticket, follows).await;
+            let follow_ups =
+                follow(&ticket.delivery, subscription, &exchange, &of.catalogue, now_ms);
+            self.finish_with(of, &ticket, follow_ups).await;
         }
     }
 

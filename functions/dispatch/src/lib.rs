@@ -9,14 +9,14 @@
 //! crash at any point duplicates and never loses.
 
 mod acknowledge;
-mod book;
 mod consent;
 mod deadline;
 mod finish;
-mod lanes;
 mod late;
+mod limits;
 mod open;
 mod probation;
+mod progress;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use std::sync::Arc;
 use adapters::records::Record;
 use adapters::telemetry::{self, Held, Telemetry};
 use delivery::delivery::outcome::{Exchange, Unsendable};
-use delivery::delivery::{Company, Delivery, Letter};
+use delivery::delivery::{Batching, DeadLetter, Delivery};
 use delivery::machine::reply::follow;
 use delivery::machine::step::{
-    Arrival, End, Group, arrive, end_without_success, group, settle, settle_in_company,
+    Arrival, End, Group, arrive, end_without_success, group, settle, settle_batched,
 };
 use delivery::ports::{DispatchPorts, Late, QueueName};
-use delivery::request::{Occasion, compose, secrets};
+use delivery::request::{AttemptContext, compose, secrets};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
@@ -39,12 +39,12 @@ use delivery::subscription::sink::Container;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
-use crate::book::{Book, Place, Stage, Ticket};
-use crate::consent::Doors;
-use crate::lanes::{Lanes, Turn};
-use crate::late::{Busy, Unfinished};
-use crate::open::{Opened, Piece, open};
+use crate::consent::ConsentGates;
+use crate::late::{ActiveWork, Unfinished};
+use crate::limits::{ConcurrencyLimits, Permit};
+use crate::open::{Opened, WorkItem, open};
 use crate::probation::Probations;
+use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
 
 pub use crate::deadline::Deadline;
 
@@ -68,15 +68,15 @@ pub struct Dispatch<P> {
     container: Container,
     default_topic: Option<TopicName>,
     probations: Probations,
-    doors: Doors,
+    gates: ConsentGates,
     telemetry: Telemetry,
 }
 
 /// What all work of one invocation shares.
 struct Invocation<'a> {
-    book: Book,
-    lanes: Lanes,
-    busy: Busy,
+    book: BatchProgress,
+    limits: ConcurrencyLimits,
+    busy: ActiveWork,
     deadline: &'a Deadline,
     /// The newest subscriptions it has seen.
     catalogue: Arc<Catalogue>,
@@ -86,16 +86,16 @@ struct Invocation<'a> {
 #[derive(Default)]
 struct Sorted {
     /// To be attempted now.
-    due: Vec<Ticket>,
+    due: Vec<InFlightDelivery>,
     /// To be attempted here after a short wait.
-    soon: Vec<Ticket>,
+    soon: Vec<InFlightDelivery>,
 }
 
 /// What an exchange led to.
 #[derive(Default)]
 struct Settlement {
     /// To be attempted here again after a short wait.
-    again: Vec<Ticket>,
+    again: Vec<InFlightDelivery>,
     /// Without success.
     unfinished: Vec<Unfinished>,
 }
@@ -103,30 +103,30 @@ struct Settlement {
 /// One thing to do, apart from all others.
 enum Work {
     /// A dead letter goes to its queue.
-    Bury(Place, Box<Letter>),
+    DeadLetter(ItemId, Box<DeadLetter>),
     /// A delivery of a large record becomes a message of its own.
-    Split(Ticket),
+    Split(InFlightDelivery),
     /// A group of deliveries is attempted.
-    Deliver(Group<Ticket>),
+    Deliver(Group<InFlightDelivery>),
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records without one.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (probations, doors) = (Probations::default(), Doors::shared_by(1));
-        Self { ports, container, default_topic, probations, doors, telemetry: Telemetry::default() }
+        let (probations, gates) = (Probations::default(), ConsentGates::shared_by(1));
+        Self { ports, container, default_topic, probations, gates, telemetry: Telemetry::default() }
     }
 
     /// The same, one of so many that may run at once: they share the rates that destinations allow.
     #[must_use]
-    pub fn one_of(self, functions: u32) -> Self {
-        Self { doors: Doors::shared_by(functions), ..self }
+    pub fn with_max_concurrency(self, functions: u32) -> Self {
+        Self { gates: ConsentGates::shared_by(functions), ..self }
     }
 
     /// The same, which counts what it does as this wants it.
     #[must_use]
-    pub fn counting(self, telemetry: Telemetry) -> Self {
+    pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { telemetry, ..self }
     }
 
@@ -140,26 +140,29 @@ impl<P: DispatchPorts> Dispatch<P> {
         let mut catalogue = match self.ports.current().await {
             Ok(catalogue) => catalogue,
             Err(problem) => {
-                return self.give_back_all(records, &problem, NO_SUBSCRIPTIONS_SECONDS).await;
+                return self.return_all_to_queue(records, &problem, NO_SUBSCRIPTIONS_SECONDS).await;
             }
         };
-        let book = Book::default();
-        let mut given_back = Vec::new();
+        let book = BatchProgress::default();
+        let mut returned_to_queue = Vec::new();
         let mut work = Vec::new();
         let mut deliveries = Vec::new();
         for (index, record) in records.iter().enumerate() {
             let Some(pieces) = self.decode_and_match(record, &mut catalogue).await else {
-                given_back.push(record.message.clone());
+                returned_to_queue.push(record.message.clone());
                 continue;
             };
             let split = pieces.len() > DELIVERIES_IN_PLACE;
             for piece in pieces {
                 let place = book.enter(index, &piece);
                 match piece {
-                    Piece::Bury(letter) => work.push(Work::Bury(place, letter)),
-                    Piece::Deliver(subscription, delivery) => {
-                        let ticket =
-                            Ticket { place, subscription: Arc::clone(&subscription), delivery };
+                    WorkItem::DeadLetter(letter) => work.push(Work::DeadLetter(place, letter)),
+                    WorkItem::Deliver(subscription, delivery) => {
+                        let ticket = InFlightDelivery {
+                            place,
+                            subscription: Arc::clone(&subscription),
+                            delivery,
+                        };
                         let leaves = split && finish::can_travel(&ticket.delivery);
                         if leaves {
                             work.push(Work::Split(ticket))
@@ -171,13 +174,14 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
         }
         work.extend(group(deliveries, self.ports.now_ms()).into_iter().map(Work::Deliver));
-        let busy = Busy::with(work.len());
-        let invocation = Invocation { book, lanes: Lanes::default(), busy, deadline, catalogue };
+        let busy = ActiveWork::with(work.len());
+        let invocation =
+            Invocation { book, limits: ConcurrencyLimits::default(), busy, deadline, catalogue };
         stream::iter(work)
             .for_each_concurrent(None, |work| self.contained(work, &invocation))
             .await;
-        given_back.extend(self.acknowledge(records, &invocation).await);
-        given_back
+        returned_to_queue.extend(self.acknowledge(records, &invocation).await);
+        returned_to_queue
     }
 
     /// Reads a record; `None` when it is given back. A name counts as missing only after a look at
@@ -186,13 +190,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         record: &Record,
         catalogue: &mut Arc<Catalogue>,
-    ) -> Option<Vec<Piece>> {
+    ) -> Option<Vec<WorkItem>> {
         let mut opened = self.open(record, catalogue)?;
-        if opened.pieces.iter().any(Piece::is_missing_a_name) {
+        if opened.pieces.iter().any(WorkItem::is_missing_a_name) {
             match self.ports.reread().await {
                 Ok(newest) => *catalogue = newest,
                 Err(problem) => {
-                    self.give_back(record, &problem, NO_SUBSCRIPTIONS_SECONDS).await;
+                    self.return_to_queue(record, &problem, NO_SUBSCRIPTIONS_SECONDS).await;
                     return None;
                 }
             }
@@ -212,7 +216,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }));
         match opened {
             Ok(Ok(opened)) => return Some(opened),
-            Ok(Err(error)) => telemetry::given_back(&record.message, &error.to_string()),
+            Ok(Err(error)) => telemetry::returned_to_queue(&record.message, &error.to_string()),
             Err(_) => telemetry::panicked("decode"),
         }
         None
@@ -223,10 +227,12 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn contained(&self, work: Work, of: &Invocation<'_>) {
         let work = async {
             match work {
-                Work::Bury(place, letter) => self.finish_letter(&of.book, place, &letter).await,
-                Work::Split(ticket) => self.pass_on(&of.book, &ticket, QueueName::Events, 0).await,
+                Work::DeadLetter(place, letter) => {
+                    self.finish_dead_letter(&of.book, place, &letter).await
+                }
+                Work::Split(ticket) => self.requeue(&of.book, &ticket, QueueName::Events, 0).await,
                 Work::Deliver(group) => {
-                    let turn = of.lanes.turn(&group.subscription).await;
+                    let turn = of.limits.turn(&group.subscription).await;
                     self.deliver(group, turn, of).await;
                 }
             }
@@ -239,7 +245,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// A group from its arrival to its end here: done, gone as messages, or out of time.
-    async fn deliver(&self, group: Group<Ticket>, lane: Turn, of: &Invocation<'_>) {
+    async fn deliver(&self, group: Group<InFlightDelivery>, lane: Permit, of: &Invocation<'_>) {
         let Group { subscription, members: mut tickets } = group;
         for turn in 0..=IN_PLACE_WAITS {
             let in_place_ms = if turn < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
@@ -278,7 +284,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// leaves.
     async fn arrive(
         &self,
-        tickets: Vec<Ticket>,
+        tickets: Vec<InFlightDelivery>,
         subscription: &Subscription,
         in_place_ms: u64,
         of: &Invocation<'_>,
@@ -312,7 +318,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             leaving.push(Unfinished { ticket, end });
         }
         self.finish_all(of, leaving).await;
-        sorted.due = self.welcome(sorted.due, subscription, of).await;
+        sorted.due = self.check_consent(sorted.due, subscription, of).await;
         sorted
     }
 
@@ -320,7 +326,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn attempt(
         &self,
         subscription: &Subscription,
-        due: &[Ticket],
+        due: &[InFlightDelivery],
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &subscription.destination;
@@ -336,7 +342,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         due.iter().for_each(|ticket| of.book.note(ticket.place, Stage::Attempting));
         let request = match &keyring {
             Ok(keyring) => {
-                compose(subscription, &deliveries, Occasion { keyring, now_ms, timeout_ms })
+                compose(subscription, &deliveries, AttemptContext { keyring, now_ms, timeout_ms })
             }
             Err(error) => Err(Unsendable::Unready(error.to_string())),
         };
@@ -350,36 +356,37 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.probations.note(subscription, due, &exchange);
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();
-        Some((exchange.without(&hidden), late))
+        Some((exchange.redact(&hidden), late))
     }
 
     /// What the exchange means for each of them. Ends without success are told, and carried out by
     /// the caller.
     async fn settle(
         &self,
-        due: Vec<Ticket>,
+        due: Vec<InFlightDelivery>,
         subscription: &Subscription,
         exchange: &Exchange,
         in_place_ms: u64,
         of: &Invocation<'_>,
     ) -> Settlement {
-        let settle = if due.len() > 1 { settle_in_company } else { settle };
+        let settle = if due.len() > 1 { settle_batched } else { settle };
         let mut settlement = Settlement::default();
         for mut ticket in due {
-            let (now_ms, jitter) = (self.ports.now_ms(), self.ports.roll());
+            let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
             let settled = settle(&mut ticket.delivery, subscription, exchange, now_ms, jitter);
             self.telemetry.attempted(&ticket.delivery, subscription, exchange, &settled);
             match settled.end {
                 End::Retry { wait_ms }
-                    if wait_ms < in_place_ms && ticket.delivery.company != Company::OwedAlone =>
+                    if wait_ms < in_place_ms
+                        && ticket.delivery.batching != Batching::RetryAlone =>
                 {
                     of.book.keep(&ticket, Stage::Waiting);
                     settlement.again.push(ticket);
                 }
                 End::Done => {
-                    let follows =
+                    let follow_ups =
                         follow(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
-                    self.finish_with(of, &ticket, follows).await;
+                    self.finish_with(of, &ticket, follow_ups).await;
                 }
                 end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {
                     settlement.unfinished.push(Unfinished { ticket, end });

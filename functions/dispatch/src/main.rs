@@ -2,10 +2,10 @@
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
+use adapters::aws_ports::{AwsPorts, aws_config};
 use adapters::records::{self, Batch};
 use adapters::runtime;
 use adapters::settings::DispatchSettings;
-use adapters::shell::{Shell, aws_config};
 use adapters::telemetry::{self, Telemetry};
 use anyhow::Context as _;
 use delivery::ports::Clock as _;
@@ -30,10 +30,12 @@ async fn serve() -> Result<(), Error> {
     .await
 }
 
-async fn start() -> anyhow::Result<Dispatch<Shell>> {
+async fn start() -> anyhow::Result<Dispatch<AwsPorts>> {
     let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
     let shell =
-        Shell::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
+        AwsPorts::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
     let dispatch = Dispatch::new(shell, settings.container, settings.default_topic);
-    Ok(dispatch.one_of(settings.max_concurrency).counting(Telemetry::new(settings.metrics)))
+    Ok(dispatch
+        .with_max_concurrency(settings.max_concurrency)
+        .with_telemetry(Telemetry::new(settings.metrics)))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use adapters::records::Record;
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Letter, Origin};
+use delivery::delivery::{DeadLetter, Delivery, Origin};
 use delivery::event::envelope::{Publisher, decode};
 use delivery::event::{Element, Event, Input, envelope};
 use delivery::subscription::Subscription;
@@ -20,35 +20,35 @@ use delivery::wire::{WireError, read_delivery};
 
 /// What one record stands for, piece by piece.
 #[derive(Debug, Clone)]
-pub(crate) enum Piece {
+pub(crate) enum WorkItem {
     /// A delivery to a subscription.
     Deliver(Arc<Subscription>, Box<Delivery>),
     /// A dead letter: nobody can deliver this.
-    Bury(Box<Letter>),
+    DeadLetter(Box<DeadLetter>),
 }
 
 /// What one record stands for.
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// What is to be done for it.
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<WorkItem>,
     /// Its events that no subscription wants, each with its topic and [`NAMELESS`] in the
     /// subscription's place.
     pub(crate) unwanted: Vec<(SubscriptionName, Event)>,
 }
 
-impl From<Piece> for Opened {
-    fn from(piece: Piece) -> Self {
+impl From<WorkItem> for Opened {
+    fn from(piece: WorkItem) -> Self {
         Self { pieces: vec![piece], unwanted: Vec::new() }
     }
 }
 
-impl Piece {
+impl WorkItem {
     /// The subscription it is delivered to, if it is.
     pub(crate) fn subscription(&self) -> Option<&SubscriptionName> {
         match self {
             Self::Deliver(subscription, _) => Some(&subscription.name),
-            Self::Bury(_) => None,
+            Self::DeadLetter(_) => None,
         }
     }
 
@@ -56,7 +56,7 @@ impl Piece {
     pub(crate) fn is_missing_a_name(&self) -> bool {
         match self {
             Self::Deliver(..) => false,
-            Self::Bury(letter) => {
+            Self::DeadLetter(letter) => {
                 matches!(
                     letter.newest_reason(),
                     Reason::SubscriptionNotFound | Reason::TopicNotFound
@@ -95,7 +95,7 @@ fn unprocessed(
     default_topic: Option<&TopicName>,
     why: &str,
     now_ms: u64,
-) -> Piece {
+) -> WorkItem {
     let subscription =
         SubscriptionName { topic: topic_of(record, default_topic), name: UNPROCESSED.to_owned() };
     let origin = Origin { message: record.message.clone(), index: 0 };
@@ -106,9 +106,9 @@ fn unprocessed(
         record.sent_ms,
     );
     let delivery = Delivery { traceparent: record.traceparent.clone(), ..new };
-    let letter =
-        Letter::without_subscription(delivery, Reason::ProcessingFailed, now_ms).because(why);
-    Piece::Bury(Box::new(letter))
+    let letter = DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, now_ms)
+        .with_detail(why);
+    WorkItem::DeadLetter(Box::new(letter))
 }
 
 /// A delivery that comes back: its subscription is looked up by name, so that today's file decides.
@@ -118,11 +118,11 @@ fn reopen(
     attribute: &str,
     catalogue: &Catalogue,
     now_ms: u64,
-) -> Result<Piece, WireError> {
+) -> Result<WorkItem, WireError> {
     let delivery = read_delivery(attribute, Event::recall(&record.body, Input::Auto))?;
     Ok(match catalogue.subscription(&delivery.subscription) {
-        Some(subscription) => Piece::Deliver(Arc::clone(subscription), Box::new(delivery)),
-        None => bury(delivery, Reason::SubscriptionNotFound, now_ms),
+        Some(subscription) => WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)),
+        None => dead_letter(delivery, Reason::SubscriptionNotFound, now_ms),
     })
 }
 
@@ -146,21 +146,23 @@ fn publish(
         match element {
             Element::Malformed { text, why } => {
                 let delivery = deliver(&Event::recall(&text, Input::Opaque), in_place(MALFORMED));
-                let letter = Letter::without_subscription(delivery, Reason::MalformedEvent, now_ms)
-                    .because(why);
-                pieces.push(Piece::Bury(Box::new(letter)));
+                let letter =
+                    DeadLetter::without_subscription(delivery, Reason::MalformedEvent, now_ms)
+                        .with_detail(why);
+                pieces.push(WorkItem::DeadLetter(Box::new(letter)));
             }
             Element::Event(event) if topic.is_none() => {
                 let delivery = deliver(&event, in_place(UNKNOWN_TOPIC));
-                let letter = Letter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
-                pieces.push(Piece::Bury(Box::new(
-                    letter.because(missing(record, publisher.as_ref())),
+                let letter =
+                    DeadLetter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
+                pieces.push(WorkItem::DeadLetter(Box::new(
+                    letter.with_detail(missing(record, publisher.as_ref())),
                 )));
             }
             Element::Event(event) => {
                 let before = pieces.len();
                 pieces.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
-                    Piece::Deliver(
+                    WorkItem::Deliver(
                         Arc::clone(subscription),
                         Box::new(deliver(&event, subscription.name.clone())),
                     )
@@ -174,8 +176,8 @@ fn publish(
     Opened { pieces, unwanted }
 }
 
-fn bury(delivery: Delivery, reason: Reason, now_ms: u64) -> Piece {
-    Piece::Bury(Box::new(Letter::without_subscription(delivery, reason, now_ms)))
+fn dead_letter(delivery: Delivery, reason: Reason, now_ms: u64) -> WorkItem {
+    WorkItem::DeadLetter(Box::new(DeadLetter::without_subscription(delivery, reason, now_ms)))
 }
 
 /// Where a published record belongs, and how it is read.
@@ -286,10 +288,10 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         let pieces = open(&record(body, topic), &catalogue(), default_topic, 2_000)
             .expect("readable")
             .pieces;
-        let what = |piece: &Piece| {
+        let what = |piece: &WorkItem| {
             let (delivery, reason) = match piece {
-                Piece::Deliver(_, delivery) => (&**delivery, None),
-                Piece::Bury(letter) => (&letter.delivery, Some(letter.reason)),
+                WorkItem::Deliver(_, delivery) => (&**delivery, None),
+                WorkItem::DeadLetter(letter) => (&letter.delivery, Some(letter.reason)),
             };
             (delivery.subscription.to_string(), delivery.origin.index, reason)
         };
@@ -372,11 +374,11 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         let pieces = open(&record(body, topic), &catalogue, default_topic.as_ref(), 2_000)
             .expect("readable")
             .pieces;
-        let what = |piece: &Piece| match piece {
-            Piece::Deliver(_, of) => {
+        let what = |piece: &WorkItem| match piece {
+            WorkItem::Deliver(_, of) => {
                 (of.subscription.to_string(), of.origin.index, format!("{:?}", of.event.shape()))
             }
-            Piece::Bury(letter) => {
+            WorkItem::DeadLetter(letter) => {
                 let of = &letter.delivery;
                 let why = letter.detail.clone().unwrap_or_default();
                 (
@@ -429,7 +431,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         );
         record.delivery = Some(delivery::wire::write_delivery(&gone));
         let pieces = open(&record, &catalogue(), None, 9).unwrap().pieces;
-        let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };
+        let [WorkItem::DeadLetter(letter)] = &pieces[..] else { panic!("{pieces:?}") };
         assert_eq!((letter.reason, &letter.delivery), (Reason::SubscriptionNotFound, &gone));
     }
 
@@ -438,7 +440,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         let mut record = record(&event("t"), Some("shop/orders"));
         record.delivery = Some("express".to_owned());
         let pieces = open(&record, &catalogue(), None, 9).unwrap().pieces;
-        let [Piece::Bury(letter)] = &pieces[..] else { panic!("{pieces:?}") };
+        let [WorkItem::DeadLetter(letter)] = &pieces[..] else { panic!("{pieces:?}") };
         assert_eq!(letter.reason, Reason::ProcessingFailed);
         assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/_unprocessed");
     }

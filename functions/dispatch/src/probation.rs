@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use adapters::telemetry;
 use delivery::delivery::outcome::Exchange;
 use delivery::delivery::probation::Admission;
-use delivery::delivery::{Delivery, Leg, probation};
+use delivery::delivery::{Delivery, DeliveryTarget, probation};
 use delivery::subscription::Subscription;
 use url::Url;
 use uuid::Uuid;
 
-use crate::book::Ticket;
+use crate::progress::InFlightDelivery;
 
 /// The destinations that this process has had trouble with.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Probations {
         subscription: &Subscription,
         now_ms: u64,
     ) -> Option<u64> {
-        if !subscription.destination.probation || delivery.leg != Leg::Event {
+        if !subscription.destination.probation || delivery.target != DeliveryTarget::Destination {
             return None;
         }
         match self.with(|probations| probations.admit(&subscription.destination.url, now_ms)) {
@@ -42,8 +42,14 @@ impl Probations {
     }
 
     /// Takes note of what an attempt brought.
-    pub(crate) fn note(&self, subscription: &Subscription, due: &[Ticket], exchange: &Exchange) {
-        let to_destination = due.iter().all(|ticket| ticket.delivery.leg == Leg::Event);
+    pub(crate) fn note(
+        &self,
+        subscription: &Subscription,
+        due: &[InFlightDelivery],
+        exchange: &Exchange,
+    ) {
+        let to_destination =
+            due.iter().all(|ticket| ticket.delivery.target == DeliveryTarget::Destination);
         if subscription.destination.probation && to_destination {
             let ids: Vec<Uuid> = due.iter().map(|ticket| ticket.delivery.id).collect();
             let outcome = exchange.outcome(&subscription.retry);
@@ -57,8 +63,9 @@ impl Probations {
     }
 
     /// Deliveries that were admitted were not attempted after all.
-    pub(crate) fn release(&self, subscription: &Subscription, due: &[Ticket]) {
-        let to_destination = due.iter().all(|ticket| ticket.delivery.leg == Leg::Event);
+    pub(crate) fn release(&self, subscription: &Subscription, due: &[InFlightDelivery]) {
+        let to_destination =
+            due.iter().all(|ticket| ticket.delivery.target == DeliveryTarget::Destination);
         if subscription.destination.probation && to_destination {
             self.with(|probations| probations.release(&subscription.destination.url));
         }

@@ -3,7 +3,7 @@
 use adapters::records::Record;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Company, Delivery};
+use delivery::delivery::{Batching, Delivery};
 use delivery::event::schema::Schema;
 use delivery::ports::QueueName;
 use delivery::subscription::{Batch, OnRefused, Subscription};
@@ -83,8 +83,8 @@ fn a_refused_batch_leaves_each_member_as_a_message_that_is_owed_an_attempt_alone
     for (queue, message) in &sent {
         let state = carried(message);
         assert_eq!(
-            (*queue, message.wait_ms, state.attempts, state.company),
-            (QueueName::Retry, 0, 1, Company::OwedAlone)
+            (*queue, message.wait_ms, state.attempts, state.batching),
+            (QueueName::Retry, 0, 1, Batching::RetryAlone)
         );
     }
 }
@@ -99,7 +99,7 @@ fn what_is_owed_an_attempt_alone_gets_it_even_at_its_limit_and_then_ends() {
         once.retry.max_attempts = 1;
         let desk = desk(once).answering(status);
         let owed =
-            Delivery { attempts: 1, company: Company::OwedAlone, ..delivery("shop/orders/s0") };
+            Delivery { attempts: 1, batching: Batching::RetryAlone, ..delivery("shop/orders/s0") };
         let owed =
             ["m1", "m2"].map(|message| Record { message: message.to_owned(), ..retried(&owed) });
         assert_eq!(dispatch(&desk, &owed, ENDS_MS), [""; 0]);

@@ -146,16 +146,20 @@ fn a_delivery_over_the_allowed_rate_leaves_uncounted_until_its_turn() {
 fn a_rate_is_shared_with_all_who_may_run_at_once_and_an_asterisk_is_no_limit() {
     let desk = Desk::new(cloud_events("120"));
     desk.now_allows(&[ALLOWED[0], ("allowed-rate", "120")]);
-    let process =
-        Process { dispatch: Dispatch::new(desk.clone(), container(), None).one_of(60), desk };
+    let process = Process {
+        dispatch: Dispatch::new(desk.clone(), container(), None).with_max_concurrency(60),
+        desk,
+    };
     let records: Vec<_> = (0..3).map(|n| record(&format!("m{n}"), EVENT)).collect();
     let waits: Vec<u64> =
         process.takes(&records).iter().map(|(_, message)| message.wait_ms).collect();
     assert_eq!(waits, [30_000, 60_000]);
     let desk = Desk::new(cloud_events("120"));
     desk.now_allows(&[("allowed-origin", "*"), ("allowed-rate", "*")]);
-    let process =
-        Process { dispatch: Dispatch::new(desk.clone(), container(), None).one_of(60), desk };
+    let process = Process {
+        dispatch: Dispatch::new(desk.clone(), container(), None).with_max_concurrency(60),
+        desk,
+    };
     assert_eq!((process.takes(&records), process.desk.requests()), (vec![], 3));
 }
 

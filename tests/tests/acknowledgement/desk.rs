@@ -5,13 +5,13 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use adapters::records::Record;
-use delivery::delivery::outcome::{Content, Ending, Exchange};
+use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage,
-    Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, HideRecord, JitterSource, Late, Message, PutBlob, PutError,
+    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
@@ -120,7 +120,7 @@ pub(crate) struct Desk {
     catalogue: Option<Arc<Catalogue>>,
     newer: Option<Arc<Catalogue>>,
     newest_is_readable: bool,
-    ending: Ending,
+    result: TransportResult,
     duration_ms: u64,
     takes_messages: bool,
     storage: BTreeMap<String, PutError>,
@@ -129,8 +129,8 @@ pub(crate) struct Desk {
     asked: Arc<Mutex<Asked>>,
 }
 
-fn answer(status: u16) -> Ending {
-    Ending::Answered { status, retry_after: None, body: Vec::new() }
+fn answer(status: u16) -> TransportResult {
+    TransportResult::Answered { status, retry_after: None, body: Vec::new() }
 }
 
 /// Whether a request asks for consent.
@@ -149,9 +149,9 @@ fn answer_to_question(request: &Request, allows: &[(String, String)], now_ms: u6
     let echo = data
         .filter(|_| !allows.is_empty())
         .map_or(Vec::new(), |(data, _)| data.as_bytes().to_vec());
-    let ending = Ending::Answered { status: 200, retry_after: None, body: echo };
+    let result = TransportResult::Answered { status: 200, retry_after: None, body: echo };
     let content = Content { webhook: allows.to_vec(), ..Content::default() };
-    Exchange { content: Some(content), ..Exchange::new(ending, now_ms, 0) }
+    Exchange { content: Some(content), ..Exchange::new(result, now_ms, 0) }
 }
 
 /// How a scene sets its desk.
@@ -161,7 +161,7 @@ impl Desk {
             catalogue: None,
             newer: None,
             newest_is_readable: true,
-            ending: answer(200),
+            result: answer(200),
             duration_ms: 0,
             takes_messages: true,
             storage: BTreeMap::new(),
@@ -184,12 +184,12 @@ impl Desk {
         Self { newest_is_readable: false, ..self }
     }
 
-    pub(crate) fn ending(self, ending: Ending) -> Self {
-        Self { ending, ..self }
+    pub(crate) fn result(self, result: TransportResult) -> Self {
+        Self { result, ..self }
     }
 
     pub(crate) fn answering(self, status: u16) -> Self {
-        self.ending(answer(status))
+        self.result(answer(status))
     }
 
     /// Requests whose address or body holds this text meet these reactions in turn; the last one
@@ -325,7 +325,7 @@ impl SendHttp for Desk {
         }
         let Some(reaction) = self.reactions.next(request) else {
             self.hours.pass(self.duration_ms);
-            return (Exchange::new(self.ending.clone(), started_ms, self.duration_ms), None);
+            return (Exchange::new(self.result.clone(), started_ms, self.duration_ms), None);
         };
         reaction.happen(self.hours.clone()).await
     }
@@ -390,7 +390,7 @@ impl Queue for Desk {
 }
 
 impl HideRecord for Desk {
-    async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
+    async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         self.asked().hidden.push((queue.to_owned(), receipt.to_owned(), seconds));
     }
 }
@@ -441,8 +441,8 @@ impl Clock for Desk {
     }
 }
 
-impl Dice for Desk {
-    fn roll(&self) -> Jitter {
+impl JitterSource for Desk {
+    fn next_jitter(&self) -> Jitter {
         Jitter::NONE
     }
 }

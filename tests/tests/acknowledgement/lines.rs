@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use adapters::lines::Lines;
+use adapters::json_log::Lines;
 use adapters::records::Record;
 use deadletter::DeadLetters;
 use delivery::ports::{Attribute, Message, QueueName};

@@ -19,15 +19,15 @@ mod sinks;
 
 use adapters::records::Record;
 use deadletter::DeadLetters;
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Letter, Origin, Store};
+use delivery::delivery::{DeadLetter, Delivery, Origin, Store};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, PutError, QueueName};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::Dialect;
-use delivery::wire::{read_delivery, read_letter, write_delivery, write_letter};
+use delivery::wire::{read_dead_letter, read_delivery, write_dead_letter, write_delivery};
 use dispatch::{Deadline, Dispatch};
 
 use crate::desk::{Desk, NOW_MS, container, record, subscriptions, subscriptions_with_sink};
@@ -71,9 +71,9 @@ fn carried(message: &Message) -> Delivery {
 }
 
 /// The letter that a message carries.
-fn letter(message: &Message) -> Letter {
+fn letter(message: &Message) -> DeadLetter {
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
-    read_letter(attribute, &message.body).expect("ours")
+    read_dead_letter(attribute, &message.body).expect("ours")
 }
 
 /// An event so large that no state fits beside it in a message.
@@ -94,9 +94,9 @@ fn retried(delivery: &Delivery) -> Record {
 }
 
 /// A record of the dead-letter queue that carries this letter.
-fn buried(letter: &Letter) -> Record {
+fn buried(letter: &DeadLetter) -> Record {
     Record {
-        deadletter: Some(write_letter(letter)),
+        deadletter: Some(write_dead_letter(letter)),
         queue: "dead-letter".to_owned(),
         ..record("m1", EVENT)
     }
@@ -230,7 +230,7 @@ fn a_missing_name_is_looked_for_again_before_it_becomes_a_dead_letter() {
     dispatch(&desk, &[retried(&delivery("shop/orders/gone"))], ENDS_MS);
     let (queue, message) = desk.sent().remove(0);
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
-    let letter = read_letter(attribute, &message.body).expect("ours");
+    let letter = read_dead_letter(attribute, &message.body).expect("ours");
     assert_eq!((queue, letter.reason), (QueueName::DeadLetter, Reason::SubscriptionNotFound));
     assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/gone");
 }
@@ -296,7 +296,7 @@ fn a_letter_that_storage_refuses_waits_by_visibility_from_the_time_since_the_dec
     {
         let desk = Desk::new(subscriptions(0))
             .refusing_blobs("letters", PutError::Refused("503".to_owned()));
-        let letter = Letter::without_subscription(
+        let letter = DeadLetter::without_subscription(
             delivery("a/b/c"),
             Reason::TimeToLiveExceeded,
             NOW_MS - since_ms,
@@ -316,7 +316,7 @@ fn a_letter_that_storage_refuses_for_too_long_goes_to_the_last_resort_queue() {
     let two_days_ms = 2 * 86_400_000;
     let desk =
         Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
-    let letter = Letter::without_subscription(
+    let letter = DeadLetter::without_subscription(
         delivery("a/b/c"),
         Reason::TimeToLiveExceeded,
         NOW_MS - two_days_ms,
@@ -324,7 +324,7 @@ fn a_letter_that_storage_refuses_for_too_long_goes_to_the_last_resort_queue() {
     assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
     assert_eq!((queue, message.body.as_ref()), (QueueName::LastResort, EVENT));
-    assert_eq!(message.attribute, Attribute::DeadLetter(write_letter(&letter)));
+    assert_eq!(message.attribute, Attribute::DeadLetter(write_dead_letter(&letter)));
     let desk = Desk::new(subscriptions(0))
         .refusing_blobs("letters", PutError::Refused("503".to_owned()))
         .refusing_messages();
@@ -336,7 +336,7 @@ fn a_container_that_refuses_for_good_is_replaced_by_the_default_and_the_letter_s
     let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
     let desk = Desk::new(subscriptions(0)).refusing_blobs("elsewhere", missing);
     let mut letter =
-        Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+        DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     letter.store = Store::Container("elsewhere/deep".parse().expect("a container"));
     assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
     let blobs = desk.blobs();
@@ -354,7 +354,7 @@ fn a_container_that_refuses_for_good_is_replaced_by_the_default_and_the_letter_s
 fn a_letter_is_not_written_before_its_time() {
     let desk = Desk::new(subscriptions(0));
     let mut letter =
-        Letter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+        DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     letter.not_before_ms = NOW_MS + 300_000;
     assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
     assert_eq!(
@@ -377,9 +377,10 @@ fn a_message_that_came_by_native_redrive_is_stored_with_what_is_known_of_it() {
 
 #[test]
 fn a_refused_certificate_or_address_is_one_request_and_a_dead_letter() {
-    for ending in [Ending::TlsError, Ending::Blocked, Ending::Unsendable] {
-        let desk = Desk::new(subscriptions(1)).ending(ending.clone());
+    for result in [TransportResult::TlsError, TransportResult::Blocked, TransportResult::Unsendable]
+    {
+        let desk = Desk::new(subscriptions(1)).result(result.clone());
         assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-        assert_eq!((desk.requests(), desk.sent()[0].0), (1, QueueName::DeadLetter), "{ending:?}");
+        assert_eq!((desk.requests(), desk.sent()[0].0), (1, QueueName::DeadLetter), "{result:?}");
     }
 }

@@ -7,8 +7,8 @@ use adapters::metrics::MetricsSettings;
 use adapters::records::Record;
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
-use delivery::delivery::Letter;
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::DeadLetter;
+use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
 use delivery::manifest;
 use delivery::manifest::Source;
@@ -60,8 +60,8 @@ fn telemetry(per_subscription: bool) -> Telemetry {
     Telemetry::new(MetricsSettings { per_subscription, ..MetricsSettings::default() })
 }
 
-fn counting(desk: &Desk, per_subscription: bool) -> Dispatch<Desk> {
-    Dispatch::new(desk.clone(), container(), None).counting(telemetry(per_subscription))
+fn with_telemetry(desk: &Desk, per_subscription: bool) -> Dispatch<Desk> {
+    Dispatch::new(desk.clone(), container(), None).with_telemetry(telemetry(per_subscription))
 }
 
 /// What the lines say: `<values of the dimensions> <metric>` and the value of each.
@@ -95,14 +95,14 @@ fn sorted<const N: usize>(mut lines: [&str; N]) -> [&str; N] {
 
 /// One invocation, and what it says of itself.
 fn counted(desk: &Desk, records: &[Record]) -> Vec<String> {
-    let dispatch = counting(desk, false);
+    let dispatch = with_telemetry(desk, false);
     desk.run(dispatch.handle(records, &Deadline::new(NOW_MS, ENDS_MS)));
     table(&dispatch.metrics())
 }
 
 /// One invocation of deadletter, and what it says of itself.
 fn counted_by_deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
-    let letters = DeadLetters::new(desk.clone(), container()).counting(telemetry(false));
+    let letters = DeadLetters::new(desk.clone(), container()).with_telemetry(telemetry(false));
     desk.run(letters.handle(records));
     table(&letters.metrics())
 }
@@ -114,7 +114,7 @@ fn a_scene_with_every_end_counts_each_of_them_once_per_dimension_set() {
         .meeting("busy.example.com", &[answers(503).after_ms(5)])
         .meeting("refuses.example.com", &[answers(400).after_ms(5)])
         .meeting("drops.example.com", &[answers(400).after_ms(5)]);
-    let dispatch = counting(&desk, false);
+    let dispatch = with_telemetry(&desk, false);
     let quiet = Record { topic: Some("shop/quiet".to_owned()), ..record("m2", EVENT) };
     let records = [record("m1", EVENT), quiet];
     assert_eq!(desk.run(dispatch.handle(&records, &Deadline::new(NOW_MS, ENDS_MS))), [""; 0]);
@@ -161,7 +161,7 @@ fn a_scene_with_every_end_counts_each_of_them_once_per_dimension_set() {
 #[test]
 fn subscriptions_have_metrics_of_their_own_only_where_that_is_asked_for() {
     let desk = Desk::new(subscriptions(2));
-    let dispatch = counting(&desk, true);
+    let dispatch = with_telemetry(&desk, true);
     desk.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
     let said = table(&dispatch.metrics());
     for name in ["s0", "s1"] {
@@ -180,7 +180,7 @@ fn subscriptions_have_metrics_of_their_own_only_where_that_is_asked_for() {
 #[test]
 fn a_record_that_comes_again_and_a_delivery_that_comes_back_match_once() {
     let desk = Desk::new(subscriptions(1)).taking_ms(60_000);
-    let dispatch = counting(&desk, false);
+    let dispatch = with_telemetry(&desk, false);
     let records = [record("m1", EVENT), record("m2", EVENT)];
     // The first exchange takes so long that the second would not end in time.
     assert_eq!(
@@ -206,8 +206,8 @@ fn a_record_that_is_split_matches_where_it_is_split() {
 
 #[test]
 fn an_attempt_of_which_no_packet_left_has_no_duration() {
-    for ending in [Ending::Blocked, Ending::Unsendable] {
-        let said = counted(&Desk::new(subscriptions(1)).ending(ending), &[record("m1", EVENT)]);
+    for result in [TransportResult::Blocked, TransportResult::Unsendable] {
+        let said = counted(&Desk::new(subscriptions(1)).result(result), &[record("m1", EVENT)]);
         assert!(said.contains(&"[] DeliveryAttemptFailCount 1".to_owned()), "{said:#?}");
         assert!(said.iter().all(|line| !line.contains("Duration")), "{said:#?}");
     }
@@ -266,7 +266,7 @@ fn a_letter_counts_as_refused_only_when_it_lies_in_the_last_resort_queue() {
         Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()))
     };
     let letter = |since_ms| {
-        Letter::without_subscription(
+        DeadLetter::without_subscription(
             delivery("shop/orders/s0"),
             Reason::TimeToLiveExceeded,
             NOW_MS - since_ms,

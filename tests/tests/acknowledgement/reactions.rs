@@ -4,7 +4,7 @@
 use std::future::pending;
 use std::sync::{Mutex, PoisonError};
 
-use delivery::delivery::outcome::{Content, Ending, Exchange};
+use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::Late;
 use delivery::request::Request;
 
@@ -13,7 +13,7 @@ use crate::hours::Hours;
 /// What meets a request.
 #[derive(Clone)]
 pub(crate) struct Reaction {
-    ending: Ending,
+    result: TransportResult,
     /// After so long its sender knows.
     takes_ms: u64,
     content: Option<Content>,
@@ -23,22 +23,25 @@ pub(crate) struct Reaction {
 
 /// An answer with this status.
 pub(crate) fn answers(status: u16) -> Reaction {
-    let ending = Ending::Answered { status, retry_after: None, body: Vec::new() };
-    Reaction { ending, takes_ms: 0, content: None, late: None }
+    let result = TransportResult::Answered { status, retry_after: None, body: Vec::new() };
+    Reaction { result, takes_ms: 0, content: None, late: None }
 }
 
 /// An answer that carries a structured CloudEvent.
 pub(crate) fn replies(event: &str) -> Reaction {
-    let ending =
-        Ending::Answered { status: 200, retry_after: None, body: event.as_bytes().to_vec() };
+    let result = TransportResult::Answered {
+        status: 200,
+        retry_after: None,
+        body: event.as_bytes().to_vec(),
+    };
     let content_type = Some("application/cloudevents+json".to_owned());
     let content = Some(Content { content_type, whole: true, ..Content::default() });
-    Reaction { ending, content, ..answers(200) }
+    Reaction { result, content, ..answers(200) }
 }
 
 /// No answer within so long, and none later.
 pub(crate) fn times_out_after(takes_ms: u64) -> Reaction {
-    Reaction { ending: Ending::TimedOut, takes_ms, ..answers(0) }
+    Reaction { result: TransportResult::TimedOut, takes_ms, ..answers(0) }
 }
 
 impl Reaction {
@@ -62,12 +65,12 @@ impl Reaction {
     fn exchange(&self, started_ms: u64) -> Exchange {
         Exchange {
             content: self.content.clone(),
-            ..Exchange::new(self.ending.clone(), started_ms, self.takes_ms)
+            ..Exchange::new(self.result.clone(), started_ms, self.takes_ms)
         }
     }
 
     fn late(self, started_ms: u64, hours: Hours) -> Option<Late> {
-        if self.ending != Ending::TimedOut {
+        if self.result != TransportResult::TimedOut {
             return None;
         }
         let Some((after_ms, late)) = self.late else { return Some(Box::pin(pending())) };

@@ -1,7 +1,7 @@
 //! Answers that carry an event: it leaves as a message before the delivery it answers is done.
 
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Leg};
+use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::QueueName;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
@@ -38,7 +38,7 @@ fn a_reply_leaves_as_its_own_message_and_the_record_is_acknowledged() {
     let (queue, message) = desk.sent().remove(0);
     let reply = carried(&message);
     assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::Events, REPLY, 0));
-    assert_eq!((&reply.leg, reply.hops, reply.attempts), (&Leg::Reply, 1, 0));
+    assert_eq!((&reply.target, reply.hops, reply.attempts), (&DeliveryTarget::Reply, 1, 0));
     assert_eq!((desk.requests(), desk.sent().len()), (1, 1));
 }
 
@@ -75,17 +75,14 @@ fn a_reply_to_a_topic_of_two_subscriptions_leaves_as_two_messages() {
         .collect();
     let events = |name: &str| (QueueName::Events, name.to_owned());
     assert_eq!(left, [events("shop/billed/a"), events("shop/billed/b")]);
-    assert!(
-        sent.iter().all(
-            |(_, message)| message.body.as_ref() == REPLY && carried(message).leg == Leg::Event
-        )
-    );
+    assert!(sent.iter().all(|(_, message)| message.body.as_ref() == REPLY
+        && carried(message).target == DeliveryTarget::Destination));
 }
 
 #[test]
 fn a_reply_is_posted_to_its_address_and_its_own_answer_is_no_reply() {
     let desk = desk(to_address()).meeting("replies.example.com", &[replies(REPLY)]);
-    let reply = Delivery { leg: Leg::Reply, hops: 1, ..delivery("shop/orders/s0") };
+    let reply = Delivery { target: DeliveryTarget::Reply, hops: 1, ..delivery("shop/orders/s0") };
     assert_eq!(dispatch(&desk, &[retried(&reply)], ENDS_MS), [""; 0]);
     let urls: Vec<_> = desk.posts().iter().map(|request| request.url.to_string()).collect();
     assert_eq!((urls, desk.sent().len()), (vec!["https://replies.example.com/".to_owned()], 0));
@@ -94,13 +91,13 @@ fn a_reply_is_posted_to_its_address_and_its_own_answer_is_no_reply() {
 #[test]
 fn a_reply_that_fails_is_tried_again_by_itself() {
     let desk = desk(to_address()).meeting("replies.example.com", &[answers(503)]);
-    let reply = Delivery { leg: Leg::Reply, hops: 1, ..delivery("shop/orders/s0") };
+    let reply = Delivery { target: DeliveryTarget::Reply, hops: 1, ..delivery("shop/orders/s0") };
     assert_eq!(dispatch(&desk, &[retried(&reply)], ENDS_MS), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
     let again = carried(&message);
     assert_eq!(
-        (queue, &again.leg, again.hops, again.attempts),
-        (QueueName::Retry, &Leg::Reply, 1, 1)
+        (queue, &again.target, again.hops, again.attempts),
+        (QueueName::Retry, &DeliveryTarget::Reply, 1, 1)
     );
 }
 

@@ -2,10 +2,10 @@
 //! of somebody else's.
 
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Leg, Letter, Store};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Store};
 use delivery::machine::reply::HOPS_MAX;
 use delivery::ports::{PutError, QueueName};
-use delivery::subscription::dead_letter_format::{Format, LetterFormat};
+use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use serde_json::Value;
@@ -22,7 +22,7 @@ const QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 fn sinking(name: &str, sink: Sink) -> Subscription {
     let mut subscription = subscription(name);
     subscription.dead_letter.sink = sink;
-    subscription.dead_letter.format = LetterFormat::Fixed(Format::Knative);
+    subscription.dead_letter.format = DeadLetterFormat::Fixed(Format::Knative);
     subscription
 }
 
@@ -51,30 +51,33 @@ fn only(desk: &Desk) -> (QueueName, Delivery) {
 }
 
 /// What leaves when s0 has refused its event.
-fn errand() -> Delivery {
+fn sink_delivery() -> Delivery {
     let desk = to_address();
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let (queue, errand) = only(&desk);
-    assert_eq!((queue, errand.attempts, errand.published_ms), (QueueName::Events, 0, NOW_MS));
-    errand
+    let (queue, sink_delivery) = only(&desk);
+    assert_eq!(
+        (queue, sink_delivery.attempts, sink_delivery.published_ms),
+        (QueueName::Events, 0, NOW_MS)
+    );
+    sink_delivery
 }
 
 #[test]
 fn a_letter_to_an_address_leaves_as_a_delivery_of_its_own_with_the_event_untouched() {
-    let errand = errand();
-    assert_eq!(errand.event.text().as_ref(), EVENT);
-    let Leg::Sink(letter) = &errand.leg else { panic!("{errand:?}") };
+    let sink_delivery = sink_delivery();
+    assert_eq!(sink_delivery.event.text().as_ref(), EVENT);
+    let DeliveryTarget::Sink(letter) = &sink_delivery.target else { panic!("{sink_delivery:?}") };
     assert_eq!(
         (letter.reason, letter.delivery.attempts),
         (Reason::UndeliverableDueToHttpBadRequest, 1)
     );
-    assert_ne!(errand.id, letter.delivery.id);
+    assert_ne!(sink_delivery.id, letter.delivery.id);
 }
 
 #[test]
 fn the_sink_is_sent_the_event_with_why_and_nothing_that_the_destination_is_sent() {
     let desk = Desk::new(catalogue_of([sinking("shop/orders/s0", address())]));
-    assert_eq!(dispatch(&desk, &[retried(&errand())], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&desk, &[retried(&sink_delivery())], ENDS_MS), [""; 0]);
     let posts = desk.posts();
     assert_eq!(posts[0].url.as_str(), "https://sink.example.com/in?code=7");
     let names: Vec<_> =
@@ -89,16 +92,16 @@ fn the_sink_is_sent_the_event_with_why_and_nothing_that_the_destination_is_sent(
 #[test]
 fn a_busy_sink_is_tried_again_by_the_policy_of_its_subscription() {
     let desk = Desk::new(catalogue_of([sinking("shop/orders/s0", address())])).answering(503);
-    assert_eq!(dispatch(&desk, &[retried(&errand())], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&desk, &[retried(&sink_delivery())], ENDS_MS), [""; 0]);
     let (queue, again) = only(&desk);
     assert_eq!((queue, again.attempts), (QueueName::Retry, 1));
-    assert!(matches!(again.leg, Leg::Sink(_)) && desk.sent()[0].1.wait_ms > 0);
+    assert!(matches!(again.target, DeliveryTarget::Sink(_)) && desk.sent()[0].1.wait_ms > 0);
 }
 
 #[test]
 fn a_letter_that_its_sink_refuses_is_stored_with_the_first_reason_and_the_history_of_both() {
     let desk = Desk::new(catalogue_of([sinking("shop/orders/s0", address())])).answering(404);
-    assert_eq!(dispatch(&desk, &[retried(&errand())], ENDS_MS), [""; 0]);
+    assert_eq!(dispatch(&desk, &[retried(&sink_delivery())], ENDS_MS), [""; 0]);
     let (queue, message) = desk.sent().remove(0);
     let back = letter(&message);
     assert_eq!(
@@ -131,7 +134,7 @@ fn a_letter_whose_subscription_is_gone_or_has_no_address_any_more_is_stored() {
     let gone = (Desk::new(subscriptions(0)), Reason::SubscriptionNotFound);
     let changed = (Desk::new(subscriptions(1)), Reason::UndeliverableDueToInvalidRequest);
     for (desk, reason) in [gone, changed] {
-        assert_eq!(dispatch(&desk, &[retried(&errand())], ENDS_MS), [""; 0]);
+        assert_eq!(dispatch(&desk, &[retried(&sink_delivery())], ENDS_MS), [""; 0]);
         let (queue, message) = desk.sent().remove(0);
         let back = letter(&message);
         assert_eq!(
@@ -154,7 +157,7 @@ fn the_record_comes_again_when_the_queue_does_not_take_what_goes_to_a_sink() {
 
 #[test]
 fn a_letter_that_is_handled_twice_is_one_delivery_to_its_sink() {
-    assert_eq!(errand().id, errand().id);
+    assert_eq!(sink_delivery().id, sink_delivery().id);
 }
 
 #[test]
@@ -163,9 +166,9 @@ fn a_letter_waits_for_its_time_also_on_the_way_to_a_sink() {
     late.dead_letter.delay_ms = 300_000;
     let desk = desk([late]);
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let (queue, errand) = only(&desk);
+    let (queue, sink_delivery) = only(&desk);
     assert_eq!(
-        (queue, errand.due_ms, desk.sent()[0].1.wait_ms),
+        (queue, sink_delivery.due_ms, desk.sent()[0].1.wait_ms),
         (QueueName::Retry, NOW_MS + 300_000, 300_000)
     );
 }
@@ -228,8 +231,8 @@ fn a_letter_to_a_topic_is_published_to_each_of_its_subscriptions() {
     for (queue, message) in &sent {
         let published = carried(message);
         assert_eq!(
-            (*queue, &published.leg, published.attempts),
-            (QueueName::Events, &Leg::Event, 0)
+            (*queue, &published.target, published.attempts),
+            (QueueName::Events, &DeliveryTarget::Destination, 0)
         );
         assert_eq!(
             published.via.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -297,9 +300,9 @@ fn a_reply_that_nobody_can_deliver_is_kept_and_says_why_it_is_not_at_its_sink() 
 }
 
 /// A letter that wants to go to a queue of somebody else's.
-fn for_a_queue() -> Letter {
+fn for_a_queue() -> DeadLetter {
     let queue = Sink::Queue(QUEUE.parse().expect("a queue"));
-    Letter::new(delivery("a/b/c"), &sinking("a/b/c", queue), Reason::TimeToLiveExceeded, NOW_MS)
+    DeadLetter::new(delivery("a/b/c"), &sinking("a/b/c", queue), Reason::TimeToLiveExceeded, NOW_MS)
 }
 
 #[test]
@@ -338,7 +341,8 @@ fn a_queue_that_refuses_for_now_is_tried_again_and_one_that_refuses_for_good_is_
 fn one_letter_to_a_queue_that_refuses_holds_up_no_other() {
     let desk =
         Desk::new(subscriptions(0)).refusing_blobs(QUEUE, PutError::Refused("503".to_owned()));
-    let other = Letter::without_subscription(delivery("a/b/d"), Reason::TimeToLiveExceeded, NOW_MS);
+    let other =
+        DeadLetter::without_subscription(delivery("a/b/d"), Reason::TimeToLiveExceeded, NOW_MS);
     let mut second = buried(&other);
     second.message = "m2".to_owned();
     assert_eq!(deadletter(&desk, &[buried(&for_a_queue()), second]), ["m1"]);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use delivery::deadletter::stored;
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::time::moment;
 use lastmile_tests::libraries;
 use lastmile_tests::snippets::{self, Snippet};
@@ -29,7 +29,7 @@ fn here(path: &str) -> PathBuf {
 
 /// Every golden blob, one blob that is none, and the ledger of a replay; and the letters by blob
 /// and id.
-fn container(root: &Path) -> BTreeMap<(String, String), StoredLetter> {
+fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
     let (blobs, ledger) = (root.join(FOLDER), root.join("_replays/job"));
     fs::create_dir_all(&blobs)
         .and_then(|()| fs::create_dir_all(&ledger))
@@ -103,7 +103,7 @@ fn seen(row: &Value) -> Value {
     })
 }
 
-fn meant(letter: &StoredLetter) -> Value {
+fn meant(letter: &StoredDeadLetter) -> Value {
     json!({
         "subscription": letter.subscription.name, "reason": letter.reason, "outcome": letter.outcome,
         "status": letter.status, "attempts": letter.attempts, "published": letter.published_ms,
@@ -141,7 +141,7 @@ fn the_partitions_are_those_of_the_key(tables: &Value) {
 
 fn the_view_tells_of_each_letter_what_the_reader_reads(
     rows: &Value,
-    mut letters: BTreeMap<(String, String), StoredLetter>,
+    mut letters: BTreeMap<(String, String), StoredDeadLetter>,
 ) {
     for row in rows.as_array().expect("rows") {
         let path = row["path"].as_str().expect("a path").to_owned();
@@ -169,7 +169,7 @@ fn the_view_tells_of_each_letter_what_the_reader_reads(
 
 fn the_questions_have_answers(
     questions: &Value,
-    letters: &BTreeMap<(String, String), StoredLetter>,
+    letters: &BTreeMap<(String, String), StoredDeadLetter>,
 ) {
     let answered =
         ["why?", "what became of one event?", "which endpoints are slow?", "of the page?"];

@@ -3,7 +3,7 @@
 use adapters::http::HttpSender;
 use delivery::machine::consent::{Answer, Question, Rate, ask, judge};
 use delivery::ports::SendHttp as _;
-use delivery::request::Occasion;
+use delivery::request::AttemptContext;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
@@ -29,8 +29,9 @@ async fn asked(
     let subscription =
         Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
     let question = Question::new([1, 2, 3, 4], listens.then(|| CALLBACK.parse().expect("a URL")));
-    let occasion = Occasion { keyring: &Keyring::default(), now_ms: 1_795_158_180_000, timeout_ms };
-    let request = ask(&subscription, consent, &question, occasion).expect("a request");
+    let context =
+        AttemptContext { keyring: &Keyring::default(), now_ms: 1_795_158_180_000, timeout_ms };
+    let request = ask(&subscription, consent, &question, context).expect("a request");
     let sender: HttpSender = sender();
     let answer = judge(consent, &question, &sender.exchange(&request).await);
     (answer, server.asked().into_iter().next())

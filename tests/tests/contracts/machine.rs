@@ -1,7 +1,7 @@
-//! `Clock` and `Dice` of this machine.
+//! `Clock` and `JitterSource` of this machine.
 
 use adapters::machine::Machine;
-use delivery::ports::{Clock, Dice};
+use delivery::ports::{Clock, JitterSource};
 use futures::future::join_all;
 
 /// 2026-01-01 and 2100-01-01: a clock that counts seconds or microseconds is outside.
@@ -21,10 +21,10 @@ async fn a_clock_tells_milliseconds_and_sleeps_in_full(clock: &impl Clock) {
     assert!((21..5_000).contains(&all_ms), "{all_ms}");
 }
 
-fn dice_roll_over_the_whole_range(dice: &impl Dice) {
-    let rolls: Vec<u32> = (0..1_000).map(|_| dice.roll().0).collect();
+fn dice_roll_over_the_whole_range(dice: &impl JitterSource) {
+    let rolls: Vec<u32> = (0..1_000).map(|_| dice.next_jitter().0).collect();
     for eighth in 0..8 {
-        let in_eighth = rolls.iter().filter(|roll| **roll >> 29 == eighth).count();
+        let in_eighth = rolls.iter().filter(|next_jitter| **next_jitter >> 29 == eighth).count();
         // 125 are expected; 40 or fewer come about once in 10^17 runs.
         assert!(in_eighth > 40, "{in_eighth} of 1000 rolls in eighth {eighth}");
     }

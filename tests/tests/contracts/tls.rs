@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -47,7 +47,7 @@ async fn a_certificate_that_nobody_vouches_for_is_told_apart_from_a_broken_conne
     let url = format!("https://{}/", listener.local_addr().expect("an address"));
     let server = tokio::task::spawn_blocking(move || shake_hands(&listener, untrusted()));
     let made = exchange_with(&sender(), &request(&url, LONG_MS)).await;
-    assert_eq!(made.ending, Ending::TlsError);
+    assert_eq!(made.result, TransportResult::TlsError);
     let refused =
         server.await.expect("no panic").expect_err("the client goes away before it says anything");
     assert!(refused.to_string().contains("fatal alert"), "{refused}");

@@ -12,8 +12,8 @@ use std::{env, fs};
 
 use adapters::http::{Certificate, HttpSender, Network};
 use adapters::machine::Machine;
-use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::delivery::outcome::Ending;
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
+use delivery::delivery::outcome::TransportResult;
 use delivery::ports::{Clock as _, SendHttp as _};
 use delivery::request::{ANSWER_MAX_BYTES, Method, REPLY_MAX_BYTES, Request};
 use futures::future::join_all;
@@ -104,7 +104,7 @@ async fn the_client_of_the_other_test() {
         [FRIENDLY, HOSTILE].map(|name| String::from_utf8(read(name)).expect("text")).into();
     for url in friends.lines() {
         let made = sender.exchange(&request(url, ANSWER_MAX_BYTES)).await;
-        assert!(matches!(made.ending, Ending::Answered { status: 200, .. }), "{made:?}");
+        assert!(matches!(made.result, TransportResult::Answered { status: 200, .. }), "{made:?}");
     }
     forget_peak();
     let before_bytes = memory_bytes("VmRSS");
@@ -121,7 +121,7 @@ async fn the_client_of_the_other_test() {
 
 fn sender(authority: &[u8]) -> HttpSender {
     let authorities = vec![Certificate::from_der(authority).expect("a certificate")];
-    let fence = Fence::new(
+    let fence = AddressPolicy::new(
         PrivateDestinations::parse("127.0.0.1").expect("destinations"),
         OwnAddresses::default(),
     );
@@ -162,7 +162,7 @@ async fn lateness(sender: &HttpSender, name: &str, request: Request) -> Option<S
     let before_ms = Machine.now_ms();
     let made = sender.exchange(&request).await;
     let took_ms = Machine.now_ms() - before_ms;
-    (took_ms > TIMEOUT_MS + GRACE_MS).then(|| format!("{name}: {took_ms} ms, {:?}", made.ending))
+    (took_ms > TIMEOUT_MS + GRACE_MS).then(|| format!("{name}: {took_ms} ms, {:?}", made.result))
 }
 
 /// A figure of this process's memory.

@@ -1,9 +1,9 @@
 //! Receivers that consent: the validation event as Event Grid's own SDKs read it, and OPTIONS.
 
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 use delivery::machine::consent::{Answer, Question, Rate, ask, judge};
 use delivery::ports::SendHttp as _;
-use delivery::request::Occasion;
+use delivery::request::AttemptContext;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
@@ -25,11 +25,17 @@ async fn asked(endpoint: &str, consent: &Consent) -> Answer {
         Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
     let question =
         Question::new([5, 6, 7, 8], Some("https://me.example.com/1".parse().expect("a URL")));
-    let occasion =
-        Occasion { keyring: &Keyring::default(), now_ms: PUBLISHED_MS, timeout_ms: TIMEOUT_MS };
-    let request = ask(&subscription, consent, &question, occasion).expect("a request");
+    let context = AttemptContext {
+        keyring: &Keyring::default(),
+        now_ms: PUBLISHED_MS,
+        timeout_ms: TIMEOUT_MS,
+    };
+    let request = ask(&subscription, consent, &question, context).expect("a request");
     let exchange = sender().exchange(&request).await;
-    assert!(matches!(exchange.ending, Ending::Answered { status: 200, .. }), "{exchange:?}");
+    assert!(
+        matches!(exchange.result, TransportResult::Answered { status: 200, .. }),
+        "{exchange:?}"
+    );
     judge(consent, &question, &exchange)
 }
 

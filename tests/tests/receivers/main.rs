@@ -21,13 +21,13 @@ use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::delivery::outcome::Ending;
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
+use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::{Event, Input};
 use delivery::ports::{Clock as _, SendHttp as _};
-use delivery::request::{Occasion, Request, compose};
+use delivery::request::{AttemptContext, Request, compose};
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::{Keyring, Secret};
@@ -93,21 +93,24 @@ fn composed_for(subscription: &Subscription, published: &str) -> Request {
     let origin = Origin { message: "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned(), index: 0 };
     let event = Event::recall(&published.into(), Input::Auto);
     let delivery = Delivery::new(event, subscription.name.clone(), origin, PUBLISHED_MS);
-    let occasion = Occasion { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms: TIMEOUT_MS };
-    compose(subscription, &[&delivery], occasion)
+    let context =
+        AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms: TIMEOUT_MS };
+    compose(subscription, &[&delivery], context)
         .unwrap_or_else(|problem| panic!("{published}: {problem}"))
 }
 
 /// What the functions send with, and may reach the receivers.
 fn sender() -> HttpSender {
     let private = PrivateDestinations::parse("127.0.0.1").expect("destinations");
-    HttpSender::new(Fence::new(private, OwnAddresses::default())).expect("TLS works")
+    HttpSender::new(AddressPolicy::new(private, OwnAddresses::default())).expect("TLS works")
 }
 
 /// Sends a request and returns what its receiver tells.
 async fn send(sender: &HttpSender, request: &Request) -> Told {
     let made = sender.exchange(request).await;
-    let Ending::Answered { status: 200, body, .. } = made.ending else { panic!("{made:?}") };
+    let TransportResult::Answered { status: 200, body, .. } = made.result else {
+        panic!("{made:?}")
+    };
     let text = String::from_utf8(body).expect("an answer is text");
     let answer: Value =
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));

@@ -4,7 +4,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use delivery::address::{Fence, OwnAddresses, PrivateDestinations, Refusal, is_public};
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations, Refusal, is_public};
 use proptest::prelude::*;
 use reqwest::Url;
 
@@ -46,18 +46,21 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn allowing(private: &str) -> Fence {
-    Fence::new(PrivateDestinations::parse(private).expect("destinations"), OwnAddresses::default())
+fn allowing(private: &str) -> AddressPolicy {
+    AddressPolicy::new(
+        PrivateDestinations::parse(private).expect("destinations"),
+        OwnAddresses::default(),
+    )
 }
 
 /// What the fence says to a URL whose host resolves to these addresses.
-fn led(fence: &Fence, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
+fn led(fence: &AddressPolicy, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
     let lane = fence.admit(url)?;
     fence.judge(lane, url.host_str().expect("a host"), addresses)
 }
 
 /// What the fence says to an address, as a literal.
-fn literal(fence: &Fence, address: IpAddr) -> Result<(), Refusal> {
+fn literal(fence: &AddressPolicy, address: IpAddr) -> Result<(), Refusal> {
     let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
     fence.admit(&format!("https://{host}/").parse().expect("a URL")).map(|_| ())
 }
@@ -66,7 +69,7 @@ fn literal(fence: &Fence, address: IpAddr) -> Result<(), Refusal> {
 /// it leads to.
 #[test]
 fn every_refused_spelling_is_refused_in_the_way_it_is_marked() {
-    let fence = Fence::default();
+    let fence = AddressPolicy::default();
     for spelling in corpus("refused.txt") {
         let (line, url) = (&spelling.line, spelling.url());
         match (spelling.kind.as_str(), url) {
@@ -90,7 +93,7 @@ fn every_refused_spelling_is_refused_in_the_way_it_is_marked() {
 
 #[test]
 fn every_allowed_spelling_leads_to_the_addresses_it_means() {
-    let fence = Fence::default();
+    let fence = AddressPolicy::default();
     for spelling in corpus("allowed.txt") {
         let line = &spelling.line;
         let url = spelling.url().unwrap_or_else(|| panic!("no URL: {line}"));
@@ -190,7 +193,7 @@ proptest! {
     fn what_carries_a_forbidden_address_is_forbidden(v4 in any_v4(), prefix in global_prefix()) {
         prop_assume!(!is_public(v4.into()));
         for (form, carrier) in carriers(v4, prefix) {
-            prop_assert!(literal(&Fence::default(), carrier.into()).is_err(), "{} {}", form, carrier);
+            prop_assert!(literal(&AddressPolicy::default(), carrier.into()).is_err(), "{} {}", form, carrier);
         }
     }
 
@@ -201,7 +204,7 @@ proptest! {
         prop_assume!(is_public(v4.into()));
         for (form, carrier) in carriers(v4, prefix) {
             let leads = matches!(form, "mapped" | "NAT64" | "6to4" | "ISATAP" | "ISATAP, universal");
-            prop_assert_eq!(literal(&Fence::default(), carrier.into()).is_ok(), leads, "{} {}", form, carrier);
+            prop_assert_eq!(literal(&AddressPolicy::default(), carrier.into()).is_ok(), leads, "{} {}", form, carrier);
         }
     }
 
@@ -236,7 +239,7 @@ proptest! {
         let url = "https://name.example/".parse().expect("a URL");
         let addresses: Vec<IpAddr> = addresses.into_iter().map(IpAddr::V4).collect();
         let public = addresses.iter().copied().all(is_public);
-        prop_assert_eq!(led(&Fence::default(), &url, &addresses).is_ok(), public);
+        prop_assert_eq!(led(&AddressPolicy::default(), &url, &addresses).is_ok(), public);
     }
 
     /// Whatever is allowed, nothing of this machine is reached on a port of its own.
@@ -244,7 +247,7 @@ proptest! {
     fn no_allowance_opens_the_functions_own_ports(bits in 0_u32..1 << 24, prefix in global_prefix(), https in any::<bool>()) {
         let own = OwnAddresses::parse(["127.0.0.1:9001", "127.0.0.1:2773"]).expect("endpoints");
         let allowed = PrivateDestinations::parse("localhost,0.0.0.0/0,::/0").expect("destinations");
-        let fence = Fence::new(allowed, own);
+        let fence = AddressPolicy::new(allowed, own);
         let v4 = Ipv4Addr::from_bits(127 << 24 | bits);
         let scheme = if https { "https" } else { "http" };
         let spellings = carriers(v4, prefix).into_iter().filter(|(form, _)| !form.starts_with("Teredo"));

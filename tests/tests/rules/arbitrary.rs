@@ -3,8 +3,8 @@
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
-    Addresses, Company, Delivery, Entry, History, Leg, Letter, Origin, RESPONSE_KEPT_BYTES,
-    Returned, Store,
+    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, History, Origin,
+    RESPONSE_KEPT_BYTES, Returned, Store,
 };
 use delivery::event::mapping::Mapped;
 use delivery::event::{Event, Input};
@@ -26,7 +26,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     (name(), origin, moments, told, course()).prop_map(|(name, origin, moments, told, course)| {
         let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
             (moments, told);
-        let (leg, hops, via, company, traceparent) = course;
+        let (target, hops, via, batching, traceparent) = course;
         let event = Event::recall(&EVENT.into(), Input::CloudEvents);
         let new = Delivery::new(event, name, origin, published_ms);
         Delivery {
@@ -35,10 +35,10 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
             due_ms,
             history,
             last_response,
-            leg,
+            target,
             hops,
             via,
-            company,
+            batching,
             traceparent,
             ..new
         }
@@ -46,34 +46,37 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
 }
 
 /// Any place in a chain of replies, in a batch and in a trace.
-fn course() -> impl Strategy<Value = (Leg, u32, Vec<TopicName>, Company, Option<String>)> {
-    let leg = select(&[Leg::Event, Leg::Reply][..]);
-    let company = select(&[Company::Welcome, Company::OwedAlone, Company::Alone][..]);
+fn course() -> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>)>
+{
+    let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
+    let batching = select(&[Batching::Allowed, Batching::RetryAlone, Batching::Disabled][..]);
     let via = vec(name().prop_map(|name| name.topic), 0..3);
     (
-        leg,
+        target,
         prop_oneof![Just(0), any::<u32>()],
         via,
-        company,
+        batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
     )
 }
 
 /// Any delivery that brings such a letter to its sink.
-pub(crate) fn errand() -> impl Strategy<Value = Delivery> {
-    (delivery(), letter())
-        .prop_map(|(delivery, letter)| Delivery { leg: Leg::Sink(Box::new(letter)), ..delivery })
+pub(crate) fn sink_delivery() -> impl Strategy<Value = Delivery> {
+    (delivery(), letter()).prop_map(|(delivery, letter)| Delivery {
+        target: DeliveryTarget::Sink(Box::new(letter)),
+        ..delivery
+    })
 }
 
 /// Any letter about such a delivery.
-pub(crate) fn letter() -> impl Strategy<Value = Letter> {
+pub(crate) fn letter() -> impl Strategy<Value = DeadLetter> {
     let moments = (any::<u64>(), any::<u64>(), any::<u64>());
     let place = (store(), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
     let stored = (delivery(), reason(), option::of(".{0,80}"), moments, place).prop_map(
         |(delivery, reason, detail, (decided_ms, not_before_ms, keep_trying_for_ms), place)| {
             let (store, destination, headers) = place;
-            let bare = Letter::without_subscription(delivery, reason, decided_ms);
-            Letter {
+            let bare = DeadLetter::without_subscription(delivery, reason, decided_ms);
+            DeadLetter {
                 detail,
                 not_before_ms,
                 keep_trying_for_ms,
@@ -100,7 +103,7 @@ pub(crate) fn letter() -> impl Strategy<Value = Letter> {
             (sink_error, returned),
         )| {
             let addresses = addresses.map(|(subscriber, failed)| Addresses { subscriber, failed });
-            Letter {
+            DeadLetter {
                 format,
                 layout,
                 error_data,

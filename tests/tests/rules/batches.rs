@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use delivery::delivery::outcome::{Ending, Exchange, Verdict};
+use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Company, Delivery};
+use delivery::delivery::{Batching, Delivery};
 use delivery::event::Input;
 use delivery::event::schema::Schema;
-use delivery::machine::step::{Arrival, End, arrive, group, settle, settle_in_company};
-use delivery::request::{Occasion, compose};
+use delivery::machine::step::{Arrival, End, arrive, group, settle, settle_batched};
+use delivery::request::{AttemptContext, compose};
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::schedule::Jitter;
@@ -87,8 +87,8 @@ fn the_number_is_hard_and_the_size_is_soft() {
 fn only_what_is_due_and_alike_travels_together() {
     let mut later = event(2, 80);
     later.due_ms = PUBLISHED_MS + 1;
-    let refused = Delivery { company: Company::OwedAlone, ..event(3, 80) };
-    let wary = Delivery { company: Company::Alone, ..event(4, 80) };
+    let refused = Delivery { batching: Batching::RetryAlone, ..event(3, 80) };
+    let wary = Delivery { batching: Batching::Disabled, ..event(4, 80) };
     let mut grid = delivery_of(
         r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z"}"#,
         Input::Auto,
@@ -120,8 +120,8 @@ fn request_of(subscription: &Subscription, deliveries: &[Delivery]) -> delivery:
     );
     let keyring: Keyring = [secret].into_iter().collect();
     let deliveries: Vec<&Delivery> = deliveries.iter().collect();
-    let occasion = Occasion { keyring: &keyring, now_ms: PUBLISHED_MS, timeout_ms: 30_000 };
-    compose(subscription, &deliveries, occasion).expect("it can be sent")
+    let context = AttemptContext { keyring: &keyring, now_ms: PUBLISHED_MS, timeout_ms: 30_000 };
+    compose(subscription, &deliveries, context).expect("it can be sent")
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_refused_batch_owes_each_of_its_events_one_attempt_alone() {
     let mut subscription = batching(9, 9_999);
     subscription.retry.max_attempts = 1;
     let mut delivery = event(1, 80);
-    let settled = settle_in_company(
+    let settled = settle_batched(
         &mut delivery,
         &subscription,
         &answered(400, PUBLISHED_MS),
@@ -170,7 +170,7 @@ fn a_refused_batch_owes_each_of_its_events_one_attempt_alone() {
     );
     assert_eq!(settled.verdict, Verdict::Undeliverable(Reason::UndeliverableDueToHttpBadRequest));
     assert_eq!(settled.end, End::Retry { wait_ms: 0 });
-    assert_eq!((delivery.attempts, delivery.company), (1, Company::OwedAlone));
+    assert_eq!((delivery.attempts, delivery.batching), (1, Batching::RetryAlone));
     assert_eq!(
         arrive(&delivery, &subscription, PUBLISHED_MS),
         Arrival::Attempt,
@@ -186,7 +186,7 @@ fn a_refused_batch_owes_each_of_its_events_one_attempt_alone() {
     assert!(
         matches!(&settled.end, End::DeadLetter(letter) if letter.reason == Reason::MaxDeliveryAttemptsExceeded)
     );
-    assert_eq!((delivery.attempts, delivery.company), (2, Company::Alone));
+    assert_eq!((delivery.attempts, delivery.batching), (2, Batching::Disabled));
 }
 
 #[test]
@@ -194,15 +194,15 @@ fn whatever_is_no_refusal_of_a_batch_means_the_same_for_each_of_its_events() {
     for (on_refused, exchange) in [
         (OnRefused::Split, answered(200, PUBLISHED_MS)),
         (OnRefused::Split, answered(503, PUBLISHED_MS)),
-        (OnRefused::Split, Exchange::new(Ending::TimedOut, PUBLISHED_MS, 5)),
-        (OnRefused::Split, Exchange::new(Ending::Blocked, PUBLISHED_MS, 0)),
+        (OnRefused::Split, Exchange::new(TransportResult::TimedOut, PUBLISHED_MS, 5)),
+        (OnRefused::Split, Exchange::new(TransportResult::Blocked, PUBLISHED_MS, 0)),
         (OnRefused::All, answered(400, PUBLISHED_MS)),
     ] {
         let mut subscription = batching(9, 9_999);
         subscription.batch = Some(Batch { max_events: 9, preferred_bytes: 9_999, on_refused });
         let (mut together, mut alone) = (event(1, 80), event(1, 80));
         let settled =
-            settle_in_company(&mut together, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
+            settle_batched(&mut together, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
         assert_eq!(
             settled,
             settle(&mut alone, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE)

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, blob, nameless_topic, stored};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Entry, Letter, Origin};
+use delivery::delivery::{DeadLetter, Delivery, Entry, Origin};
 use delivery::event::{Event, Input};
 use delivery::subscription::name::SubscriptionName;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
@@ -26,8 +26,8 @@ const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",
 /// The event of the documents' own sample, and its two headers.
 const DOCUMENTED: &str = r#"{"specversion":"1.0","type":"com.example.someevent","source":"/mycontext","id":"A234-1234-1234","time":"2018-04-05T17:31:00Z","comexampleextension1":"value","comexampleothervalue":5,"datacontenttype":"application/json","data":{}}"#;
 
-fn letter(delivery: Delivery, reason: Reason) -> Letter {
-    Letter::without_subscription(delivery, reason, PUBLISHED_MS + HOUR_MS)
+fn letter(delivery: Delivery, reason: Reason) -> DeadLetter {
+    DeadLetter::without_subscription(delivery, reason, PUBLISHED_MS + HOUR_MS)
 }
 
 /// After one attempt with this answer, 40 ms after publication.
@@ -45,14 +45,14 @@ fn answered(mut delivery: Delivery, outcome: Outcome, status: u16, body: &[u8]) 
 }
 
 /// A letter about a refused delivery that had a destination.
-fn refused(body: &[u8]) -> Letter {
+fn refused(body: &[u8]) -> DeadLetter {
     let delivery = answered(delivery(), Outcome::Unauthorized, 401, body);
     let destination = Some("https://billing.example.com/events".to_owned());
-    Letter { destination, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
+    DeadLetter { destination, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
 }
 
 /// The letter of the documents' sample: three attempts, the last one refused, two headers.
-pub(crate) fn documented() -> Letter {
+pub(crate) fn documented() -> DeadLetter {
     let mut delivery = delivery_of(DOCUMENTED, Input::CloudEvents);
     let attempts = [
         (Outcome::TimedOut, None),
@@ -67,11 +67,11 @@ pub(crate) fn documented() -> Letter {
     delivery.last_response = Some(Vec::new());
     let headers = [("custom-header-1", "value1"), ("custom-header-2", "34")];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    Letter { headers, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
+    DeadLetter { headers, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
 }
 
 /// After thirty attempts without an answer.
-fn long() -> Letter {
+fn long() -> DeadLetter {
     let mut delivery = delivery();
     delivery.attempts = 30;
     for minute in 0..30 {
@@ -98,7 +98,7 @@ pub(crate) fn assert_golden(name: &str, bytes: &[u8]) {
     assert!(bytes == golden, "{name} differs in bytes that are no text");
 }
 
-fn assert_blob(name: &str, letter: &Letter) {
+fn assert_blob(name: &str, letter: &DeadLetter) {
     assert_golden(name, &blob::bytes(letter, None));
 }
 
@@ -133,7 +133,7 @@ fn a_long_history_tells_how_many_attempts_were_left_out() {
 fn headers_stand_in_the_custom_properties_as_they_were_spelled() {
     let headers = [("X-Tenant", "acme"), ("x-größe", "7 \"Zoll\"")];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    assert_blob("headers", &Letter { headers, ..refused(b"") });
+    assert_blob("headers", &DeadLetter { headers, ..refused(b"") });
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn what_was_no_event_is_kept_as_text_with_the_reason() {
         ("malformed-json", "{\"a\":1,\"a\":2}"),
     ] {
         let letter = letter(delivery_of(text, Input::Opaque), Reason::MalformedEvent);
-        assert_blob(name, &letter.because("the member \"a\" stands twice"));
+        assert_blob(name, &letter.with_detail("the member \"a\" stands twice"));
     }
 }
 

@@ -17,7 +17,7 @@ use delivery::event::binary::structured;
 use delivery::event::envelope::decode;
 use delivery::event::schema::Schema;
 use delivery::event::{Element, Input};
-use delivery::request::{Occasion, Request, compose};
+use delivery::request::{AttemptContext, Request, compose};
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::Keyring;
 use lastmile_tests::document::assert_table;
@@ -31,8 +31,8 @@ fn composed(event: &str, schema: Schema) -> Result<Request, Unsendable> {
     let mut subscription = subscription(Dialect::Native);
     subscription.destination.schema = Some(schema);
     let keyring = Keyring::default();
-    let occasion = Occasion { keyring: &keyring, now_ms: PUBLISHED_MS, timeout_ms: 30_000 };
-    compose(&subscription, &[&delivery_of(event, Input::CloudEvents)], occasion)
+    let context = AttemptContext { keyring: &keyring, now_ms: PUBLISHED_MS, timeout_ms: 30_000 };
+    compose(&subscription, &[&delivery_of(event, Input::CloudEvents)], context)
 }
 
 /// The members of an event, each as it was written.

@@ -8,11 +8,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{blob, stored};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Addresses, Delivery, Entry, Letter, Origin};
+use delivery::delivery::{Addresses, DeadLetter, Delivery, Entry, Origin};
 use delivery::event::binary::structured;
 use delivery::event::mapping::Mapped;
 use delivery::event::{Event, Input, Members};
@@ -41,7 +41,7 @@ struct Sample {
     other: &'static [(&'static str, &'static str)],
     /// Ours is an array.
     array: bool,
-    letter: fn() -> Letter,
+    letter: fn() -> DeadLetter,
 }
 
 const STATUS: &str = "what §6 adds: the status of the last attempt";
@@ -144,22 +144,22 @@ fn not_found(
     published: &str,
     attempted_at: &str,
     format: Format,
-) -> Letter {
+) -> DeadLetter {
     let mut delivery = delivery(event, input, published);
     let at_ms = moment::parse(attempted_at).expect("a moment");
     attempted(&mut delivery, at_ms, Outcome::NotFound, Some(404), "");
     let letter =
-        Letter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, at_ms + 12);
-    Letter { format, destination: Some("https://example.com/in".to_owned()), ..letter }
+        DeadLetter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, at_ms + 12);
+    DeadLetter { format, destination: Some("https://example.com/in".to_owned()), ..letter }
 }
 
-fn event_grid() -> Letter {
+fn event_grid() -> DeadLetter {
     let event = r#"{"id":"93902694-901e-008f-6f95-7153a806873c","eventTime":"2020-08-13T17:18:13.1647262Z","eventType":"Microsoft.Storage.BlobCreated","dataVersion":"","metadataVersion":"1","topic":"/subscriptions/0000000000-0000-0000-0000-000000000000000/resourceGroups/rgwithoutpolicy/providers/Microsoft.Storage/storageAccounts/myegteststgfoo","subject":"/blobServices/default/containers/deadletter/blobs/myBlobFile.txt","data":{"api":"PutBlob","clientRequestId":"c0d879ad-88c8-4bbe-8774-d65888dc2038","requestId":"93902694-901e-008f-6f95-7153a8000000","eTag":"0x8D83FACDC0C3402","contentType":"text/plain","contentLength":0,"blobType":"BlockBlob","url":"https://myegteststgfoo.blob.core.windows.net/deadletter/myBlobFile.txt","sequencer":"00000000000000000000000000015508000000000005101c","storageDiagnostics":{"batchId":"cfb32f79-3006-0010-0095-711faa000000"}}}"#;
     let [published, at] = ["2020-08-13T17:18:14.0265758Z", "2020-08-13T17:18:14.0465788Z"];
     not_found(event, Input::Auto, published, at, Format::EventGrid)
 }
 
-fn cloud_event() -> Letter {
+fn cloud_event() -> DeadLetter {
     let event = r#"{"specversion":"1.0","id":"caee971c-3ca0-4254-8f99-1395b394588e","source":"mysource","dataversion":"1.0","subject":"mySubject","type":"fooEventType","datacontenttype":"application/json","data":{"prop1":"value1","prop2":5}}"#;
     let [published, at] = ["2020-08-13T21:21:36.4018726Z", "2020-08-13T21:21:36.4218726Z"];
     not_found(event, Input::Auto, published, at, Format::CloudEvents)
@@ -167,7 +167,7 @@ fn cloud_event() -> Letter {
 
 /// The mapping of the sample is not shown: its id and time are the message's, the rest are fields
 /// or defaults.
-fn custom() -> Letter {
+fn custom() -> DeadLetter {
     let event = r#"{"prop1":"my property","prop2":5,"myEventType":"fooEventType"}"#;
     let [published, at] = ["2020-08-13T18:11:29.4121391Z", "2020-08-13T18:11:29.4277644Z"];
     let mapped = Mapped {
@@ -178,22 +178,22 @@ fn custom() -> Letter {
         subject: Some("subjectDefault".to_owned()),
         data_version: Some("1.0".to_owned()),
     };
-    Letter {
+    DeadLetter {
         mapped: Some(mapped),
         ..not_found(event, Input::Custom, published, at, Format::Custom)
     }
 }
 
-fn namespace() -> Letter {
+fn namespace() -> DeadLetter {
     crate::blobs::documented()
 }
 
-fn namespace_flat() -> Letter {
-    Letter { layout: Layout::Flat, ..namespace() }
+fn namespace_flat() -> DeadLetter {
+    DeadLetter { layout: Layout::Flat, ..namespace() }
 }
 
 /// Published in binary mode; the sample's headers have another spelling there, and keep it.
-fn namespace_binary() -> Letter {
+fn namespace_binary() -> DeadLetter {
     let attributes = [
         ("specversion", "1.0"),
         ("type", "com.example.someevent"),
@@ -219,12 +219,12 @@ fn namespace_binary() -> Letter {
 }
 
 /// The page on Knative's deliveries shows no whole event, but an address and an answer.
-pub(crate) fn knative() -> Letter {
+pub(crate) fn knative() -> DeadLetter {
     let event = r#"{"specversion":"1.0","type":"dev.knative.example","source":"/mycontext","id":"1","data":{"n":1.50}}"#;
     let mut delivery = delivery(event, Input::Auto, "2026-11-20T07:03:00.123Z");
     let body = "Internal Server Error: Failed to process event.\n";
     attempted(&mut delivery, PUBLISHED_MS + 40, Outcome::GenericError, Some(500), body);
-    let letter = Letter::without_subscription(
+    let letter = DeadLetter::without_subscription(
         delivery,
         Reason::MaxDeliveryAttemptsExceeded,
         PUBLISHED_MS + 60,
@@ -232,7 +232,7 @@ pub(crate) fn knative() -> Letter {
     let subscriber = "http://myservice.mynamespace.svc.cluster.local:3000/mypath".to_owned();
     let destination = Some(subscriber.clone());
     let addresses = Some(Addresses { failed: subscriber.clone(), subscriber });
-    Letter { format: Format::Knative, addresses, destination, ..letter }
+    DeadLetter { format: Format::Knative, addresses, destination, ..letter }
 }
 
 /// The one letter of a blob.
@@ -309,8 +309,9 @@ fn the_samples_themselves_are_read_as_dead_letters() {
         };
         let letter = (sample.letter)();
         let key = blob::key(&letter, "");
-        let [theirs, ours]: [StoredLetter; 2] = [shown.into_bytes(), blob::bytes(&letter, None)]
-            .map(|bytes| stored::read(&key, "", &bytes).expect(sample.blob).remove(0));
+        let [theirs, ours]: [StoredDeadLetter; 2] =
+            [shown.into_bytes(), blob::bytes(&letter, None)]
+                .map(|bytes| stored::read(&key, "", &bytes).expect(sample.blob).remove(0));
         assert_eq!((theirs.id, theirs.attempts), (ours.id, ours.attempts), "{}", sample.blob);
         assert_eq!(theirs.outcome, ours.outcome, "{}", sample.blob);
         assert_eq!(
@@ -363,7 +364,7 @@ fn object_length(text: &str) -> Option<usize> {
 
 #[test]
 fn errors_of_knative_are_told_to_the_letter() {
-    let of = |letter: &Letter| {
+    let of = |letter: &DeadLetter| {
         let text = one(&String::from_utf8(blob::bytes(letter, None)).expect("text"), true);
         let added = names_in_order(&text).split_off(5);
         (added, serde_json::from_str::<Value>(&text).expect("JSON"))
@@ -387,7 +388,7 @@ fn errors_of_knative_are_told_to_the_letter() {
         (&told["errorreason"], &told["errorretry"]),
         (&"MaxDeliveryAttemptsExceeded".into(), &1.into())
     );
-    let base64 = Letter { error_data: ErrorData::Base64, ..knative() };
+    let base64 = DeadLetter { error_data: ErrorData::Base64, ..knative() };
     let encoded = "SW50ZXJuYWwgU2VydmVyIEVycm9yOiBGYWlsZWQgdG8gcHJvY2VzcyBldmVudC4=";
     assert_eq!(of(&base64).1["knativeerrordata"], encoded);
     assert_golden("knative-base64", &blob::bytes(&base64, None));

@@ -1,16 +1,16 @@
 //! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is
 //! read back.
 
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{blob, stored};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Delivery, Entry, History, Letter, Origin, Returned, Store};
+use delivery::delivery::{DeadLetter, Delivery, Entry, History, Origin, Returned, Store};
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::schema::Schema;
 use delivery::event::{Event, Input, Shape};
 use delivery::subscription::Subscription;
-use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use delivery::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
 use delivery::subscription::profile::Dialect;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ const GRID: &str = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-
 const CUSTOM: &str = r#"{"orderId": 7, "kind": "order.created", "total": 1.10}"#;
 
 /// A letter about this event after one answer of 404.
-fn letter(text: &str, input: Input, format: Format) -> Letter {
+fn letter(text: &str, input: Input, format: Format) -> DeadLetter {
     let mut delivery = delivery_of(text, input);
     delivery.attempts = 1;
     let at_ms = PUBLISHED_MS + 40;
@@ -37,9 +37,14 @@ fn letter(text: &str, input: Input, format: Format) -> Letter {
     });
     delivery.last_response = Some(b"gone".to_vec());
     let mut subscription = subscription(Dialect::Native);
-    subscription.dead_letter.format = LetterFormat::Fixed(format);
+    subscription.dead_letter.format = DeadLetterFormat::Fixed(format);
     subscription.mapping = mapping().into();
-    Letter::new(delivery, &subscription, Reason::MaxDeliveryAttemptsExceeded, PUBLISHED_MS + 100)
+    DeadLetter::new(
+        delivery,
+        &subscription,
+        Reason::MaxDeliveryAttemptsExceeded,
+        PUBLISHED_MS + 100,
+    )
 }
 
 fn mapping() -> Mapping {
@@ -48,12 +53,12 @@ fn mapping() -> Mapping {
     Mapping { id: field("orderId"), event_type: field("kind"), subject, ..Mapping::default() }
 }
 
-fn read_back(letters: &[&Letter]) -> Vec<StoredLetter> {
+fn read_back(letters: &[&DeadLetter]) -> Vec<StoredDeadLetter> {
     let key = blob::shared_key(letters, "pre");
     stored::read(&key, "pre", &blob::shared_bytes(letters, None)).expect("our own")
 }
 
-fn text_of(letter: &Letter) -> String {
+fn text_of(letter: &DeadLetter) -> String {
     String::from_utf8(blob::bytes(letter, None)).expect("text")
 }
 
@@ -80,8 +85,8 @@ fn an_event_in_another_schema_than_it_was_published_in_keeps_what_it_was() {
 #[test]
 fn an_unmapped_custom_event_is_named_by_its_message() {
     let mut unmapped = subscription(Dialect::Native);
-    unmapped.dead_letter.format = LetterFormat::Fixed(Format::Custom);
-    let letter = Letter::new(
+    unmapped.dead_letter.format = DeadLetterFormat::Fixed(Format::Custom);
+    let letter = DeadLetter::new(
         delivery_of(CUSTOM, Input::Custom),
         &unmapped,
         Reason::TimeToLiveExceeded,
@@ -109,7 +114,7 @@ fn a_member_with_a_name_of_ours_is_replaced_and_its_value_kept() {
         ("knative-replaced", Format::Knative, Layout::Nested, &["lastmile", "errorretry"]),
         ("namespace-flat-replaced", Format::Namespace, Layout::Flat, &["customDeliveryProperties"]),
     ] {
-        let letter = Letter { layout, ..letter(event, Input::Auto, format) };
+        let letter = DeadLetter { layout, ..letter(event, Input::Auto, format) };
         assert_golden(name, &blob::bytes(&letter, None));
         let blob: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
         let about = match &blob[0]["lastmile"] {
@@ -144,8 +149,8 @@ fn what_has_no_place_in_a_format_is_nested() {
         (r#"{"event":{"a":1}}"#, Input::Custom, Format::Namespace, Layout::Flat),
         (r#"{"a":1,"a":2}"#, Input::Auto, Format::Namespace, Layout::Flat),
     ] {
-        let letter = Letter { layout, ..letter(text, input, format) };
-        let nested = text_of(&Letter {
+        let letter = DeadLetter { layout, ..letter(text, input, format) };
+        let nested = text_of(&DeadLetter {
             format: Format::Namespace,
             layout: Layout::Nested,
             ..letter.clone()
@@ -170,7 +175,7 @@ fn without_an_attempt_no_format_tells_outcome_time_or_status() {
     ] {
         let with = letter(text, input, format);
         let delivery = delivery_of(text, input);
-        let letter = Letter { delivery, reason: Reason::TimeToLiveExceeded, ..with };
+        let letter = DeadLetter { delivery, reason: Reason::TimeToLiveExceeded, ..with };
         assert_golden(name, &blob::bytes(&letter, Some("b: missing")));
         let [back] = &read_back(&[&letter])[..] else { panic!("{name}") };
         assert_eq!(
@@ -187,11 +192,11 @@ fn without_an_attempt_no_format_tells_outcome_time_or_status() {
 }
 
 /// The letter of another record.
-fn other(message: &str, letter: &Letter) -> Letter {
+fn other(message: &str, letter: &DeadLetter) -> DeadLetter {
     let origin = Origin { message: message.to_owned(), index: 0 };
     let name = letter.delivery.subscription.clone();
     let delivery = Delivery::new(letter.delivery.event.clone(), name, origin, PUBLISHED_MS);
-    Letter { delivery, events_per_blob: 10, ..letter.clone() }
+    DeadLetter { delivery, events_per_blob: 10, ..letter.clone() }
 }
 
 #[test]
@@ -219,7 +224,7 @@ fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
 }
 
 /// A letter in Knative's format that its sink did not take either.
-fn returned_letter(format: Format) -> Letter {
+fn returned_letter(format: Format) -> DeadLetter {
     let mut history = History::default();
     let at_ms = PUBLISHED_MS + 200;
     history.push(Entry { at_ms, outcome: Outcome::Busy, status: Some(503), duration_ms: 30 });
@@ -231,7 +236,7 @@ fn returned_letter(format: Format) -> Letter {
         history,
         last_response: Some(b"later".to_vec()),
     };
-    Letter { returned: Some(returned), ..letter(EVENT, Input::Auto, format) }
+    DeadLetter { returned: Some(returned), ..letter(EVENT, Input::Auto, format) }
 }
 
 #[test]
@@ -295,7 +300,7 @@ fn an_answer_that_no_queue_takes_travels_escaped() {
 fn only_letters_that_are_alike_share_a_blob() {
     let one = other("m1", &letter(EVENT, Input::Auto, Format::CloudEvents));
     let same = other("m2", &one);
-    assert!(blob::share(&one).is_some() && blob::share(&one) == blob::share(&same));
+    assert!(blob::blob_key(&one).is_some() && blob::blob_key(&one) == blob::blob_key(&same));
     let mut later = same.clone();
     later.delivery.due_ms += HOUR_MS;
     let mut elsewhere = same.clone();
@@ -304,16 +309,16 @@ fn only_letters_that_are_alike_share_a_blob() {
     for unlike in [
         later,
         elsewhere,
-        Letter { store, ..same.clone() },
-        Letter { format: Format::Custom, ..same.clone() },
-        Letter { layout: Layout::Flat, ..same.clone() },
-        Letter { events_per_blob: 1, ..same },
+        DeadLetter { store, ..same.clone() },
+        DeadLetter { format: Format::Custom, ..same.clone() },
+        DeadLetter { layout: Layout::Flat, ..same.clone() },
+        DeadLetter { events_per_blob: 1, ..same },
     ] {
-        assert_ne!(blob::share(&unlike), blob::share(&one));
+        assert_ne!(blob::blob_key(&unlike), blob::blob_key(&one));
     }
-    assert_eq!(blob::share(&Letter { events_per_blob: 1, ..one.clone() }), None);
+    assert_eq!(blob::blob_key(&DeadLetter { events_per_blob: 1, ..one.clone() }), None);
     let queue = Store::Queue("127.0.0.1:4566/000000000000/lost".parse().expect("a queue"));
-    assert_eq!(blob::share(&Letter { store: queue, ..one }), None);
+    assert_eq!(blob::blob_key(&DeadLetter { store: queue, ..one }), None);
 }
 
 #[test]
@@ -321,7 +326,7 @@ fn the_default_format_is_the_dialects() {
     let by = |dialect, schema: Option<Schema>, text: &str, input| {
         let mut subscription: Subscription = subscription(dialect);
         subscription.destination.schema = schema;
-        Letter::new(
+        DeadLetter::new(
             delivery_of(text, input),
             &subscription,
             Reason::TimeToLiveExceeded,
@@ -369,7 +374,7 @@ fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minut
         }
         // A put-off after it is no attempt.
         delivery.put_off(PUBLISHED_MS + 60 * MINUTE_MS, PUBLISHED_MS + 70 * MINUTE_MS);
-        Letter::new(delivery, &subscription, reason, decided_ms).not_before_ms
+        DeadLetter::new(delivery, &subscription, reason, decided_ms).not_before_ms
     };
     let attempt_ms = PUBLISHED_MS + MINUTE_MS;
     let refused = Reason::UndeliverableDueToHttpBadRequest;
@@ -386,7 +391,7 @@ fn addresses_are_told_in_full_to_knatives_format_alone_and_never_with_a_user() {
         "https://user:hush@a.example.com/in?code=7".parse().expect("an address");
     let made = |subscription: &Subscription| {
         let delivery = delivery_of(EVENT, Input::Auto);
-        Letter::new(delivery, subscription, Reason::TimeToLiveExceeded, PUBLISHED_MS)
+        DeadLetter::new(delivery, subscription, Reason::TimeToLiveExceeded, PUBLISHED_MS)
     };
     let letter = made(&subscription);
     let addresses = letter.addresses.clone().expect("the addresses");
@@ -394,7 +399,7 @@ fn addresses_are_told_in_full_to_knatives_format_alone_and_never_with_a_user() {
     assert_eq!(addresses.failed, addresses.subscriber);
     assert!(!text_of(&letter).contains("hush"));
     for format in Format::ALL.into_iter().filter(|format| *format != Format::Knative) {
-        subscription.dead_letter.format = LetterFormat::Fixed(format);
+        subscription.dead_letter.format = DeadLetterFormat::Fixed(format);
         let text = text_of(&made(&subscription));
         assert!(!text.contains("hush") && !text.contains("code=7"), "{text}");
     }
@@ -409,7 +414,7 @@ fn a_flat_blob_begins_with_the_bytes_of_the_event() {
         (Format::EventGrid, Layout::Nested, "["),
         (Format::Namespace, Layout::Flat, ""),
     ] {
-        let text = text_of(&Letter { layout, ..letter(event, Input::Auto, format) });
+        let text = text_of(&DeadLetter { layout, ..letter(event, Input::Auto, format) });
         let begin = format!("{bracket}{},\"", event.strip_suffix(" }").expect("its end"));
         assert!(text.starts_with(&begin), "{text}");
         assert!(names_in_order(text.trim_start_matches('[').trim_end_matches(']')).len() > 5);
@@ -491,10 +496,10 @@ proptest! {
         let mut letter = letter;
         letter.delivery.event = Event::recall(&text.as_str().into(), input);
         let mut subscription = subscription(Dialect::Native);
-        subscription.dead_letter.format = LetterFormat::Fixed(format);
+        subscription.dead_letter.format = DeadLetterFormat::Fixed(format);
         subscription.mapping = if mapped { mapping().into() } else { subscription.mapping };
-        let told = Letter::new(letter.delivery.clone(), &subscription, letter.reason, letter.decided_ms);
-        let letter = Letter { format, layout, error_data, mapped: told.mapped, addresses: told.addresses, ..letter };
+        let told = DeadLetter::new(letter.delivery.clone(), &subscription, letter.reason, letter.decided_ms);
+        let letter = DeadLetter { format, layout, error_data, mapped: told.mapped, addresses: told.addresses, ..letter };
         let key = blob::key(&letter, "pre");
         let [back] = &stored::read(&key, "pre", &blob::bytes(&letter, Some("why"))).expect("our own")[..] else {
             return Err(TestCaseError::fail("one letter"));

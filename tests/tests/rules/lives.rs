@@ -2,7 +2,7 @@
 //! ends.
 
 use delivery::delivery::Store;
-use delivery::delivery::outcome::{Ending, Exchange, Verdict};
+use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
 use delivery::delivery::reason::Reason;
 use delivery::machine::step::{Arrival, End, PAUSED_WAIT_MS, arrive, settle};
 use delivery::subscription::Subscription;
@@ -286,7 +286,7 @@ fn in_the_event_grid_dialects_the_last_attempt_names_the_limit_whatever_its_stat
 #[test]
 fn a_wait_begins_when_the_outcome_is_known_and_is_shorter_for_whoever_settles_late() {
     let subscription = subscription(Dialect::EventGrid);
-    let exchange = Exchange::new(Ending::TimedOut, PUBLISHED_MS, 30 * SECOND_MS);
+    let exchange = Exchange::new(TransportResult::TimedOut, PUBLISHED_MS, 30 * SECOND_MS);
     for (late_ms, wait_ms) in [(0, 10_000), (4_000, 6_000), (10_000, 0), (60_000, 0)] {
         let mut delivery = delivery();
         let now_ms = exchange.ended_ms() + late_ms;
@@ -304,7 +304,7 @@ fn a_namespace_that_answers_slowly_skips_no_moment() {
     for _ in 0..7 {
         let started_ms = delivery.due_ms;
         starts.push((started_ms - PUBLISHED_MS) / SECOND_MS);
-        let exchange = Exchange::new(Ending::TimedOut, started_ms, 30 * SECOND_MS);
+        let exchange = Exchange::new(TransportResult::TimedOut, started_ms, 30 * SECOND_MS);
         let end =
             settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
         assert!(matches!(end, End::Retry { .. }));
@@ -318,9 +318,12 @@ fn a_namespace_that_answers_slowly_skips_no_moment() {
 fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
     for (asked, wait_ms) in [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)] {
         let mut delivery = delivery();
-        let ending =
-            Ending::Answered { status: 429, retry_after: Some(asked.to_owned()), body: Vec::new() };
-        let exchange = Exchange::new(ending, PUBLISHED_MS, 0);
+        let result = TransportResult::Answered {
+            status: 429,
+            retry_after: Some(asked.to_owned()),
+            body: Vec::new(),
+        };
+        let exchange = Exchange::new(result, PUBLISHED_MS, 0);
         let subscription = subscription(Dialect::EventGrid);
         let settled = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
         assert_eq!(settled.end, End::Retry { wait_ms }, "{asked}");

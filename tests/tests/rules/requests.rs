@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use delivery::delivery::Delivery;
-use delivery::delivery::outcome::{Ending, Unsendable, Verdict, judge};
+use delivery::delivery::outcome::{TransportResult, Unsendable, Verdict, judge};
 use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::schema::Schema;
-use delivery::request::{Occasion, Request, compose};
+use delivery::request::{AttemptContext, Request, compose};
 use delivery::subscription::Subscription;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::Dialect;
@@ -54,7 +54,7 @@ fn composed(subscription: &Subscription, delivery: &Delivery) -> Result<Request,
     compose(
         subscription,
         &[delivery],
-        Occasion { keyring: &keyring, now_ms: PUBLISHED_MS + 4_000, timeout_ms: 30_000 },
+        AttemptContext { keyring: &keyring, now_ms: PUBLISHED_MS + 4_000, timeout_ms: 30_000 },
     )
 }
 
@@ -345,7 +345,10 @@ fn refused(subscription: &Subscription, text: &str, input: Input) -> (String, bo
     let problem = composed(subscription, &delivery_of(text, input)).expect_err(text);
     let exchange = problem.exchange(PUBLISHED_MS);
     let retried = matches!(judge(&subscription.retry, &exchange), Verdict::Retry { .. });
-    assert_eq!(exchange.ending, if retried { Ending::Aborted } else { Ending::Unsendable });
+    assert_eq!(
+        exchange.result,
+        if retried { TransportResult::Aborted } else { TransportResult::Unsendable }
+    );
     (exchange.detail.expect("why"), retried)
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::subscription::Subscription;
@@ -39,8 +39,8 @@ pub(crate) fn delivery_of(text: &str, input: Input) -> Delivery {
 
 /// An answer that takes no time.
 pub(crate) fn answered(status: u16, started_ms: u64) -> Exchange {
-    let ending = Ending::Answered { status, retry_after: None, body: Vec::new() };
-    Exchange::new(ending, started_ms, 0)
+    let result = TransportResult::Answered { status, retry_after: None, body: Vec::new() };
+    Exchange::new(result, started_ms, 0)
 }
 
 /// Says, past the test harness that would swallow it, that a test had nothing to look at.

@@ -1,7 +1,7 @@
 //! What holds of every wait, drawn near the values that files really say and near the ends of the
 //! numbers.
 
-use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
 use delivery::machine::step::{Arrival, End, arrive, settle};
 use delivery::subscription::Subscription;
@@ -230,8 +230,8 @@ proptest! {
                 Arrival::Attempt => prop_assert!(policy.time_to_live_ms.is_none_or(|ttl_ms| age_ms < ttl_ms)),
             }
             let retry_after = turn.retry_after.map(|seconds| seconds.to_string());
-            let ending = Ending::Answered { status: turn.status, retry_after, body: Vec::new() };
-            let exchange = Exchange::new(ending, now_ms, turn.duration_ms);
+            let result = TransportResult::Answered { status: turn.status, retry_after, body: Vec::new() };
+            let exchange = Exchange::new(result, now_ms, turn.duration_ms);
             let before = delivery.attempts;
             let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), turn.jitter).end;
             prop_assert_eq!(delivery.attempts, before + 1);

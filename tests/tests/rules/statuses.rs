@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use delivery::delivery::outcome::{Ending, Exchange, Verdict, judge};
+use delivery::delivery::outcome::{Exchange, TransportResult, Verdict, judge};
 use delivery::subscription::profile::{Dialect, Profile, RetryPolicy};
 use delivery::time::duration::format_ms;
 
@@ -56,21 +56,21 @@ fn every_status_of_every_dialect_means_what_its_table_says() {
 #[test]
 fn every_ending_without_an_answer_means_the_same_in_every_dialect_but_for_the_least_wait() {
     let endings = [
-        Ending::TimedOut,
-        Ending::SocketError,
-        Ending::ResolutionError,
-        Ending::TlsError,
-        Ending::Blocked,
-        Ending::Unsendable,
-        Ending::Aborted,
+        TransportResult::TimedOut,
+        TransportResult::SocketError,
+        TransportResult::ResolutionError,
+        TransportResult::TlsError,
+        TransportResult::Blocked,
+        TransportResult::Unsendable,
+        TransportResult::Aborted,
     ];
     let mut text = String::new();
     for dialect in Dialect::ALL {
         writeln!(text, "{dialect:?}").expect("a string takes every line");
-        for ending in &endings {
-            let exchange = Exchange::new(ending.clone(), 0, 0);
+        for result in &endings {
+            let exchange = Exchange::new(result.clone(), 0, 0);
             let line = line(&Profile::of(dialect).retry, &exchange);
-            writeln!(text, "    {:<16} {line}", format!("{ending:?}"))
+            writeln!(text, "    {:<16} {line}", format!("{result:?}"))
                 .expect("a string takes every line");
         }
     }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
-    Addresses, Company, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, Leg, Letter, Origin,
-    RESPONSE_KEPT_BYTES, Returned, Store,
+    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
+    Origin, RESPONSE_KEPT_BYTES, Returned, Store,
 };
 use delivery::event::mapping::Mapped;
 use delivery::ports::{Attribute, Message};
@@ -16,7 +16,8 @@ use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
 use delivery::subscription::name::NAME_MAX_BYTES;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::{
-    ATTRIBUTE_MAX_BYTES, WireError, read_delivery, read_letter, write_delivery, write_letter,
+    ATTRIBUTE_MAX_BYTES, WireError, read_dead_letter, read_delivery, write_dead_letter,
+    write_delivery,
 };
 use proptest::prelude::*;
 
@@ -72,17 +73,17 @@ fn foreign() -> Delivery {
 /// A subscriber's reply on its way to the reply address, far along a chain, in a trace.
 fn reply() -> Delivery {
     let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
-    Delivery { leg: Leg::Reply, hops: 9, traceparent, ..retried() }
+    Delivery { target: DeliveryTarget::Reply, hops: 9, traceparent, ..retried() }
 }
 
 /// A member of a batch that was refused, before its attempt alone.
 fn owed_alone() -> Delivery {
-    Delivery { company: Company::OwedAlone, ..retried() }
+    Delivery { batching: Batching::RetryAlone, ..retried() }
 }
 
 /// The same after that attempt.
 fn alone() -> Delivery {
-    let mut delivery = Delivery { attempts: 2, company: Company::Alone, ..retried() };
+    let mut delivery = Delivery { attempts: 2, batching: Batching::Disabled, ..retried() };
     delivery.history.push(entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
     delivery
 }
@@ -95,13 +96,13 @@ fn put_off() -> Delivery {
 }
 
 /// With nothing but what every letter has.
-fn bare_letter() -> Letter {
-    Letter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
+fn bare_letter() -> DeadLetter {
+    DeadLetter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
 }
 
 /// With all that a letter can say.
-fn full_letter() -> Letter {
-    Letter {
+fn full_letter() -> DeadLetter {
+    DeadLetter {
         detail: Some("größer als erlaubt".to_owned()),
         not_before_ms: PUBLISHED_MS + 100 + 5 * MINUTE_MS,
         store: Store::Container("letters/shop/2026".parse().expect("well formed")),
@@ -111,7 +112,7 @@ fn full_letter() -> Letter {
             ("x-größe".to_owned(), "7".to_owned()),
         ],
         destination: Some("https://billing.example.com/events".to_owned()),
-        ..Letter::without_subscription(retried(), Reason::of_status(418), PUBLISHED_MS + 100)
+        ..DeadLetter::without_subscription(retried(), Reason::of_status(418), PUBLISHED_MS + 100)
     }
 }
 
@@ -122,13 +123,13 @@ fn by_topics() -> Delivery {
 }
 
 /// With a dead letter for its sink.
-fn errand() -> Delivery {
-    Delivery { leg: Leg::Sink(Box::new(bare_letter())), ..retried() }
+fn sink_delivery() -> Delivery {
+    Delivery { target: DeliveryTarget::Sink(Box::new(bare_letter())), ..retried() }
 }
 
 fn deliveries() -> [(&'static str, Delivery); 11] {
     [
-        ("delivery-of-a-letter", errand()),
+        ("delivery-of-a-letter", sink_delivery()),
         ("delivery-of-a-letter-by-topics", by_topics()),
         ("delivery-before-its-first-attempt", delivery()),
         ("delivery-after-an-answer", retried()),
@@ -143,20 +144,24 @@ fn deliveries() -> [(&'static str, Delivery); 11] {
 }
 
 /// A reply at the end of its chain.
-fn letter_of_a_reply() -> Letter {
-    let delivery =
-        Delivery { leg: Leg::Reply, hops: 11, traceparent: reply().traceparent, ..delivery() };
-    Letter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
+fn letter_of_a_reply() -> DeadLetter {
+    let delivery = Delivery {
+        target: DeliveryTarget::Reply,
+        hops: 11,
+        traceparent: reply().traceparent,
+        ..delivery()
+    };
+    DeadLetter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
 }
 
 /// As Knative has it, with others in one blob.
-fn letter_of_knative() -> Letter {
+fn letter_of_knative() -> DeadLetter {
     let addresses = Addresses {
         subscriber: "https://billing.example.com/events?größe=7".to_owned(),
         failed: "https://replies.example.com/".to_owned(),
     };
     let addresses = Some(addresses);
-    Letter {
+    DeadLetter {
         format: Format::Knative,
         error_data: ErrorData::Base64,
         events_per_blob: 100,
@@ -177,43 +182,43 @@ fn mapped() -> Mapped {
     }
 }
 
-fn letter_of_a_custom_event() -> Letter {
-    Letter { format: Format::Custom, mapped: Some(mapped()), ..full_letter() }
+fn letter_of_a_custom_event() -> DeadLetter {
+    DeadLetter { format: Format::Custom, mapped: Some(mapped()), ..full_letter() }
 }
 
-fn letter_of_an_unmapped_event() -> Letter {
+fn letter_of_an_unmapped_event() -> DeadLetter {
     let mapped = Mapped { event_type: None, subject: None, data_version: None, ..mapped() };
-    Letter { format: Format::EventGrid, mapped: Some(mapped), ..bare_letter() }
+    DeadLetter { format: Format::EventGrid, mapped: Some(mapped), ..bare_letter() }
 }
 
-fn flat_letter() -> Letter {
-    Letter { layout: Layout::Flat, ..bare_letter() }
+fn flat_letter() -> DeadLetter {
+    DeadLetter { layout: Layout::Flat, ..bare_letter() }
 }
 
-fn letter_of_a_cloud_event() -> Letter {
-    Letter { format: Format::CloudEvents, ..bare_letter() }
+fn letter_of_a_cloud_event() -> DeadLetter {
+    DeadLetter { format: Format::CloudEvents, ..bare_letter() }
 }
 
 /// For a queue of somebody else's.
-fn letter_for_a_queue() -> Letter {
+fn letter_for_a_queue() -> DeadLetter {
     let queue = "sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().expect("well formed");
-    Letter { store: Store::Queue(queue), ..bare_letter() }
+    DeadLetter { store: Store::Queue(queue), ..bare_letter() }
 }
 
 /// Back from its sink, which could not be asked for ever.
-fn returned_letter() -> Letter {
+fn returned_letter() -> DeadLetter {
     let Delivery { attempts, history, last_response, .. } = retried();
     let address = Some("https://sink.example.com/?größe=7".to_owned());
     let (reason, detail) = (Reason::TimeToLiveExceeded, Some("größer".to_owned()));
     let returned = Some(Returned { address, reason, detail, attempts, history, last_response });
-    Letter { returned, ..bare_letter() }
+    DeadLetter { returned, ..bare_letter() }
 }
 
-fn letter_that_no_topic_takes() -> Letter {
-    bare_letter().kept_here("no subscription of topic shop/größe takes it")
+fn letter_that_no_topic_takes() -> DeadLetter {
+    bare_letter().store_in_default("no subscription of topic shop/größe takes it")
 }
 
-fn letters() -> [(&'static str, Letter); 11] {
+fn letters() -> [(&'static str, DeadLetter); 11] {
     [
         ("deadletter-for-a-queue", letter_for_a_queue()),
         ("deadletter-returned", returned_letter()),
@@ -250,8 +255,12 @@ fn a_delivery_of_version_1_is_read_and_written_back_to_the_same_text() {
 fn a_dead_letter_of_version_1_is_read_and_written_back_to_the_same_text() {
     for (name, letter) in letters() {
         let text = fixture(name);
-        assert_eq!(write_letter(&letter), text, "{name}");
-        assert_eq!(read_letter(&text, letter.delivery.event.text()).expect(name), letter, "{name}");
+        assert_eq!(write_dead_letter(&letter), text, "{name}");
+        assert_eq!(
+            read_dead_letter(&text, letter.delivery.event.text()).expect(name),
+            letter,
+            "{name}"
+        );
     }
 }
 
@@ -286,7 +295,7 @@ fn a_newer_version_is_an_error_of_its_own_so_that_it_waits_for_a_newer_reader() 
     for (text, version) in [(r#"{"v":2}"#, 2), (r#"{"v":2,"id":7}"#, 2), (r#"{"v":0}"#, 0)] {
         let of_delivery = read_delivery(text, delivery().event);
         assert!(matches!(of_delivery, Err(WireError::UnknownVersion(v)) if v == version), "{text}");
-        let of_letter = read_letter(text, delivery().event.text());
+        let of_letter = read_dead_letter(text, delivery().event.text());
         assert!(matches!(of_letter, Err(WireError::UnknownVersion(v)) if v == version), "{text}");
     }
 }
@@ -310,7 +319,10 @@ fn what_is_not_ours_is_an_error() {
             "{text}"
         );
         assert!(
-            matches!(read_letter(text, delivery().event.text()), Err(WireError::Unreadable(_))),
+            matches!(
+                read_dead_letter(text, delivery().event.text()),
+                Err(WireError::Unreadable(_))
+            ),
             "{text}"
         );
     }
@@ -318,14 +330,14 @@ fn what_is_not_ours_is_an_error() {
     for end in 0..letter.len() {
         assert!(
             matches!(
-                read_letter(&letter[..end], delivery().event.text()),
+                read_dead_letter(&letter[..end], delivery().event.text()),
                 Err(WireError::Unreadable(_))
             ),
             "{end}"
         );
     }
     assert!(
-        read_letter(&fixture("delivery-after-an-answer"), delivery().event.text()).is_err(),
+        read_dead_letter(&fixture("delivery-after-an-answer"), delivery().event.text()).is_err(),
         "a letter has a reason"
     );
 }
@@ -355,7 +367,10 @@ fn a_value_that_no_version_writes_is_an_error() {
         let bad = good.replacen(right, wrong, 1);
         assert_ne!(bad, good, "{right}");
         assert!(
-            matches!(read_letter(&bad, delivery().event.text()), Err(WireError::Unreadable(_))),
+            matches!(
+                read_dead_letter(&bad, delivery().event.text()),
+                Err(WireError::Unreadable(_))
+            ),
             "{bad}"
         );
     }
@@ -405,9 +420,9 @@ fn longest() -> Delivery {
         attempts: u32::MAX,
         first_ms: Some(u64::MAX),
         due_ms: u64::MAX,
-        leg: Leg::Reply,
+        target: DeliveryTarget::Reply,
         hops: u32::MAX,
-        company: Company::OwedAlone,
+        batching: Batching::RetryAlone,
         traceparent: reply().traceparent,
         ..new
     };
@@ -424,8 +439,8 @@ fn the_longest_history_and_response_leave_room_for_the_rest_of_a_letter() {
     let attribute = write_delivery(&longest());
     assert!(attribute.len() <= ATTRIBUTE_MAX_BYTES * 2 / 3, "{}", attribute.len());
     let reason = Reason::UndeliverableDueToHttpUnsupportedMediaType;
-    let letter = Letter { delivery: longest(), reason, ..full_letter() };
-    assert!(write_letter(&letter).len() <= ATTRIBUTE_MAX_BYTES * 2 / 3);
+    let letter = DeadLetter { delivery: longest(), reason, ..full_letter() };
+    assert!(write_dead_letter(&letter).len() <= ATTRIBUTE_MAX_BYTES * 2 / 3);
 }
 
 #[test]
@@ -454,7 +469,7 @@ fn a_message_whose_attribute_or_whole_is_too_long_does_not_fit() {
         assert_eq!(message.fits(), fits, "{body_bytes} + {attribute_bytes}");
     }
     let headers = vec![("x-large".to_owned(), "z".repeat(ATTRIBUTE_MAX_BYTES))];
-    let letter = write_letter(&Letter { headers, ..full_letter() });
+    let letter = write_dead_letter(&DeadLetter { headers, ..full_letter() });
     assert!(!message("{}".to_owned(), letter).fits());
 }
 
@@ -468,21 +483,21 @@ proptest! {
     }
 
     #[test]
-    fn any_delivery_of_a_letter_comes_back_as_it_went(delivery in arbitrary::errand()) {
+    fn any_delivery_of_a_letter_comes_back_as_it_went(delivery in arbitrary::sink_delivery()) {
         let text = write_delivery(&delivery);
         prop_assert_eq!(read_delivery(&text, delivery.event.clone()).expect("ours"), delivery);
     }
 
     #[test]
     fn any_letter_comes_back_as_it_went(letter in arbitrary::letter()) {
-        let text = write_letter(&letter);
+        let text = write_dead_letter(&letter);
         prop_assert!(text.is_ascii());
-        prop_assert_eq!(read_letter(&text, letter.delivery.event.text()).expect("our own"), letter);
+        prop_assert_eq!(read_dead_letter(&text, letter.delivery.event.text()).expect("our own"), letter);
     }
 
     #[test]
     fn no_text_makes_the_reader_panic(text in ".{0,200}") {
         prop_assert!(read_delivery(&text, delivery().event).is_err());
-        prop_assert!(read_letter(&text, delivery().event.text()).is_err());
+        prop_assert!(read_dead_letter(&text, delivery().event.text()).is_err());
     }
 }

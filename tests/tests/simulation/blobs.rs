@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{HISTORY_FIRST, HISTORY_LAST};
 use delivery::time::moment::rfc3339;
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn history_agrees(world: &Inner, id: Uuid, told: &Value) -> Option<String> {
     }
     let seen = ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
     let agrees = |entry: &Value, seen: &Seen| {
-        let status = if let Ending::Answered { status, .. } = &seen.told {
+        let status = if let TransportResult::Answered { status, .. } = &seen.told {
             Some(u64::from(*status))
         } else {
             None

@@ -1,7 +1,7 @@
 //! What is checked of every message that is sent.
 
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Company, Delivery, Letter};
+use delivery::delivery::{Batching, DeadLetter, Delivery};
 use delivery::machine::step::PAUSED_WAIT_MS;
 use delivery::ports::{Message, QueueName};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
@@ -27,12 +27,12 @@ impl Inner {
                 self.check_state(delivery);
                 self.check_wait(queue, delivery, message.wait_ms);
             }
-            (QueueName::DeadLetter, Carried::Letter(letter))
+            (QueueName::DeadLetter, Carried::DeadLetter(letter))
                 if !stores && letter.returned.is_some() =>
             {
                 self.check_returned(letter);
             }
-            (QueueName::DeadLetter, Carried::Letter(letter)) if !stores => {
+            (QueueName::DeadLetter, Carried::DeadLetter(letter)) if !stores => {
                 if self.is_fresh(&letter.delivery) && letter.reason == Reason::EventTooLargeToResend
                 {
                     return;
@@ -40,12 +40,12 @@ impl Inner {
                 self.check_state(&letter.delivery);
                 self.check_reason(letter);
             }
-            (QueueName::LastResort, Carried::Letter(letter)) if stores => {
+            (QueueName::LastResort, Carried::DeadLetter(letter)) if stores => {
                 if self.now_ms < letter.decided_ms + letter.keep_trying_for_ms {
                     self.broke(letter.delivery.id, "given to the last resort too soon");
                 }
             }
-            (_, Carried::Nothing | Carried::Delivery(_) | Carried::Letter(_)) => {
+            (_, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
                 self.ledger.broke(format!("a message of the wrong kind for {queue:?}"));
             }
         }
@@ -64,9 +64,9 @@ impl Inner {
             return self.check_fresh_reply(delivery);
         }
         let course = self.ledger.known.get(&id).map(|known| (known.hops, known.way, &known.via));
-        if course
-            .is_some_and(|course| course != (delivery.hops, Way::of(&delivery.leg), &delivery.via))
-        {
+        if course.is_some_and(|course| {
+            course != (delivery.hops, Way::of(&delivery.target), &delivery.via)
+        }) {
             self.broke(id, "its place in a chain of replies or of topics has changed");
         }
         let [base] = &bases[..] else { return };
@@ -114,12 +114,12 @@ impl Inner {
         else {
             return;
         };
-        let company = match tally.last {
-            Some((_, Expected::Alone)) => Company::OwedAlone,
-            Some(_) if base.company != Company::Welcome => Company::Alone,
-            Some(_) | None => base.company,
+        let batching = match tally.last {
+            Some((_, Expected::Alone)) => Batching::RetryAlone,
+            Some(_) if base.batching != Batching::Allowed => Batching::Disabled,
+            Some(_) | None => base.batching,
         };
-        if delivery.company != company {
+        if delivery.batching != batching {
             self.broke(id, "it does not say whether it may travel with others");
         }
         match tally.last {
@@ -152,7 +152,7 @@ impl Inner {
     }
 
     /// A dead letter has the delay and the period of its policy, and its reason is true.
-    pub(crate) fn check_reason(&mut self, letter: &Letter) {
+    pub(crate) fn check_reason(&mut self, letter: &DeadLetter) {
         let delivery = &letter.delivery;
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
         let Some(number) = number else { return };

@@ -1,7 +1,7 @@
 //! What is checked of dead letters on their way to a sink, and back from one.
 
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Company, Delivery, Leg, Letter};
+use delivery::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
 use delivery::ports::{Message, PutError};
 use delivery::subscription::sink::{Sink, SinkQueue};
 use serde_json::Value;
@@ -26,8 +26,12 @@ impl Inner {
     /// The chain that ends with a letter: the errand's if it came back, else that of the delivery
     /// itself.
     pub(crate) fn chain_of(&self, id: Uuid) -> Uuid {
-        let errand = errand_of(id);
-        if self.bases(errand).is_empty() || !self.bases(id).is_empty() { id } else { errand }
+        let sink_delivery = errand_of(id);
+        if self.bases(sink_delivery).is_empty() || !self.bases(id).is_empty() {
+            id
+        } else {
+            sink_delivery
+        }
     }
 
     /// What follows from a dead letter begins like new, with all that is known of the letter, and
@@ -37,11 +41,11 @@ impl Inner {
         let known = self.ledger.known[&id].clone();
         let from = known.from.expect("it follows from one");
         let new =
-            (delivery.attempts, delivery.first_ms, delivery.history.newest(), delivery.company);
-        if new != (0, None, None, Company::Welcome) || delivery.published_ms != delivery.due_ms {
+            (delivery.attempts, delivery.first_ms, delivery.history.newest(), delivery.batching);
+        if new != (0, None, None, Batching::Allowed) || delivery.published_ms != delivery.due_ms {
             self.broke(id, "what follows from a dead letter is not like new");
         }
-        if (delivery.hops, Way::of(&delivery.leg), &delivery.via)
+        if (delivery.hops, Way::of(&delivery.target), &delivery.via)
             != (known.hops, known.way, &known.via)
         {
             self.broke(id, "it forgot which way it came, or takes another one");
@@ -53,8 +57,8 @@ impl Inner {
             self.broke(id, "published to a subscription whose filter does not take it");
         }
         self.check_due(from, delivery);
-        match &delivery.leg {
-            Leg::Sink(letter) => {
+        match &delivery.target {
+            DeliveryTarget::Sink(letter) => {
                 self.check_state(&letter.delivery);
                 self.check_reason(letter);
                 if letter.delivery.id != from
@@ -64,7 +68,9 @@ impl Inner {
                     self.broke(id, "the letter that goes to an address is another one");
                 }
             }
-            Leg::Event | Leg::Reply => self.check_letter_text(from, &message.body),
+            DeliveryTarget::Destination | DeliveryTarget::Reply => {
+                self.check_letter_text(from, &message.body)
+            }
         }
     }
 
@@ -106,26 +112,26 @@ impl Inner {
     }
 
     /// The body of a request to an address that takes dead letters.
-    pub(crate) fn check_errand(&mut self, errand: Uuid, body: &str) {
-        let from = self.ledger.known[&errand].from.expect("it follows from one");
+    pub(crate) fn check_errand(&mut self, sink_delivery: Uuid, body: &str) {
+        let from = self.ledger.known[&sink_delivery].from.expect("it follows from one");
         self.check_letter_text(from, body);
         let invocation = &self.invocations[self.current];
-        let first = invocation.speaking_for(errand, "").into_iter().find_map(errand_letter);
+        let first = invocation.speaking_for(sink_delivery, "").into_iter().find_map(errand_letter);
         let told = properties(&serde_json::from_str(body).unwrap_or(Value::Null));
         if first.is_some_and(|letter| told["deadletterreasoncode"] != letter.reason.to_string()) {
-            self.broke(errand, "the address is told another reason");
+            self.broke(sink_delivery, "the address is told another reason");
         }
     }
 
     /// A letter that its sink did not take is the one that was to go there, and tells how it fared.
-    pub(crate) fn check_returned(&mut self, letter: &Letter) {
-        let (id, errand) = (letter.delivery.id, errand_of(letter.delivery.id));
+    pub(crate) fn check_returned(&mut self, letter: &DeadLetter) {
+        let (id, sink_delivery) = (letter.delivery.id, errand_of(letter.delivery.id));
         let Some(returned) = &letter.returned else { return };
-        let Some(known) = self.ledger.known.get(&errand) else {
+        let Some(known) = self.ledger.known.get(&sink_delivery) else {
             return self.broke(id, "came back from an address that it was never to go to");
         };
         let number = known.subscription.expect("an errand has a subscription");
-        let bases = self.bases(errand);
+        let bases = self.bases(sink_delivery);
         if bases.is_empty()
             && (returned.reason, returned.attempts) != (Reason::EventTooLargeToResend, 0)
         {
@@ -133,11 +139,11 @@ impl Inner {
         }
         let [base] = &bases[..] else { return };
         let invocation = &self.invocations[self.current];
-        let least =
-            base.attempts + invocation.tallies.get(&errand).map_or(0, |tally| tally.requests);
+        let least = base.attempts
+            + invocation.tallies.get(&sink_delivery).map_or(0, |tally| tally.requests);
         let counted = (least..=least + invocation.panics).contains(&returned.attempts);
         let (decided_ms, not_before_ms) = (letter.decided_ms, letter.not_before_ms);
-        let first = invocation.speaking_for(errand, "").into_iter().find_map(errand_letter);
+        let first = invocation.speaking_for(sink_delivery, "").into_iter().find_map(errand_letter);
         let kept = first.is_some_and(|first| {
             let (decided_ms, not_before_ms, event) =
                 (first.decided_ms, first.not_before_ms, &letter.delivery.event);
@@ -145,7 +151,7 @@ impl Inner {
                 Delivery { event: first.delivery.event.clone(), ..letter.delivery.clone() };
             event.text() == first.delivery.event.text()
                 && *first
-                    == Letter {
+                    == DeadLetter {
                         delivery,
                         returned: None,
                         decided_ms,
@@ -156,15 +162,15 @@ impl Inner {
         let published_ms = base.published_ms;
         if !counted {
             self.broke(
-                errand,
+                sink_delivery,
                 &format!("{} attempts are written down, {least} were made", returned.attempts),
             );
         }
         if !kept || decided_ms != not_before_ms {
-            self.broke(errand, "what came back is not the letter that was to go there");
+            self.broke(sink_delivery, "what came back is not the letter that was to go there");
         }
         self.check_limits(
-            errand,
+            sink_delivery,
             number,
             returned.reason,
             returned.attempts,
@@ -180,7 +186,7 @@ impl Inner {
     }
 
     /// A dead letter on its way into a queue of somebody else's.
-    pub(crate) fn hand_over(
+    pub(crate) fn send_to_sink(
         &mut self,
         queue: &SinkQueue,
         id: Uuid,
@@ -196,7 +202,7 @@ impl Inner {
         if self.invocation().stores {
             self.check_kept(id, &queue.to_string(), "", json.as_bytes());
         }
-        let (there, answer) = self.storage.hand_over(&mut self.dice, self.now_ms, id, json);
+        let (there, answer) = self.storage.send_to_sink(&mut self.dice, self.now_ms, id, json);
         self.tell(|| format!("hands {} over to {queue}: {answer:?}", self.ledger.name(id)));
         if !self.invocation().stores {
             self.note_stored_directly(id, &queue.to_string(), there, &answer);
@@ -206,12 +212,12 @@ impl Inner {
 }
 
 /// The letter that a message brings to an address.
-fn errand_letter(held: &Held) -> Option<&Letter> {
+fn errand_letter(held: &Held) -> Option<&DeadLetter> {
     match &held.carried {
-        Carried::Delivery(delivery) => match &delivery.leg {
-            Leg::Sink(letter) => Some(letter),
-            Leg::Event | Leg::Reply => None,
+        Carried::Delivery(delivery) => match &delivery.target {
+            DeliveryTarget::Sink(letter) => Some(letter),
+            DeliveryTarget::Destination | DeliveryTarget::Reply => None,
         },
-        Carried::Letter(_) | Carried::Nothing => None,
+        Carried::DeadLetter(_) | Carried::Nothing => None,
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Sunk {
     /// In a queue of somebody else's.
     pub(crate) handed: u64,
     /// Kept here because their sink could not take them.
-    pub(crate) kept_here: u64,
+    pub(crate) store_in_default: u64,
 }
 
 impl Sunk {
@@ -48,7 +48,7 @@ impl Sunk {
             published: begun(Way::Event).count() as u64,
             chained: begun(Way::Event).filter(|(_, known)| known.via.len() > 1).count() as u64,
             handed: world.storage.handed.len() as u64,
-            kept_here: says("\"sinkerror\":"),
+            store_in_default: says("\"sinkerror\":"),
         }
     }
 
@@ -60,7 +60,7 @@ impl Sunk {
             published: self.published + other.published,
             chained: self.chained + other.chained,
             handed: self.handed + other.handed,
-            kept_here: self.kept_here + other.kept_here,
+            store_in_default: self.store_in_default + other.store_in_default,
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) type Counts = BTreeMap<Fault, u64>;
 
 /// The dice of a seed, and what they may still break.
 #[derive(Debug)]
-pub(crate) struct Dice {
+pub(crate) struct JitterSource {
     rng: StdRng,
     budget: u32,
     favourite: Fault,
@@ -95,7 +95,7 @@ pub(crate) struct Dice {
     pub(crate) quiet: bool,
 }
 
-impl Dice {
+impl JitterSource {
     /// The dice of a seed. Every fourth world is quiet; any other prefers one kind of fault.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);

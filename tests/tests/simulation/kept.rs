@@ -106,7 +106,8 @@ impl Inner {
     pub(crate) fn check_kept(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
         let telling = self.telling(id);
         let [held] = &telling[..] else { return };
-        if matches!(&held.carried, Carried::Letter(letter) if self.now_ms < letter.not_before_ms) {
+        if matches!(&held.carried, Carried::DeadLetter(letter) if self.now_ms < letter.not_before_ms)
+        {
             self.broke(id, "its dead letter was written before its delay had passed");
         }
         let place = (held.message.clone(), place.to_owned());

@@ -2,31 +2,31 @@
 
 use std::future::pending;
 
-use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::ports::{Clock as _, Late};
 use uuid::Uuid;
 
 use super::endpoints::answered;
-use super::faults::Dice;
+use super::faults::JitterSource;
 use super::rules::Expected;
 use super::world::{Inner, World};
 
 /// What an endpoint answers in the end, long after its request began.
 #[derive(Debug, Clone)]
 pub(crate) struct LateAnswer {
-    pub(crate) ending: Ending,
+    pub(crate) result: TransportResult,
     pub(crate) after_ms: u64,
 }
 
 impl LateAnswer {
     /// What comes of a request that timed out; an endpoint that has taken its events says nothing
     /// else.
-    pub(crate) fn choose(dice: &mut Dice, taken: bool, timeout_ms: u64) -> Option<Self> {
+    pub(crate) fn choose(dice: &mut JitterSource, taken: bool, timeout_ms: u64) -> Option<Self> {
         let after_ms = timeout_ms + dice.one_of(&[1, 500, 3_000, 9_000, 40_000]);
         match dice.below(4) {
             0 | 1 => None,
-            2 if !taken => Some(Self { ending: answered(500, None), after_ms }),
-            _ => Some(Self { ending: answered(200, None), after_ms }),
+            2 if !taken => Some(Self { result: answered(500, None), after_ms }),
+            _ => Some(Self { result: answered(200, None), after_ms }),
         }
     }
 }
@@ -47,10 +47,10 @@ impl Open {
             let Some(answer) = &self.answer else { return pending().await };
             let at_ms = self.given_up.started_ms + answer.after_ms;
             self.world.sleep(at_ms.saturating_sub(self.world.now_ms())).await;
-            let Some(LateAnswer { ending, after_ms }) = self.answer.take() else {
+            let Some(LateAnswer { result, after_ms }) = self.answer.take() else {
                 return pending().await;
             };
-            let exchange = Exchange::new(ending, self.given_up.started_ms, after_ms);
+            let exchange = Exchange::new(result, self.given_up.started_ms, after_ms);
             self.world.with(|world| world.hear(self.number, &self.ids, &self.given_up, &exchange));
             exchange
         })
@@ -62,9 +62,9 @@ impl Drop for Open {
     /// than it has to be.
     fn drop(&mut self) {
         let (number, ids) = (self.number, &self.ids);
-        let Some(LateAnswer { ending, .. }) = &self.answer else { return };
+        let Some(LateAnswer { result, .. }) = &self.answer else { return };
         self.world.with(|world| {
-            if world.rules[number].expected(ending) == Expected::Delivered {
+            if world.rules[number].expected(result) == Expected::Delivered {
                 ids.iter().for_each(|id| *world.ledger.forks.entry(*id).or_default() += 1);
                 world.ledger.late_unheard += 1;
             }
@@ -79,7 +79,7 @@ impl Inner {
         if late.ended_ms() > given_up.ended_ms() + window_ms {
             self.broke(ids[0], "an answer was awaited after its window");
         }
-        if self.rules[number].expected(&late.ending) != Expected::Delivered {
+        if self.rules[number].expected(&late.result) != Expected::Delivered {
             return;
         }
         self.ledger.late_heard += 1;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::ports::QueueName;
@@ -73,7 +73,7 @@ pub(crate) struct Seen {
     /// Its end.
     pub(crate) ended_ms: u64,
     /// What the function was told.
-    pub(crate) told: Ending,
+    pub(crate) told: TransportResult,
     /// What that has to lead to.
     pub(crate) expected: Expected,
     /// The endpoint took the event, whatever the function was told.
@@ -255,8 +255,8 @@ impl Ledger {
     /// How many chains the faults allow for a delivery.
     pub(crate) fn chains_allowed(&self, id: Uuid) -> u32 {
         let of_record = self.record_forks.get(self.origin(id));
-        let follows = self.known.get(&id).is_some_and(|known| known.from.is_some());
-        let starts = self.starts.get(&id).copied().unwrap_or(u32::from(!follows));
+        let follow_ups = self.known.get(&id).is_some_and(|known| known.from.is_some());
+        let starts = self.starts.get(&id).copied().unwrap_or(u32::from(!follow_ups));
         starts
             + self.begun(id)
             + self.forks.get(&id).copied().unwrap_or(0)

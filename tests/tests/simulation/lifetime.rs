@@ -7,7 +7,7 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use super::driver::Driver;
 use super::endpoints::Behaviour;
 use super::fate::Sunk;
-use super::faults::{Counts, Dice, Fault};
+use super::faults::{Counts, Fault, JitterSource};
 use super::ledger::Ledger;
 use super::probations::Watch;
 use super::publish::{self, Published};
@@ -82,7 +82,7 @@ pub(crate) fn live(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Life {
 
 /// A world at its beginning: subscriptions, endpoints, and records on their way.
 fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
-    let mut dice = Dice::new(seed);
+    let mut dice = JitterSource::new(seed);
     let began_ms = BEGINNING_MS + dice.below(24) * HOUR_MS;
     // Now and then more subscriptions than one invocation serves in place.
     let subscriptions = if dice.percent(6) { 11 + dice.below(6) } else { 1 + dice.below(3) };
@@ -110,7 +110,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
 
 /// What a world begins with.
 pub(crate) struct Setting {
-    pub(crate) dice: Dice,
+    pub(crate) dice: JitterSource,
     pub(crate) began_ms: u64,
     pub(crate) rules: Vec<Rules>,
     pub(crate) behaviours: Vec<Behaviour>,

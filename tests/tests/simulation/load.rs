@@ -2,7 +2,7 @@
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;
-use super::faults::Dice;
+use super::faults::JitterSource;
 use super::lifetime::{BEGINNING_MS, Setting};
 use super::publish::plain_record;
 use super::rules::Rules;
@@ -38,7 +38,7 @@ pub(crate) fn load(dead: Behaviour, probation: bool) -> Load {
         .collect();
     // Seed 0: a quiet world.
     let setting =
-        Setting { dice: Dice::new(0), began_ms: BEGINNING_MS, rules, behaviours, records };
+        Setting { dice: JitterSource::new(0), began_ms: BEGINNING_MS, rules, behaviours, records };
     let world = World::new(setting.begin());
     Driver::new(world.clone()).run();
     let world = world.lock();

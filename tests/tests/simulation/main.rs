@@ -82,9 +82,10 @@ fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
         let Summary { shared_requests, put_offs, late_heard, replies, .. } = summary;
         let enough =
             shared_requests > 1_000 && put_offs > 1_000 && late_heard > 100 && replies > 500;
-        let Sunk { taken, returned, published, chained, handed, kept_here } = summary.sunk;
-        let sunk = [taken, returned, published, handed, kept_here].iter().all(|count| *count > 200)
-            && chained > 5;
+        let Sunk { taken, returned, published, chained, handed, store_in_default } = summary.sunk;
+        let sunk =
+            [taken, returned, published, handed, store_in_default].iter().all(|count| *count > 200)
+                && chained > 5;
         assert!(enough && sunk, "too little of it to prove anything: {summary}");
         for fault in Fault::ALL {
             assert!(

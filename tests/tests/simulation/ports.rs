@@ -8,11 +8,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice as Rolls, HideRecord, Late, Message, PutBlob, PutError,
-    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, HideRecord, JitterSource as Rolls, Late, Message, PutBlob,
+    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
@@ -88,7 +89,7 @@ impl SendHttp for World {
         self.sleep(exchange.duration_ms).await;
         self.step(&Touched::Deliveries(ids.clone())).await;
         self.with(|world| world.watch_told(number, &watched, &exchange));
-        let late = (exchange.ending == Ending::TimedOut).then(|| open.late());
+        let late = (exchange.result == TransportResult::TimedOut).then(|| open.late());
         (exchange, late)
     }
 }
@@ -129,7 +130,7 @@ impl Queue for World {
 }
 
 impl HideRecord for World {
-    async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
+    async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         self.step(&Touched::Everything).await;
         self.with(|world| {
             if world.dice.strikes(Fault::HideFailed) {
@@ -137,7 +138,7 @@ impl HideRecord for World {
             }
             let until_ms = world.now_ms + u64::from(seconds) * 1_000;
             world.tell(|| format!("hides {receipt} for {seconds} s"));
-            if seconds > 43_200 || !world.queues.hide(queue, receipt, until_ms) {
+            if seconds > 43_200 || !world.queues.change_visibility(queue, receipt, until_ms) {
                 world
                     .ledger
                     .broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
@@ -149,7 +150,7 @@ impl HideRecord for World {
 impl PutMessage for World {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
         self.step(&Touched::Blob).await;
-        let answer = self.with(|world| world.hand_over(queue, id, json));
+        let answer = self.with(|world| world.send_to_sink(queue, id, json));
         self.step(&Touched::Blob).await;
         answer
     }
@@ -188,7 +189,7 @@ impl Clock for World {
 }
 
 impl Rolls for World {
-    fn roll(&self) -> Jitter {
+    fn next_jitter(&self) -> Jitter {
         let (roll, panics) = self.with(|world| {
             let panics = world.dice.percent(10) && world.dice.strikes(Fault::Panic);
             if panics {

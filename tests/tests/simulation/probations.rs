@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use delivery::delivery::Delivery;
-use delivery::delivery::outcome::{Ending, Exchange, Outcome};
+use delivery::delivery::outcome::{Exchange, Outcome, TransportResult};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
@@ -34,32 +34,36 @@ struct Probation {
 }
 
 /// How long such an ending puts a destination on probation.
-fn first_ms(ending: &Ending) -> Option<u64> {
-    match ending {
-        Ending::Answered { status: 408 | 429 | 503, .. } | Ending::TimedOut => Some(10 * SECOND_MS),
-        Ending::SocketError => Some(30 * SECOND_MS),
-        Ending::Answered { status: 401 | 403 | 404, .. } | Ending::ResolutionError => {
-            Some(5 * MINUTE_MS)
+fn first_ms(result: &TransportResult) -> Option<u64> {
+    match result {
+        TransportResult::Answered { status: 408 | 429 | 503, .. } | TransportResult::TimedOut => {
+            Some(10 * SECOND_MS)
         }
-        Ending::Answered { .. }
-        | Ending::TlsError
-        | Ending::Blocked
-        | Ending::Unsendable
-        | Ending::Aborted => None,
+        TransportResult::SocketError => Some(30 * SECOND_MS),
+        TransportResult::Answered { status: 401 | 403 | 404, .. }
+        | TransportResult::ResolutionError => Some(5 * MINUTE_MS),
+        TransportResult::Answered { .. }
+        | TransportResult::TlsError
+        | TransportResult::Blocked
+        | TransportResult::Unsendable
+        | TransportResult::Aborted => None,
     }
 }
 
 impl Watch {
     /// The function was told of this exchange.
     fn told(&mut self, ids: &[Uuid], exchange: &Exchange, now_ms: u64) {
-        if matches!(exchange.ending, Ending::Blocked | Ending::Unsendable | Ending::Aborted) {
+        if matches!(
+            exchange.result,
+            TransportResult::Blocked | TransportResult::Unsendable | TransportResult::Aborted
+        ) {
             // Nothing was sent.
             self.probation.iter_mut().for_each(|probation| probation.probing = false);
             return;
         }
         self.row += 1;
         self.of.extend(ids);
-        let Some(first_ms) = first_ms(&exchange.ending) else {
+        let Some(first_ms) = first_ms(&exchange.result) else {
             self.probation.iter_mut().for_each(|probation| probation.probing = false);
             return;
         };
@@ -102,7 +106,7 @@ impl Inner {
         if ids.is_empty() {
             return;
         }
-        if self.rules[number].expected(&exchange.ending) == Expected::Delivered {
+        if self.rules[number].expected(&exchange.result) == Expected::Delivered {
             let failed = self.watches[number].failed;
             self.watches[number] = Watch { failed, ..Watch::default() };
         } else {

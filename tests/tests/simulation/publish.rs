@@ -5,7 +5,7 @@
 
 use delivery::ports::MESSAGE_MAX_BYTES;
 
-use super::faults::Dice;
+use super::faults::JitterSource;
 use super::rules::{TOPIC, WANTED_TYPE};
 
 /// What one element of a record is.
@@ -51,7 +51,7 @@ impl Published {
 }
 
 /// A record of this number; a big one leaves no room for our attributes.
-pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut Dice) -> Published {
+pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut JitterSource) -> Published {
     let topic = match dice.below(12) {
         0 => Some("shop/nowhere"),
         1 => None,
@@ -102,7 +102,7 @@ fn big_record(number: usize, at_ms: u64) -> Published {
     Published { at_ms, topic: Some(TOPIC), body: text, elements, big: true }
 }
 
-fn element(number: usize, index: usize, dice: &mut Dice) -> Element {
+fn element(number: usize, index: usize, dice: &mut JitterSource) -> Element {
     let mark = mark(number, index);
     let cloud_event = |kind: &str| {
         format!(

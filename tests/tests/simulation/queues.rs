@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adapters::records::Record;
-use delivery::delivery::{Delivery, Leg, Letter};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, QueueName};
 use delivery::time::duration::{DAY_MS, SECOND_MS};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub(crate) enum Carried {
     /// A delivery that goes on.
     Delivery(Arc<Delivery>),
     /// A dead letter.
-    Letter(Arc<Letter>),
+    DeadLetter(Arc<DeadLetter>),
 }
 
 impl Carried {
@@ -39,14 +39,14 @@ impl Carried {
         match self {
             Self::Nothing => None,
             Self::Delivery(delivery) => Some(delivery),
-            Self::Letter(letter) => Some(&letter.delivery),
+            Self::DeadLetter(letter) => Some(&letter.delivery),
         }
     }
 
     /// The delivery that a blob would be about: an errand is about the one whose letter it brings.
     pub(crate) fn kept(&self) -> Option<&Delivery> {
         match self.delivery() {
-            Some(Delivery { leg: Leg::Sink(letter), .. }) => Some(&letter.delivery),
+            Some(Delivery { target: DeliveryTarget::Sink(letter), .. }) => Some(&letter.delivery),
             delivery => delivery,
         }
     }
@@ -54,10 +54,10 @@ impl Carried {
     /// The chain it belongs to: that of the errand, where a letter came back from its sink.
     pub(crate) fn id(&self) -> Option<Uuid> {
         match self {
-            Self::Letter(letter) if letter.returned.is_some() => {
+            Self::DeadLetter(letter) if letter.returned.is_some() => {
                 Some(errand_of(letter.delivery.id))
             }
-            Self::Nothing | Self::Delivery(_) | Self::Letter(_) => {
+            Self::Nothing | Self::Delivery(_) | Self::DeadLetter(_) => {
                 self.delivery().map(|delivery| delivery.id)
             }
         }
@@ -226,7 +226,7 @@ impl Queues {
     }
 
     /// Changes when a received message is seen again.
-    pub(crate) fn hide(&mut self, name: &str, receipt: &str, until_ms: u64) -> bool {
+    pub(crate) fn change_visibility(&mut self, name: &str, receipt: &str, until_ms: u64) -> bool {
         let found = self
             .held
             .get_mut(name)

@@ -1,6 +1,6 @@
 //! The attempts of a delivery in a quiet world, followed by the book.
 
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 
 use super::ledger::Seen;
 use super::rules::{Expected, Rules};
@@ -42,7 +42,7 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
         }
         // Where its invocation ran out of time, it left with the last of the others.
         let before = index.checked_sub(1).map(|before| &seen[before].told);
-        let held_up = listens && matches!(before, Some(Ending::TimedOut));
+        let held_up = listens && matches!(before, Some(TransportResult::TimedOut));
         let late_ms = ROUNDING_MS + if held_up { LISTENING_MS } else { 0 };
         if attempt.at_ms < due_ms.0 || attempt.at_ms > due_ms.1 + late_ms {
             return Err(format!(

@@ -3,7 +3,7 @@
 //! An endpoint that is asked twice about one event answers it with the same reply. Each reply
 //! stands in the ledger like a record of its own, one that no publisher sent.
 
-use delivery::delivery::outcome::{Content, Ending, Exchange};
+use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::{DELIVERY_NAMESPACE, Delivery};
 use delivery::subscription::ReplyTo;
 use delivery::subscription::name::SubscriptionName;
@@ -30,7 +30,7 @@ impl Inner {
     pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
         let wanted = self.rules[number].subscription.reply.is_some()
             && self.ledger.known[&id].way == Way::Event;
-        let Ending::Answered { status: 200, retry_after, .. } = &exchange.ending else {
+        let TransportResult::Answered { status: 200, retry_after, .. } = &exchange.result else {
             return exchange;
         };
         if !wanted || self.dice.percent(25) {
@@ -44,10 +44,11 @@ impl Inner {
             }
         }
         let body = self.ledger.published[record].1.body.clone().into_bytes();
-        let ending = Ending::Answered { status: 200, retry_after: retry_after.clone(), body };
+        let result =
+            TransportResult::Answered { status: 200, retry_after: retry_after.clone(), body };
         let content_type = Some("application/cloudevents+json".to_owned());
         let content = Some(Content { content_type, whole: true, ..Content::default() });
-        Exchange { content, ..Exchange::new(ending, exchange.started_ms, exchange.duration_ms) }
+        Exchange { content, ..Exchange::new(result, exchange.started_ms, exchange.duration_ms) }
     }
 
     /// The record that stands for the reply to a delivery.
@@ -94,7 +95,7 @@ impl Inner {
             (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
         if !fresh
             || delivery.due_ms != delivery.published_ms
-            || (delivery.hops, Way::of(&delivery.leg)) != course
+            || (delivery.hops, Way::of(&delivery.target)) != course
         {
             self.broke(delivery.id, "a reply that is not like new");
         }

@@ -1,7 +1,7 @@
 //! What is checked of every request: that it is allowed, due, and true to its events.
 
-use delivery::delivery::outcome::{Ending, Exchange};
-use delivery::delivery::{Company, Delivery};
+use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::delivery::{Batching, Delivery};
 use delivery::request::Request;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
@@ -22,25 +22,25 @@ pub(crate) struct Base {
     pub(crate) due_ms: u64,
     pub(crate) published_ms: u64,
     pub(crate) first_ms: Option<u64>,
-    pub(crate) company: Company,
+    pub(crate) batching: Batching,
 }
 
 impl Base {
     fn of(held: &Held) -> Self {
         match held.carried.delivery() {
-            Some(Delivery { attempts, due_ms, published_ms, first_ms, company, .. }) => {
+            Some(Delivery { attempts, due_ms, published_ms, first_ms, batching, .. }) => {
                 let (published_ms, first_ms) = (*published_ms, *first_ms);
                 Self {
                     attempts: *attempts,
                     due_ms: *due_ms,
                     published_ms,
                     first_ms,
-                    company: *company,
+                    batching: *batching,
                 }
             }
             None => {
-                let (published_ms, company) = (held.sent_ms, Company::Welcome);
-                Self { attempts: 0, due_ms: held.sent_ms, published_ms, first_ms: None, company }
+                let (published_ms, batching) = (held.sent_ms, Batching::Allowed);
+                Self { attempts: 0, due_ms: held.sent_ms, published_ms, first_ms: None, batching }
             }
         }
     }
@@ -48,7 +48,7 @@ impl Base {
     /// How many attempts it may make where so many are allowed in all; one that is owed is made
     /// whatever the limit.
     fn left(&self, most: u32) -> u32 {
-        most.saturating_sub(self.attempts).max(u32::from(self.company == Company::OwedAlone))
+        most.saturating_sub(self.attempts).max(u32::from(self.batching == Batching::RetryAlone))
     }
 }
 
@@ -98,33 +98,33 @@ impl Inner {
         let (number, ids) = self.addressees(request);
         if ids.is_empty() {
             self.ledger.broke(format!("a request to {} that nobody can ask for", request.url));
-            return (Exchange::new(Ending::Aborted, now_ms, 0), None);
+            return (Exchange::new(TransportResult::Aborted, now_ms, 0), None);
         }
         self.check_body(number, &ids, request);
         self.ledger.shared_requests += u64::from(ids.len() > 1);
         let at_sink = self.ledger.known[&ids[0]].way == Way::Sink;
         let behaviour =
             if at_sink { self.sink_behaviours[number] } else { self.behaviours[number] };
-        let Answer { mut ending, mut duration_ms } =
+        let Answer { mut result, mut duration_ms } =
             behaviour.answer(&mut self.dice, now_ms, request.timeout_ms);
-        let mut taken = self.rules[number].expected(&ending) == Expected::Delivered;
+        let mut taken = self.rules[number].expected(&result) == Expected::Delivered;
         let lost = self.dice.strikes(Fault::HttpAnswerLost);
         if lost && self.dice.percent(50) {
-            ending = Ending::SocketError;
+            result = TransportResult::SocketError;
         } else if lost {
-            (ending, duration_ms) = (Ending::TimedOut, request.timeout_ms);
+            (result, duration_ms) = (TransportResult::TimedOut, request.timeout_ms);
         }
-        let listens = ending == Ending::TimedOut
+        let listens = result == TransportResult::TimedOut
             && self.rules[number].subscription.destination.late_window_ms > 0;
         let late = listens
             .then(|| LateAnswer::choose(&mut self.dice, taken, request.timeout_ms))
             .flatten();
         taken |= late
             .as_ref()
-            .is_some_and(|late| self.rules[number].expected(&late.ending) == Expected::Delivered);
-        let exchange = Exchange::new(ending, now_ms, duration_ms);
+            .is_some_and(|late| self.rules[number].expected(&late.result) == Expected::Delivered);
+        let exchange = Exchange::new(result, now_ms, duration_ms);
         let exchange = self.answer(number, ids[0], exchange);
-        let failed = self.rules[number].expected(&exchange.ending) != Expected::Delivered;
+        let failed = self.rules[number].expected(&exchange.result) != Expected::Delivered;
         self.watches[number].failed += u32::from(failed && !at_sink);
         for id in &ids {
             self.check_member(number, *id, ids.len());
@@ -133,7 +133,7 @@ impl Inner {
         }
         self.tell(|| {
             let names: Vec<String> = ids.iter().map(|id| self.ledger.name(*id)).collect();
-            format!("requests {}: {:?}, lost: {lost}", names.join(" and "), exchange.ending)
+            format!("requests {}: {:?}, lost: {lost}", names.join(" and "), exchange.result)
         });
         (exchange, late)
     }
@@ -205,7 +205,7 @@ impl Inner {
             tally.last,
             Some((_, Expected::Delivered | Expected::Final | Expected::Alone))
         );
-        let wary = bases.iter().all(|base| base.company != Company::Welcome);
+        let wary = bases.iter().all(|base| base.batching != Batching::Allowed);
         let complaints = [
             (tally.requests >= allowed, "attempted more often than its policy allows"),
             (self.now_ms < due_ms || self.now_ms < in_place_ms, "attempted before it was due"),
@@ -234,13 +234,13 @@ impl Inner {
     ) {
         let (at_ms, ended_ms) = (exchange.started_ms, exchange.ended_ms());
         let before_ms = self.bases(id).first().and_then(|base| base.first_ms);
-        let expected = self.rules[number].expected_of(&exchange.ending, members);
+        let expected = self.rules[number].expected_of(&exchange.result, members);
         let tally = self.invocation().tallies.entry(id).or_default();
         tally.requests += 1;
         tally.last = Some((ended_ms, expected));
         tally.last_at_ms = Some(at_ms);
         let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
-        let told = exchange.ending.clone();
+        let told = exchange.result.clone();
         self.ledger.seen.entry(id).or_default().push(Seen {
             at_ms,
             ended_ms,

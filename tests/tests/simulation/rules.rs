@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use delivery::delivery::outcome::Ending;
-use delivery::subscription::dead_letter_format::{Format, LetterFormat};
+use delivery::delivery::outcome::TransportResult;
+use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::filter::Filter;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{Dialect, Profile};
@@ -15,7 +15,7 @@ use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Subscription};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-use super::faults::Dice;
+use super::faults::JitterSource;
 use super::sinks;
 
 /// The topic that has subscriptions.
@@ -59,7 +59,7 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// A subscription of this topic and number, with rules that the dice choose.
-    pub(crate) fn choose(topic: &str, number: usize, dice: &mut Dice) -> Self {
+    pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Self {
         let (profile, waits) = policy(dice);
         let filtered = dice.percent(25);
         let filter = Filter::Exact { name: "type".to_owned(), value: WANTED_TYPE.to_owned() };
@@ -75,7 +75,7 @@ impl Rules {
         subscription.filter = if filtered { filter } else { Filter::EVERYTHING };
         subscription.dead_letter.sink = sinks::choose(topic, number, dice);
         let format = dice.one_of(&[Format::Namespace, Format::Namespace, Format::CloudEvents]);
-        subscription.dead_letter.format = LetterFormat::Fixed(format);
+        subscription.dead_letter.format = DeadLetterFormat::Fixed(format);
         subscription.dead_letter.delay_ms = dice.one_of(&[0, 0, 5 * MINUTE_MS]);
         subscription.dead_letter.keep_trying_for_ms =
             dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]);
@@ -92,11 +92,13 @@ impl Rules {
 
     /// What the told ending of a request with so many events has to lead to for each of them,
     /// limits apart: of several that were refused, perhaps only one was meant.
-    pub(crate) fn expected_of(&self, told: &Ending, events: usize) -> Expected {
+    pub(crate) fn expected_of(&self, told: &TransportResult, events: usize) -> Expected {
         let splits =
             self.subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
         match self.expected(told) {
-            Expected::Final if events > 1 && splits && matches!(told, Ending::Answered { .. }) => {
+            Expected::Final
+                if events > 1 && splits && matches!(told, TransportResult::Answered { .. }) =>
+            {
                 Expected::Alone
             }
             expected @ (Expected::Delivered
@@ -107,7 +109,7 @@ impl Rules {
     }
 
     /// The same for a request with one event.
-    pub(crate) fn expected(&self, told: &Ending) -> Expected {
+    pub(crate) fn expected(&self, told: &TransportResult) -> Expected {
         let (success, never, otherwise_ms): (u16, &[u16], u64) = match self.subscription.dialect {
             Dialect::Knative => (299, &[302, 400, 401, 403, 410, 413, 422], 0),
             Dialect::Native => (299, &[302, 400, 401, 403, 404, 410, 413, 422], 0),
@@ -118,11 +120,11 @@ impl Rules {
         };
         let event_grid = otherwise_ms > 0;
         match told {
-            Ending::Answered { status, .. } if (200..=success).contains(status) => {
+            TransportResult::Answered { status, .. } if (200..=success).contains(status) => {
                 Expected::Delivered
             }
-            Ending::Answered { status, .. } if never.contains(status) => Expected::Final,
-            Ending::Answered { status, retry_after, .. } => {
+            TransportResult::Answered { status, .. } if never.contains(status) => Expected::Final,
+            TransportResult::Answered { status, retry_after, .. } => {
                 let least_ms = match status {
                     408 if event_grid => 2 * MINUTE_MS,
                     503 if event_grid => 30 * SECOND_MS,
@@ -133,10 +135,13 @@ impl Rules {
                     asked.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) * SECOND_MS;
                 Expected::Retry(least_ms.max(asked_ms.min(HOUR_MS)))
             }
-            Ending::TlsError | Ending::Blocked | Ending::Unsendable => Expected::Final,
-            Ending::TimedOut | Ending::SocketError | Ending::ResolutionError | Ending::Aborted => {
-                Expected::Retry(otherwise_ms)
+            TransportResult::TlsError | TransportResult::Blocked | TransportResult::Unsendable => {
+                Expected::Final
             }
+            TransportResult::TimedOut
+            | TransportResult::SocketError
+            | TransportResult::ResolutionError
+            | TransportResult::Aborted => Expected::Retry(otherwise_ms),
         }
     }
 
@@ -178,14 +183,14 @@ fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     subscription.destination =
         Destination::new(subscription.destination.url, profile.response_timeout_ms);
     subscription.retry = profile.retry.clone();
-    subscription.dead_letter.format = LetterFormat::Fixed(Format::Namespace);
+    subscription.dead_letter.format = DeadLetterFormat::Fixed(Format::Namespace);
     subscription.dead_letter.delay_ms = 0;
     subscription
 }
 
 /// Where replies go, if they are wanted. One subscription at most sends them to its own topic, or a
 /// chain of them would grow with each hop.
-fn reply(number: usize, dice: &mut Dice) -> Option<ReplyTo> {
+fn reply(number: usize, dice: &mut JitterSource) -> Option<ReplyTo> {
     match dice.below(8) {
         0 => Some(ReplyTo::Address(
             format!("https://r{number}.example.com/in").parse().expect("an address"),
@@ -196,7 +201,7 @@ fn reply(number: usize, dice: &mut Dice) -> Option<ReplyTo> {
 }
 
 /// How events travel together, if they do: a few at most, since there are few in a world.
-fn batch(dice: &mut Dice) -> Option<Batch> {
+fn batch(dice: &mut JitterSource) -> Option<Batch> {
     dice.percent(40).then(|| Batch {
         max_events: 2 + dice.below(4) as u32,
         preferred_bytes: dice.one_of(&[250, 450, 64 * 1_024, 64 * 1_024]),
@@ -205,7 +210,7 @@ fn batch(dice: &mut Dice) -> Option<Batch> {
 }
 
 /// A profile with changes, and the waits that the documents give for it.
-fn policy(dice: &mut Dice) -> (Profile, Waits) {
+fn policy(dice: &mut JitterSource) -> (Profile, Waits) {
     match dice.below(11) {
         0 => knative(0, Kind::Exponential { delay_ms: 1_000 }, &[0]),
         1 => knative(3, Kind::Linear { delay_ms: 1_000 }, &[1_000, 2_000, 3_000]),

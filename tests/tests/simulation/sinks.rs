@@ -6,14 +6,14 @@
 //! topic that a letter came from never gets it again, so all that may follow from a delivery is
 //! known from the beginning.
 
-use delivery::delivery::{DELIVERY_NAMESPACE, Leg};
-use delivery::subscription::dead_letter_format::{Format, LetterFormat};
+use delivery::delivery::{DELIVERY_NAMESPACE, DeliveryTarget};
+use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::sink::Sink;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::faults::Dice;
+use super::faults::JitterSource;
 use super::ledger::Known;
 use super::publish::Sort;
 use super::rules::{OWN_CONTAINER, Rules, TOPIC};
@@ -39,18 +39,18 @@ pub(crate) enum Way {
 
 impl Way {
     /// The way that a delivery says it goes.
-    pub(crate) fn of(leg: &Leg) -> Self {
-        match leg {
-            Leg::Event => Self::Event,
-            Leg::Reply => Self::Reply,
-            Leg::Sink(_) => Self::Sink,
+    pub(crate) fn of(target: &DeliveryTarget) -> Self {
+        match target {
+            DeliveryTarget::Destination => Self::Event,
+            DeliveryTarget::Reply => Self::Reply,
+            DeliveryTarget::Sink(_) => Self::Sink,
         }
     }
 }
 
 /// A sink for the subscription of this topic and number; letters that came by a topic often go on
 /// by another.
-pub(crate) fn choose(topic: &str, number: usize, dice: &mut Dice) -> Sink {
+pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Sink {
     let goes_on = topic != TOPIC && dice.percent(40);
     match if goes_on { 7 } else { dice.below(14) } {
         0 | 1 => Sink::None,
@@ -65,7 +65,7 @@ pub(crate) fn choose(topic: &str, number: usize, dice: &mut Dice) -> Sink {
 }
 
 /// The subscriptions of the topics that sinks of these name; now and then there are none.
-pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut Dice) {
+pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut JitterSource) {
     for (topic, most) in [(LOST, 3), (BEYOND, 2)] {
         let is_named = |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
         let count = if rules.iter().any(is_named) { dice.below(most) } else { 0 };
@@ -99,13 +99,13 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
         }
         Sink::Topic(topic) if topic != own && !known.via.contains(topic) => {
             let via: Vec<TopicName> = known.via.iter().chain([own]).cloned().collect();
-            let is_bare =
-                known.is_bare && of.dead_letter.format == LetterFormat::Fixed(Format::CloudEvents);
+            let is_bare = known.is_bare
+                && of.dead_letter.format == DeadLetterFormat::Fixed(Format::CloudEvents);
             let to = rules
                 .iter()
                 .enumerate()
                 .filter(|(_, rules)| rules.subscription.name.topic == *topic);
-            let follows = to.map(|(number, rules)| {
+            let follow_ups = to.map(|(number, rules)| {
                 let subscription = Some(number);
                 let known = Known {
                     subscription,
@@ -117,7 +117,7 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
                 };
                 (id_after(id, &rules.subscription.name.to_string()), known)
             });
-            follows.collect()
+            follow_ups.collect()
         }
         Sink::Topic(_)
         | Sink::DefaultContainer

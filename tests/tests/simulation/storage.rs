@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use delivery::ports::{MESSAGE_MAX_BYTES, PutError};
 use uuid::Uuid;
 
-use super::faults::{Dice, Fault};
+use super::faults::{Fault, JitterSource};
 
 /// The deployment's container.
 pub(crate) const DEFAULT_CONTAINER: &str = "dead-letters/all";
@@ -36,14 +36,14 @@ pub(crate) struct Storage {
 
 impl Storage {
     /// Storage for one world.
-    pub(crate) fn choose(dice: &mut Dice, now_ms: u64) -> Self {
+    pub(crate) fn choose(dice: &mut JitterSource, now_ms: u64) -> Self {
         let default = Self::mood(dice, now_ms, 4);
         let own = Self::mood(dice, now_ms, 20);
         let queue = Self::mood(dice, now_ms, 30);
         Self { default, own, queue, handed: BTreeMap::new(), blobs: BTreeMap::new() }
     }
 
-    fn mood(dice: &mut Dice, now_ms: u64, percent: u64) -> Mood {
+    fn mood(dice: &mut JitterSource, now_ms: u64, percent: u64) -> Mood {
         if dice.quiet || !dice.percent(percent) {
             return Mood::Fine;
         }
@@ -55,7 +55,7 @@ impl Storage {
     /// Writes a blob; says whether it is there, which is not always what the writer is told.
     pub(crate) fn put(
         &mut self,
-        dice: &mut Dice,
+        dice: &mut JitterSource,
         now_ms: u64,
         (bucket, key): (&str, &str),
         bytes: Vec<u8>,
@@ -73,9 +73,9 @@ impl Storage {
     }
 
     /// Takes a dead letter into the queue of somebody else's; says whether it is there.
-    pub(crate) fn hand_over(
+    pub(crate) fn send_to_sink(
         &mut self,
-        dice: &mut Dice,
+        dice: &mut JitterSource,
         now_ms: u64,
         id: Uuid,
         json: &str,
@@ -90,7 +90,7 @@ impl Storage {
         (true, Self::perhaps_lost(dice))
     }
 
-    fn perhaps_lost(dice: &mut Dice) -> Result<(), PutError> {
+    fn perhaps_lost(dice: &mut JitterSource) -> Result<(), PutError> {
         let lost = dice.strikes(Fault::StorageAnswerLost);
         if lost { Err(PutError::Refused("no answer".to_owned())) } else { Ok(()) }
     }
@@ -98,7 +98,7 @@ impl Storage {
 
 impl Mood {
     /// Why nothing is taken now.
-    fn refusal(self, dice: &mut Dice, now_ms: u64) -> Option<PutError> {
+    fn refusal(self, dice: &mut JitterSource, now_ms: u64) -> Option<PutError> {
         match self {
             Self::RefusesUntil(until_ms) if now_ms < until_ms => {
                 dice.count(Fault::StorageRefused);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use delivery::subscription::catalogue::Catalogue;
 
-use super::faults::{Dice, Fault};
+use super::faults::{Fault, JitterSource};
 use super::rules::{Rules, catalogue};
 
 /// What one version says about one subscription, as far as checks look at it.
@@ -38,7 +38,7 @@ pub(crate) struct Versions {
 
 impl Versions {
     /// The versions of one world; a quiet one never changes.
-    pub(crate) fn choose(rules: &[Rules], dice: &mut Dice, now_ms: u64) -> Self {
+    pub(crate) fn choose(rules: &[Rules], dice: &mut JitterSource, now_ms: u64) -> Self {
         let mut versions = Self { list: Vec::new(), read: 0, read_ms: 0 };
         let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
         let mut at_ms = now_ms;
@@ -59,7 +59,7 @@ impl Versions {
     }
 
     /// Some time after this moment one subscription is paused for a while, removed or shortened.
-    fn change(&mut self, rules: &mut [Option<Rules>], dice: &mut Dice, after_ms: u64) {
+    fn change(&mut self, rules: &mut [Option<Rules>], dice: &mut JitterSource, after_ms: u64) {
         let from_ms = after_ms + dice.one_of(&[1_000, 30_000, 600_000, 10_000_000]);
         let mut brings = Vec::new();
         let number = dice.below(rules.len() as u64) as usize;

@@ -11,11 +11,11 @@ use std::task::Waker;
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, QueueError, QueueName};
 use delivery::subscription::catalogue::Catalogue;
-use delivery::wire::{read_delivery, read_letter};
+use delivery::wire::{read_dead_letter, read_delivery};
 use uuid::Uuid;
 
 use super::endpoints::Behaviour;
-use super::faults::{Dice, Fault};
+use super::faults::{Fault, JitterSource};
 use super::ledger::{Invocation, Ledger};
 use super::probations::Watch;
 use super::queues::{Carried, DELAY_MAX_MS, Held, Queues};
@@ -31,7 +31,7 @@ pub(crate) struct Inner {
     pub(crate) now_ms: u64,
     /// When it all began.
     pub(crate) began_ms: u64,
-    pub(crate) dice: Dice,
+    pub(crate) dice: JitterSource,
     pub(crate) queues: Queues,
     pub(crate) storage: Storage,
     pub(crate) versions: Versions,
@@ -195,7 +195,7 @@ impl Inner {
             self.fork(&Touched::one(id));
             return Err(QueueError("no".to_owned()));
         }
-        if matches!(carried, Carried::Letter(_)) && queue == QueueName::DeadLetter {
+        if matches!(carried, Carried::DeadLetter(_)) && queue == QueueName::DeadLetter {
             let chain = carried.delivery().map_or(id, |delivery| self.chain_of(delivery.id));
             *self.ledger.letters.entry(chain).or_default() += 1;
             self.ledger.owed.insert(chain);
@@ -265,8 +265,8 @@ pub(crate) fn carried(message: &Message) -> Carried {
                 read_delivery(value, event).expect("what is written can be read"),
             ))
         }
-        Attribute::DeadLetter(value) => Carried::Letter(Arc::new(
-            read_letter(value, &message.body).expect("what is written can be read"),
+        Attribute::DeadLetter(value) => Carried::DeadLetter(Arc::new(
+            read_dead_letter(value, &message.body).expect("what is written can be read"),
         )),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 
 use super::names::NameFailure;
 
@@ -10,23 +10,23 @@ use super::names::NameFailure;
 const DETAIL_MAX_CHARS: usize = 300;
 
 /// Which of our endings a failure is.
-pub(super) fn ending(failure: &reqwest::Error) -> Ending {
+pub(super) fn result(failure: &reqwest::Error) -> TransportResult {
     if failure.is_builder() {
-        return Ending::Unsendable;
+        return TransportResult::Unsendable;
     }
     if failure.is_timeout() {
-        return Ending::TimedOut;
+        return TransportResult::TimedOut;
     }
     match caused_by::<NameFailure>(failure) {
-        Some(NameFailure::Blocked(_)) => return Ending::Blocked,
-        Some(NameFailure::Unresolved(_)) => return Ending::ResolutionError,
+        Some(NameFailure::Blocked(_)) => return TransportResult::Blocked,
+        Some(NameFailure::Unresolved(_)) => return TransportResult::ResolutionError,
         None => {}
     }
     match caused_by::<rustls::Error>(failure) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
-            Ending::TlsError
+            TransportResult::TlsError
         }
-        _ => Ending::SocketError,
+        _ => TransportResult::SocketError,
     }
 }
 

@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use delivery::address::{Fence, Lane};
-use delivery::delivery::outcome::{Content, Ending, Exchange};
+use delivery::address::{AddressPolicy, ClientKind};
+use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use delivery::subscription::MAX_CONCURRENCY;
@@ -69,7 +69,7 @@ pub struct Network {
 #[derive(Debug, Clone)]
 pub struct HttpSender {
     network: Network,
-    fence: Arc<Fence>,
+    policy: Arc<AddressPolicy>,
     /// Built when they are first needed, except the one that nearly every request takes: reading
     /// the certificates of the machine takes milliseconds of a cold start, and holds megabytes.
     clients: Arc<[OnceLock<Client>; LANES]>,
@@ -79,7 +79,7 @@ pub struct HttpSender {
 /// In clear or not, to a port of our own or not.
 const LANES: usize = 4;
 /// The lane of nearly every request.
-const ORDINARY: Lane = Lane { in_clear: false, own_port: false };
+const ORDINARY: ClientKind = ClientKind { in_clear: false, own_port: false };
 
 impl fmt::Debug for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,19 +100,19 @@ impl HttpSender {
     ///
     /// # Errors
     /// When the machine's TLS set-up is unusable.
-    pub fn new(fence: Fence) -> Result<Self, reqwest::Error> {
-        Self::on(&Network::default(), fence)
+    pub fn new(policy: AddressPolicy) -> Result<Self, reqwest::Error> {
+        Self::on(&Network::default(), policy)
     }
 
     /// The same on another network than the machine's.
     ///
     /// # Errors
     /// When the TLS set-up is unusable.
-    pub fn on(network: &Network, fence: Fence) -> Result<Self, reqwest::Error> {
+    pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, reqwest::Error> {
         let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
         let sender = Self {
             network: network.clone(),
-            fence: Arc::new(fence),
+            policy: Arc::new(policy),
             clients: Arc::default(),
             long_answers,
         };
@@ -123,25 +123,26 @@ impl HttpSender {
 
     /// The lane and the headers of a request that may leave; else the exchange that did not take
     /// place.
-    fn admit(&self, request: &Request) -> Result<(Lane, HeaderMap), Box<Exchange>> {
-        let blocked = |refusal| Exchange::new(Ending::Blocked, 0, 0).because(refusal);
-        let lane = self.fence.admit(&request.url).map_err(blocked)?;
-        let unsendable = |problem| Exchange::new(Ending::Unsendable, 0, 0).because(problem);
+    fn admit(&self, request: &Request) -> Result<(ClientKind, HeaderMap), Box<Exchange>> {
+        let blocked = |refusal| Exchange::new(TransportResult::Blocked, 0, 0).with_detail(refusal);
+        let kind = self.policy.admit(&request.url).map_err(blocked)?;
+        let unsendable =
+            |problem| Exchange::new(TransportResult::Unsendable, 0, 0).with_detail(problem);
         let mut headers = header_map(&request.headers).map_err(unsendable)?;
         if request.body.is_empty() && request.method == Method::Post {
             // RFC 9110, 8.6: said even of an empty body; some front ends answer 411 without it.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        Ok((lane, headers))
+        Ok((kind, headers))
     }
 
     /// How the exchange ended, and what people should know about it; its times are not known yet.
     async fn within_deadline(&self, request: &Request) -> Exchange {
-        let (lane, headers) = match self.admit(request) {
+        let (kind, headers) = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return *exchange,
         };
-        let conversation = self.converse(request, headers, lane);
+        let conversation = self.converse(request, headers, kind);
         tokio::time::timeout(timeout(request), conversation)
             .await
             .unwrap_or_else(|_| timed_out(request))
@@ -149,7 +150,7 @@ impl HttpSender {
 
     /// The same, keeping the conversation when the deadline ends it.
     async fn within_deadline_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
-        let (lane, headers) = match self.admit(request) {
+        let (kind, headers) = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return (*exchange, None),
         };
@@ -157,23 +158,25 @@ impl HttpSender {
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
         let (sender, asked) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
         let mut conversation: Late =
-            Box::pin(async move { sender.converse(&asked, headers, lane).await });
+            Box::pin(async move { sender.converse(&asked, headers, kind).await });
         match tokio::time::timeout(timeout(request), &mut conversation).await {
             Ok(exchange) => (exchange, None),
             Err(_) => (timed_out(request), Some(conversation)),
         }
     }
 
-    async fn converse(&self, request: &Request, headers: HeaderMap, lane: Lane) -> Exchange {
-        let ended = |ending| Exchange::new(ending, 0, 0);
-        let client = match self.client(lane) {
+    async fn converse(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
+        let ended = |result| Exchange::new(result, 0, 0);
+        let client = match self.client(kind) {
             Ok(client) => client,
             // Ours to mend: there will be other attempts.
-            Err(failure) => return ended(Ending::Aborted).because(failure::detail(failure)),
+            Err(failure) => {
+                return ended(TransportResult::Aborted).with_detail(failure::detail(failure));
+            }
         };
         match self.ask(client, request, headers).await {
-            Ok((ending, content)) => Exchange { content: Some(content), ..ended(ending) },
-            Err(failure) => ended(failure::ending(&failure)).because(failure::detail(failure)),
+            Ok((result, content)) => Exchange { content: Some(content), ..ended(result) },
+            Err(failure) => ended(failure::result(&failure)).with_detail(failure::detail(failure)),
         }
     }
 
@@ -182,7 +185,7 @@ impl HttpSender {
         client: &Client,
         request: &Request,
         headers: HeaderMap,
-    ) -> Result<(Ending, Content), reqwest::Error> {
+    ) -> Result<(TransportResult, Content), reqwest::Error> {
         let method = match request.method {
             Method::Post => reqwest::Method::POST,
             Method::Options => reqwest::Method::OPTIONS,
@@ -196,7 +199,7 @@ impl HttpSender {
         let webhook = named_after("webhook-", response.headers());
         let (body, whole) = self.beginning(response, request.answer_max_bytes).await?;
         Ok((
-            Ending::Answered { status, retry_after, body },
+            TransportResult::Answered { status, retry_after, body },
             Content { content_type, attributes, webhook, whole },
         ))
     }
@@ -222,12 +225,12 @@ impl HttpSender {
         Ok((body, false))
     }
 
-    fn client(&self, lane: Lane) -> Result<&Client, reqwest::Error> {
-        let place = &self.clients[usize::from(lane.in_clear) * 2 + usize::from(lane.own_port)];
+    fn client(&self, kind: ClientKind) -> Result<&Client, reqwest::Error> {
+        let place = &self.clients[usize::from(kind.in_clear) * 2 + usize::from(kind.own_port)];
         if let Some(client) = place.get() {
             return Ok(client);
         }
-        let client = client(&self.network, &self.fence, lane)?;
+        let client = client(&self.network, &self.policy, kind)?;
         Ok(place.get_or_init(|| client))
     }
 }
@@ -256,13 +259,17 @@ fn timeout(request: &Request) -> Duration {
 }
 
 fn timed_out(request: &Request) -> Exchange {
-    Exchange::new(Ending::TimedOut, 0, 0)
-        .because(format_args!("no whole answer within {} ms", request.timeout_ms))
+    Exchange::new(TransportResult::TimedOut, 0, 0)
+        .with_detail(format_args!("no whole answer within {} ms", request.timeout_ms))
 }
 
 /// A client whose names resolve by the rules of this lane; one for requests in clear trusts no
 /// certificate.
-fn client(network: &Network, fence: &Arc<Fence>, lane: Lane) -> Result<Client, reqwest::Error> {
+fn client(
+    network: &Network,
+    policy: &Arc<AddressPolicy>,
+    kind: ClientKind,
+) -> Result<Client, reqwest::Error> {
     let builder = Client::builder()
         .user_agent(USER_AGENT)
         .redirect(redirect::Policy::none())
@@ -279,9 +286,9 @@ fn client(network: &Network, fence: &Arc<Fence>, lane: Lane) -> Result<Client, r
         .http2_max_frame_size(HTTP2_FRAME_MAX_BYTES)
         .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
         .tls_version_min(tls::Version::TLS_1_2)
-        .https_only(!lane.in_clear)
-        .dns_resolver(names::judged(&network.lookup, fence, lane));
-    let builder = match lane.in_clear {
+        .https_only(!kind.in_clear)
+        .dns_resolver(names::judged(&network.lookup, policy, kind));
+    let builder = match kind.in_clear {
         true => builder.tls_certs_only([]),
         false => builder.tls_certs_merge(network.authorities.iter().cloned()),
     };

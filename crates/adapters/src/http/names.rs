@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use delivery::address::{Fence, Lane, Refusal};
+use delivery::address::{AddressPolicy, ClientKind, Refusal};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use thiserror::Error;
 
@@ -39,27 +39,27 @@ pub(super) fn of_the_machine() -> Lookup {
 }
 
 /// A resolver that judges what this lookup finds.
-pub(super) fn judged(lookup: &Lookup, fence: &Arc<Fence>, lane: Lane) -> Judged {
-    Judged { lookup: Arc::clone(lookup), fence: Arc::clone(fence), lane }
+pub(super) fn judged(lookup: &Lookup, policy: &Arc<AddressPolicy>, kind: ClientKind) -> Judged {
+    Judged { lookup: Arc::clone(lookup), policy: Arc::clone(policy), kind }
 }
 
 pub(super) struct Judged {
     lookup: Lookup,
-    fence: Arc<Fence>,
-    lane: Lane,
+    policy: Arc<AddressPolicy>,
+    kind: ClientKind,
 }
 
 impl Resolve for Judged {
     fn resolve(&self, name: Name) -> Resolving {
-        let (found, fence, lane) =
-            ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.fence), self.lane);
+        let (found, policy, kind) =
+            ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.policy), self.kind);
         Box::pin(async move {
             let host = name.as_str();
             let addresses = found.await.unwrap_or_default();
             if addresses.is_empty() {
                 return Err(NameFailure::Unresolved(host.to_owned()).into());
             }
-            fence.judge(lane, host, &addresses).map_err(NameFailure::Blocked)?;
+            policy.judge(kind, host, &addresses).map_err(NameFailure::Blocked)?;
             // Port 0 leaves the port to the URL.
             Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
         })

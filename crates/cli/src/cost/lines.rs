@@ -252,13 +252,14 @@ fn cloudwatch(plan: &Plan, average: &Average, load: &Load) -> Vec<Line> {
     let metrics_bytes =
         METRICS_LINE_BYTES * if deployment.metrics_per_subscription { 3.0 } else { 2.0 };
     // A fresh record counts its match, a letter itself; a hop counts nothing.
-    let counting = load.events.invocations + load.retries.attempting + load.letters.invocations;
-    let own = invocations * PLATFORM_BYTES + counting * metrics_bytes;
+    let with_telemetry =
+        load.events.invocations + load.retries.attempting + load.letters.invocations;
+    let own = invocations * PLATFORM_BYTES + with_telemetry * metrics_bytes;
     let own_how = format!(
         "{} invocations × {} B of Lambda + {} with metrics × {} B of them",
         count(invocations),
         count(PLATFORM_BYTES),
-        count(counting),
+        count(with_telemetry),
         count(metrics_bytes)
     );
     let kept = (told + own) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use delivery::delivery::outcome::{Ending, Exchange};
+use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
@@ -197,7 +197,8 @@ fn driven(subscription: &Subscription, status: u16) -> (u32, u32) {
             Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => wait_ms,
             Arrival::Expired(_) => return (delivery.attempts, messages),
             Arrival::Attempt => {
-                let ending = Ending::Answered { status, retry_after: None, body: Vec::new() };
+                let ending =
+                    TransportResult::Answered { status, retry_after: None, body: Vec::new() };
                 let exchange = Exchange::new(ending, now_ms, 0);
                 match settle(&mut delivery, subscription, &exchange, now_ms, MIDDLE).end {
                     End::Retry { wait_ms } => wait_ms,
@@ -388,7 +389,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let kept: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&kept);
     let lines =
-        adapters::lines::Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
+        adapters::json_log::Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
@@ -399,7 +400,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     );
     let event = Event::recall(&event.into(), Input::CloudEvents);
     let mut delivery = Delivery::new(event, subscription.name.clone(), origin, 0);
-    let ending = Ending::Answered { status: 503, retry_after: None, body: Vec::new() };
+    let ending = TransportResult::Answered { status: 503, retry_after: None, body: Vec::new() };
     let exchange = Exchange::new(ending, 0, 100);
     let settled = settle(&mut delivery, &subscription, &exchange, 100, MIDDLE);
     let telemetry = adapters::telemetry::Telemetry::default();

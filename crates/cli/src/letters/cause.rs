@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
 use super::filter::decided_ms;
@@ -39,7 +39,7 @@ pub(crate) struct Causes(HashMap<Key, Cause>);
 
 impl Causes {
     /// One letter more.
-    pub(crate) fn add(&mut self, letter: &StoredLetter) {
+    pub(crate) fn add(&mut self, letter: &StoredDeadLetter) {
         let key = Key {
             destination: letter.destination.clone(),
             outcome: letter.outcome.clone(),
@@ -70,7 +70,7 @@ impl Causes {
     }
 }
 
-fn line(letter: &StoredLetter) -> String {
+fn line(letter: &StoredDeadLetter) -> String {
     let first = |text: &str| {
         text.lines().map(str::trim).find(|line| !line.is_empty()).map(ToOwned::to_owned)
     };
@@ -94,13 +94,14 @@ mod tests {
         for number in [3, 1, 2] {
             causes.add(&letter(number));
         }
-        causes.add(&StoredLetter { last_response: Some("\n \nother\n".to_owned()), ..letter(9) });
-        causes.add(&StoredLetter {
+        causes
+            .add(&StoredDeadLetter { last_response: Some("\n \nother\n".to_owned()), ..letter(9) });
+        causes.add(&StoredDeadLetter {
             last_response: None,
             detail: Some("no trust".to_owned()),
             ..letter(8)
         });
-        causes.add(&StoredLetter { last_response: Some(String::new()), ..letter(7) });
+        causes.add(&StoredDeadLetter { last_response: Some(String::new()), ..letter(7) });
         let causes = causes.sorted();
         let lines: Vec<(&str, u64)> =
             causes.iter().map(|cause| (cause.key.line.as_str(), cause.letters)).collect();

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::segment;
@@ -39,7 +39,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// Whether this letter is meant.
-    pub(crate) fn takes(&self, letter: &StoredLetter) -> bool {
+    pub(crate) fn takes(&self, letter: &StoredDeadLetter) -> bool {
         let name = &letter.subscription;
         let named = |wanted: &Option<String>, name: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == name)
@@ -60,7 +60,7 @@ impl Filter {
             && any(&self.destinations, letter.destination.as_deref())
     }
 
-    fn takes_moment(&self, letter: &StoredLetter) -> bool {
+    fn takes_moment(&self, letter: &StoredDeadLetter) -> bool {
         let Some(at_ms) = decided_ms(letter) else {
             return self.since_ms.is_none() && self.until_ms.is_none();
         };
@@ -68,7 +68,7 @@ impl Filter {
             && self.until_ms.is_none_or(|until_ms| at_ms < until_ms)
     }
 
-    fn takes_end(&self, letter: &StoredLetter) -> bool {
+    fn takes_end(&self, letter: &StoredDeadLetter) -> bool {
         let reason = || self.reasons.iter().any(|reason| reason.to_string() == letter.reason);
         let outcome =
             || self.outcomes.iter().any(|of| Some(of.as_str()) == letter.outcome.as_deref());
@@ -109,7 +109,7 @@ impl Filter {
 
 /// When a delivery ended, as far as its blob tells: at the end of its last attempt, else at
 /// publication.
-pub(crate) fn decided_ms(letter: &StoredLetter) -> Option<u64> {
+pub(crate) fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
     let end_of_last =
         letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
     end_of_last.or(letter.last_attempt_ms).or(letter.published_ms)

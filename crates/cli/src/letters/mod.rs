@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::bail;
-use delivery::deadletter::stored::{StoredLetter, read};
+use delivery::deadletter::stored::{StoredDeadLetter, read};
 use futures::future::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
@@ -93,7 +93,7 @@ impl Letters {
         &self,
         filter: &Filter,
         limit: Option<usize>,
-    ) -> anyhow::Result<Vec<StoredLetter>> {
+    ) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let pace = if limit.is_some() { Pace::NewestOnly } else { Pace::Everything };
         let limit = limit.unwrap_or(usize::MAX);
         let mut walk = Walk::new(&self.place, filter, pace);
@@ -110,7 +110,7 @@ impl Letters {
                     blobs.split_at((limit - found.len()).max(least).min(blobs.len()));
                 blobs = later;
                 let reads = stream::iter(now).map(|blob| self.read(blob)).buffered(READS_AT_ONCE);
-                let letters: Vec<Vec<StoredLetter>> = reads.try_collect().await?;
+                let letters: Vec<Vec<StoredDeadLetter>> = reads.try_collect().await?;
                 let meant = letters.into_iter().flatten().filter(|letter| filter.takes(letter));
                 found.extend(meant.filter(|letter| seen.insert(letter.id)));
             }
@@ -124,7 +124,7 @@ impl Letters {
     pub(crate) fn all<'a>(
         &'a self,
         filter: &'a Filter,
-    ) -> BoxStream<'a, anyhow::Result<StoredLetter>> {
+    ) -> BoxStream<'a, anyhow::Result<StoredDeadLetter>> {
         let mut seen = HashSet::new();
         let read = self.blobs(filter).map_ok(move |blob| async move { self.read(&blob).await });
         let letters =
@@ -149,7 +149,7 @@ impl Letters {
     pub(crate) fn whole_blobs<'a>(
         &'a self,
         filter: &Filter,
-    ) -> BoxStream<'a, anyhow::Result<(String, Vec<StoredLetter>)>> {
+    ) -> BoxStream<'a, anyhow::Result<(String, Vec<StoredDeadLetter>)>> {
         let read = self.blobs(filter).map_ok(move |blob| async move {
             let letters = self.read(&blob).await?;
             Ok((blob.key, letters))
@@ -167,19 +167,19 @@ impl Letters {
         filter: &Filter,
         seen: &mut HashSet<String>,
         reading: bool,
-    ) -> anyhow::Result<Vec<StoredLetter>> {
+    ) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let blobs: Vec<Blob> = self.blobs(filter).try_collect().await?;
         let new: Vec<Blob> =
             blobs.into_iter().filter(|blob| seen.insert(blob.key.clone()) && reading).collect();
         let reads = stream::iter(&new).map(|blob| self.read(blob)).buffered(READS_AT_ONCE);
-        let letters: Vec<Vec<StoredLetter>> = reads.try_collect().await?;
-        let mut letters: Vec<StoredLetter> = letters.into_iter().flatten().collect();
+        let letters: Vec<Vec<StoredDeadLetter>> = reads.try_collect().await?;
+        let mut letters: Vec<StoredDeadLetter> = letters.into_iter().flatten().collect();
         letters.sort_by_key(|letter| (decided_ms(letter), letter.id));
         Ok(letters)
     }
 
     /// The letters of a blob; none of one that is gone meanwhile or is no dead letter.
-    async fn read(&self, blob: &Blob) -> anyhow::Result<Vec<StoredLetter>> {
+    async fn read(&self, blob: &Blob) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let Some(bytes) = self.place.get(&blob.key).await? else { return Ok(Vec::new()) };
         Ok(read(&blob.key, &self.place.prefix, &bytes).unwrap_or_else(|problem| {
             let mut strange = self.strange.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,7 +193,7 @@ impl Letters {
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
-    pub(crate) async fn of_key(&self, key: &str) -> anyhow::Result<Vec<StoredLetter>> {
+    pub(crate) async fn of_key(&self, key: &str) -> anyhow::Result<Vec<StoredDeadLetter>> {
         read(key, &self.place.prefix, &self.bytes(key).await?).map_err(anyhow::Error::msg)
     }
 
@@ -210,7 +210,7 @@ impl Letters {
     ///
     /// # Errors
     /// When several begin like this, or the container cannot be read.
-    pub(crate) async fn one(&self, id: &str) -> anyhow::Result<Option<StoredLetter>> {
+    pub(crate) async fn one(&self, id: &str) -> anyhow::Result<Option<StoredDeadLetter>> {
         let mut found = self.find(&[id.to_owned()]).await?;
         if found.len() > 1 {
             let all: Vec<String> =
@@ -224,8 +224,8 @@ impl Letters {
     ///
     /// # Errors
     /// When the container cannot be read, or a key names no blob.
-    pub(crate) async fn find(&self, wanted: &[String]) -> anyhow::Result<Vec<StoredLetter>> {
-        let mut found: HashMap<Uuid, StoredLetter> = HashMap::new();
+    pub(crate) async fn find(&self, wanted: &[String]) -> anyhow::Result<Vec<StoredDeadLetter>> {
+        let mut found: HashMap<Uuid, StoredDeadLetter> = HashMap::new();
         let mut unfound: HashSet<&str> = HashSet::new();
         for wanted in wanted {
             match self.key(wanted) {
@@ -240,7 +240,7 @@ impl Letters {
         if !unfound.is_empty() {
             self.find_inside(&unfound, &mut found).await?;
         }
-        let mut found: Vec<StoredLetter> = found.into_values().collect();
+        let mut found: Vec<StoredDeadLetter> = found.into_values().collect();
         found.sort_by_key(|letter| std::cmp::Reverse((decided_ms(letter), letter.id)));
         Ok(found)
     }
@@ -249,7 +249,7 @@ impl Letters {
     async fn find_by_name(
         &self,
         unfound: &mut HashSet<&str>,
-        found: &mut HashMap<Uuid, StoredLetter>,
+        found: &mut HashMap<Uuid, StoredDeadLetter>,
     ) -> anyhow::Result<()> {
         let all = Filter::default();
         let mut blobs = std::pin::pin!(self.blobs(&all));
@@ -270,7 +270,7 @@ impl Letters {
     async fn find_inside(
         &self,
         unfound: &HashSet<&str>,
-        found: &mut HashMap<Uuid, StoredLetter>,
+        found: &mut HashMap<Uuid, StoredDeadLetter>,
     ) -> anyhow::Result<()> {
         let all = Filter::default();
         let mut letters = self.all(&all);

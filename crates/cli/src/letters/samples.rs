@@ -1,10 +1,10 @@
 //! Letters for the tests of this folder.
 
-use delivery::deadletter::stored::{StoredAttempt, StoredLetter};
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter};
 use uuid::Uuid;
 
 /// A letter of shop/orders/billing that ended after two attempts with 503.
-pub(crate) fn letter(number: u32) -> StoredLetter {
+pub(crate) fn letter(number: u32) -> StoredDeadLetter {
     let id = Uuid::from_u128(u128::from(number));
     let at_ms = 1_795_158_180_000 + u64::from(number);
     let attempt = |at_ms| StoredAttempt {
@@ -13,7 +13,7 @@ pub(crate) fn letter(number: u32) -> StoredLetter {
         status: Some(503),
         duration_ms: 5,
     };
-    StoredLetter {
+    StoredDeadLetter {
         id,
         key: format!("shop/orders/billing/2026/11/20/7/{id}.json"),
         subscription: "shop/orders/billing".parse().unwrap(),

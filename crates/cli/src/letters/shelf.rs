@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use adapters::machine::Machine;
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use futures::stream::TryStreamExt as _;
 use uuid::Uuid;
@@ -32,7 +32,7 @@ const RESPONSE_MAX_CHARS: usize = 4_096;
 /// Letters as they were at some moment.
 pub(crate) struct Shelf {
     /// Newest first, each once; without event, headers, and all of the history but its end.
-    pub(crate) letters: Vec<Arc<StoredLetter>>,
+    pub(crate) letters: Vec<Arc<StoredDeadLetter>>,
     /// Those of them that were sent again.
     pub(crate) replayed: HashMap<Uuid, Replayed>,
     /// Whether there are more letters than a shelf holds; the oldest are missing, roughly.
@@ -40,7 +40,7 @@ pub(crate) struct Shelf {
     /// When reading them had ended.
     pub(crate) read_ms: u64,
     /// What each blob holds that was meant.
-    blobs: HashMap<String, Vec<Arc<StoredLetter>>>,
+    blobs: HashMap<String, Vec<Arc<StoredDeadLetter>>>,
     /// From when until when letters were meant.
     span_ms: (Option<u64>, Option<u64>),
 }
@@ -107,9 +107,9 @@ impl Shelf {
 }
 
 /// What lists and sums need of a letter.
-fn sketch(letter: StoredLetter) -> StoredLetter {
+fn sketch(letter: StoredDeadLetter) -> StoredDeadLetter {
     let beginning = |text: String| text.chars().take(RESPONSE_MAX_CHARS).collect();
-    StoredLetter {
+    StoredDeadLetter {
         event: String::new(),
         headers: Vec::new(),
         history: letter.history.last().cloned().into_iter().collect(),
@@ -130,7 +130,7 @@ mod tests {
         let whole = letter(1);
         let sketch = sketch(whole.clone());
         assert_eq!(decided_ms(&sketch), decided_ms(&whole));
-        let sums = |letter: &StoredLetter| {
+        let sums = |letter: &StoredDeadLetter| {
             let (mut stats, mut causes) = (Stats::default(), Causes::default());
             stats.add(letter);
             causes.add(letter);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::time::duration::HOUR_MS;
 
 use super::filter::decided_ms;
@@ -21,7 +21,7 @@ pub(crate) struct Stats {
 
 impl Stats {
     /// One letter more.
-    pub(crate) fn add(&mut self, letter: &StoredLetter) {
+    pub(crate) fn add(&mut self, letter: &StoredDeadLetter) {
         self.letters += 1;
         *self.reasons.entry(letter.reason.clone()).or_default() += 1;
         *self.subscriptions.entry(letter.subscription.to_string()).or_default() += 1;
@@ -50,7 +50,7 @@ mod tests {
         let mut stats = Stats::default();
         stats.add(&letter(1));
         stats.add(&letter(2));
-        stats.add(&StoredLetter {
+        stats.add(&StoredDeadLetter {
             reason: "TopicNotFound".to_owned(),
             destination: None,
             ..letter(3)

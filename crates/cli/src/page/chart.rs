@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::time::duration::{DAY_MS, HOUR_MS};
 use delivery::time::moment::rfc3339;
 use maud::{Markup, html};
@@ -63,7 +63,7 @@ pub(super) struct Chart {
 
 impl Chart {
     /// Nothing when no letter has a moment.
-    pub(super) fn of<'a>(letters: impl Iterator<Item = &'a StoredLetter>) -> Option<Self> {
+    pub(super) fn of<'a>(letters: impl Iterator<Item = &'a StoredDeadLetter>) -> Option<Self> {
         let mut hours: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::new();
         for letter in letters {
             let Some(at_ms) = decided_ms(letter) else { continue };
@@ -253,7 +253,7 @@ fn short(rfc3339: &str) -> String {
 mod tests {
     use super::*;
 
-    fn at(ms: u64, reason: &str) -> StoredLetter {
+    fn at(ms: u64, reason: &str) -> StoredDeadLetter {
         let key = "a/b/c/2026/11/20/7/00000000-0000-0000-0000-000000000001.json";
         let blob = format!(
             r#"{{"event":{{}},"deadletterProperties":{{"deadletterreasoncode":"{reason}","publishutc":"{}"}}}}"#,

@@ -4,7 +4,7 @@ use axum::extract::{self, Path};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use delivery::deadletter::stored::{StoredLetter, StoredSink};
+use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
 use maud::{Markup, html};
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ pub(super) async fn raw(
 
 /// The letter of this id, or of an id that begins like this. What no letter bears is not looked for
 /// in every blob, or any address would cost a reading of the whole container.
-async fn find(page: &Page, id: &str) -> Result<StoredLetter, Problem> {
+async fn find(page: &Page, id: &str) -> Result<StoredDeadLetter, Problem> {
     if let Some((id, key)) =
         id.parse().ok().and_then(|id: Uuid| Some((id, page.shelves.key_of(id)?)))
     {
@@ -90,7 +90,7 @@ async fn may_be_there(page: &Page, id: &str) -> Result<bool, Problem> {
     })
 }
 
-fn content(page: &Page, letter: &StoredLetter, replayed: Option<&Replayed>) -> Markup {
+fn content(page: &Page, letter: &StoredDeadLetter, replayed: Option<&Replayed>) -> Markup {
     let id = letter.id.to_string();
     html! {
         p .crumbs { a href="/" { "Letters" } " / " span { (name(letter)) } }
@@ -122,13 +122,13 @@ fn content(page: &Page, letter: &StoredLetter, replayed: Option<&Replayed>) -> M
     }
 }
 
-fn of_subscription(letter: &StoredLetter) -> String {
+fn of_subscription(letter: &StoredDeadLetter) -> String {
     let name = &letter.subscription;
     let (namespace, topic) = (name.topic.namespace.as_str(), name.topic.topic.as_str());
     href("/", [("namespace", namespace), ("topic", topic), ("subscription", &name.name)])
 }
 
-fn tried(letter: &StoredLetter) -> String {
+fn tried(letter: &StoredDeadLetter) -> String {
     let count = text::grouped(letter.attempts.into());
     let attempts = if letter.attempts == 1 { "attempt" } else { "attempts" };
     match decided_ms(letter).zip(letter.published_ms) {
@@ -140,7 +140,7 @@ fn tried(letter: &StoredLetter) -> String {
 }
 
 /// Why it ended.
-fn verdict(letter: &StoredLetter, replayed: Option<&Replayed>) -> Markup {
+fn verdict(letter: &StoredDeadLetter, replayed: Option<&Replayed>) -> Markup {
     html! { section .verdict aria-labelledby="verdict" {
         h2 #verdict { (word(&letter.reason)) }
         @if let Some(meaning) = meaning(&letter.reason) { p { (meaning) } }
@@ -207,7 +207,7 @@ fn response(response: Option<&str>, id: &str) -> Markup {
     } }
 }
 
-fn event(letter: &StoredLetter) -> Markup {
+fn event(letter: &StoredDeadLetter) -> Markup {
     let is_large = letter.event.len() > SHOWN_MAX_BYTES;
     html! { section aria-labelledby="event" {
         h2 #event { "Event" span .of { " " (text::grouped(letter.event.len() as u64)) " bytes" } }
@@ -235,7 +235,7 @@ fn event(letter: &StoredLetter) -> Markup {
     } }
 }
 
-fn stored(page: &Page, letter: &StoredLetter) -> Markup {
+fn stored(page: &Page, letter: &StoredDeadLetter) -> Markup {
     let place = page.letters.place();
     html! { section aria-labelledby="stored" {
         h2 #stored { "Where it is stored" }

@@ -1,6 +1,6 @@
 //! The letters themselves, newest first, a page at a time.
 
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use maud::{Markup, html};
 
 use super::chart::{Palette, swatch};
@@ -33,7 +33,7 @@ pub(super) fn list(query: &Query, shelf: &Shelf, sums: &Sums<'_>, palette: &Pale
     } }
 }
 
-fn row(letter: &StoredLetter, replayed: Option<&Replayed>, palette: &Palette) -> Markup {
+fn row(letter: &StoredDeadLetter, replayed: Option<&Replayed>, palette: &Palette) -> Markup {
     html! { tr role="row" {
         td role="cell" .when data-label="Ended" { (moment(decided_ms(letter))) }
         td role="cell" .first data-label="Event" { div {
@@ -51,7 +51,7 @@ fn row(letter: &StoredLetter, replayed: Option<&Replayed>, palette: &Palette) ->
 }
 
 /// What a letter is called: by its event, else by its own id.
-pub(super) fn name(letter: &StoredLetter) -> Markup {
+pub(super) fn name(letter: &StoredDeadLetter) -> Markup {
     html! { @match letter.event_id.as_deref().filter(|id| !id.trim().is_empty()) {
         Some(id) => (line(id)),
         None => (letter.id.to_string()[..8]),

@@ -4,7 +4,7 @@
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use maud::{Markup, html};
 
 use super::chart::{Chart, Palette};
@@ -28,13 +28,13 @@ const CAUSES_MAX: usize = 200;
 
 /// What the letters that are meant come to.
 pub(super) struct Sums<'a> {
-    pub(super) letters: Vec<&'a StoredLetter>,
+    pub(super) letters: Vec<&'a StoredDeadLetter>,
     stats: Stats,
     causes: Vec<Cause>,
 }
 
 impl<'a> Sums<'a> {
-    fn of(letters: Vec<&'a StoredLetter>) -> Self {
+    fn of(letters: Vec<&'a StoredDeadLetter>) -> Self {
         let (mut stats, mut causes) = (Stats::default(), Causes::default());
         for letter in &letters {
             stats.add(letter);

@@ -1,6 +1,6 @@
 //! The attempts of a letter along a line of time. Pure, but for its drawing.
 
-use delivery::deadletter::stored::{StoredAttempt, StoredLetter, StoredSink};
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::delivery::HISTORY_FIRST;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use maud::{Markup, html};
@@ -39,7 +39,7 @@ fn steps(history: &[StoredAttempt], omitted: u32, mut before_ms: Option<u64>) ->
 }
 
 /// From publication to the end, with what was waited in between.
-pub(super) fn timeline(letter: &StoredLetter) -> Markup {
+pub(super) fn timeline(letter: &StoredDeadLetter) -> Markup {
     html! { ol .timeline {
         @if letter.published_ms.is_some() {
             li .mark { span .what { "Published" } (moment(letter.published_ms)) }

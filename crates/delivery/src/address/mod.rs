@@ -22,14 +22,14 @@ pub use public::is_public;
 
 /// What stands between requests and the addresses they may not reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fence {
+pub struct AddressPolicy {
     private: PrivateDestinations,
     own: OwnAddresses,
 }
 
 /// What of a URL besides its host decides where it may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lane {
+pub struct ClientKind {
     /// The request travels without TLS: only to what is allowed, public or not.
     pub in_clear: bool,
     /// The port is one of the function's own: nothing of this machine is reached, allowed or not.
@@ -44,25 +44,25 @@ pub enum Refusal {
     NoHost,
     /// A service of the function's own sandbox.
     #[error("{0} is, on this port, an address of the function itself, which nothing may reach")]
-    Own(Place),
+    Own(HostAddress),
     /// Plain HTTP to what is not allowed by name or range.
     #[error(
         "{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only what is there is reached without TLS"
     )]
-    InClear(Place),
+    InClear(HostAddress),
     /// An address that is not of the open internet.
     #[error("{0} is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS")]
-    NotPublic(Place),
+    NotPublic(HostAddress),
 }
 
 /// A host, and the address it leads to when that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct HostAddress {
     host: String,
     address: Option<IpAddr>,
 }
 
-impl Fence {
+impl AddressPolicy {
     /// A fence with these gates, and around these addresses.
     #[must_use]
     pub fn new(private: PrivateDestinations, own: OwnAddresses) -> Self {
@@ -71,24 +71,25 @@ impl Fence {
 
     /// Whether a request to this URL may begin, and under which rules its host is resolved.
     ///
-    /// A literal address is judged here and now; a name by [`Fence::judge`], when its addresses are
+    /// A literal address is judged here and now; a name by [`AddressPolicy::judge`], when its addresses are
     /// known.
     ///
     /// # Errors
     /// Why no packet leaves.
-    pub fn admit(&self, url: &Url) -> Result<Lane, Refusal> {
+    pub fn admit(&self, url: &Url) -> Result<ClientKind, Refusal> {
         let port = url.port_or_known_default();
         let in_clear = url.scheme() != "https";
-        let lane = Lane { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
+        let kind =
+            ClientKind { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
         match url.host().ok_or(Refusal::NoHost)? {
-            Host::Ipv4(address) => self.judge(lane, &address.to_string(), &[address.into()])?,
-            Host::Ipv6(address) => self.judge(lane, &address.to_string(), &[address.into()])?,
+            Host::Ipv4(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
+            Host::Ipv6(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
             Host::Domain(name) if in_clear && !self.private.may_allow_host(name) => {
-                return Err(Refusal::InClear(Place { host: name.to_owned(), address: None }));
+                return Err(Refusal::InClear(HostAddress { host: name.to_owned(), address: None }));
             }
             Host::Domain(_) => {}
         }
-        Ok(lane)
+        Ok(kind)
     }
 
     /// Whether a request may go to a host that leads to these addresses; one that is forbidden
@@ -96,17 +97,17 @@ impl Fence {
     ///
     /// # Errors
     /// Why no packet leaves.
-    pub fn judge(&self, lane: Lane, host: &str, addresses: &[IpAddr]) -> Result<(), Refusal> {
+    pub fn judge(&self, kind: ClientKind, host: &str, addresses: &[IpAddr]) -> Result<(), Refusal> {
         let allowed_host = self.private.allows_host(host);
         for address in addresses.iter().copied() {
-            let place = || Place { host: host.to_owned(), address: Some(address) };
-            if lane.own_port && self.own.contains(host, address) {
+            let place = || HostAddress { host: host.to_owned(), address: Some(address) };
+            if kind.own_port && self.own.contains(host, address) {
                 return Err(Refusal::Own(place()));
             }
             if allowed_host || self.private.allows_address(address) {
                 continue;
             }
-            if lane.in_clear {
+            if kind.in_clear {
                 return Err(Refusal::InClear(place()));
             }
             if !is_public(address) {
@@ -117,7 +118,7 @@ impl Fence {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HostAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.address {
             Some(address) if self.host != address.to_string() => {
@@ -132,9 +133,9 @@ impl fmt::Display for Place {
 mod tests {
     use super::*;
 
-    fn fence(private: &str) -> Fence {
+    fn policy(private: &str) -> AddressPolicy {
         let own = OwnAddresses::parse(["127.0.0.1:9001", "runtime.internal:9002"]).unwrap();
-        Fence::new(PrivateDestinations::parse(private).unwrap(), own)
+        AddressPolicy::new(PrivateDestinations::parse(private).unwrap(), own)
     }
 
     fn says(result: Result<(), Refusal>) -> String {
@@ -142,33 +143,33 @@ mod tests {
     }
 
     /// Resolves the URL's host to these addresses.
-    fn led(fence: &Fence, url: &str, addresses: &[&str]) -> Result<(), Refusal> {
+    fn led(policy: &AddressPolicy, url: &str, addresses: &[&str]) -> Result<(), Refusal> {
         let url: Url = url.parse().unwrap();
         let addresses: Vec<IpAddr> =
             addresses.iter().map(|address| address.parse().unwrap()).collect();
-        fence.admit(&url).and_then(|lane| fence.judge(lane, url.host_str().unwrap(), &addresses))
+        policy.admit(&url).and_then(|kind| policy.judge(kind, url.host_str().unwrap(), &addresses))
     }
 
     #[test]
     fn a_refusal_tells_the_host_the_address_and_the_rule() {
-        let fence = fence("127.0.0.0/8");
+        let policy = policy("127.0.0.0/8");
         assert_eq!(
-            says(led(&fence, "https://10.0.0.1/", &[])),
+            says(led(&policy, "https://10.0.0.1/", &[])),
             "10.0.0.1 is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS"
         );
         assert!(
-            says(led(&fence, "https://a.example/", &["10.0.0.1"]))
+            says(led(&policy, "https://a.example/", &["10.0.0.1"]))
                 .starts_with("a.example (10.0.0.1) is not a")
         );
         assert_eq!(
-            says(led(&fence, "http://8.8.8.8/", &[])),
+            says(led(&policy, "http://8.8.8.8/", &[])),
             "8.8.8.8 is not in ALLOW_PRIVATE_DESTINATIONS, and only what is there is reached without TLS"
         );
         assert_eq!(
-            says(led(&fence, "http://localhost:9001/", &["127.0.0.1"])),
+            says(led(&policy, "http://localhost:9001/", &["127.0.0.1"])),
             "localhost (127.0.0.1) is, on this port, an address of the function itself, which nothing may reach"
         );
-        assert_eq!(says(led(&fence, "mailto:a@example.com", &[])), "the URL has no host");
+        assert_eq!(says(led(&policy, "mailto:a@example.com", &[])), "the URL has no host");
     }
 
     #[test]
@@ -177,56 +178,59 @@ mod tests {
             [["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["8.8.8.8", "fe80::1"]]
         {
             assert!(
-                led(&fence(""), "https://mixed.example/", &addresses).is_err(),
+                led(&policy(""), "https://mixed.example/", &addresses).is_err(),
                 "{addresses:?}"
             );
         }
         assert_eq!(
-            led(&fence(""), "https://both.example/", &["8.8.8.8", "2606:4700::1111"]),
+            led(&policy(""), "https://both.example/", &["8.8.8.8", "2606:4700::1111"]),
             Ok(())
         );
         assert_eq!(
-            led(&fence("127.0.0.1"), "https://mixed.example/", &["8.8.8.8", "127.0.0.1"]),
+            led(&policy("127.0.0.1"), "https://mixed.example/", &["8.8.8.8", "127.0.0.1"]),
             Ok(())
         );
     }
 
     #[test]
     fn what_the_deployment_allows_is_reached_by_name_or_by_address() {
-        let fence = fence("Internal.Example, 127.0.0.1,10.0.0.0/8,[::1]");
+        let policy = policy("Internal.Example, 127.0.0.1,10.0.0.0/8,[::1]");
         for address in ["127.0.0.1", "10.9.9.9", "::1", "::ffff:10.9.9.9"] {
-            assert_eq!(led(&fence, "https://anything.example/", &[address]), Ok(()), "{address}");
-            assert_eq!(led(&fence, "http://anything.example/", &[address]), Ok(()), "{address}");
+            assert_eq!(led(&policy, "https://anything.example/", &[address]), Ok(()), "{address}");
+            assert_eq!(led(&policy, "http://anything.example/", &[address]), Ok(()), "{address}");
         }
-        assert_eq!(led(&fence, "https://internal.example/", &["192.168.0.1"]), Ok(()));
-        assert_eq!(led(&fence, "http://internal.example/", &["8.8.8.8"]), Ok(()));
-        assert!(led(&fence, "https://other.example/", &["192.168.0.1"]).is_err());
-        assert!(led(&fence, "http://other.example/", &["8.8.8.8"]).is_err());
+        assert_eq!(led(&policy, "https://internal.example/", &["192.168.0.1"]), Ok(()));
+        assert_eq!(led(&policy, "http://internal.example/", &["8.8.8.8"]), Ok(()));
+        assert!(led(&policy, "https://other.example/", &["192.168.0.1"]).is_err());
+        assert!(led(&policy, "http://other.example/", &["8.8.8.8"]).is_err());
     }
 
     #[test]
     fn a_name_is_not_resolved_in_clear_when_nothing_could_allow_it() {
         let name = "http://other.example/".parse().unwrap();
-        assert!(fence("").admit(&name).is_err() && fence("internal.example").admit(&name).is_err());
         assert!(
-            fence("10.0.0.0/8").admit(&name).is_ok() && fence("other.example").admit(&name).is_ok()
+            policy("").admit(&name).is_err() && policy("internal.example").admit(&name).is_err()
+        );
+        assert!(
+            policy("10.0.0.0/8").admit(&name).is_ok()
+                && policy("other.example").admit(&name).is_ok()
         );
     }
 
     #[test]
     fn the_functions_own_addresses_are_refused_whatever_is_allowed() {
-        let fence = fence("localhost,runtime.internal,0.0.0.0/0,::/0");
+        let policy = policy("localhost,runtime.internal,0.0.0.0/0,::/0");
         for url in [
             "http://127.0.0.1:9001/",
             "https://[::1]:9001/",
             "http://0.0.0.0:9002/",
             "http://127.8.8.8:9001/",
         ] {
-            assert!(says(led(&fence, url, &[])).contains("the function itself"), "{url}");
+            assert!(says(led(&policy, url, &[])).contains("the function itself"), "{url}");
         }
-        assert!(led(&fence, "http://localhost:9001/", &["127.0.0.1"]).is_err());
-        assert!(led(&fence, "http://runtime.internal:9002/", &["10.0.0.1"]).is_err());
-        assert_eq!(led(&fence, "http://127.0.0.1:9000/", &[]), Ok(()));
-        assert_eq!(led(&fence, "http://10.0.0.1:9001/", &[]), Ok(()));
+        assert!(led(&policy, "http://localhost:9001/", &["127.0.0.1"]).is_err());
+        assert!(led(&policy, "http://runtime.internal:9002/", &["10.0.0.1"]).is_err());
+        assert_eq!(led(&policy, "http://127.0.0.1:9000/", &[]), Ok(()));
+        assert_eq!(led(&policy, "http://10.0.0.1:9001/", &[]), Ok(()));
     }
 }

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::flat::Hidden;
 use crate::delivery::reason::Reason;
-use crate::delivery::{Entry, History, Letter, Returned, cut, trace};
+use crate::delivery::{DeadLetter, Entry, History, Returned, cut, trace};
 use crate::event::Shape;
 use crate::event::json::Object;
 use crate::subscription::display;
@@ -27,7 +27,7 @@ pub(crate) const SINK: &str = "sink";
 /// A letter, and what storing it adds.
 pub(super) struct About<'a> {
     /// The letter.
-    pub(super) letter: &'a Letter,
+    pub(super) letter: &'a DeadLetter,
     /// Why it is not in the container it was meant for.
     pub(super) sink_error: Option<&'a str>,
 }
@@ -88,7 +88,7 @@ impl About<'_> {
 
     /// Our own fields.
     pub(super) fn ours(&self, object: &mut Object) {
-        let Letter { delivery, reason, detail, destination, .. } = self.letter;
+        let DeadLetter { delivery, reason, detail, destination, .. } = self.letter;
         object.put("deadletterid", &delivery.id);
         object.text("deadletterreasoncode", &reason.to_string());
         object.text("subscription", &delivery.subscription.to_string());

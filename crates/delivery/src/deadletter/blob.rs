@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::about::About;
 use super::{cloudevents, custom, eventgrid, knative, namespace};
-use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Letter, Store};
+use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, Store};
 use crate::event::json::escaped;
 use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::{SubscriptionName, segment};
@@ -20,7 +20,7 @@ use crate::time::moment;
 
 /// What letters have in common that share a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
+pub struct BlobKey {
     subscription: SubscriptionName,
     hour: String,
     store: Store,
@@ -30,10 +30,10 @@ pub struct Share {
 
 /// With what a letter may share its blob; `None` when it wants one of its own.
 #[must_use]
-pub fn share(letter: &Letter) -> Option<Share> {
-    let Letter { delivery, store, format, layout, .. } = letter;
+pub fn blob_key(letter: &DeadLetter) -> Option<BlobKey> {
+    let DeadLetter { delivery, store, format, layout, .. } = letter;
     let is_blob = !matches!(store, Store::Queue(_));
-    (letter.events_per_blob > 1 && is_blob).then(|| Share {
+    (letter.events_per_blob > 1 && is_blob).then(|| BlobKey {
         subscription: delivery.subscription.clone(),
         hour: moment::hour_folder(delivery.due_ms),
         store: store.clone(),
@@ -48,23 +48,23 @@ pub fn share(letter: &Letter) -> Option<Share> {
 /// The hour is that of the moment the last attempt was due (before any attempt: of publication), in
 /// UTC.
 #[must_use]
-pub fn key(letter: &Letter, prefix: &str) -> String {
+pub fn key(letter: &DeadLetter, prefix: &str) -> String {
     shared_key(&[letter], prefix)
 }
 
 /// The bytes of a letter's blob. `sink_error` says why it is not in the container it was meant for.
 #[must_use]
-pub fn bytes(letter: &Letter, sink_error: Option<&str>) -> Vec<u8> {
+pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
     shared_bytes(&[letter], sink_error)
 }
 
-/// The key of letters that [`share`] a blob: its GUID is the UUIDv5 of their ids, in whatever order
+/// The key of letters that [`blob_key`] a blob: its GUID is the UUIDv5 of their ids, in whatever order
 /// they come.
 ///
 /// # Panics
 /// When there is no letter.
 #[must_use]
-pub fn shared_key(letters: &[&Letter], prefix: &str) -> String {
+pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
     let letters = each_once(letters);
     let ids: Vec<String> = letters.iter().map(|letter| letter.delivery.id.to_string()).collect();
     let Delivery { id, subscription: SubscriptionName { topic, name }, due_ms, .. } =
@@ -80,12 +80,12 @@ pub fn shared_key(letters: &[&Letter], prefix: &str) -> String {
     format!("{prefix}{slash}{path}/{}/{guid}.json", moment::hour_folder(*due_ms))
 }
 
-/// The bytes of the blob of letters that [`share`] one.
+/// The bytes of the blob of letters that [`blob_key`] one.
 ///
 /// # Panics
 /// When there is no letter.
 #[must_use]
-pub fn shared_bytes(letters: &[&Letter], sink_error: Option<&str>) -> Vec<u8> {
+pub fn shared_bytes(letters: &[&DeadLetter], sink_error: Option<&str>) -> Vec<u8> {
     let letters = each_once(letters);
     let elements: Vec<String> =
         letters.iter().map(|letter| element(&About { letter, sink_error })).collect();
@@ -108,7 +108,7 @@ pub struct Enriched {
 
 /// The event, enriched with why, as it travels to a sink.
 #[must_use]
-pub fn enriched(letter: &Letter) -> Enriched {
+pub fn enriched(letter: &DeadLetter) -> Enriched {
     let about = About { letter, sink_error: None };
     let cloud_event = match letter.format {
         Format::CloudEvents => cloudevents::element(&about),
@@ -122,7 +122,7 @@ pub fn enriched(letter: &Letter) -> Enriched {
 
 /// The letters in the order of their ids; a delivery that was duplicated further up has one all the
 /// same.
-fn each_once<'a>(letters: &[&'a Letter]) -> Vec<&'a Letter> {
+fn each_once<'a>(letters: &[&'a DeadLetter]) -> Vec<&'a DeadLetter> {
     assert!(!letters.is_empty(), "a blob is that of a letter");
     let mut letters = letters.to_vec();
     letters.sort_by_key(|letter| letter.delivery.id);

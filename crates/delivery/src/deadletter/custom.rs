@@ -7,7 +7,7 @@
 use super::about::About;
 use super::eventgrid::{NAMES, STATUS};
 use super::flat::Hidden;
-use crate::delivery::Letter;
+use crate::delivery::DeadLetter;
 use crate::event::Members;
 use crate::event::json::Object;
 use crate::event::mapping::{Mapped, Mapping};
@@ -33,7 +33,7 @@ pub(super) fn element(about: &About<'_>) -> Option<String> {
 }
 
 /// What the mapping says of a custom event, and an event of another shape of itself.
-fn told(letter: &Letter) -> Mapped {
+fn told(letter: &DeadLetter) -> Mapped {
     if let Some(mapped) = &letter.mapped {
         return mapped.clone();
     }

@@ -7,7 +7,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::delivery::{Delivery, Letter};
+use crate::delivery::{DeadLetter, Delivery};
 use crate::event::json::Object;
 use crate::event::{Members, Shape, convert};
 
@@ -52,7 +52,7 @@ pub(super) fn open(event: &str, reserved: &[&str]) -> Option<(Object, Hidden)> {
 
 /// The event as a CloudEvent; `None` when it can be none.
 pub(super) fn open_cloud_event(
-    letter: &Letter,
+    letter: &DeadLetter,
     event: &RawValue,
     reserved: &[&str],
 ) -> Option<(Object, Hidden)> {
@@ -71,7 +71,7 @@ pub(super) fn open_cloud_event(
 
 /// The event in the Event Grid schema; a CloudEvent, which cannot be brought into it, as it is.
 pub(super) fn open_event_grid(
-    letter: &Letter,
+    letter: &DeadLetter,
     event: &RawValue,
     reserved: &[&str],
 ) -> Option<(Object, Hidden)> {

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::about::{About, OURS, whole_characters};
 use super::flat;
-use crate::delivery::{Delivery, Letter, Returned};
+use crate::delivery::{DeadLetter, Delivery, Returned};
 use crate::event::json::Object;
 use crate::subscription::dead_letter_format::ErrorData;
 use crate::time::moment;
@@ -66,7 +66,7 @@ struct Failed<'a> {
 }
 
 impl<'a> Failed<'a> {
-    fn of(letter: &'a Letter) -> Self {
+    fn of(letter: &'a DeadLetter) -> Self {
         let (address, history, response) = match &letter.returned {
             Some(Returned { address, history, last_response, .. }) => {
                 (address.as_deref(), history, last_response)

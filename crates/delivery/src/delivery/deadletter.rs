@@ -1,12 +1,12 @@
 //! A delivery that ended without success, enriched with why.
 //!
-//! A [`Letter`] holds all that its blob will say: whoever writes it needs no subscription file. Its
+//! A [`DeadLetter`] holds all that its blob will say: whoever writes it needs no subscription file. Its
 //! blob is made in [`crate::deadletter`], its travelling form in [`crate::wire`].
 
 use std::fmt;
 
 use crate::delivery::reason::Reason;
-use crate::delivery::{Delivery, History, Leg};
+use crate::delivery::{Delivery, DeliveryTarget, History};
 use crate::event::Shape;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
@@ -58,7 +58,7 @@ pub struct Returned {
 
 /// A dead letter: the delivery, why it ended, and how it wants to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct DeadLetter {
     /// The delivery as it ended.
     pub delivery: Delivery,
     /// Why it ended.
@@ -104,12 +104,12 @@ pub struct Addresses {
     pub failed: String,
 }
 
-impl Letter {
+impl DeadLetter {
     /// A letter about a delivery that no subscription speaks for: the deployment's container, two
     /// days. A delivery that brought a letter to its sink gives that letter back.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
-        if let Leg::Sink(letter) = delivery.leg {
+        if let DeliveryTarget::Sink(letter) = delivery.target {
             let Delivery { attempts, history, last_response, .. } = delivery;
             let returned =
                 Returned { address: None, reason, detail: None, attempts, history, last_response };
@@ -176,7 +176,7 @@ impl Letter {
 
     /// The same with a detail of its newest reason; a long one is cut.
     #[must_use]
-    pub fn because(mut self, detail: impl fmt::Display) -> Self {
+    pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
         let detail = Some(cut(&detail.to_string()));
         match &mut self.returned {
             Some(returned) => returned.detail = detail,
@@ -193,7 +193,7 @@ impl Letter {
 
     /// The same for the deployment's container, because its sink cannot take it.
     #[must_use]
-    pub fn kept_here(self, why: impl fmt::Display) -> Self {
+    pub fn store_in_default(self, why: impl fmt::Display) -> Self {
         Self { store: Store::DefaultContainer, sink_error: Some(cut(&why.to_string())), ..self }
     }
 }
@@ -235,11 +235,10 @@ fn addresses(
         }
     }
     let subscriber = without_user(&subscription.destination.url);
-    let failed = match (&delivery.leg, &subscription.reply) {
-        (Leg::Reply, Some(ReplyTo::Address(url))) => without_user(url),
-        (Leg::Reply, Some(ReplyTo::Topic(_)) | None) | (Leg::Event | Leg::Sink(_), _) => {
-            subscriber.clone()
-        }
+    let failed = match (&delivery.target, &subscription.reply) {
+        (DeliveryTarget::Reply, Some(ReplyTo::Address(url))) => without_user(url),
+        (DeliveryTarget::Reply, Some(ReplyTo::Topic(_)) | None)
+        | (DeliveryTarget::Destination | DeliveryTarget::Sink(_), _) => subscriber.clone(),
     };
     Some(Addresses { subscriber, failed })
 }

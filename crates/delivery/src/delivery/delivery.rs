@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use uuid::{Uuid, uuid};
 
-use crate::delivery::Letter;
-use crate::delivery::outcome::{Ending, Exchange, Outcome};
+use crate::delivery::DeadLetter;
+use crate::delivery::outcome::{Exchange, Outcome, TransportResult};
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -113,22 +113,22 @@ impl History {
 
 /// Where a delivery goes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Leg {
+pub enum DeliveryTarget {
     /// A published event, to the subscription's destination.
     #[default]
-    Event,
+    Destination,
     /// A subscriber's reply, to the subscription's reply address.
     Reply,
     /// A dead letter, to the subscription's sink.
-    Sink(Box<Letter>),
+    Sink(Box<DeadLetter>),
 }
 
-impl Leg {
+impl DeliveryTarget {
     /// The word of log fields.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
-            Self::Event => "event",
+            Self::Destination => "event",
             Self::Reply => "reply",
             Self::Sink(_) => "sink",
         }
@@ -137,14 +137,14 @@ impl Leg {
 
 /// Whether a delivery may share a request with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Company {
+pub enum Batching {
     /// It may.
     #[default]
-    Welcome,
+    Allowed,
     /// A batch with it was refused: it is owed one attempt alone, whatever its policy's limit is.
-    OwedAlone,
+    RetryAlone,
     /// It had that attempt, and stays alone.
-    Alone,
+    Disabled,
 }
 
 /// One event for one subscription.
@@ -167,13 +167,13 @@ pub struct Delivery {
     /// When the next attempt is due; at the end, when the last one was.
     pub due_ms: u64,
     /// Where it goes.
-    pub leg: Leg,
+    pub target: DeliveryTarget,
     /// How many replies led to it.
     pub hops: u32,
     /// The topics whose dead letters led to it.
     pub via: Vec<TopicName>,
     /// Whether it may share a request with others.
-    pub company: Company,
+    pub batching: Batching,
     /// What happened so far.
     pub history: History,
     /// The beginning of the last answer's body; `None` when the last attempt got no answer.
@@ -214,10 +214,10 @@ impl Delivery {
             attempts: 0,
             first_ms: None,
             due_ms: published_ms,
-            leg: Leg::Event,
+            target: DeliveryTarget::Destination,
             hops: 0,
             via: Vec::new(),
-            company: Company::Welcome,
+            batching: Batching::Allowed,
             history: History::default(),
             last_response: None,
             traceparent: None,
@@ -248,17 +248,17 @@ impl Delivery {
             status: exchange.status(),
             duration_ms: exchange.duration_ms,
         });
-        self.last_response = match &exchange.ending {
-            Ending::Answered { body, .. } => {
+        self.last_response = match &exchange.result {
+            TransportResult::Answered { body, .. } => {
                 Some(body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec())
             }
-            Ending::TimedOut
-            | Ending::SocketError
-            | Ending::ResolutionError
-            | Ending::TlsError
-            | Ending::Blocked
-            | Ending::Unsendable
-            | Ending::Aborted => None,
+            TransportResult::TimedOut
+            | TransportResult::SocketError
+            | TransportResult::ResolutionError
+            | TransportResult::TlsError
+            | TransportResult::Blocked
+            | TransportResult::Unsendable
+            | TransportResult::Aborted => None,
         };
     }
 }

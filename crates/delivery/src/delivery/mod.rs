@@ -13,8 +13,8 @@ pub mod reason;
 pub mod trace;
 
 pub(crate) use deadletter::cut;
-pub use deadletter::{Addresses, Letter, Returned, Store};
+pub use deadletter::{Addresses, DeadLetter, Returned, Store};
 pub use delivery::{
-    Company, DELIVERY_NAMESPACE, Delivery, Entry, HISTORY_FIRST, HISTORY_LAST, History, Leg,
-    Origin, RESPONSE_KEPT_BYTES,
+    Batching, DELIVERY_NAMESPACE, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
+    History, Origin, RESPONSE_KEPT_BYTES,
 };

@@ -133,7 +133,7 @@ impl FromStr for Outcome {
 
 /// How one HTTP exchange ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum TransportResult {
     /// An answer came, whole as far as we read it.
     Answered {
         /// The HTTP status.
@@ -196,7 +196,7 @@ fn replaced(body: &[u8], secret: &[u8]) -> Vec<u8> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// How it ended.
-    pub ending: Ending,
+    pub result: TransportResult,
     /// Start of the request.
     pub started_ms: u64,
     /// From the start to the end of the exchange.
@@ -210,13 +210,13 @@ pub struct Exchange {
 impl Exchange {
     /// An exchange without any detail.
     #[must_use]
-    pub fn new(ending: Ending, started_ms: u64, duration_ms: u64) -> Self {
-        Self { ending, started_ms, duration_ms, content: None, detail: None }
+    pub fn new(result: TransportResult, started_ms: u64, duration_ms: u64) -> Self {
+        Self { result, started_ms, duration_ms, content: None, detail: None }
     }
 
     /// The same with a detail.
     #[must_use]
-    pub fn because(mut self, detail: impl fmt::Display) -> Self {
+    pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
         self.detail = Some(detail.to_string());
         self
     }
@@ -224,8 +224,8 @@ impl Exchange {
     /// The same without these secrets, should the answer hold them: what comes back is kept and
     /// shown.
     #[must_use]
-    pub fn without(mut self, secrets: &[&str]) -> Self {
-        if let Ending::Answered { body, .. } = &mut self.ending {
+    pub fn redact(mut self, secrets: &[&str]) -> Self {
+        if let TransportResult::Answered { body, .. } = &mut self.result {
             let parts = secrets
                 .iter()
                 .flat_map(|secret| [*secret, secret.rsplit(' ').next().unwrap_or_default()]);
@@ -245,29 +245,29 @@ impl Exchange {
     /// The status, where there was an answer.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        match &self.ending {
-            Ending::Answered { status, .. } => Some(*status),
-            Ending::TimedOut
-            | Ending::SocketError
-            | Ending::ResolutionError
-            | Ending::TlsError
-            | Ending::Blocked
-            | Ending::Unsendable
-            | Ending::Aborted => None,
+        match &self.result {
+            TransportResult::Answered { status, .. } => Some(*status),
+            TransportResult::TimedOut
+            | TransportResult::SocketError
+            | TransportResult::ResolutionError
+            | TransportResult::TlsError
+            | TransportResult::Blocked
+            | TransportResult::Unsendable
+            | TransportResult::Aborted => None,
         }
     }
 
     /// What happened, in one word.
     #[must_use]
     pub fn outcome(&self, policy: &RetryPolicy) -> Outcome {
-        match &self.ending {
-            Ending::Answered { status, .. } => Outcome::of_status(*status, policy),
-            Ending::TimedOut => Outcome::TimedOut,
-            Ending::SocketError => Outcome::SocketError,
-            Ending::ResolutionError => Outcome::ResolutionError,
-            Ending::TlsError => Outcome::TlsError,
-            Ending::Blocked => Outcome::Blocked,
-            Ending::Unsendable | Ending::Aborted => Outcome::Aborted,
+        match &self.result {
+            TransportResult::Answered { status, .. } => Outcome::of_status(*status, policy),
+            TransportResult::TimedOut => Outcome::TimedOut,
+            TransportResult::SocketError => Outcome::SocketError,
+            TransportResult::ResolutionError => Outcome::ResolutionError,
+            TransportResult::TlsError => Outcome::TlsError,
+            TransportResult::Blocked => Outcome::Blocked,
+            TransportResult::Unsendable | TransportResult::Aborted => Outcome::Aborted,
         }
     }
 }
@@ -315,11 +315,11 @@ impl Unsendable {
     /// The exchange that did not take place.
     #[must_use]
     pub fn exchange(&self, now_ms: u64) -> Exchange {
-        let ending = match self {
-            Self::Impossible(_) => Ending::Unsendable,
-            Self::Unready(_) => Ending::Aborted,
+        let result = match self {
+            Self::Impossible(_) => TransportResult::Unsendable,
+            Self::Unready(_) => TransportResult::Aborted,
         };
-        Exchange::new(ending, now_ms, 0).because(self)
+        Exchange::new(result, now_ms, 0).with_detail(self)
     }
 }
 
@@ -342,24 +342,33 @@ impl From<Inconvertible> for Unsendable {
 /// [`crate::machine::step`].
 #[must_use]
 pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
-    match &exchange.ending {
-        Ending::Answered { status, .. } if policy.success.contains(*status) => Verdict::Delivered,
-        Ending::Answered { status, .. } if policy.never_retry.contains(*status) => {
+    match &exchange.result {
+        TransportResult::Answered { status, .. } if policy.success.contains(*status) => {
+            Verdict::Delivered
+        }
+        TransportResult::Answered { status, .. } if policy.never_retry.contains(*status) => {
             Verdict::Undeliverable(Reason::of_status(*status))
         }
-        Ending::Answered { status, retry_after, .. } => {
+        TransportResult::Answered { status, retry_after, .. } => {
             let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
             let asked_ms =
                 asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);
             let least_ms = policy.least_waits.of_status(*status);
             Verdict::Retry { least_wait_ms: least_ms.max(asked_ms.min(policy.retry_after_max_ms)) }
         }
-        Ending::TimedOut | Ending::SocketError | Ending::ResolutionError | Ending::Aborted => {
+        TransportResult::TimedOut
+        | TransportResult::SocketError
+        | TransportResult::ResolutionError
+        | TransportResult::Aborted => {
             Verdict::Retry { least_wait_ms: policy.least_waits.otherwise_ms }
         }
-        Ending::TlsError => Verdict::Undeliverable(Reason::UndeliverableDueToTls),
-        Ending::Blocked => Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress),
-        Ending::Unsendable => Verdict::Undeliverable(Reason::UndeliverableDueToInvalidRequest),
+        TransportResult::TlsError => Verdict::Undeliverable(Reason::UndeliverableDueToTls),
+        TransportResult::Blocked => {
+            Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)
+        }
+        TransportResult::Unsendable => {
+            Verdict::Undeliverable(Reason::UndeliverableDueToInvalidRequest)
+        }
     }
 }
 
@@ -383,15 +392,16 @@ mod tests {
 
     fn answered(status: u16, retry_after: &str, ended_ms: u64) -> Exchange {
         let retry_after = (!retry_after.is_empty()).then(|| retry_after.to_owned());
-        Exchange::new(Ending::Answered { status, retry_after, body: vec![] }, ended_ms, 0)
+        Exchange::new(TransportResult::Answered { status, retry_after, body: vec![] }, ended_ms, 0)
     }
 
     #[test]
     fn a_secret_that_comes_back_is_not_kept() {
         let body = b"you sent Bearer hush-hush, that is hush-hush; not abc \xff".to_vec();
         let exchange =
-            Exchange::new(Ending::Answered { status: 400, retry_after: None, body }, 0, 0);
-        let Ending::Answered { body, .. } = exchange.without(&["Bearer hush-hush", "abc"]).ending
+            Exchange::new(TransportResult::Answered { status: 400, retry_after: None, body }, 0, 0);
+        let TransportResult::Answered { body, .. } =
+            exchange.redact(&["Bearer hush-hush", "abc"]).result
         else {
             panic!()
         };
@@ -441,15 +451,21 @@ mod tests {
     #[test]
     fn transport_failures_are_retried_but_a_refused_certificate_or_address_is_the_end() {
         let policy = Profile::of(Dialect::Knative).retry;
-        let ended = |ending| judge(&policy, &Exchange::new(ending, 0, 5));
-        for ending in
-            [Ending::TimedOut, Ending::SocketError, Ending::ResolutionError, Ending::Aborted]
-        {
-            assert_eq!(ended(ending), Verdict::Retry { least_wait_ms: 0 });
+        let ended = |result| judge(&policy, &Exchange::new(result, 0, 5));
+        for result in [
+            TransportResult::TimedOut,
+            TransportResult::SocketError,
+            TransportResult::ResolutionError,
+            TransportResult::Aborted,
+        ] {
+            assert_eq!(ended(result), Verdict::Retry { least_wait_ms: 0 });
         }
-        assert_eq!(ended(Ending::TlsError), Verdict::Undeliverable(Reason::UndeliverableDueToTls));
         assert_eq!(
-            ended(Ending::Blocked),
+            ended(TransportResult::TlsError),
+            Verdict::Undeliverable(Reason::UndeliverableDueToTls)
+        );
+        assert_eq!(
+            ended(TransportResult::Blocked),
             Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)
         );
     }

@@ -16,9 +16,9 @@ pub mod diff;
 
 use std::str::FromStr;
 
-use crate::delivery::outcome::{Ending, Exchange};
+use crate::delivery::outcome::{Exchange, TransportResult};
 use crate::delivery::reason::Reason;
-use crate::delivery::{Delivery, Letter, Origin};
+use crate::delivery::{DeadLetter, Delivery, Origin};
 use crate::event::{Event, Input};
 use crate::machine::step::{Arrival, End, arrive, end_without_success, settle};
 use crate::subscription::Subscription;
@@ -96,22 +96,24 @@ pub struct Endpoint {
 impl Endpoint {
     /// One exchange with it, begun at this moment.
     fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
-        let (ending, duration_ms) = match self.always {
+        let (result, duration_ms) = match self.always {
             Always::Status(status) => (
-                Ending::Answered {
+                TransportResult::Answered {
                     status,
                     retry_after: self.retry_after.clone(),
                     body: Vec::new(),
                 },
                 0,
             ),
-            Always::Timeout => (Ending::TimedOut, subscription.destination.response_timeout_ms),
-            Always::Refused | Always::Reset => (Ending::SocketError, 0),
-            Always::Dns => (Ending::ResolutionError, 0),
-            Always::Tls => (Ending::TlsError, 0),
-            Always::Blocked => (Ending::Blocked, 0),
+            Always::Timeout => {
+                (TransportResult::TimedOut, subscription.destination.response_timeout_ms)
+            }
+            Always::Refused | Always::Reset => (TransportResult::SocketError, 0),
+            Always::Dns => (TransportResult::ResolutionError, 0),
+            Always::Tls => (TransportResult::TlsError, 0),
+            Always::Blocked => (TransportResult::Blocked, 0),
         };
-        Exchange::new(ending, started_ms, duration_ms)
+        Exchange::new(result, started_ms, duration_ms)
     }
 }
 
@@ -228,7 +230,7 @@ fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_m
     Life { attempts, reason, ended_ms, last_wait_ms: 0, stored }
 }
 
-fn stored(subscription: &Subscription, letter: &Letter) -> Stored {
+fn stored(subscription: &Subscription, letter: &DeadLetter) -> Stored {
     Stored {
         after_ms: letter.not_before_ms.saturating_sub(letter.decided_ms),
         container: letter.store.container().cloned(),

@@ -11,10 +11,10 @@
 
 use std::sync::Arc;
 
-use crate::delivery::outcome::{Ending, Exchange, Verdict, judge};
+use crate::delivery::outcome::{Exchange, TransportResult, Verdict, judge};
 use crate::delivery::reason::Reason;
-use crate::delivery::{Company, Delivery, Leg, Letter};
-use crate::request::{Share, share};
+use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
+use crate::request::{BatchKey, batch_key};
 use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
 use crate::subscription::schedule::{Jitter, Moments, next_wait_ms};
 use crate::subscription::sink::Sink;
@@ -55,10 +55,10 @@ pub enum End {
         wait_ms: u64,
     },
     /// It ended without success and is kept.
-    DeadLetter(Box<Letter>),
+    DeadLetter(Box<DeadLetter>),
     /// It ended without success and is kept, once its sink was asked to take it: an address, or a
     /// topic.
-    ToSink(Box<Letter>),
+    ToSink(Box<DeadLetter>),
     /// It ended without success and the subscription asks for it to be dropped.
     Drop(Reason),
 }
@@ -87,11 +87,11 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
         return Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
     }
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX)
-        && delivery.company != Company::OwedAlone
+        && delivery.batching != Batching::RetryAlone
     {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
-    let owed_alone = delivery.company == Company::OwedAlone;
+    let owed_alone = delivery.batching == Batching::RetryAlone;
     if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms)
         && !owed_alone
     {
@@ -120,12 +120,12 @@ pub fn group<T: AsRef<Delivery>>(
     let mut groups: Vec<Group<T>> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     for (subscription, member) in deliveries {
-        let shared = share_of(&subscription, member.as_ref(), now_ms);
-        let place = shared.and_then(|(batch, share, bytes)| {
+        let shared = batch_key_of(&subscription, member.as_ref(), now_ms);
+        let place = shared.and_then(|(batch, batch_key, bytes)| {
             let subscription = Arc::clone(&subscription);
             // Two versions of one subscription may meet in an invocation; they share nothing.
             let alike = |open: &&mut Open| {
-                open.share == share && Arc::ptr_eq(&open.subscription, &subscription)
+                open.batch_key == batch_key && Arc::ptr_eq(&open.subscription, &subscription)
             };
             match open.iter_mut().find(alike) {
                 Some(room) if room.members < batch.max_events && room.holds(bytes, batch) => {
@@ -134,11 +134,15 @@ pub fn group<T: AsRef<Delivery>>(
                     return Some(room.group);
                 }
                 Some(room) => {
-                    *room = Open { subscription, share, group: groups.len(), bytes, members: 1 }
+                    *room = Open { subscription, batch_key, group: groups.len(), bytes, members: 1 }
                 }
-                None => {
-                    open.push(Open { subscription, share, group: groups.len(), bytes, members: 1 })
-                }
+                None => open.push(Open {
+                    subscription,
+                    batch_key,
+                    group: groups.len(),
+                    bytes,
+                    members: 1,
+                }),
             }
             None
         });
@@ -153,7 +157,7 @@ pub fn group<T: AsRef<Delivery>>(
 /// A group that may take another member.
 struct Open {
     subscription: Arc<Subscription>,
-    share: Share,
+    batch_key: BatchKey,
     /// Its place among the groups.
     group: usize,
     /// The bytes of its body's elements.
@@ -170,24 +174,24 @@ impl Open {
 }
 
 /// How a delivery could share a request now.
-fn share_of(
+fn batch_key_of(
     subscription: &Subscription,
     delivery: &Delivery,
     now_ms: u64,
-) -> Option<(Batch, Share, u64)> {
+) -> Option<(Batch, BatchKey, u64)> {
     let batch = subscription.batch?;
-    let welcome = delivery.company == Company::Welcome
-        && delivery.leg == Leg::Event
+    let welcome = delivery.batching == Batching::Allowed
+        && delivery.target == DeliveryTarget::Destination
         && delivery.due_ms <= now_ms;
-    let (share, bytes) = share(subscription, delivery).filter(|_| welcome)?;
-    Some((batch, share, bytes))
+    let (batch_key, bytes) = batch_key(subscription, delivery).filter(|_| welcome)?;
+    Some((batch, batch_key, bytes))
 }
 
 /// Like [`settle`], for a delivery that travelled with others. A never-retried answer to several
 /// events may mean only one of them: unless the subscription takes it for all, each is owed one
 /// attempt alone.
 #[must_use]
-pub fn settle_in_company(
+pub fn settle_batched(
     delivery: &mut Delivery,
     subscription: &Subscription,
     exchange: &Exchange,
@@ -196,13 +200,13 @@ pub fn settle_in_company(
 ) -> Settled {
     let verdict = judge(&subscription.retry, exchange);
     let splits = subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
-    let told_of_all = exchange.status().is_some() || exchange.ending == Ending::Unsendable;
+    let told_of_all = exchange.status().is_some() || exchange.result == TransportResult::Unsendable;
     let refused = told_of_all && matches!(verdict, Verdict::Undeliverable(_));
     if !(splits && refused) {
         return settle(delivery, subscription, exchange, now_ms, jitter);
     }
     delivery.record(exchange, &subscription.retry);
-    delivery.company = Company::OwedAlone;
+    delivery.batching = Batching::RetryAlone;
     delivery.due_ms = exchange.ended_ms();
     Settled { verdict, end: End::Retry { wait_ms: 0 } }
 }
@@ -218,8 +222,8 @@ pub fn settle(
 ) -> Settled {
     let policy = &subscription.retry;
     delivery.record(exchange, policy);
-    if delivery.company == Company::OwedAlone {
-        delivery.company = Company::Alone;
+    if delivery.batching == Batching::RetryAlone {
+        delivery.batching = Batching::Disabled;
     }
     let exhausted = delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX);
     let verdict = judge(policy, exchange);
@@ -260,9 +264,9 @@ pub fn settle(
 fn explained(end: End, exchange: &Exchange) -> End {
     match (end, &exchange.detail) {
         (End::DeadLetter(letter), Some(detail)) => {
-            End::DeadLetter(Box::new(letter.because(detail)))
+            End::DeadLetter(Box::new(letter.with_detail(detail)))
         }
-        (End::ToSink(letter), Some(detail)) => End::ToSink(Box::new(letter.because(detail))),
+        (End::ToSink(letter), Some(detail)) => End::ToSink(Box::new(letter.with_detail(detail))),
         (end, _) => end,
     }
 }
@@ -277,10 +281,10 @@ pub fn end_without_success(
     now_ms: u64,
 ) -> End {
     let sink = &subscription.dead_letter.sink;
-    if let Leg::Sink(_) = delivery.leg {
+    if let DeliveryTarget::Sink(_) = delivery.target {
         return End::DeadLetter(Box::new(returned(delivery, sink, reason, now_ms)));
     }
-    let letter = || Box::new(Letter::new(delivery.clone(), subscription, reason, now_ms));
+    let letter = || Box::new(DeadLetter::new(delivery.clone(), subscription, reason, now_ms));
     match sink {
         Sink::None => End::Drop(reason),
         Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => End::DeadLetter(letter()),
@@ -289,8 +293,8 @@ pub fn end_without_success(
 }
 
 /// The letter that a delivery did not bring to its sink.
-fn returned(delivery: &Delivery, sink: &Sink, reason: Reason, now_ms: u64) -> Letter {
-    let mut letter = Letter::without_subscription(delivery.clone(), reason, now_ms);
+fn returned(delivery: &Delivery, sink: &Sink, reason: Reason, now_ms: u64) -> DeadLetter {
+    let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
     if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
         returned.address = Some(without_user(url));
     }

@@ -42,7 +42,7 @@ pub use findings::{Finding, Severity};
 use findings::{Findings, Message};
 pub use origins::{FIELDS, Origins};
 use reader::Cursor;
-use sinks::{LettersAt, Routes, Unfollowed};
+use sinks::{DeadLettersAt, Routes, Unfollowed};
 
 use crate::event::envelope::Publisher;
 use crate::subscription::Subscription;
@@ -125,7 +125,7 @@ struct Described<'a> {
     /// Where they ask for batches.
     batch_at: Option<Cursor<'a>>,
     /// Where they say what not every dead letter follows.
-    letters_at: LettersAt<'a>,
+    letters_at: DeadLettersAt<'a>,
 }
 
 impl<'a> Draft<'a> {

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
-use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, Letter, trace};
+use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, trace};
 use crate::event::schema::Schema;
 use crate::event::{Event, Input, Shape, convert};
 use crate::subscription::header::{HeaderError, Value};
@@ -87,7 +87,7 @@ pub const REQUEST_ORIGIN: &str = "WebHook-Request-Origin";
 
 /// What differs from attempt to attempt.
 #[derive(Debug, Clone, Copy)]
-pub struct Occasion<'a> {
+pub struct AttemptContext<'a> {
     /// The secrets that the subscription names.
     pub keyring: &'a Keyring,
     /// Now.
@@ -96,7 +96,7 @@ pub struct Occasion<'a> {
     pub timeout_ms: u64,
 }
 
-/// The request of one attempt of these deliveries: one, or several that [`Share`] a request.
+/// The request of one attempt of these deliveries: one, or several that [`BatchKey`] a request.
 ///
 /// # Errors
 /// [`Unsendable`] when an event cannot be brought into the form that the subscription asks for, or
@@ -104,13 +104,15 @@ pub struct Occasion<'a> {
 pub fn compose(
     subscription: &Subscription,
     deliveries: &[&Delivery],
-    occasion: Occasion<'_>,
+    context: AttemptContext<'_>,
 ) -> Result<Request, Unsendable> {
     if let [one] = deliveries {
-        match &one.leg {
-            Leg::Event => {}
-            Leg::Reply => return compose_reply(subscription, one, occasion),
-            Leg::Sink(letter) => return compose_letter(subscription, one, letter, occasion),
+        match &one.target {
+            DeliveryTarget::Destination => {}
+            DeliveryTarget::Reply => return compose_reply(subscription, one, context),
+            DeliveryTarget::Sink(letter) => {
+                return compose_dead_letter(subscription, one, letter, context);
+            }
         }
     }
     let destination = &subscription.destination;
@@ -119,7 +121,7 @@ pub fn compose(
         headers.extend(notification::headers(deliveries, &body));
     }
     let own = match deliveries.first() {
-        Some(first) => own_headers(destination, &first.event, occasion.keyring)?,
+        Some(first) => own_headers(destination, &first.event, context.keyring)?,
         None => Vec::new(),
     };
     if !own.iter().any(|(name, _)| name.eq_ignore_ascii_case(TRACE_PARENT)) {
@@ -132,7 +134,7 @@ pub fn compose(
             &destination.signing,
             &id_of(deliveries),
             &body,
-            occasion,
+            context,
         )?);
     }
     let mut answer_max_bytes = ANSWER_MAX_BYTES;
@@ -142,7 +144,7 @@ pub fn compose(
         answer_max_bytes = REPLY_MAX_BYTES + 1;
     }
     check_size(&headers)?;
-    let (url, timeout_ms) = (destination.url.clone(), occasion.timeout_ms);
+    let (url, timeout_ms) = (destination.url.clone(), context.timeout_ms);
     Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes })
 }
 
@@ -164,7 +166,7 @@ fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
 fn compose_reply(
     subscription: &Subscription,
     reply: &Delivery,
-    occasion: Occasion<'_>,
+    context: AttemptContext<'_>,
 ) -> Result<Request, Unsendable> {
     let Some(ReplyTo::Address(url)) = &subscription.reply else {
         return Err(Unsendable::Impossible(format!(
@@ -172,16 +174,16 @@ fn compose_reply(
             subscription.name
         )));
     };
-    Ok(beside(url, reply, Content::new(CLOUD_EVENT, text(reply.event.text())), occasion))
+    Ok(auxiliary_request(url, reply, Content::new(CLOUD_EVENT, text(reply.event.text())), context))
 }
 
 /// A dead letter goes to its sink as the event with why, in its format: a CloudEvent as such, all
 /// else as JSON.
-fn compose_letter(
+fn compose_dead_letter(
     subscription: &Subscription,
     delivery: &Delivery,
-    letter: &Letter,
-    occasion: Occasion<'_>,
+    letter: &DeadLetter,
+    context: AttemptContext<'_>,
 ) -> Result<Request, Unsendable> {
     let Sink::Address(url) = &subscription.dead_letter.sink else {
         return Err(Unsendable::Impossible(format!(
@@ -191,15 +193,20 @@ fn compose_letter(
     };
     let Enriched { json, is_cloud_event } = enriched(letter);
     let content_type = if is_cloud_event { CLOUD_EVENT } else { JSON };
-    Ok(beside(url, delivery, Content::new(content_type, json.into()), occasion))
+    Ok(auxiliary_request(url, delivery, Content::new(content_type, json.into()), context))
 }
 
 /// A request to another address than the destination: nothing of what that one is sent travels
 /// along but the trace.
-fn beside(url: &Url, delivery: &Delivery, content: Content, occasion: Occasion<'_>) -> Request {
+fn auxiliary_request(
+    url: &Url,
+    delivery: &Delivery,
+    content: Content,
+    context: AttemptContext<'_>,
+) -> Request {
     let Content { mut headers, body } = content;
     headers.extend(trace_headers(&[delivery]));
-    let (url, timeout_ms) = (url.clone(), occasion.timeout_ms);
+    let (url, timeout_ms) = (url.clone(), context.timeout_ms);
     Request {
         method: Method::Post,
         url,
@@ -216,13 +223,14 @@ pub fn secrets<'a>(
     subscription: &'a Subscription,
     deliveries: &[&Delivery],
 ) -> impl Iterator<Item = &'a SecretName> {
-    let to_destination = deliveries.iter().any(|delivery| delivery.leg == Leg::Event);
+    let to_destination =
+        deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination);
     subscription.destination.secrets().filter(move |_| to_destination)
 }
 
 /// What two deliveries of a subscription have to have in common to travel in one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
+pub struct BatchKey {
     form: Form,
     headers: Vec<(String, String)>,
 }
@@ -230,7 +238,7 @@ pub struct Share {
 /// How a delivery could share a request, and how many bytes of a body it would be; `None` when it
 /// travels alone.
 #[must_use]
-pub fn share(subscription: &Subscription, delivery: &Delivery) -> Option<(Share, u64)> {
+pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(BatchKey, u64)> {
     let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
     let headers = subscription.destination.headers.iter();
     let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
@@ -239,7 +247,7 @@ pub fn share(subscription: &Subscription, delivery: &Delivery) -> Option<(Share,
         let value = header.value(&delivery.event, &no_secrets).ok()?;
         told.extend(value.map(|value| (header.name.clone(), value.into_owned())));
     }
-    Some((Share { form, headers: told }, text.len() as u64))
+    Some((BatchKey { form, headers: told }, text.len() as u64))
 }
 
 /// A stable name of what a request carries: the delivery's id, or a UUIDv5 of those of a batch.
@@ -391,12 +399,12 @@ pub(crate) fn headers_without_event(
     destination: &Destination,
     id: &str,
     body: &[u8],
-    occasion: Occasion<'_>,
+    context: AttemptContext<'_>,
 ) -> Result<Vec<(String, String)>, Unsendable> {
     let no_event = Event::recall(&"{}".into(), Input::Auto);
-    let mut headers = own_headers(destination, &no_event, occasion.keyring)?;
+    let mut headers = own_headers(destination, &no_event, context.keyring)?;
     if !destination.signing.is_empty() {
-        headers.extend(signature::headers(&destination.signing, id, body, occasion)?);
+        headers.extend(signature::headers(&destination.signing, id, body, context)?);
     }
     Ok(headers)
 }

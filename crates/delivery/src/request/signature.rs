@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use super::Occasion;
+use super::AttemptContext;
 use crate::delivery::outcome::Unsendable;
 use crate::subscription::secret::SecretName;
 use crate::time::duration::SECOND_MS;
@@ -28,12 +28,12 @@ pub(super) fn headers(
     secrets: &[SecretName],
     id: &str,
     body: &[u8],
-    occasion: Occasion<'_>,
+    context: AttemptContext<'_>,
 ) -> Result<[(String, String); 3], Unsendable> {
-    let timestamp = (occasion.now_ms / SECOND_MS).to_string();
+    let timestamp = (context.now_ms / SECOND_MS).to_string();
     let mut signatures = Vec::with_capacity(secrets.len());
     for name in secrets {
-        let Some(secret) = occasion.keyring.get(name) else {
+        let Some(secret) = context.keyring.get(name) else {
             return Err(Unsendable::Unready(format!(
                 "the signing secret {name} was not looked up"
             )));
@@ -88,10 +88,11 @@ mod tests {
             ("env:A", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
             ("env:B", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"),
         ]);
-        let occasion = Occasion { keyring: &keyring, now_ms: 1_614_265_330_999, timeout_ms: 1 };
+        let context =
+            AttemptContext { keyring: &keyring, now_ms: 1_614_265_330_999, timeout_ms: 1 };
         let names = ["env:A".parse().unwrap(), "env:B".parse().unwrap()];
         let [id, timestamp, signature] =
-            headers(&names, "msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#, occasion)
+            headers(&names, "msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#, context)
                 .unwrap();
         assert_eq!(id.1, "msg_p5jXN8AQM9LWM0D4loKWxJek");
         assert_eq!(timestamp.1, "1614265330");
@@ -102,14 +103,14 @@ mod tests {
     #[test]
     fn a_secret_that_is_none_is_named_and_not_shown() {
         let keyring = keyring(&[("env:A", "not base64!"), ("env:B", "whsec_")]);
-        let occasion = Occasion { keyring: &keyring, now_ms: 0, timeout_ms: 1 };
+        let context = AttemptContext { keyring: &keyring, now_ms: 0, timeout_ms: 1 };
         for (name, says) in [
             ("env:A", "env:A is not base64"),
             ("env:B", "env:B has 0 bytes"),
             ("ssm:b", "ssm:b was not looked up"),
         ] {
             let problem =
-                headers(&[name.parse().unwrap()], "i", b"", occasion).unwrap_err().to_string();
+                headers(&[name.parse().unwrap()], "i", b"", context).unwrap_err().to_string();
             assert!(problem.contains(says) && !problem.contains("not base64!"), "{problem}");
         }
     }

@@ -42,7 +42,7 @@ impl Format {
 
 /// Which format letters have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LetterFormat {
+pub enum DeadLetterFormat {
     /// This one.
     Fixed(Format),
     /// That of the shape in which the event was, or would have been, delivered (Event Grid,
@@ -50,7 +50,7 @@ pub enum LetterFormat {
     ByDeliverySchema,
 }
 
-impl LetterFormat {
+impl DeadLetterFormat {
     /// The format's word, or what decides about it, for a destination that wants this schema.
     #[must_use]
     pub const fn told(self, schema: Option<Schema>) -> &'static str {

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::subscription::dead_letter_format::{Format, LetterFormat};
+use crate::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
@@ -155,9 +155,9 @@ pub struct Profile {
     /// How hard to try.
     pub retry: RetryPolicy,
     /// How dead letters are written.
-    pub letter_format: LetterFormat,
+    pub dead_letter_format: DeadLetterFormat,
     /// A dead letter is not written before this long after the last attempt.
-    pub letter_delay_ms: u64,
+    pub dead_letter_delay_ms: u64,
     /// How long to keep trying when storage refuses a dead letter.
     pub keep_trying_for_ms: u64,
 }
@@ -184,8 +184,8 @@ fn knative() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 0,
         probation: false,
-        letter_format: LetterFormat::Fixed(Format::Knative),
-        letter_delay_ms: 0,
+        dead_letter_format: DeadLetterFormat::Fixed(Format::Knative),
+        dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 1,
@@ -221,8 +221,8 @@ fn event_grid() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 3 * MINUTE_MS,
         probation: true,
-        letter_format: LetterFormat::ByDeliverySchema,
-        letter_delay_ms: 5 * MINUTE_MS,
+        dead_letter_format: DeadLetterFormat::ByDeliverySchema,
+        dead_letter_delay_ms: 5 * MINUTE_MS,
         keep_trying_for_ms: 4 * HOUR_MS,
         retry: RetryPolicy {
             max_attempts: 30,
@@ -258,8 +258,8 @@ fn event_grid_namespace() -> Profile {
     profile.dialect = Dialect::EventGridNamespace;
     profile.late_window_ms = 0;
     profile.probation = false;
-    profile.letter_format = LetterFormat::Fixed(Format::Namespace);
-    profile.letter_delay_ms = 0;
+    profile.dead_letter_format = DeadLetterFormat::Fixed(Format::Namespace);
+    profile.dead_letter_delay_ms = 0;
     profile.keep_trying_for_ms = 2 * DAY_MS;
     profile.retry.max_attempts = 10;
     profile.retry.time_to_live_ms = Some(7 * DAY_MS);
@@ -275,8 +275,8 @@ fn event_grid_kubernetes() -> Profile {
         response_timeout_ms: MINUTE_MS,
         late_window_ms: 0,
         probation: false,
-        letter_format: LetterFormat::ByDeliverySchema,
-        letter_delay_ms: 0,
+        dead_letter_format: DeadLetterFormat::ByDeliverySchema,
+        dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 30,
@@ -299,8 +299,8 @@ fn native() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 0,
         probation: false,
-        letter_format: LetterFormat::Fixed(Format::Namespace),
-        letter_delay_ms: 0,
+        dead_letter_format: DeadLetterFormat::Fixed(Format::Namespace),
+        dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
             max_attempts: 10,

@@ -1,7 +1,7 @@
 //! Where dead letters of a subscription go, as a value.
 //!
 //! Separate because three families of documents name sinks. How a dead letter gets to an address
-//! or a topic is decided in [`machine::follow`](crate::machine::follow).
+//! or a topic is decided in [`machine::follow_up`](crate::machine::follow_up).
 
 use std::fmt;
 use std::str::FromStr;

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
-use crate::subscription::dead_letter_format::{ErrorData, Layout, LetterFormat};
+use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout};
 use crate::subscription::filter::Filter;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -129,7 +129,7 @@ pub struct DeadLetterPolicy {
     /// Where it goes.
     pub sink: Sink,
     /// How it is written.
-    pub format: LetterFormat,
+    pub format: DeadLetterFormat,
     /// How the namespace format is laid out.
     pub layout: Layout,
     /// How the Knative format tells the last answer.
@@ -153,11 +153,11 @@ impl DeadLetterPolicy {
     pub fn of(profile: &Profile) -> Self {
         Self {
             sink: Sink::DefaultContainer,
-            format: profile.letter_format,
+            format: profile.dead_letter_format,
             layout: Layout::Nested,
             error_data: ErrorData::Text,
             events_per_blob: 1,
-            delay_ms: profile.letter_delay_ms,
+            delay_ms: profile.dead_letter_delay_ms,
             keep_trying_for_ms: profile.keep_trying_for_ms,
         }
     }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::dead_letter::{DeadLetterV1, dead_letter_of, dead_letter_v1};
 use super::history::{EntryV1, LastV1, history_of, history_v1, last_of, last_v1};
-use super::letter::{LetterV1, letter_of, letter_v1};
 use super::{VERSION, WireError};
-use crate::delivery::{Company, Delivery, Leg, Origin};
+use crate::delivery::{Batching, Delivery, DeliveryTarget, Origin};
 use crate::event::{Event, Shape};
 
 #[derive(Serialize, Deserialize)]
@@ -22,16 +22,16 @@ pub(super) struct DeliveryV1 {
     due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shape: Option<ShapeV1>,
+    #[serde(rename = "leg", default, skip_serializing_if = "Option::is_none")]
+    target: Option<TargetV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    leg: Option<LegV1>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    letter: Option<Box<LetterV1>>,
+    letter: Option<Box<DeadLetterV1>>,
     #[serde(default, skip_serializing_if = "is_zero")]
     hops: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     via: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    company: Option<CompanyV1>,
+    #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
+    batching: Option<BatchingV1>,
     history: Vec<EntryV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<LastV1>,
@@ -52,7 +52,7 @@ enum ShapeV1 {
 /// Absent: a published event, to the subscription's destination.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum LegV1 {
+enum TargetV1 {
     Reply,
     /// With the letter beside it.
     Sink,
@@ -66,9 +66,11 @@ fn is_zero(number: &u32) -> bool {
 /// Absent: it may share a request with others.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum CompanyV1 {
-    OwedAlone,
-    Alone,
+enum BatchingV1 {
+    #[serde(rename = "owed_alone")]
+    RetryAlone,
+    #[serde(rename = "alone")]
+    Disabled,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,21 +95,21 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
             Shape::Custom => Some(ShapeV1::Custom),
             Shape::Opaque => Some(ShapeV1::Opaque),
         },
-        leg: match &delivery.leg {
-            Leg::Event => None,
-            Leg::Reply => Some(LegV1::Reply),
-            Leg::Sink(_) => Some(LegV1::Sink),
+        target: match &delivery.target {
+            DeliveryTarget::Destination => None,
+            DeliveryTarget::Reply => Some(TargetV1::Reply),
+            DeliveryTarget::Sink(_) => Some(TargetV1::Sink),
         },
-        letter: match &delivery.leg {
-            Leg::Event | Leg::Reply => None,
-            Leg::Sink(letter) => Some(Box::new(letter_v1(letter))),
+        letter: match &delivery.target {
+            DeliveryTarget::Destination | DeliveryTarget::Reply => None,
+            DeliveryTarget::Sink(letter) => Some(Box::new(dead_letter_v1(letter))),
         },
         hops: delivery.hops,
         via: delivery.via.iter().map(ToString::to_string).collect(),
-        company: match delivery.company {
-            Company::Welcome => None,
-            Company::OwedAlone => Some(CompanyV1::OwedAlone),
-            Company::Alone => Some(CompanyV1::Alone),
+        batching: match delivery.batching {
+            Batching::Allowed => None,
+            Batching::RetryAlone => Some(BatchingV1::RetryAlone),
+            Batching::Disabled => Some(BatchingV1::Disabled),
         },
         history: history_v1(&delivery.history),
         last: last_v1(delivery.last_response.as_deref()),
@@ -124,7 +126,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
     };
     Ok(Delivery {
         id: wire.id,
-        leg: leg_of(wire.leg, wire.letter, &event)?,
+        target: target_of(wire.target, wire.letter, &event)?,
         event,
         subscription: wire.subscription.parse().map_err(WireError::Unreadable)?,
         origin: Origin { message: wire.origin.message, index: wire.origin.index },
@@ -139,10 +141,10 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
             .map(|topic| topic.parse())
             .collect::<Result<_, _>>()
             .map_err(WireError::Unreadable)?,
-        company: match wire.company {
-            None => Company::Welcome,
-            Some(CompanyV1::OwedAlone) => Company::OwedAlone,
-            Some(CompanyV1::Alone) => Company::Alone,
+        batching: match wire.batching {
+            None => Batching::Allowed,
+            Some(BatchingV1::RetryAlone) => Batching::RetryAlone,
+            Some(BatchingV1::Disabled) => Batching::Disabled,
         },
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
@@ -151,22 +153,23 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
 }
 
 /// A letter travels with the delivery that brings it to its sink, and with no other.
-fn leg_of(
-    leg: Option<LegV1>,
-    letter: Option<Box<LetterV1>>,
+fn target_of(
+    target: Option<TargetV1>,
+    letter: Option<Box<DeadLetterV1>>,
     event: &Event,
-) -> Result<Leg, WireError> {
-    match (leg, letter) {
-        (None, None) => Ok(Leg::Event),
-        (Some(LegV1::Reply), None) => Ok(Leg::Reply),
-        (Some(LegV1::Sink), Some(letter)) => {
-            let letter = letter_of(*letter, event.clone())?;
-            let is_on_its_way = matches!(letter.delivery.leg, Leg::Sink(_));
-            let letter =
-                Some(letter).filter(|_| !is_on_its_way).map(|letter| Leg::Sink(Box::new(letter)));
+) -> Result<DeliveryTarget, WireError> {
+    match (target, letter) {
+        (None, None) => Ok(DeliveryTarget::Destination),
+        (Some(TargetV1::Reply), None) => Ok(DeliveryTarget::Reply),
+        (Some(TargetV1::Sink), Some(letter)) => {
+            let letter = dead_letter_of(*letter, event.clone())?;
+            let is_on_its_way = matches!(letter.delivery.target, DeliveryTarget::Sink(_));
+            let letter = Some(letter)
+                .filter(|_| !is_on_its_way)
+                .map(|letter| DeliveryTarget::Sink(Box::new(letter)));
             letter.ok_or_else(|| WireError::Unreadable("a letter within a letter".to_owned()))
         }
-        (None | Some(LegV1::Reply), Some(_)) | (Some(LegV1::Sink), None) => Err(
+        (None | Some(TargetV1::Reply), Some(_)) | (Some(TargetV1::Sink), None) => Err(
             WireError::Unreadable("a letter travels to a sink, and nothing else does".to_owned()),
         ),
     }

@@ -5,18 +5,18 @@
 //! examples stand in `fixtures/wire/v1`. An unknown version is an error, so that a newer writer's
 //! message waits for a newer reader instead of being lost.
 
+mod dead_letter;
 mod delivery;
 mod history;
-mod letter;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use self::dead_letter::{DeadLetterV1, dead_letter_of, dead_letter_v1};
 use self::delivery::{delivery_of, delivery_v1};
-use self::letter::{LetterV1, letter_of, letter_v1};
-use crate::delivery::{Delivery, Letter};
+use crate::delivery::{DeadLetter, Delivery};
 use crate::event::{Event, Input};
 
 /// The attribute of a delivery that goes on.
@@ -67,21 +67,21 @@ pub fn read_delivery(attribute: &str, event: Event) -> Result<Delivery, WireErro
 
 /// Writes the `deadletter` attribute.
 #[must_use]
-pub fn write_letter(letter: &Letter) -> String {
-    ascii_json(&letter_v1(letter))
+pub fn write_dead_letter(letter: &DeadLetter) -> String {
+    ascii_json(&dead_letter_v1(letter))
 }
 
 /// Reads the `deadletter` attribute; the event is the message's body.
 ///
 /// # Errors
 /// [`WireError`] when it is not ours or of an unknown version.
-pub fn read_letter(attribute: &str, body: &Arc<str>) -> Result<Letter, WireError> {
+pub fn read_dead_letter(attribute: &str, body: &Arc<str>) -> Result<DeadLetter, WireError> {
     check_version(attribute)?;
-    let wire: LetterV1 = serde_json::from_str(attribute).map_err(unreadable)?;
+    let wire: DeadLetterV1 = serde_json::from_str(attribute).map_err(unreadable)?;
     // Nobody here knows the topic any more: whether its text is to be looked into travels with the
     // letter.
     let event = Event::recall(body, if wire.opaque { Input::Opaque } else { Input::Auto });
-    letter_of(wire, event)
+    dead_letter_of(wire, event)
 }
 
 fn check_version(attribute: &str) -> Result<(), WireError> {

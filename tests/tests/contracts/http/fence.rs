@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use adapters::http::{HttpSender, Lookup, Network};
-use delivery::address::Fence;
-use delivery::delivery::outcome::Ending;
+use delivery::address::AddressPolicy;
+use delivery::delivery::outcome::TransportResult;
 use lastmile_tests::scripted::{Script, Scripted, Step, answer};
 
 use super::{LONG_MS, answered, exchange_with, fence, request, sender_allowing};
@@ -44,7 +44,7 @@ impl Names {
         })
     }
 
-    fn sender(&self, fence: Fence) -> HttpSender {
+    fn sender(&self, fence: AddressPolicy) -> HttpSender {
         HttpSender::on(&Network { lookup: self.lookup(), authorities: Vec::new() }, fence)
             .expect("TLS works")
     }
@@ -90,7 +90,7 @@ async fn no_packet_leaves_for_an_address_that_is_not_allowed() {
             for scheme in ["https", "http"] {
                 let made =
                     exchange_with(&sender, &request(&format!("{scheme}://{url}/"), LONG_MS)).await;
-                assert_eq!(made.ending, Ending::Blocked, "{scheme}://{url}");
+                assert_eq!(made.result, TransportResult::Blocked, "{scheme}://{url}");
                 assert!(
                     made.detail.is_some_and(|detail| detail.contains("ALLOW_PRIVATE_DESTINATIONS")),
                     "{url}"
@@ -117,7 +117,7 @@ async fn no_packet_leaves_for_a_name_that_resolves_to_an_address_that_is_not_all
         let names = Names::answering(&[addresses]);
         let url = format!("https://mixed.example:{}/", server.port());
         let made = exchange_with(&names.sender(fence("", &[])), &request(&url, LONG_MS)).await;
-        assert_eq!(made.ending, Ending::Blocked, "{addresses:?}");
+        assert_eq!(made.result, TransportResult::Blocked, "{addresses:?}");
         let detail = made.detail.expect("a detail");
         assert!(
             detail.starts_with("mixed.example (") && detail.contains("is not a public address"),
@@ -146,7 +146,7 @@ async fn every_spelling_of_the_corpus_is_refused() {
         *names.answers.lock().expect("no panic") = vec![addresses];
         names.asked.lock().expect("no panic").clear();
         let made = exchange_with(&sender, &request(&format!("https://{host}/"), LONG_MS)).await;
-        assert_eq!(made.ending, Ending::Blocked, "{line}");
+        assert_eq!(made.result, TransportResult::Blocked, "{line}");
         assert_eq!(names.asked().len(), usize::from(kind == "name"), "{line}");
     }
 }
@@ -164,8 +164,8 @@ async fn one_address_that_is_not_allowed_refuses_the_name_whatever_the_others_ar
         let before = server.connections();
         let made = exchange_with(&sender, &request(&url, LONG_MS)).await;
         assert_eq!(
-            made.ending,
-            if reached { answered(200, None, b"") } else { Ending::Blocked },
+            made.result,
+            if reached { answered(200, None, b"") } else { TransportResult::Blocked },
             "{addresses:?}"
         );
         assert_eq!(server.connections() - before, usize::from(reached), "{addresses:?}");
@@ -183,9 +183,9 @@ async fn the_address_that_was_judged_is_the_one_that_is_dialled() {
     let names = Names::answering(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let sender = names.sender(fence("127.0.0.1", &[]));
     let request = request(&format!("http://rebinding.example:{}/", meant.port()), LONG_MS);
-    assert_eq!(exchange_with(&sender, &request).await.ending, answered(200, None, b""));
+    assert_eq!(exchange_with(&sender, &request).await.result, answered(200, None, b""));
     assert_eq!((names.asked().len(), meant.connections(), elsewhere.connections()), (1, 1, 0));
-    assert_eq!(exchange_with(&sender, &request).await.ending, Ending::Blocked);
+    assert_eq!(exchange_with(&sender, &request).await.result, TransportResult::Blocked);
     assert_eq!((names.asked().len(), meant.connections(), elsewhere.connections()), (2, 1, 0));
 }
 
@@ -208,7 +208,7 @@ async fn no_packet_leaves_for_the_functions_own_addresses_whatever_is_allowed() 
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{}/", own.port());
             let made = exchange_with(&sender, &request(&url, LONG_MS)).await;
-            assert_eq!(made.ending, Ending::Blocked, "{url}");
+            assert_eq!(made.result, TransportResult::Blocked, "{url}");
             assert!(
                 made.detail.is_some_and(|detail| detail.contains("the function itself")),
                 "{url}"
@@ -216,9 +216,12 @@ async fn no_packet_leaves_for_the_functions_own_addresses_whatever_is_allowed() 
         }
         let url = format!("http://{host}:{}/", other.port());
         let made = exchange_with(&sender, &request(&url, LONG_MS)).await;
-        let reached =
-            if host == "127.0.0.2" { Ending::SocketError } else { answered(200, None, b"") };
-        assert_eq!(made.ending, reached, "{url}");
+        let reached = if host == "127.0.0.2" {
+            TransportResult::SocketError
+        } else {
+            answered(200, None, b"")
+        };
+        assert_eq!(made.result, reached, "{url}");
     }
     assert_eq!(own.connections(), 0);
 }
@@ -228,12 +231,12 @@ async fn no_packet_leaves_in_clear_unless_that_is_allowed() {
     let server = server().await;
     for url in ["http://example.com/", "http://8.8.8.8/", server.endpoint().as_str()] {
         let made = exchange_with(&sender_allowing(""), &request(url, LONG_MS)).await;
-        assert_eq!(made.ending, Ending::Blocked, "{url}");
+        assert_eq!(made.result, TransportResult::Blocked, "{url}");
     }
     assert_eq!(server.connections(), 0);
     for allowed in ["127.0.0.1", "127.0.0.0/8"] {
         let made =
             exchange_with(&sender_allowing(allowed), &request(&server.endpoint(), LONG_MS)).await;
-        assert_eq!(made.ending, answered(200, None, b""), "{allowed}");
+        assert_eq!(made.result, answered(200, None, b""), "{allowed}");
     }
 }

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use adapters::http::{HttpSender, Network};
-use delivery::delivery::outcome::Ending;
+use delivery::delivery::outcome::TransportResult;
 use delivery::request::ANSWER_MAX_BYTES;
 use lastmile_tests::certificates::{Authority, Validity};
 use lastmile_tests::hostile::{BOMB, Ends, catalogue};
@@ -22,16 +22,16 @@ fn trusting(authority: &Authority) -> HttpSender {
         .expect("TLS works")
 }
 
-fn ends(ending: &Ending, as_told: Ends) -> bool {
+fn ends(result: &TransportResult, as_told: Ends) -> bool {
     match as_told {
         Ends::Answered(code) => {
-            matches!(ending, Ending::Answered { status, body, .. } if *status == code && body.len() <= ANSWER_MAX_BYTES)
+            matches!(result, TransportResult::Answered { status, body, .. } if *status == code && body.len() <= ANSWER_MAX_BYTES)
         }
-        Ends::TimedOut => *ending == Ending::TimedOut,
-        Ends::Broken => *ending == Ending::SocketError,
+        Ends::TimedOut => *result == TransportResult::TimedOut,
+        Ends::Broken => *result == TransportResult::SocketError,
         Ends::Somehow => [Ends::Answered(200), Ends::Answered(101), Ends::TimedOut, Ends::Broken]
             .into_iter()
-            .any(|one| ends(ending, one)),
+            .any(|one| ends(result, one)),
     }
 }
 
@@ -53,12 +53,12 @@ async fn every_hostile_exchange_ends_in_time_and_as_it_should() {
             request.body = "{}".into();
         }
         let made = exchange_with(&sender, &request).await;
-        if !ends(&made.ending, hostility.ends) || server.connections() != 1 {
+        if !ends(&made.result, hostility.ends) || server.connections() != 1 {
             let (name, expected, connections) =
                 (hostility.name, hostility.ends, server.connections());
-            let ending = made.detail.unwrap_or_else(|| format!("{:?}", made.ending));
+            let result = made.detail.unwrap_or_else(|| format!("{:?}", made.result));
             otherwise.push(format!(
-                "{name}: not {expected:?}, over {connections} connections: {ending}"
+                "{name}: not {expected:?}, over {connections} connections: {result}"
             ));
         }
     }
@@ -71,7 +71,7 @@ async fn a_gzip_bomb_is_bytes() {
     let gzip = answer("200 OK", &[("content-encoding", "gzip")], BOMB);
     let server = Scripted::start(move |_| vec![gzip.clone()]).await.expect("a free port");
     let made = exchange_with(&super::sender(), &request(&server.endpoint(), LONG_MS)).await;
-    assert_eq!(made.ending, answered(200, None, BOMB));
+    assert_eq!(made.result, answered(200, None, BOMB));
 }
 
 /// A certificate counts if somebody vouches for it, for this host and this day; without that,
@@ -94,8 +94,8 @@ async fn a_certificate_counts_for_its_host_and_its_time() {
             .await
             .expect("a free port");
         let made = exchange_with(&sender, &request(&server.endpoint(), LONG_MS)).await;
-        let expected = if taken { answered(200, None, b"") } else { Ending::TlsError };
-        assert_eq!(made.ending, expected, "{name} {validity:?}: {:?}", made.detail);
+        let expected = if taken { answered(200, None, b"") } else { TransportResult::TlsError };
+        assert_eq!(made.result, expected, "{name} {validity:?}: {:?}", made.detail);
         assert_eq!(server.asked().len(), usize::from(taken), "{name} {validity:?}");
     }
 }

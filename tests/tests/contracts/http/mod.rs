@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
-use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::delivery::outcome::{Content, Ending, Exchange};
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
+use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::{Clock as _, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use delivery::subscription::MAX_CONCURRENCY;
@@ -47,9 +47,9 @@ fn sender_allowing(private: &str) -> HttpSender {
 }
 
 /// A fence that lets these private destinations through, around these own addresses.
-fn fence(private: &str, own: &[&str]) -> Fence {
+fn fence(private: &str, own: &[&str]) -> AddressPolicy {
     let own = OwnAddresses::parse(own.iter().copied()).expect("endpoints");
-    Fence::new(PrivateDestinations::parse(private).expect("destinations"), own)
+    AddressPolicy::new(PrivateDestinations::parse(private).expect("destinations"), own)
 }
 
 /// Makes an exchange with a server that answers every request with these steps, within the timeout.
@@ -77,8 +77,8 @@ pub(crate) async fn exchange_with(sender: &impl SendHttp, request: &Request) -> 
     made
 }
 
-fn answered(status: u16, retry_after: Option<&str>, body: &[u8]) -> Ending {
-    Ending::Answered {
+fn answered(status: u16, retry_after: Option<&str>, body: &[u8]) -> TransportResult {
+    TransportResult::Answered {
         status,
         retry_after: retry_after.map(ToOwned::to_owned),
         body: body.to_vec(),
@@ -93,7 +93,7 @@ async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
         [("X-Twice", "1"), ("x-twice", "2"), ("x-latin", "größe")]
             .map(|(n, v)| (n.into(), v.into())),
     );
-    assert_eq!(exchange_with(sender, &request).await.ending, answered(200, None, b""));
+    assert_eq!(exchange_with(sender, &request).await.result, answered(200, None, b""));
     let [asked] = &server.asked()[..] else { panic!("one request is expected") };
     assert!(asked.head.starts_with("POST /in/a%20b?code=1%2F2 HTTP/1.1\r\n"), "{}", asked.head);
     assert_eq!(asked.body, request.body);
@@ -110,7 +110,7 @@ async fn says_the_length_of_an_empty_body(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     let mut request = request(&server.endpoint(), LONG_MS);
     request.body = bytes::Bytes::new();
-    assert_eq!(exchange_with(sender, &request).await.ending, answered(200, None, b""));
+    assert_eq!(exchange_with(sender, &request).await.result, answered(200, None, b""));
     assert_eq!(server.asked()[0].header("content-length"), Some("0"));
 }
 
@@ -120,19 +120,19 @@ async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync
     let late = vec![Step::Pause(LATE), answer("200 OK", &[], b"late")];
     let server = Scripted::start(move |_| late.clone()).await.expect("a free port");
     let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), SHORT_MS)).await;
-    assert_eq!(made.ending, Ending::TimedOut);
+    assert_eq!(made.result, TransportResult::TimedOut);
     let answer = open.expect("the exchange is open").await;
-    assert_eq!(answer.ending, answered(200, None, b"late"));
+    assert_eq!(answer.result, answered(200, None, b"late"));
     assert_eq!(answer.started_ms, made.started_ms);
     assert!(answer.duration_ms > made.duration_ms, "{answer:?}");
     let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), LONG_MS)).await;
-    assert!(made.ending == answered(200, None, b"late") && open.is_none());
+    assert!(made.result == answered(200, None, b"late") && open.is_none());
     assert_eq!(server.asked().len(), 2);
 }
 
 /// Any status is an answer, with its body and Retry-After as they came.
 async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
-    for (line, headers, body, ending) in [
+    for (line, headers, body, result) in [
         ("200 OK", vec![], "taken", answered(200, None, b"taken")),
         ("204 No Content", vec![], "", answered(204, None, b"")),
         ("299 Odd", vec![], "", answered(299, None, b"")),
@@ -152,7 +152,7 @@ async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
         ("599 Own", vec![], "", answered(599, None, b"")),
     ] {
         let (made, _) = exchange(sender, LONG_MS, &[answer(line, &headers, body.as_bytes())]).await;
-        assert_eq!(made.ending, ending, "{line}");
+        assert_eq!(made.result, result, "{line}");
     }
 }
 
@@ -191,7 +191,7 @@ async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
         let asked = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
         let made = exchange_with(sender, &asked).await;
         assert_eq!(
-            made.ending,
+            made.result,
             answered(200, None, &long.as_bytes()[..answer_max_bytes.min(long.len())])
         );
         assert_eq!(made.content.map(|content| content.whole), Some(answer_max_bytes > long.len()));
@@ -212,7 +212,7 @@ async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
         vec![write("HTTP/1.1 100 Continue\r\n\r\n"), Step::Silence],
     ] {
         let (made, _server) = exchange(sender, SHORT_MS, &steps).await;
-        assert_eq!(made.ending, Ending::TimedOut, "{steps:?}");
+        assert_eq!(made.result, TransportResult::TimedOut, "{steps:?}");
         assert!(made.duration_ms >= SHORT_MS, "{made:?}");
     }
 }
@@ -223,7 +223,10 @@ async fn tells_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let nobody = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
-    assert_eq!(exchange_with(sender, &request(&nobody, LONG_MS)).await.ending, Ending::SocketError);
+    assert_eq!(
+        exchange_with(sender, &request(&nobody, LONG_MS)).await.result,
+        TransportResult::SocketError
+    );
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
     for steps in [
         vec![Step::Close],
@@ -238,7 +241,7 @@ async fn tells_a_broken_connection(sender: &impl SendHttp) {
         vec![write("SSH-2.0-OpenSSH_9.9\r\n"), Step::Close],
     ] {
         let (made, _server) = exchange(sender, LONG_MS, &steps).await;
-        assert_eq!(made.ending, Ending::SocketError, "{steps:?}");
+        assert_eq!(made.result, TransportResult::SocketError, "{steps:?}");
     }
 }
 
@@ -254,7 +257,7 @@ async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHtt
     };
     let request = request(&url, LONG_MS);
     let (made, _stream) = tokio::join!(exchange_with(sender, &request), in_clear);
-    assert_eq!(made.ending, Ending::SocketError);
+    assert_eq!(made.result, TransportResult::SocketError);
 }
 
 /// No more of a body than its beginning is read, and an endless one is an answer all the same.
@@ -262,13 +265,13 @@ async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let (made, _server) =
         exchange(sender, LONG_MS, &[answer("500 Long", &[], long.as_bytes())]).await;
-    assert_eq!(made.ending, answered(500, None, &long.as_bytes()[..ANSWER_MAX_BYTES]));
+    assert_eq!(made.result, answered(500, None, &long.as_bytes()[..ANSWER_MAX_BYTES]));
     assert_eq!(ANSWER_MAX_BYTES, 65_536);
     let head = Step::Write(b"HTTP/1.1 200 OK\r\n\r\n".to_vec());
     let endless = [head, Step::Write(long.into_bytes()), Step::Drip(b'x')];
     let (made, _server) = exchange(sender, LONG_MS, &endless).await;
     assert!(
-        matches!(made.ending, Ending::Answered { status: 200, ref body, .. } if body.len() == 65_536)
+        matches!(made.result, TransportResult::Answered { status: 200, ref body, .. } if body.len() == 65_536)
     );
 }
 
@@ -293,7 +296,7 @@ async fn does_not_decompress(sender: &impl SendHttp) {
     let (made, server) =
         exchange(sender, LONG_MS, &[answer("200 OK", &[("content-encoding", "gzip")], &gzip)])
             .await;
-    assert_eq!(made.ending, answered(200, None, &gzip));
+    assert_eq!(made.result, answered(200, None, &gzip));
     assert_eq!(server.asked()[0].header("accept-encoding"), None);
 }
 
@@ -304,7 +307,7 @@ async fn survives_a_connection_that_was_closed_while_idle(sender: &impl SendHttp
         .expect("a free port");
     for _ in 0..3 {
         let made = exchange_with(sender, &request(&server.endpoint(), LONG_MS)).await;
-        assert_eq!(made.ending, answered(200, None, b""));
+        assert_eq!(made.result, answered(200, None, b""));
     }
 }
 
@@ -381,7 +384,7 @@ async fn a_full_lane_connects_once_and_not_for_each_batch() {
     for _ in 0..3 {
         let lane = (0..MAX_CONCURRENCY).map(|_| sender.exchange(&request));
         let made = join_all(lane).await;
-        assert!(made.iter().all(|made| made.ending == answered(204, None, b"")), "{made:?}");
+        assert!(made.iter().all(|made| made.result == answered(204, None, b"")), "{made:?}");
         assert_eq!(server.connections(), MAX_CONCURRENCY as usize);
     }
 }
@@ -392,7 +395,7 @@ async fn a_name_that_does_not_resolve_is_told_apart() {
     let host = format!("{}.invalid", "a".repeat(64));
     let made =
         exchange_with(&sender_allowing(&host), &request(&format!("http://{host}/"), LONG_MS)).await;
-    assert_eq!(made.ending, Ending::ResolutionError);
+    assert_eq!(made.result, TransportResult::ResolutionError);
 }
 
 #[tokio::test]
@@ -413,7 +416,7 @@ async fn a_header_that_cannot_be_sent_is_not_sent_and_nothing_else_is() {
         let mut request = request(&server.endpoint(), LONG_MS);
         request.headers.push((name.to_owned(), value.to_owned()));
         let made = exchange_with(&sender(), &request).await;
-        assert_eq!(made.ending, Ending::Unsendable, "{name:?} {value:?}");
+        assert_eq!(made.result, TransportResult::Unsendable, "{name:?} {value:?}");
         assert!(made.detail.is_some_and(|detail| !detail.contains("secret")), "{name:?} {value:?}");
     }
     assert_eq!(server.connections(), 0);
@@ -429,7 +432,10 @@ async fn a_url_of_another_scheme_is_not_sent() {
     ] {
         let made =
             exchange_with(&sender_allowing("0.0.0.0/0,example.com"), &request(url, LONG_MS)).await;
-        assert!(matches!(made.ending, Ending::Unsendable | Ending::Blocked), "{url}: {made:?}");
+        assert!(
+            matches!(made.result, TransportResult::Unsendable | TransportResult::Blocked),
+            "{url}: {made:?}"
+        );
     }
 }
 

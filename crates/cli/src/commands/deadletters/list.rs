@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
 use super::meant::Which;
@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(look.end(found.len()))
 }
 
-pub(super) fn table(letters: &[StoredLetter], replayed: &HashMap<Uuid, Replayed>) -> Table {
+pub(super) fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, Replayed>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header([
@@ -82,7 +82,7 @@ pub(super) fn table(letters: &[StoredLetter], replayed: &HashMap<Uuid, Replayed>
     table
 }
 
-fn row(letter: &StoredLetter, replayed: Option<&Replayed>) -> [String; 8] {
+fn row(letter: &StoredDeadLetter, replayed: Option<&Replayed>) -> [String; 8] {
     let replayed = replayed.map(|of| match of.line.state {
         State::Intent => format!("{} ?", of.job),
         State::Sent | State::Refused | State::Skipped | State::Gone | State::Unfit => {

@@ -94,7 +94,7 @@ async fn rescue(
     let event = event::of(std::slice::from_ref(message), name);
     let records = records::read(event::received(&event)?)?;
     let record = records.first().context("a message is a record")?;
-    let letter = deadletter::letter_of(record)?;
+    let letter = deadletter::dead_letter_of(record)?;
     let why = "rescued from a last-resort queue: its own storage refused";
     place.put_new(&blob::key(&letter, &place.prefix), blob::bytes(&letter, Some(why))).await?;
     let delete = client

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use anyhow::Context as _;
-use delivery::ports::Dice as _;
+use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
 use url::Url;
 
@@ -36,7 +36,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         letters.place().name,
         listener.local_addr()?
     ))?;
-    page::serve(listener, letters, arguments.queue_url, std::array::from_fn(|_| Machine.roll().0))
-        .await?;
+    page::serve(
+        listener,
+        letters,
+        arguments.queue_url,
+        std::array::from_fn(|_| Machine.next_jitter().0),
+    )
+    .await?;
     Ok(ExitCode::SUCCESS)
 }

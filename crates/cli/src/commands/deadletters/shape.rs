@@ -1,7 +1,7 @@
 //! Letters as JSON that tools read.
 
 use clap::ValueEnum;
-use delivery::deadletter::stored::{StoredAttempt, StoredLetter};
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter};
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -42,7 +42,7 @@ pub(super) struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    pub(super) fn new(letter: &'a StoredLetter, replayed: Option<&'a Replayed>) -> Self {
+    pub(super) fn new(letter: &'a StoredDeadLetter, replayed: Option<&'a Replayed>) -> Self {
         Self {
             id: letter.id,
             key: &letter.key,
@@ -111,7 +111,7 @@ enum Event<'a> {
 }
 
 impl<'a> Whole<'a> {
-    pub(super) fn new(letter: &'a StoredLetter, replayed: Option<&'a Replayed>) -> Self {
+    pub(super) fn new(letter: &'a StoredDeadLetter, replayed: Option<&'a Replayed>) -> Self {
         let attempt = |of: &'a StoredAttempt| Attempt {
             at: rfc3339(of.at_ms),
             outcome: &of.outcome,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use delivery::deadletter::stored::{StoredAttempt, StoredLetter, StoredSink};
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::time::duration::format_ms;
 use uuid::Uuid;
 
@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// All there is to know about a letter.
-fn story(letter: &StoredLetter, replayed: Option<&Replayed>) -> String {
+fn story(letter: &StoredDeadLetter, replayed: Option<&Replayed>) -> String {
     let optional = |name: &'static str, value: &Option<String>| {
         value.as_deref().map(|text| (name, text::plain(text)))
     };

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
 use delivery::time::duration;
 use delivery::time::duration::HOUR_MS;
@@ -67,7 +67,7 @@ fn recent(filter: &Filter) -> Filter {
     Filter { since_ms: filter.since_ms.max(Some(since_ms)), ..filter.clone() }
 }
 
-fn show(letter: &StoredLetter) -> anyhow::Result<()> {
+fn show(letter: &StoredDeadLetter) -> anyhow::Result<()> {
     let last = text::outcome(letter.outcome.as_deref(), letter.status);
     out(&format!(
         "{}  {}  {}  event {}  {}  {last} after {} attempts\n",

@@ -21,13 +21,13 @@ use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
-use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
 };
 use delivery::manifest::Reading;
-use delivery::ports::{Clock as _, Consents as _, Dice as _, Secrets as _, SendHttp as _};
-use delivery::request::Occasion;
+use delivery::ports::{Clock as _, Consents as _, JitterSource as _, Secrets as _, SendHttp as _};
+use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
@@ -205,7 +205,7 @@ impl Office {
             None => None,
         };
         Ok(Self {
-            sender: HttpSender::new(Fence::new(private, OwnAddresses::default()))?,
+            sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
             secrets: SecretStores::new(|name| std::env::var(name).ok())?,
             desk,
             store: place(arguments.config, arguments.stack).await?.map(ConsentStore::new),
@@ -240,7 +240,7 @@ impl Office {
             subscription,
             consent,
             question,
-            Occasion { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms },
+            AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms },
         ) {
             Ok(request) => self.sender.exchange(&request).await,
             Err(problem) => problem.exchange(Machine.now_ms()),
@@ -276,7 +276,7 @@ impl Office {
 }
 
 fn random() -> [u32; 4] {
-    std::array::from_fn(|_| Machine.roll().0)
+    std::array::from_fn(|_| Machine.next_jitter().0)
 }
 
 /// Where consents are kept, if that was said.

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail, ensure};
-use delivery::deadletter::stored::StoredLetter;
+use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::NAMELESS;
@@ -54,7 +54,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// One letter more; of a place that is no subscription only where it can go elsewhere.
-    pub(crate) fn add(&mut self, letter: &StoredLetter, to: &To) {
+    pub(crate) fn add(&mut self, letter: &StoredDeadLetter, to: &To) {
         let name = letter.subscription.to_string();
         let homeless = [MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS]
             .contains(&letter.subscription.name.as_str());
@@ -377,8 +377,10 @@ mod tests {
         for number in [3, 1, 2] {
             plan.add(&letter(number), &To::Subscription);
         }
-        let homeless =
-            StoredLetter { subscription: "shop/orders/_malformed".parse().unwrap(), ..letter(4) };
+        let homeless = StoredDeadLetter {
+            subscription: "shop/orders/_malformed".parse().unwrap(),
+            ..letter(4)
+        };
         plan.add(&homeless, &To::Subscription);
         assert_eq!((plan.len(), plan.homeless["shop/orders/_malformed"]), (3, 1));
         plan.add(&homeless, &To::Topic("a/b".parse().unwrap()));

@@ -15,9 +15,9 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
-use delivery::address::{Fence, OwnAddresses, PrivateDestinations};
-use delivery::deadletter::stored::StoredLetter;
-use delivery::delivery::outcome::Ending;
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input, Shape};
 use delivery::ports::{Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, SendHttp as _};
@@ -75,7 +75,7 @@ impl FromStr for To {
 pub(crate) struct Parcel {
     /// The id of its new delivery.
     pub(crate) delivery: Uuid,
-    pub(crate) letter: StoredLetter,
+    pub(crate) letter: StoredDeadLetter,
 }
 
 /// What became of a letter.
@@ -106,7 +106,7 @@ impl Sender {
             To::Url(url) => {
                 let private =
                     PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
-                let http = HttpSender::new(Fence::new(private, OwnAddresses::default()))?;
+                let http = HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?;
                 return Ok(Self::Http { http: Box::new(http), url: url.clone() });
             }
             To::Topic(topic) => Some(topic.clone()),
@@ -180,7 +180,12 @@ fn entry(
 }
 
 /// The delivery anew: nothing attempted, its own id, the same event and trace.
-fn message(id: Uuid, letter: &StoredLetter, body: &Arc<str>, topic: Option<&TopicName>) -> Message {
+fn message(
+    id: Uuid,
+    letter: &StoredDeadLetter,
+    body: &Arc<str>,
+    topic: Option<&TopicName>,
+) -> Message {
     let origin = Origin { message: letter.id.to_string(), index: 0 };
     let event = Event::recall(body, Input::Auto);
     let new = Delivery::new(event, letter.subscription.clone(), origin, Machine.now_ms());
@@ -282,15 +287,21 @@ async fn post(http: &HttpSender, url: &Url, Parcel { delivery, letter }: &Parcel
     };
     let exchange = http.exchange(&request).await;
     let problem = |what: &str| exchange.detail.clone().unwrap_or_else(|| what.to_owned());
-    match &exchange.ending {
-        Ending::Answered { status: 200..=299, .. } => Fate::Sent,
-        Ending::Answered { status, .. } => Fate::Refused(format!("{url} answered {status}")),
-        Ending::TimedOut => Fate::Uncertain(problem("no answer in time")),
-        Ending::SocketError => Fate::Uncertain(problem("the connection was refused or broke off")),
-        Ending::ResolutionError => Fate::Refused(problem("the name does not resolve")),
-        Ending::TlsError => Fate::Refused(problem("the certificate was refused")),
-        Ending::Blocked => Fate::Refused(problem("the address is one that is not sent to")),
-        Ending::Unsendable | Ending::Aborted => {
+    match &exchange.result {
+        TransportResult::Answered { status: 200..=299, .. } => Fate::Sent,
+        TransportResult::Answered { status, .. } => {
+            Fate::Refused(format!("{url} answered {status}"))
+        }
+        TransportResult::TimedOut => Fate::Uncertain(problem("no answer in time")),
+        TransportResult::SocketError => {
+            Fate::Uncertain(problem("the connection was refused or broke off"))
+        }
+        TransportResult::ResolutionError => Fate::Refused(problem("the name does not resolve")),
+        TransportResult::TlsError => Fate::Refused(problem("the certificate was refused")),
+        TransportResult::Blocked => {
+            Fate::Refused(problem("the address is one that is not sent to"))
+        }
+        TransportResult::Unsendable | TransportResult::Aborted => {
             Fate::Unfit(problem("no request can be made of it"))
         }
     }
@@ -316,7 +327,7 @@ mod tests {
     fn a_replayed_delivery_is_fresh_and_keeps_the_event_to_the_byte() {
         let traceparent =
             Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
-        let (letter, id) = (StoredLetter { traceparent, ..letter(1) }, Uuid::from_u128(7));
+        let (letter, id) = (StoredDeadLetter { traceparent, ..letter(1) }, Uuid::from_u128(7));
         let body: Arc<str> = letter.event.as_str().into();
         let Attribute::Delivery(attribute) = message(id, &letter, &body, None).attribute else {
             panic!("a delivery")
@@ -338,7 +349,7 @@ mod tests {
     fn a_batch_holds_ten_messages_and_no_more_than_fits() {
         let parcel = |bytes: usize| Parcel {
             delivery: Uuid::from_u128(1),
-            letter: StoredLetter { event: "x".repeat(bytes), ..letter(1) },
+            letter: StoredDeadLetter { event: "x".repeat(bytes), ..letter(1) },
         };
         let lengths = |bytes: usize, parcels: usize| {
             let entries = (0..parcels).map(|index| entry(index, &parcel(bytes), None).unwrap());

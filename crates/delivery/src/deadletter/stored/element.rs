@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::properties::{Properties, Published};
-use super::{Place, StoredLetter};
+use super::{Place, StoredDeadLetter};
 use crate::deadletter::{EVENT, HEADERS, IN_DATA, OURS, PROPERTIES, RESERVED};
 use crate::event::Members;
 use crate::event::json::Object;
@@ -24,7 +24,7 @@ enum ToldBy {
 }
 
 /// Reads one letter.
-pub(super) fn read(text: &str, place: &Place<'_>) -> Result<StoredLetter, String> {
+pub(super) fn read(text: &str, place: &Place<'_>) -> Result<StoredDeadLetter, String> {
     let members = Members::parse(text).map_err(|error| error.to_string())?;
     let names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
     // An event may have such names itself; what was added comes after its own members.
@@ -48,7 +48,7 @@ fn namespace(
     members: &Members<'_>,
     about: &str,
     place: &Place<'_>,
-) -> Result<StoredLetter, String> {
+) -> Result<StoredDeadLetter, String> {
     let properties = Properties::of_object(members.get(about).unwrap_or_default())?;
     let of_event = |name: &str| name != about && name != HEADERS;
     let nested = members
@@ -68,7 +68,7 @@ fn flat(
     members: &Members<'_>,
     reserved: &[&str],
     place: &Place<'_>,
-) -> Result<StoredLetter, String> {
+) -> Result<StoredDeadLetter, String> {
     let ours = members.text(OURS).unwrap_or_default();
     let about = Properties::beside_event(members, reserved, &ours);
     // Event Grid's custom schema: the payload stands last, after why and when.

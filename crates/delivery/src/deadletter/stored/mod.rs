@@ -42,7 +42,7 @@ pub struct StoredSink {
 
 /// A dead letter as it was found in storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredLetter {
+pub struct StoredDeadLetter {
     /// Its `deadletterid`, else the GUID of the key.
     pub id: Uuid,
     /// The key of its blob, prefix included.
@@ -107,7 +107,7 @@ pub struct StoredAttempt {
 ///
 /// # Errors
 /// What is wrong with the key or the bytes, when they are not those of a dead letter's blob.
-pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredLetter>, String> {
+pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredDeadLetter>, String> {
     let place = Place::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{key}: not text: {error}"))?;
     let elements = elements(text).map_err(|error| format!("{key}: not JSON: {error}"))?;

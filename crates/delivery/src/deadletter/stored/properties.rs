@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::{Place, StoredAttempt, StoredLetter, StoredSink};
+use super::{Place, StoredAttempt, StoredDeadLetter, StoredSink};
 use crate::deadletter::{EVENT_IS, IN_DATA, JSON, ORIGINAL, PUBLISHED, SINK};
 use crate::delivery::outcome::Outcome;
 use crate::event::path::scalar;
@@ -85,7 +85,11 @@ impl<'a> Properties<'a> {
     }
 
     /// The letter about this event.
-    pub(super) fn letter(&self, place: &Place<'_>, event: String) -> Result<StoredLetter, String> {
+    pub(super) fn letter(
+        &self,
+        place: &Place<'_>,
+        event: String,
+    ) -> Result<StoredDeadLetter, String> {
         let id: Option<Uuid> = self.number(&["deadletterid"]);
         let id = id.or(place.guid).ok_or("neither a deadletterid nor a GUID in the key")?;
         let reason =
@@ -98,7 +102,7 @@ impl<'a> Properties<'a> {
         let recalled = Event::recall(&event.as_str().into(), Input::Auto);
         let members = recalled.members();
         let [event_id, event_type, source] = [members.id(), members.event_type(), members.source()];
-        Ok(StoredLetter {
+        Ok(StoredDeadLetter {
             id,
             key: place.key.to_owned(),
             subscription: place.subscription.clone(),

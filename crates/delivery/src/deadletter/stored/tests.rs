@@ -5,7 +5,7 @@ use super::*;
 const KEY: &str =
     "dead/shop/or%20ders/%2E%2E/2026/11/20/7/3981ba0c-1072-5698-92be-c1c5991fb55c.json";
 
-fn one(text: &str) -> StoredLetter {
+fn one(text: &str) -> StoredDeadLetter {
     let mut letters = read(KEY, "dead", text.as_bytes()).expect(text);
     assert_eq!(letters.len(), 1, "{text}");
     letters.remove(0)

@@ -19,7 +19,7 @@ pub use handshake::{
     ALLOWED_ORIGIN, ALLOWED_RATE, ASK_TIMEOUT_MS, Answer, Question, REQUEST_RATE, ask, confirm,
     judge,
 };
-pub use pace::{Pace, Share};
+pub use pace::{Pace, RateShare};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;

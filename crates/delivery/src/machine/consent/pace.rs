@@ -1,6 +1,6 @@
 //! The allowed rate, kept approximately: when the next request to a destination may go.
 //!
-//! Each running function knows only of its own requests, so it keeps to its [`Share`]: the allowed
+//! Each running function knows only of its own requests, so it keeps to its [`RateShare`]: the allowed
 //! rate divided by the number of functions that may run at once. A single one then never uses all
 //! of it, and all together never more, but for a short burst: up to ten seconds' worth may go at
 //! once. What has to wait is given a turn of its own, so that a hundred deliveries do not come back
@@ -18,12 +18,12 @@ const MINUTE_MS: u64 = 60 * SECOND_MS;
 
 /// What one function may use of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct RateShare {
     /// The time from one request to the next; 0 means no limit.
     interval_ms: u64,
 }
 
-impl Share {
+impl RateShare {
     /// The share of one of so many functions.
     #[must_use]
     pub fn of(rate: Rate, functions: u32) -> Self {
@@ -51,8 +51,8 @@ impl Pace {
     ///
     /// # Errors
     /// The wait, at most 15 minutes.
-    pub fn go(&mut self, share: Share, now_ms: u64) -> Result<(), u64> {
-        let Share { interval_ms } = share;
+    pub fn go(&mut self, share: RateShare, now_ms: u64) -> Result<(), u64> {
+        let RateShare { interval_ms } = share;
         let ahead_ms = BURST_MS.saturating_sub(interval_ms);
         if interval_ms == 0 || self.paid_ms <= now_ms.saturating_add(ahead_ms) {
             self.paid_ms = self.paid_ms.max(now_ms).saturating_add(interval_ms);
@@ -71,8 +71,8 @@ mod tests {
 
     use super::*;
 
-    fn share(rate: &str, functions: u32) -> Share {
-        Share::of(Rate::parse(rate).unwrap(), functions)
+    fn share(rate: &str, functions: u32) -> RateShare {
+        RateShare::of(Rate::parse(rate).unwrap(), functions)
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
             ("*", 60, 0),
             ("4294967295", 1, 1),
         ] {
-            assert_eq!(share(rate, functions), Share { interval_ms }, "{rate} / {functions}");
+            assert_eq!(share(rate, functions), RateShare { interval_ms }, "{rate} / {functions}");
         }
     }
 

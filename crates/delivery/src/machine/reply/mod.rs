@@ -13,12 +13,14 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::delivery::outcome::{Content, Ending, Exchange};
+use crate::delivery::outcome::{Content, Exchange, TransportResult};
 use crate::delivery::reason::Reason;
-use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, Letter, RESPONSE_KEPT_BYTES, trace};
+use crate::delivery::{
+    DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES, trace,
+};
 use crate::event::json::escaped;
 use crate::event::{Element, Event, Input, binary, decode_one};
-use crate::machine::follow::Follow;
+use crate::machine::follow_up::FollowUp;
 use crate::request::REPLY_MAX_BYTES;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::SubscriptionName;
@@ -37,23 +39,29 @@ pub fn follow(
     exchange: &Exchange,
     catalogue: &Catalogue,
     now_ms: u64,
-) -> Vec<Follow> {
-    let (Leg::Event, Some(to)) = (&delivery.leg, &subscription.reply) else { return Vec::new() };
+) -> Vec<FollowUp> {
+    let (DeliveryTarget::Destination, Some(to)) = (&delivery.target, &subscription.reply) else {
+        return Vec::new();
+    };
     let Some(carried) = carried(exchange) else { return Vec::new() };
     let answered = Answered { delivery, subscription, now_ms };
     let event = match carried {
         Carried::Event(event) => event,
-        Carried::Unreadable(text, why) => return answered.bury(text, Reason::MalformedEvent, &why),
-        Carried::TooLarge(beginning) => return answered.bury_too_large(beginning),
+        Carried::Unreadable(text, why) => {
+            return answered.dead_letter(text, Reason::MalformedEvent, &why);
+        }
+        Carried::TooLarge(beginning) => return answered.dead_letter_too_large(beginning),
     };
     match to {
         ReplyTo::Address(_) => {
-            answered.pass_on(event, &subscription.name, Leg::Reply, subscription)
+            answered.pass_on(event, &subscription.name, DeliveryTarget::Reply, subscription)
         }
         ReplyTo::Topic(topic) => {
             let matching = catalogue.matching(topic, &event, now_ms);
             matching
-                .flat_map(|next| answered.pass_on(event.clone(), &next.name, Leg::Event, next))
+                .flat_map(|next| {
+                    answered.pass_on(event.clone(), &next.name, DeliveryTarget::Destination, next)
+                })
                 .collect()
         }
     }
@@ -71,28 +79,28 @@ impl Answered<'_> {
         &self,
         event: Event,
         to: &SubscriptionName,
-        leg: Leg,
+        target: DeliveryTarget,
         subscription: &Subscription,
-    ) -> Vec<Follow> {
-        let reply = self.reply(event, to, leg);
+    ) -> Vec<FollowUp> {
+        let reply = self.reply(event, to, target);
         if reply.hops <= HOPS_MAX {
-            return vec![Follow::Deliver(Box::new(reply))];
+            return vec![FollowUp::Deliver(Box::new(reply))];
         }
         let detail = format!("a chain of more than {HOPS_MAX} replies");
         self.keep(reply, subscription, Reason::ReplyLoop, &detail)
     }
 
-    fn bury(&self, text: String, reason: Reason, why: &str) -> Vec<Follow> {
+    fn dead_letter(&self, text: String, reason: Reason, why: &str) -> Vec<FollowUp> {
         let event = Event::recall(&queueable(&text).into(), Input::Opaque);
-        let reply = self.reply(event, &self.subscription.name, Leg::Reply);
+        let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
         let why = format!("the subscriber's reply: {why}");
         self.keep(reply, self.subscription, reason, &why)
     }
 
     /// The event that was answered stands for a reply too large to be kept whole.
-    fn bury_too_large(&self, beginning: &[u8]) -> Vec<Follow> {
+    fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
         let mut reply =
-            self.reply(self.delivery.event.clone(), &self.subscription.name, Leg::Reply);
+            self.reply(self.delivery.event.clone(), &self.subscription.name, DeliveryTarget::Reply);
         reply.last_response = Some(beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec());
         let why =
             format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
@@ -107,24 +115,24 @@ impl Answered<'_> {
         subscription: &Subscription,
         reason: Reason,
         why: &str,
-    ) -> Vec<Follow> {
-        let letter = Letter::new(reply, subscription, reason, self.now_ms).because(why);
+    ) -> Vec<FollowUp> {
+        let letter = DeadLetter::new(reply, subscription, reason, self.now_ms).with_detail(why);
         vec![match subscription.dead_letter.sink {
-            Sink::Address(_) | Sink::Topic(_) => Follow::Bury(Box::new(
-                letter.kept_here("a reply that nobody can deliver goes to no sink"),
+            Sink::Address(_) | Sink::Topic(_) => FollowUp::DeadLetter(Box::new(
+                letter.store_in_default("a reply that nobody can deliver goes to no sink"),
             )),
             Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => {
-                Follow::Bury(Box::new(letter))
+                FollowUp::DeadLetter(Box::new(letter))
             }
-            Sink::None => Follow::Drop(Box::new(letter)),
+            Sink::None => FollowUp::Drop(Box::new(letter)),
         }]
     }
 
-    fn reply(&self, event: Event, to: &SubscriptionName, leg: Leg) -> Delivery {
+    fn reply(&self, event: Event, to: &SubscriptionName, target: DeliveryTarget) -> Delivery {
         let name = format!("{}\nreply\n{to}", self.delivery.id);
         Delivery {
             id: Uuid::new_v5(&DELIVERY_NAMESPACE, name.as_bytes()),
-            leg,
+            target,
             hops: self.delivery.hops.saturating_add(1),
             // A reply that says nothing else goes on in the trace of what it answers.
             traceparent: trace::of_delivery(self.delivery).map(|trace| trace.parent),
@@ -141,7 +149,7 @@ enum Carried<'a> {
 }
 
 fn carried(exchange: &Exchange) -> Option<Carried<'_>> {
-    let Ending::Answered { status, body, .. } = &exchange.ending else { return None };
+    let TransportResult::Answered { status, body, .. } = &exchange.result else { return None };
     let content =
         exchange.content.as_ref().filter(|_| matches!(status, 200..=299) && *status != 202)?;
     let structured = content.content_type.as_deref().is_some_and(is_structured);

@@ -43,8 +43,8 @@ fn answer(
         webhook: Vec::new(),
         whole: body.len() <= REPLY_MAX_BYTES,
     };
-    let ending = Ending::Answered { status, retry_after: None, body: body.to_vec() };
-    Exchange { content: Some(content), ..Exchange::new(ending, NOW_MS - 20, 20) }
+    let result = TransportResult::Answered { status, retry_after: None, body: body.to_vec() };
+    Exchange { content: Some(content), ..Exchange::new(result, NOW_MS - 20, 20) }
 }
 
 fn structured(status: u16, body: &str) -> Exchange {
@@ -59,12 +59,12 @@ fn delivery() -> Delivery {
     Delivery::new(event, "n/t/s".parse().unwrap(), Origin { message: "m".to_owned(), index: 0 }, 7)
 }
 
-fn followed(delivery: &Delivery, reply: Option<ReplyTo>, exchange: &Exchange) -> Vec<Follow> {
+fn followed(delivery: &Delivery, reply: Option<ReplyTo>, exchange: &Exchange) -> Vec<FollowUp> {
     follow(delivery, &subscription("n/t/s", reply), exchange, &catalogue(), NOW_MS)
 }
 
-fn letter(follows: &[Follow]) -> &Letter {
-    let [Follow::Bury(letter)] = follows else { panic!("{follows:?}") };
+fn letter(follow_ups: &[FollowUp]) -> &DeadLetter {
+    let [FollowUp::DeadLetter(letter)] = follow_ups else { panic!("{follow_ups:?}") };
     letter
 }
 
@@ -82,23 +82,23 @@ fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
         (delivery(), None, None),
     ] {
         let answered = Delivery { traceparent: told.map(ToOwned::to_owned), ..event };
-        let follows = followed(&answered, to_address(), &structured(200, REPLY));
-        let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+        let follow_ups = followed(&answered, to_address(), &structured(200, REPLY));
+        let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
         assert_eq!(reply.traceparent.as_deref(), trace);
     }
 }
 
 #[test]
 fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
-    let follows = followed(&delivery(), to_address(), &structured(200, REPLY));
-    let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+    let follow_ups = followed(&delivery(), to_address(), &structured(200, REPLY));
+    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
     assert_eq!(&**reply.event.text(), REPLY);
-    assert_eq!((&reply.leg, reply.hops, reply.attempts), (&Leg::Reply, 1, 0));
+    assert_eq!((&reply.target, reply.hops, reply.attempts), (&DeliveryTarget::Reply, 1, 0));
     assert_eq!((reply.published_ms, reply.due_ms), (NOW_MS, NOW_MS), "its budget is its own");
     assert_eq!(reply.subscription.to_string(), "n/t/s");
     assert_ne!(reply.id, delivery().id);
     assert_eq!(
-        follows,
+        follow_ups,
         followed(&delivery(), to_address(), &structured(299, REPLY)),
         "the same answer, the same id"
     );
@@ -106,24 +106,26 @@ fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
 
 #[test]
 fn a_reply_to_a_topic_is_a_delivery_to_each_of_its_subscriptions() {
-    let follows =
+    let follow_ups =
         followed(&Delivery { hops: 9, ..delivery() }, to_topic(), &structured(200, REPLY));
-    let [Follow::Deliver(a), Follow::Deliver(b)] = &follows[..] else { panic!("{follows:?}") };
+    let [FollowUp::Deliver(a), FollowUp::Deliver(b)] = &follow_ups[..] else {
+        panic!("{follow_ups:?}")
+    };
     assert_eq!(
         [&a.subscription, &b.subscription].map(ToString::to_string),
         ["n/answers/a", "n/answers/b"]
     );
     assert_ne!(a.id, b.id);
-    assert_eq!((&a.leg, a.hops), (&Leg::Event, 10));
+    assert_eq!((&a.target, a.hops), (&DeliveryTarget::Destination, 10));
 }
 
 #[test]
 fn an_eleventh_hop_is_a_dead_letter() {
     let tenth = Delivery { hops: 10, ..delivery() };
     for (reply, count) in [(to_address(), 1), (to_topic(), 2)] {
-        let follows = followed(&tenth, reply, &structured(200, REPLY));
-        assert_eq!(follows.len(), count);
-        let letter = letter(&follows[..1]);
+        let follow_ups = followed(&tenth, reply, &structured(200, REPLY));
+        assert_eq!(follow_ups.len(), count);
+        let letter = letter(&follow_ups[..1]);
         assert_eq!((letter.reason, letter.delivery.hops), (Reason::ReplyLoop, 11));
     }
 }
@@ -133,8 +135,8 @@ fn a_reply_in_binary_mode_becomes_one_document() {
     let attributes =
         [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "a%20b")];
     let exchange = answer(200, Some("application/json"), &attributes, b"{\"n\": 1.50}");
-    let follows = followed(&delivery(), to_address(), &exchange);
-    let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+    let follow_ups = followed(&delivery(), to_address(), &exchange);
+    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
     let expected = r#"{"specversion":"1.0","type":"a b","source":"/answer","id":"r","datacontenttype":"application/json","data":{"n": 1.50}}"#;
     assert_eq!(&**reply.event.text(), expected);
 }
@@ -148,9 +150,13 @@ fn what_is_no_reply_is_no_error() {
         (delivery(), to_address(), unsaid),
         (delivery(), to_address(), structured(202, REPLY)),
         (delivery(), to_address(), structured(500, REPLY)),
-        (delivery(), to_address(), Exchange::new(Ending::TimedOut, 0, 1)),
+        (delivery(), to_address(), Exchange::new(TransportResult::TimedOut, 0, 1)),
         (delivery(), None, structured(200, REPLY)),
-        (Delivery { leg: Leg::Reply, ..delivery() }, to_address(), structured(200, REPLY)),
+        (
+            Delivery { target: DeliveryTarget::Reply, ..delivery() },
+            to_address(),
+            structured(200, REPLY),
+        ),
     ] {
         assert_eq!(followed(&delivery, reply, &exchange), [], "{exchange:?}");
     }
@@ -191,7 +197,7 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
 #[test]
 fn characters_that_no_queue_takes_are_escaped_in_a_reply() {
     let reply = REPLY.replace("answered", "a\u{fffe}\u{ffff}b");
-    let follows = followed(&delivery(), to_address(), &structured(200, &reply));
-    let [Follow::Deliver(reply)] = &follows[..] else { panic!("{follows:?}") };
+    let follow_ups = followed(&delivery(), to_address(), &structured(200, &reply));
+    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
     assert!(reply.event.text().contains(r#""type":"a\ufffe\uffffb""#));
 }

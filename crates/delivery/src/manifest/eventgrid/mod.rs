@@ -23,7 +23,7 @@ mod words;
 use super::destinations::Destinations;
 use super::origins::Origins;
 use super::reader::Cursor;
-use super::sinks::LettersAt;
+use super::sinks::DeadLettersAt;
 use super::{Described, Draft};
 use identity::Lastmile;
 use settings::Settings;
@@ -79,7 +79,7 @@ fn read_resource<'a>(
         let settings = settings?;
         let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
         let subscription = settings.complete(name?, dialect, &own)?;
-        let letters_at = LettersAt::default();
+        let letters_at = DeadLettersAt::default();
         Some(Described { subscription, origins, schema_at, batch_at, letters_at })
     })?
 }

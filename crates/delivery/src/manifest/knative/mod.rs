@@ -36,7 +36,7 @@ use super::destinations::Destinations;
 use super::findings::Message;
 use super::origins::note;
 use super::reader::{Cursor, Fields};
-use super::sinks::LettersAt;
+use super::sinks::DeadLettersAt;
 use super::{Described, Draft, names};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -299,7 +299,7 @@ impl<'a> Wanted<'a> {
         note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
         let response_timeout_ms = delivery.timeout_ms(&profile);
         let schema = delivery.schema();
-        let letters_at = LettersAt::sink(delivery.sink_at());
+        let letters_at = DeadLettersAt::sink(delivery.sink_at());
         let subscription = Subscription {
             name,
             dialect: profile.dialect,

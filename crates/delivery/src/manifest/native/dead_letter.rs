@@ -6,7 +6,7 @@
 use super::super::destinations::{ADDRESSES, Destinations, Resolved};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
-use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Profile;
 use crate::subscription::sink::Sink;
@@ -90,7 +90,7 @@ impl DeadLetterSettings {
         let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
             sink: if dropped { Sink::None } else { storing.sink.unwrap_or(of_profile.sink) },
-            format: storing.format.map_or(of_profile.format, LetterFormat::Fixed),
+            format: storing.format.map_or(of_profile.format, DeadLetterFormat::Fixed),
             layout: storing.layout.unwrap_or(of_profile.layout),
             error_data: storing.error_data.unwrap_or(of_profile.error_data),
             events_per_blob: storing.events_per_blob.unwrap_or(of_profile.events_per_blob),

@@ -4,7 +4,7 @@
 
 use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
-use super::super::sinks::LettersAt;
+use super::super::sinks::DeadLettersAt;
 
 /// Field → the section and the field of a `spec` or `delivery` that state it.
 const PLACES: [(&str, &str, &str); 28] = [
@@ -57,7 +57,7 @@ pub(super) struct Stated<'a> {
     /// Where this document says what a refused batch means.
     pub(super) on_refused_at: Option<Cursor<'a>>,
     /// Where it stands what not every dead letter follows.
-    pub(super) letters_at: LettersAt<'a>,
+    pub(super) letters_at: DeadLettersAt<'a>,
     /// It says `deadLetter: none`, which takes the place of all that another document says about
     /// dead letters.
     drops: bool,
@@ -98,7 +98,7 @@ impl<'a> Stated<'a> {
             batch_at: self.batch_at.or_else(|| base.batch_at.clone()),
             on_refused_at: self.on_refused_at,
             letters_at: if self.drops {
-                LettersAt::default()
+                DeadLettersAt::default()
             } else {
                 self.letters_at.over(&base.letters_at)
             },
@@ -108,9 +108,9 @@ impl<'a> Stated<'a> {
 }
 
 /// The places in `deadLetter`. A sink that is a topic stands where its name does.
-fn letters_at<'a>(dead_letter: &Cursor<'a>) -> LettersAt<'a> {
+fn letters_at<'a>(dead_letter: &Cursor<'a>) -> DeadLettersAt<'a> {
     let sink = dead_letter.peek("sink");
-    LettersAt {
+    DeadLettersAt {
         sink: sink.as_ref().and_then(|sink| sink.peek("topic")).or(sink),
         layout: dead_letter.peek("layout"),
         error_data: dead_letter.peek("errorData"),

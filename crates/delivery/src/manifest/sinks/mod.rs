@@ -15,14 +15,14 @@ use super::hint::hint;
 use super::reader::Cursor;
 use crate::event::{Input, Shape};
 use crate::subscription::catalogue::Topic;
-use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, Subscription};
 
 /// Where documents say about dead letters what not every sink and format follows.
 #[derive(Clone, Default)]
-pub(super) struct LettersAt<'a> {
+pub(super) struct DeadLettersAt<'a> {
     /// Where the sink stands.
     pub(super) sink: Option<Cursor<'a>>,
     /// Where the layout stands.
@@ -33,7 +33,7 @@ pub(super) struct LettersAt<'a> {
     pub(super) events_per_blob: Option<Cursor<'a>>,
 }
 
-impl<'a> LettersAt<'a> {
+impl<'a> DeadLettersAt<'a> {
     /// Where the sink stands, and nothing else.
     pub(super) fn sink(sink: Option<Cursor<'a>>) -> Self {
         Self { sink, ..Self::default() }
@@ -153,12 +153,12 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
     let (formats, right) = read_by(input)?;
     let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
     let format = match (policy.format, schema) {
-        (LetterFormat::Fixed(format), _) => format,
-        (of_schema @ LetterFormat::ByDeliverySchema, Some(_)) => {
+        (DeadLetterFormat::Fixed(format), _) => format,
+        (of_schema @ DeadLetterFormat::ByDeliverySchema, Some(_)) => {
             of_schema.of(Shape::Opaque, schema)
         }
         // As the events themselves are, which may be anything.
-        (LetterFormat::ByDeliverySchema, None) => return None,
+        (DeadLetterFormat::ByDeliverySchema, None) => return None,
     };
     // The members of an Event Grid event are still there.
     let is_whole =
@@ -192,8 +192,8 @@ pub(super) struct Unfollowed<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>
 
 impl<'a> Unfollowed<'a> {
     /// Looks at what one subscription follows of what its documents say.
-    pub(super) fn look(&mut self, at: LettersAt<'a>, policy: &DeadLetterPolicy) {
-        let LettersAt { sink: _, layout, error_data, events_per_blob } = at;
+    pub(super) fn look(&mut self, at: DeadLettersAt<'a>, policy: &DeadLetterPolicy) {
+        let DeadLettersAt { sink: _, layout, error_data, events_per_blob } = at;
         self.note(layout, || unused_layout(policy));
         self.note(error_data, || unused_error_data(policy));
         self.note(events_per_blob, || unused_events_per_blob(policy));
@@ -218,12 +218,13 @@ impl<'a> Unfollowed<'a> {
 fn unused_layout(policy: &DeadLetterPolicy) -> Option<Message> {
     match (policy.layout, policy.format) {
         (Layout::Nested, _)
-        | (Layout::Flat, LetterFormat::Fixed(Format::Namespace) | LetterFormat::ByDeliverySchema) => {
-            None
-        }
+        | (
+            Layout::Flat,
+            DeadLetterFormat::Fixed(Format::Namespace) | DeadLetterFormat::ByDeliverySchema,
+        ) => None,
         (
             Layout::Flat,
-            LetterFormat::Fixed(
+            DeadLetterFormat::Fixed(
                 other
                 @ (Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative),
             ),
@@ -236,13 +237,15 @@ fn unused_layout(policy: &DeadLetterPolicy) -> Option<Message> {
 
 fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
     match (policy.error_data, policy.format) {
-        (ErrorData::Text, _) | (ErrorData::Base64, LetterFormat::Fixed(Format::Knative)) => None,
+        (ErrorData::Text, _) | (ErrorData::Base64, DeadLetterFormat::Fixed(Format::Knative)) => {
+            None
+        }
         (
             ErrorData::Base64,
-            LetterFormat::Fixed(
+            DeadLetterFormat::Fixed(
                 Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom,
             )
-            | LetterFormat::ByDeliverySchema,
+            | DeadLetterFormat::ByDeliverySchema,
         ) => {
             let unused = format!(
                 "not used: the format {} has no knativeerrordata",

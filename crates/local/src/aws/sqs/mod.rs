@@ -145,7 +145,7 @@ impl Queues {
                 operations::answer(body, |input| operations::receive(provider, input))
             }
             SqsOperation::ChangeMessageVisibility => {
-                operations::answer(body, |input| operations::hide(provider, input))
+                operations::answer(body, |input| operations::change_visibility(provider, input))
             }
             SqsOperation::ChangeMessageVisibilityBatch => {
                 operations::answer(body, |input| operations::hide_batch(provider, input))

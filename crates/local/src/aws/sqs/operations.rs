@@ -135,7 +135,7 @@ pub(super) async fn receive(
 }
 
 /// `ChangeMessageVisibility`.
-pub(super) async fn hide(
+pub(super) async fn change_visibility(
     provider: Arc<RustackSqs>,
     input: ChangeMessageVisibilityInput,
 ) -> Result<ChangeMessageVisibilityOutput, SqsError> {
@@ -156,7 +156,7 @@ pub(super) async fn hide_batch(
             receipt_handle: entry.receipt_handle,
             visibility_timeout: entry.visibility_timeout,
         };
-        match hide(Arc::clone(&provider), change).await {
+        match change_visibility(Arc::clone(&provider), change).await {
             Ok(_) => {
                 output.successful.push(ChangeMessageVisibilityBatchResultEntry { id: entry.id })
             }

@@ -18,10 +18,10 @@ use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
 
-use crate::delivery::outcome::{Ending, Exchange, Unsendable};
+use crate::delivery::outcome::{Exchange, TransportResult, Unsendable};
 use crate::machine::consent::Rate;
 use crate::request::{
-    ANSWER_MAX_BYTES, JSON, Method, Occasion, REQUEST_ORIGIN, Request, headers_without_event,
+    ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, headers_without_event,
 };
 use crate::subscription::{Consent, Subscription};
 use crate::time::duration::SECOND_MS;
@@ -104,31 +104,26 @@ pub fn ask(
     subscription: &Subscription,
     consent: &Consent,
     question: &Question,
-    occasion: Occasion<'_>,
+    context: AttemptContext<'_>,
 ) -> Result<Request, Unsendable> {
     let (method, mut headers, body) = match consent {
         Consent::EventGrid => (
             Method::Post,
             validation_headers(subscription),
-            validation(subscription, question, occasion.now_ms),
+            validation(subscription, question, context.now_ms),
         ),
         Consent::CloudEvents { origin, rate } => {
             (Method::Options, permission_headers(origin, *rate, question), Vec::new())
         }
     };
     let destination = &subscription.destination;
-    headers.extend(headers_without_event(
-        destination,
-        &question.code.to_string(),
-        &body,
-        occasion,
-    )?);
+    headers.extend(headers_without_event(destination, &question.code.to_string(), &body, context)?);
     Ok(Request {
         method,
         url: destination.url.clone(),
         headers,
         body: body.into(),
-        timeout_ms: occasion.timeout_ms,
+        timeout_ms: context.timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
     })
 }
@@ -176,15 +171,15 @@ fn permission_headers(
 /// Says what the answer to a question means.
 #[must_use]
 pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Answer {
-    let (status, body) = match &exchange.ending {
-        Ending::Answered { status, body, .. } => (*status, body),
-        Ending::TimedOut
-        | Ending::SocketError
-        | Ending::ResolutionError
-        | Ending::TlsError
-        | Ending::Blocked
-        | Ending::Unsendable
-        | Ending::Aborted => return Answer::Refused(unanswered(exchange)),
+    let (status, body) = match &exchange.result {
+        TransportResult::Answered { status, body, .. } => (*status, body),
+        TransportResult::TimedOut
+        | TransportResult::SocketError
+        | TransportResult::ResolutionError
+        | TransportResult::TlsError
+        | TransportResult::Blocked
+        | TransportResult::Unsendable
+        | TransportResult::Aborted => return Answer::Refused(unanswered(exchange)),
     };
     if (300..400).contains(&status) {
         return Answer::Refused(format!("it answered {status}, and redirects are not followed"));
@@ -198,7 +193,7 @@ pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Ans
 }
 
 fn unanswered(exchange: &Exchange) -> String {
-    let detail = exchange.detail.clone().unwrap_or_else(|| format!("{:?}", exchange.ending));
+    let detail = exchange.detail.clone().unwrap_or_else(|| format!("{:?}", exchange.result));
     format!("it could not be asked: {detail}")
 }
 

@@ -29,8 +29,8 @@ fn cloud_events(rate: Option<u32>) -> Consent {
 fn asked(subscription: &Subscription, consent: &Consent, confirm: Option<&str>) -> Request {
     let keyring: Keyring =
         [("env:TOKEN".parse().unwrap(), Secret::new("hush".to_owned()))].into_iter().collect();
-    let occasion = Occasion { keyring: &keyring, now_ms: 1_795_158_180_123, timeout_ms: 5 };
-    ask(subscription, consent, &question(confirm), occasion).unwrap()
+    let context = AttemptContext { keyring: &keyring, now_ms: 1_795_158_180_123, timeout_ms: 5 };
+    ask(subscription, consent, &question(confirm), context).unwrap()
 }
 
 fn pairs(request: &Request) -> Vec<(&str, &str)> {
@@ -90,18 +90,19 @@ fn a_question_carries_the_headers_that_need_no_event_and_the_signature() {
     let request = asked(&subscription, &cloud_events(None), None);
     assert_eq!(pairs(&request)[1..], [("x-tenant", "acme"), ("authorization", "hush")]);
     subscription.destination.signing = vec!["env:OTHER".parse().unwrap()];
-    let occasion = Occasion { keyring: &Keyring::default(), now_ms: 0, timeout_ms: 1 };
-    let problem = ask(&subscription, &Consent::EventGrid, &question(None), occasion).unwrap_err();
+    let context = AttemptContext { keyring: &Keyring::default(), now_ms: 0, timeout_ms: 1 };
+    let problem = ask(&subscription, &Consent::EventGrid, &question(None), context).unwrap_err();
     assert!(matches!(problem, Unsendable::Unready(_)), "{problem}");
 }
 
 fn answered(status: u16, headers: &[(&str, &str)], body: &str) -> Exchange {
-    let ending = Ending::Answered { status, retry_after: None, body: body.as_bytes().to_vec() };
+    let result =
+        TransportResult::Answered { status, retry_after: None, body: body.as_bytes().to_vec() };
     let webhook =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Exchange {
         content: Some(Content { webhook, ..Content::default() }),
-        ..Exchange::new(ending, 0, 0)
+        ..Exchange::new(result, 0, 0)
     }
 }
 
@@ -207,16 +208,16 @@ fn an_origin_that_is_withheld_may_still_come_by_callback() {
 
 #[test]
 fn whoever_cannot_be_asked_has_not_consented() {
-    for ending in [
-        Ending::TimedOut,
-        Ending::SocketError,
-        Ending::ResolutionError,
-        Ending::TlsError,
-        Ending::Blocked,
-        Ending::Unsendable,
-        Ending::Aborted,
+    for result in [
+        TransportResult::TimedOut,
+        TransportResult::SocketError,
+        TransportResult::ResolutionError,
+        TransportResult::TlsError,
+        TransportResult::Blocked,
+        TransportResult::Unsendable,
+        TransportResult::Aborted,
     ] {
-        let exchange = Exchange::new(ending, 0, 0).because("the reason");
+        let exchange = Exchange::new(result, 0, 0).with_detail("the reason");
         for consent in [Consent::EventGrid, cloud_events(None)] {
             let why = refusal(judge(&consent, &question(Some("https://me/")), &exchange));
             assert!(why.contains("the reason"), "{why}");

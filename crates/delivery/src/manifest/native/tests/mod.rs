@@ -5,7 +5,7 @@ use crate::event::Input;
 use crate::event::mapping::{Field, Mapping};
 use crate::event::schema::Schema;
 use crate::subscription::catalogue::Topic;
-use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, LetterFormat};
+use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
 use crate::subscription::filter::Filter;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Dialect, Profile};
@@ -121,7 +121,7 @@ fn every_field_reaches_its_place() {
     let container = Container { bucket: "dead-letters".to_owned(), prefix: "shop".to_owned() };
     assert_eq!(
         (&policy.sink, policy.format, policy.layout),
-        (&Sink::Container(container), LetterFormat::Fixed(Format::Knative), Layout::Nested)
+        (&Sink::Container(container), DeadLetterFormat::Fixed(Format::Knative), Layout::Nested)
     );
     assert_eq!((policy.events_per_blob, policy.error_data), (100, ErrorData::Base64));
     assert_eq!((policy.delay_ms, policy.keep_trying_for_ms), (5 * MINUTE_MS, 3 * DAY_MS));

@@ -11,7 +11,7 @@
 use uuid::Uuid;
 
 use crate::deadletter::blob::enriched;
-use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Leg, Letter};
+use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget};
 use crate::event::{Element, Event, Input, decode_one};
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
@@ -20,13 +20,13 @@ use crate::subscription::sink::Sink;
 
 /// What follows from an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Follow {
+pub enum FollowUp {
     /// A delivery of its own.
     Deliver(Box<Delivery>),
     /// A dead letter.
-    Bury(Box<Letter>),
+    DeadLetter(Box<DeadLetter>),
     /// A dead letter that its subscription does not want.
-    Drop(Box<Letter>),
+    Drop(Box<DeadLetter>),
 }
 
 /// What follows from a letter: where its sink is an address or a topic, deliveries of their own,
@@ -36,57 +36,66 @@ pub enum Follow {
 /// The letter's delay (the five minutes of Event Grid) is kept: the deliveries are not due before.
 #[must_use]
 pub fn deliver(
-    letter: Letter,
+    letter: DeadLetter,
     subscription: &Subscription,
     catalogue: &Catalogue,
     now_ms: u64,
-) -> Vec<Follow> {
+) -> Vec<FollowUp> {
     match &subscription.dead_letter.sink {
-        Sink::Address(_) => vec![Follow::Deliver(Box::new(to_address(letter, now_ms)))],
+        Sink::Address(_) => vec![FollowUp::Deliver(Box::new(to_address(letter, now_ms)))],
         Sink::Topic(topic) => to_topic(letter, topic, catalogue, now_ms),
-        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => bury(letter),
-        Sink::None => vec![Follow::Drop(Box::new(letter))],
+        Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => dead_letter(letter),
+        Sink::None => vec![FollowUp::Drop(Box::new(letter))],
     }
 }
 
 /// The event travels untouched, and the letter beside it: should the sink fail too, nothing of
 /// either is lost.
-fn to_address(letter: Letter, now_ms: u64) -> Delivery {
+fn to_address(letter: DeadLetter, now_ms: u64) -> Delivery {
     let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
-    let errand = Delivery {
+    let sink_delivery = Delivery {
         id: id_at_sink(id, ""),
         traceparent,
         ..Delivery::new(event, subscription, origin, begins_ms(&letter, now_ms))
     };
-    Delivery { leg: Leg::Sink(Box::new(letter)), ..errand }
+    Delivery { target: DeliveryTarget::Sink(Box::new(letter)), ..sink_delivery }
 }
 
-fn to_topic(letter: Letter, name: &TopicName, catalogue: &Catalogue, now_ms: u64) -> Vec<Follow> {
+fn to_topic(
+    letter: DeadLetter,
+    name: &TopicName,
+    catalogue: &Catalogue,
+    now_ms: u64,
+) -> Vec<FollowUp> {
     let Delivery { subscription: SubscriptionName { topic: from, .. }, via, .. } = &letter.delivery;
     if from == name || via.contains(name) {
-        return bury(letter.kept_here(format!("topic {name} is where it came from")));
+        return dead_letter(letter.store_in_default(format!("topic {name} is where it came from")));
     }
     let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.input);
     let event = match decode_one(&enriched(&letter).json.into(), input) {
         Element::Event(event) => event,
         Element::Malformed { why, .. } => {
-            return bury(letter.kept_here(format!("topic {name} cannot read it: {why}")));
+            return dead_letter(
+                letter.store_in_default(format!("topic {name} cannot read it: {why}")),
+            );
         }
     };
     let matching = catalogue.matching(name, &event, now_ms);
-    let follows: Vec<Follow> = matching
+    let follow_ups: Vec<FollowUp> = matching
         .map(|next| {
-            Follow::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))
+            FollowUp::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))
         })
         .collect();
-    if follows.is_empty() {
-        return bury(letter.kept_here(format!("no subscription of topic {name} takes it")));
+    if follow_ups.is_empty() {
+        return dead_letter(
+            letter.store_in_default(format!("no subscription of topic {name} takes it")),
+        );
     }
-    follows
+    follow_ups
 }
 
 /// The enriched event, for one subscription of the topic.
-fn published(letter: &Letter, event: Event, to: &SubscriptionName, now_ms: u64) -> Delivery {
+fn published(letter: &DeadLetter, event: Event, to: &SubscriptionName, now_ms: u64) -> Delivery {
     let first = &letter.delivery;
     let mut via = first.via.clone();
     via.push(first.subscription.topic.clone());
@@ -101,7 +110,7 @@ fn published(letter: &Letter, event: Event, to: &SubscriptionName, now_ms: u64) 
 
 /// When the time to live of what goes to a sink begins: the letter's delay is none of it, or a
 /// short one would be over before the sink is asked.
-fn begins_ms(letter: &Letter, now_ms: u64) -> u64 {
+fn begins_ms(letter: &DeadLetter, now_ms: u64) -> u64 {
     letter.not_before_ms.max(now_ms)
 }
 
@@ -109,6 +118,6 @@ fn id_at_sink(first: Uuid, to: &str) -> Uuid {
     Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{first}\nsink\n{to}").as_bytes())
 }
 
-fn bury(letter: Letter) -> Vec<Follow> {
-    vec![Follow::Bury(Box::new(letter))]
+fn dead_letter(letter: DeadLetter) -> Vec<FollowUp> {
+    vec![FollowUp::DeadLetter(Box::new(letter))]
 }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::WireError;
 use super::delivery::{DeliveryV1, delivery_of, delivery_v1};
 use super::history::{EntryV1, LastV1, history_of, history_v1, last_of, last_v1};
-use crate::delivery::{Addresses, Letter, Returned, Store};
+use crate::delivery::{Addresses, DeadLetter, Returned, Store};
 use crate::event::mapping::Mapped;
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct LetterV1 {
+pub(super) struct DeadLetterV1 {
     #[serde(flatten)]
     delivery: DeliveryV1,
     reason: String,
@@ -105,9 +105,9 @@ struct ReturnedV1 {
     last: Option<LastV1>,
 }
 
-pub(super) fn letter_v1(letter: &Letter) -> LetterV1 {
-    let Letter { delivery, reason, detail, decided_ms, headers, destination, .. } = letter;
-    LetterV1 {
+pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
+    let DeadLetter { delivery, reason, detail, decided_ms, headers, destination, .. } = letter;
+    DeadLetterV1 {
         delivery: delivery_v1(delivery),
         reason: reason.to_string(),
         detail: detail.clone(),
@@ -152,8 +152,8 @@ pub(super) fn letter_v1(letter: &Letter) -> LetterV1 {
     }
 }
 
-pub(super) fn letter_of(wire: LetterV1, event: Event) -> Result<Letter, WireError> {
-    Ok(Letter {
+pub(super) fn dead_letter_of(wire: DeadLetterV1, event: Event) -> Result<DeadLetter, WireError> {
+    Ok(DeadLetter {
         delivery: delivery_of(wire.delivery, event)?,
         store: store_of(wire.container.as_deref(), wire.queue.as_deref())?,
         sink_error: wire.sink_error,

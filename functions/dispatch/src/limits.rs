@@ -21,41 +21,41 @@ const REQUESTS_AT_ONCE: usize = 500;
 
 /// The lanes of one invocation, one per subscription.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct ConcurrencyLimits {
     all: Arc<Semaphore>,
-    lanes: Mutex<HashMap<SubscriptionName, Arc<Semaphore>>>,
+    limits: Mutex<HashMap<SubscriptionName, Arc<Semaphore>>>,
 }
 
 /// A turn; it ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct Permit {
     _of_all: Option<OwnedSemaphorePermit>,
     _of_lane: Option<OwnedSemaphorePermit>,
 }
 
-impl Default for Lanes {
+impl Default for ConcurrencyLimits {
     fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)), lanes: Mutex::default() }
+        Self { all: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)), limits: Mutex::default() }
     }
 }
 
-impl Lanes {
+impl ConcurrencyLimits {
     /// Waits for a turn of this subscription: first in its lane, then among all.
-    pub(crate) async fn turn(&self, subscription: &Subscription) -> Turn {
+    pub(crate) async fn turn(&self, subscription: &Subscription) -> Permit {
         let lane = self.lane(subscription);
         // A semaphore that nobody closes always gives a permit; should one be closed, nobody has to
         // wait for it.
         let of_lane = lane.acquire_owned().await.ok();
-        Turn { _of_lane: of_lane, _of_all: Arc::clone(&self.all).acquire_owned().await.ok() }
+        Permit { _of_lane: of_lane, _of_all: Arc::clone(&self.all).acquire_owned().await.ok() }
     }
 
     fn lane(&self, subscription: &Subscription) -> Arc<Semaphore> {
         let wide =
             || Arc::new(Semaphore::new(subscription.destination.max_concurrency.max(1) as usize));
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        match lanes.get(&subscription.name) {
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        match limits.get(&subscription.name) {
             Some(lane) => Arc::clone(lane),
-            None => Arc::clone(lanes.entry(subscription.name.clone()).or_insert_with(wide)),
+            None => Arc::clone(limits.entry(subscription.name.clone()).or_insert_with(wide)),
         }
     }
 }
@@ -76,12 +76,15 @@ mod tests {
 
     #[test]
     fn a_full_lane_lets_nobody_else_wait() {
-        let (lanes, slow, fast) =
-            (Lanes::default(), subscription("n/t/slow", 2), subscription("n/t/fast", 600));
-        let turn = |subscription| lanes.turn(subscription).now_or_never();
+        let (limits, slow, fast) = (
+            ConcurrencyLimits::default(),
+            subscription("n/t/slow", 2),
+            subscription("n/t/fast", 600),
+        );
+        let turn = |subscription| limits.turn(subscription).now_or_never();
         let held = [turn(&slow), turn(&slow)];
         assert!(held.iter().all(Option::is_some) && turn(&slow).is_none());
-        let others: Vec<Turn> = (2..REQUESTS_AT_ONCE).map_while(|_| turn(&fast)).collect();
+        let others: Vec<Permit> = (2..REQUESTS_AT_ONCE).map_while(|_| turn(&fast)).collect();
         assert_eq!(others.len(), REQUESTS_AT_ONCE - 2);
         assert!(turn(&fast).is_none());
         drop(held);

@@ -5,8 +5,8 @@
 //! that comes again: whatever went wrong with its parcel, it holds up no other.
 
 use adapters::records::Record;
-use delivery::deadletter::blob::{Share, share};
-use delivery::delivery::Letter;
+use delivery::deadletter::blob::{BlobKey, blob_key};
+use delivery::delivery::DeadLetter;
 
 /// A record and the letter it carries.
 #[derive(Debug)]
@@ -14,24 +14,24 @@ pub(crate) struct Opened<'a> {
     /// The record.
     pub(crate) record: &'a Record,
     /// Its letter.
-    pub(crate) letter: Letter,
+    pub(crate) letter: DeadLetter,
 }
 
 /// Puts letters that are due into parcels, one blob each: those that can share one do, as many as
 /// they allow.
-pub(crate) fn parcels(opened: Vec<Opened<'_>>, now_ms: u64) -> Vec<Vec<Opened<'_>>> {
-    let mut parcels: Vec<(Option<Share>, Vec<Opened<'_>>)> = Vec::new();
+pub(crate) fn blob_batches(opened: Vec<Opened<'_>>, now_ms: u64) -> Vec<Vec<Opened<'_>>> {
+    let mut blob_batches: Vec<(Option<BlobKey>, Vec<Opened<'_>>)> = Vec::new();
     for one in opened {
         let together = one.letter.not_before_ms <= now_ms && one.record.receives <= 1;
-        let shared = share(&one.letter).filter(|_| together);
+        let shared = blob_key(&one.letter).filter(|_| together);
         let most = usize::try_from(one.letter.events_per_blob).unwrap_or(usize::MAX);
-        let room = |(of, parcel): &&mut (Option<Share>, Vec<Opened<'_>>)| {
-            *of == shared && parcel.len() < most
+        let room = |(of, batch): &&mut (Option<BlobKey>, Vec<Opened<'_>>)| {
+            *of == shared && batch.len() < most
         };
-        match parcels.iter_mut().find(room).filter(|_| shared.is_some()) {
-            Some((_, parcel)) => parcel.push(one),
-            None => parcels.push((shared, vec![one])),
+        match blob_batches.iter_mut().find(room).filter(|_| shared.is_some()) {
+            Some((_, batch)) => batch.push(one),
+            None => blob_batches.push((shared, vec![one])),
         }
     }
-    parcels.into_iter().map(|(_, parcel)| parcel).collect()
+    blob_batches.into_iter().map(|(_, batch)| batch).collect()
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
-use delivery::address::Fence;
+use delivery::address::AddressPolicy;
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
-    Clock, ConsentError, Consents, Dice, HideRecord, Late, Message, PutBlob, PutError, PutMessage,
-    Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    Clock, ConsentError, Consents, HideRecord, JitterSource, Late, Message, PutBlob, PutError,
+    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
@@ -37,7 +37,7 @@ pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Every port of the dispatch function.
 #[derive(Debug)]
-pub struct Shell {
+pub struct AwsPorts {
     http: HttpSender,
     queues: SqsQueues,
     sinks: SqsSinks,
@@ -49,7 +49,7 @@ pub struct Shell {
 
 /// The ports of the deadletter function: it sends nothing and knows no subscriptions.
 #[derive(Debug)]
-pub struct StorageShell {
+pub struct AwsStoragePorts {
     queues: SqsQueues,
     sinks: SqsSinks,
     blobs: S3Blobs,
@@ -81,7 +81,7 @@ pub fn s3_client(config: &SdkConfig, force_path_style: bool) -> aws_sdk_s3::Clie
     aws_sdk_s3::Client::from_conf(config)
 }
 
-impl Shell {
+impl AwsPorts {
     /// The ports as the settings say.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Shell {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
         Ok(Self {
-            http: HttpSender::new(Fence::new(
+            http: HttpSender::new(AddressPolicy::new(
                 settings.private.clone(),
                 settings.own_addresses.clone(),
             ))?,
@@ -104,7 +104,7 @@ impl Shell {
     }
 }
 
-impl StorageShell {
+impl AwsStoragePorts {
     /// The ports as the settings say.
     #[must_use]
     pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
@@ -117,7 +117,7 @@ impl StorageShell {
     }
 }
 
-impl SendHttp for Shell {
+impl SendHttp for AwsPorts {
     async fn exchange(&self, request: &Request) -> Exchange {
         self.http.exchange(request).await
     }
@@ -127,7 +127,7 @@ impl SendHttp for Shell {
     }
 }
 
-impl SubscriptionSource for Shell {
+impl SubscriptionSource for AwsPorts {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         self.subscriptions.current().await
     }
@@ -137,13 +137,13 @@ impl SubscriptionSource for Shell {
     }
 }
 
-impl Secrets for Shell {
+impl Secrets for AwsPorts {
     async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
         self.secrets.keyring(names).await
     }
 }
 
-impl Consents for Shell {
+impl Consents for AwsPorts {
     async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         self.consents.consent(key).await
     }
@@ -153,9 +153,9 @@ impl Consents for Shell {
     }
 }
 
-impl Dice for Shell {
-    fn roll(&self) -> Jitter {
-        Machine.roll()
+impl JitterSource for AwsPorts {
+    fn next_jitter(&self) -> Jitter {
+        Machine.next_jitter()
     }
 }
 
@@ -169,8 +169,8 @@ macro_rules! shared_ports {
         }
 
         impl HideRecord for $shell {
-            async fn hide(&self, queue: &str, receipt: &str, seconds: u32) {
-                self.queues.hide(queue, receipt, seconds).await;
+            async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
+                self.queues.change_visibility(queue, receipt, seconds).await;
             }
         }
 
@@ -203,5 +203,5 @@ macro_rules! shared_ports {
     };
 }
 
-shared_ports!(Shell);
-shared_ports!(StorageShell);
+shared_ports!(AwsPorts);
+shared_ports!(AwsStoragePorts);
