@@ -11,12 +11,12 @@
 //! wrongly, so the invocation fails.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse};
 use delivery::delivery::trace::parent_of_xray;
 use delivery::event::binary;
 use delivery::ports::Clock as _;
+pub use delivery::ports::Record;
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use serde::Deserialize;
 use thiserror::Error;
@@ -59,33 +59,6 @@ struct System {
 #[serde(rename_all = "camelCase")]
 struct Attribute {
     string_value: Option<String>,
-}
-
-/// One received message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// Its SQS message id.
-    pub message: String,
-    /// The receipt that hides or deletes it.
-    pub receipt: String,
-    /// The name of the queue it came from.
-    pub queue: String,
-    /// Its body; of a CloudEvent in binary form, its structured form.
-    pub body: Arc<str>,
-    /// The `topic` attribute, as the publisher wrote it.
-    pub topic: Option<String>,
-    /// Our `delivery` attribute.
-    pub delivery: Option<String>,
-    /// Our `deadletter` attribute.
-    pub deadletter: Option<String>,
-    /// The `traceparent` of the trace that sent it.
-    pub traceparent: Option<String>,
-    /// SentTimestamp: when it was sent to its first queue.
-    pub sent_ms: u64,
-    /// When it was first received from this queue.
-    pub first_received_ms: u64,
-    /// How often it was received, this time included.
-    pub receives: u32,
 }
 
 /// The invocation cannot be answered record by record.

@@ -111,6 +111,33 @@ impl Message {
     }
 }
 
+/// One received message of a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its SQS message id.
+    pub message: String,
+    /// The receipt handle, which changes its visibility or deletes it.
+    pub receipt: String,
+    /// The name of the queue it came from.
+    pub queue: String,
+    /// Its body; of a CloudEvent in binary form, its structured form.
+    pub body: Arc<str>,
+    /// The `topic` attribute, as the publisher wrote it.
+    pub topic: Option<String>,
+    /// Our `delivery` attribute.
+    pub delivery: Option<String>,
+    /// Our `deadletter` attribute.
+    pub deadletter: Option<String>,
+    /// The `traceparent` of the trace that sent it.
+    pub traceparent: Option<String>,
+    /// SentTimestamp: when it was sent to its first queue.
+    pub sent_ms: u64,
+    /// When it was first received from this queue.
+    pub first_received_ms: u64,
+    /// How often it was received, this time included.
+    pub receives: u32,
+}
+
 /// A message could not be sent; its record has to come again.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the queue did not take the message: {0}")]

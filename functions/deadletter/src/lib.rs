@@ -1,22 +1,21 @@
 //! deadletter: from the dead-letter queue to object storage.
 //!
-//! This file is the flow of one record, top to bottom: **decode → due? → group → store → done,
-//! again later, or last resort**. The letter in the message says everything: this function knows no
-//! subscriptions. Letters that share a blob are stored together and answered for one by one. A
+//! This file is the flow of a batch, top to bottom: **decode → due? → group → store → done, retry
+//! later, or last resort**. The dead letter in the message holds everything: this function reads no
+//! subscriptions. Dead letters that share a blob are stored together and acknowledged one by one. A
 //! record is acknowledged only when its blob is in storage or its message in the last-resort queue,
 //! so a dead letter is never lost.
 
 mod blob_batch;
-mod open;
+mod decode;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use adapters::letters;
-use adapters::records::Record;
 use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::DeadLetter;
-use delivery::ports::{Attribute, Message, PutError, QueueName, StoragePorts};
+use delivery::ports::{Attribute, Message, PutError, QueueName, Record, StoragePorts};
 use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
 use delivery::time::duration::SECOND_MS;
@@ -24,17 +23,16 @@ use delivery::wire::write_dead_letter;
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
-use crate::blob_batch::{Opened, blob_batches};
-use crate::open::open;
+use crate::blob_batch::{Received, blob_batches};
 
-pub use crate::open::open as dead_letter_of;
+pub use crate::decode::dead_letter_of;
 
-/// Letters that are being stored at a time.
+/// Blobs that are being stored at a time.
 const AT_ONCE: usize = 50;
-/// A record can be hidden no longer than this after its receive; an hour is left for the invocation
+/// A record stays invisible no longer than this after its receive; an hour is left for the invocation
 /// itself.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>
-const HIDE_MAX_SECONDS: u64 = 43_200 - 3_600;
+const INVISIBLE_MAX_SECONDS: u64 = 43_200 - 3_600;
 
 /// The deadletter function over its ports.
 #[derive(Debug)]
@@ -50,67 +48,66 @@ impl<P: StoragePorts> DeadLetters<P> {
         Self { ports, container, telemetry: Telemetry::default() }
     }
 
-    /// The same, which counts what it does as this wants it.
+    /// The same, counting as this telemetry is configured.
     #[must_use]
     pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { telemetry, ..self }
     }
 
-    /// The metric lines about what it did since they were read last.
+    /// The metric lines of what happened since they were read last.
     pub fn metrics(&self) -> Vec<String> {
         self.telemetry.metrics(self.ports.now_ms())
     }
 
-    /// Handles a batch and names the records, by message id, that have to come again.
+    /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
-        let (mut letters, mut again) = (Vec::new(), Vec::new());
+        let (mut received, mut redeliver) = (Vec::new(), Vec::new());
         for record in records {
-            match opened(record) {
-                Some(one) => letters.push(one),
-                None => again.push(record.message.clone()),
+            match decode(record) {
+                Some(one) => received.push(one),
+                None => redeliver.push(record.message.clone()),
             }
         }
         let now_ms = self.ports.now_ms();
-        let blob_batches = blob_batches(letters, now_ms);
-        let answers: Vec<_> =
-            blob_batches.iter().map(|batch| self.contained(batch, now_ms)).collect();
-        again.extend(stream::iter(answers).buffer_unordered(AT_ONCE).concat().await);
-        again
+        let batches = blob_batches(received, now_ms);
+        let stores: Vec<_> =
+            batches.iter().map(|batch| self.contained_store(batch, now_ms)).collect();
+        redeliver.extend(stream::iter(stores).buffer_unordered(AT_ONCE).concat().await);
+        redeliver
     }
 
-    /// One parcel; a panic in it is its own and nobody else's. Names its records that have to come
-    /// again.
-    async fn contained(&self, batch: &[Opened<'_>], now_ms: u64) -> Vec<String> {
-        let done = AssertUnwindSafe(self.store(batch, now_ms)).catch_unwind().await;
-        done.unwrap_or_else(|_| {
+    /// Stores one blob; a panic in it is contained. Names its records that have to be redelivered.
+    async fn contained_store(&self, batch: &[Received<'_>], now_ms: u64) -> Vec<String> {
+        let stored = AssertUnwindSafe(self.store(batch, now_ms)).catch_unwind().await;
+        stored.unwrap_or_else(|_| {
             telemetry::panicked("deadletter");
             batch.iter().map(|one| one.record.message.clone()).collect()
         })
     }
 
-    /// One parcel, to the end of it or until its records come again; names those.
-    async fn store(&self, batch: &[Opened<'_>], now_ms: u64) -> Vec<String> {
-        let mut again = Vec::new();
+    /// Stores one blob; names its records that have to be redelivered.
+    async fn store(&self, batch: &[Received<'_>], now_ms: u64) -> Vec<String> {
+        let mut redeliver = Vec::new();
         let due: Vec<&DeadLetter> =
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
         let stored = letters::store_together(&self.ports, &self.container, &due).await;
         for one in batch {
             if !self.is_done(one, stored.as_ref().err(), now_ms).await {
-                again.push(one.record.message.clone());
+                redeliver.push(one.record.message.clone());
             }
         }
-        again
+        redeliver
     }
 
-    /// One record after its parcel was stored, or was not; says whether it is done.
+    /// Whether a record is done, after its blob was stored or was not.
     async fn is_done(
         &self,
-        Opened { record, letter }: &Opened<'_>,
+        Received { record, letter }: &Received<'_>,
         error: Option<&PutError>,
         now_ms: u64,
     ) -> bool {
         if now_ms < letter.not_before_ms {
-            return self.come_again(record, letter.not_before_ms - now_ms).await;
+            return self.retry_later(record, letter.not_before_ms - now_ms).await;
         }
         let Some(error) = error else {
             self.telemetry.dead_lettered(letter);
@@ -122,14 +119,14 @@ impl<P: StoragePorts> DeadLetters<P> {
         }
         let wait_ms = storage_wait_ms(since_ms);
         telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
-        self.come_again(record, wait_ms).await
+        self.retry_later(record, wait_ms).await
     }
 
-    /// Hides the record for the wait and gives it back: a letter whose storage refuses waits by
-    /// visibility.
-    async fn come_again(&self, record: &Record, wait_ms: u64) -> bool {
-        let seconds =
-            u32::try_from(wait_ms.div_ceil(SECOND_MS).min(HIDE_MAX_SECONDS)).unwrap_or(u32::MAX);
+    /// Keeps the record invisible for the wait and returns it to the queue: nothing of a dead letter
+    /// changes while it waits, so no new message is needed.
+    async fn retry_later(&self, record: &Record, wait_ms: u64) -> bool {
+        let seconds = wait_ms.div_ceil(SECOND_MS).min(INVISIBLE_MAX_SECONDS);
+        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         self.ports.change_visibility(&record.queue, &record.receipt, seconds).await;
         false
     }
@@ -156,10 +153,10 @@ impl<P: StoragePorts> DeadLetters<P> {
     }
 }
 
-/// The record with its letter; `None` when it has to be given back, or broke us.
-fn opened(record: &Record) -> Option<Opened<'_>> {
-    match catch_unwind(AssertUnwindSafe(|| open(record))) {
-        Ok(Ok(letter)) => return Some(Opened { record, letter }),
+/// The record with its dead letter; `None` when it has to be redelivered.
+fn decode(record: &Record) -> Option<Received<'_>> {
+    match panic::catch_unwind(AssertUnwindSafe(|| dead_letter_of(record))) {
+        Ok(Ok(letter)) => return Some(Received { record, letter }),
         Ok(Err(error)) => telemetry::returned_to_queue(&record.message, &error.to_string()),
         Err(_) => telemetry::panicked("deadletter"),
     }

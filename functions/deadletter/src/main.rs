@@ -1,4 +1,4 @@
-//! The deadletter function: wiring only. What it does is told in the library beside it.
+//! The deadletter function: wiring only. The library beside it holds what it does.
 
 use adapters::aws_ports::{AwsStoragePorts, aws_config};
 use adapters::records::{self, Batch};
@@ -16,14 +16,14 @@ fn main() -> Result<(), Error> {
 async fn serve() -> Result<(), Error> {
     let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("deadletter cannot start: {error}"))?;
-    let shell = AwsStoragePorts::new(&aws_config().await, &settings);
-    let letters = &DeadLetters::new(shell, settings.container)
+    let ports = AwsStoragePorts::new(&aws_config().await, &settings);
+    let function = &DeadLetters::new(ports, settings.container)
         .with_telemetry(Telemetry::new(settings.metrics));
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
         let records = records::read(invocation.payload)?;
-        let again = letters.handle(&records).await;
-        telemetry::write(&letters.metrics());
-        Ok::<_, Error>(records::answer(again))
+        let redeliver = function.handle(&records).await;
+        telemetry::write(&function.metrics());
+        Ok::<_, Error>(records::answer(redeliver))
     }))
     .await
 }

@@ -1,24 +1,21 @@
-//! Where a subscription asks for consent, nothing is delivered before it is there, and no faster
-//! than it allows.
+//! Where a subscription asks for consent, its endpoint is validated before the first delivery, and
+//! sent no more than it allows.
 //!
-//! The rules are `delivery::machine::consent`; here a consent is looked up, the destination asked, and the
-//! pace kept. What has to wait leaves as its own message, uncounted: its time to live goes on.
+//! The rules are `delivery::machine::consent`; here a stored consent is looked up, the endpoint
+//! validated, and the rate kept. What has to wait is re-enqueued, uncounted: its time to live goes
+//! on.
 //!
-//! Promises: a destination is asked by one delivery at a time, the others wait for that answer; it
-//! is asked again after a minute at the earliest, then after twice as long each time, at most 15
-//! minutes. Both per process: others ask for themselves until one has kept a consent. While nobody
-//! can say whether there is a consent, nobody is asked. Does not offer an address to confirm a
-//! consent by: nobody listens here. `lastmile validate --listen` does.
-
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+//! Promises: one delivery at a time validates an endpoint, the others wait for its answer; the next
+//! validation is after a minute at the earliest, then after twice as long each time, at most 15
+//! minutes. Both per process: others validate for themselves until one has stored a consent. While
+//! the store cannot be read, nothing is validated. Does not offer an address to confirm a consent
+//! by: a function cannot listen. `lastmile validate --listen` does.
 
 use adapters::telemetry::{self, Held};
 use delivery::delivery::DeliveryTarget;
 use delivery::delivery::outcome::Unsendable;
 use delivery::machine::consent::{
-    ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Pace, Question, Rate, RateShare, ask, judge,
-    pause_ms, wait_ms,
+    self, ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, RateShare,
 };
 use delivery::machine::step::End;
 use delivery::ports::DispatchPorts;
@@ -27,61 +24,29 @@ use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 
-use crate::late::Unfinished;
-use crate::progress::InFlightDelivery;
-use crate::{Dispatch, Invocation};
+use crate::consent_gates::ConsentGate;
+use crate::dispatch::{Dispatch, Invocation};
+use crate::progress::{InFlightDelivery, Unfinished};
 
-/// The destinations that this process asks for their consent.
-#[derive(Debug)]
-pub(crate) struct ConsentGates {
-    /// How many functions share an allowed rate.
-    functions: u32,
-    gates: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<ConsentGate>>>>,
-}
-
-/// Storage that cannot be read may take seconds to say so; all who come meanwhile wait behind one
-/// who asks.
+/// A store that cannot be read may take seconds to fail, and everybody waits behind the one who
+/// reads it: after a failure it is left alone for this long.
 const UNKNOWN_FOR_MS: u64 = 30_000;
 
-/// One destination.
-#[derive(Debug, Default)]
-struct ConsentGate {
-    /// Until when it is not asked again, and how long that is.
-    closed: Option<(u64, u64)>,
-    /// Until when nobody looks for its consent again, because storage did not say.
-    unknown_until_ms: u64,
-    pace: Pace,
-}
-
-/// Whether a request may go now.
-enum Allowed {
-    Now,
-    /// It is over the allowed rate: after so long it is its turn.
-    After(u64),
+/// Whether a request may be sent now.
+enum Decision {
+    Send,
+    /// It is over the allowed rate.
+    RateLimited {
+        /// When its slot is.
+        wait_ms: u64,
+    },
     /// There is no consent yet.
-    NotYet,
-}
-
-impl ConsentGates {
-    /// No destination asked yet; so many functions share each rate.
-    pub(crate) fn shared_by(functions: u32) -> Self {
-        Self { functions, gates: Mutex::default() }
-    }
-
-    fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
-        Arc::clone(
-            self.gates
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry(key.clone())
-                .or_default(),
-        )
-    }
+    NotValidated,
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// Those that may go in one request now: all of them, or none, and then each has left as its
-    /// own message.
+    /// Those that may be sent in one request now: all of them, or none, and then each was
+    /// re-enqueued.
     pub(crate) async fn check_consent(
         &self,
         due: Vec<InFlightDelivery>,
@@ -89,25 +54,27 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
         let to_destination =
-            due.iter().any(|ticket| ticket.delivery.target == DeliveryTarget::Destination);
-        let Some(consent) = subscription.destination.consent.as_ref().filter(|_| to_destination)
+            due.iter().any(|in_flight| in_flight.delivery.target == DeliveryTarget::Destination);
+        let Some(wanted) = subscription.destination.consent.as_ref().filter(|_| to_destination)
         else {
             return due;
         };
-        let check_consent = self.consent_of(subscription, consent, of).boxed().await;
-        if matches!(check_consent, Allowed::Now) {
+        let decision = self.consent_of(subscription, wanted, of).boxed().await;
+        if matches!(decision, Decision::Send) {
             return due;
         }
         self.probations.release(subscription, &due);
         let now_ms = self.ports.now_ms();
-        let leaving = due.into_iter().map(|ticket| {
-            let (why, wait_ms) = match check_consent {
-                Allowed::Now => (Held::Rate, 0),
-                Allowed::After(wait_ms) => (Held::Rate, wait_ms),
-                Allowed::NotYet => (Held::Consent, wait_ms(ticket.delivery.due_ms, now_ms)),
+        let leaving = due.into_iter().map(|in_flight| {
+            let (why, wait_ms) = match decision {
+                Decision::Send => (Held::Rate, 0),
+                Decision::RateLimited { wait_ms } => (Held::Rate, wait_ms),
+                Decision::NotValidated => {
+                    (Held::Consent, consent::wait_ms(in_flight.delivery.due_ms, now_ms))
+                }
             };
-            telemetry::held(&ticket.delivery, why, wait_ms);
-            Unfinished { ticket, end: End::Retry { wait_ms } }
+            telemetry::held(&in_flight.delivery, why, wait_ms);
+            Unfinished { in_flight, end: End::Retry { wait_ms } }
         });
         self.finish_all(of, leaving.collect()).await;
         Vec::new()
@@ -116,37 +83,37 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn consent_of(
         &self,
         subscription: &Subscription,
-        consent: &Consent,
+        wanted: &Consent,
         of: &Invocation<'_>,
-    ) -> Allowed {
-        let key = ConsentKey::of(&subscription.destination.url, consent);
+    ) -> Decision {
+        let key = ConsentKey::of(&subscription.destination.url, wanted);
         let gate = self.gates.gate(&key);
-        // Held while the destination is asked, so that all who come meanwhile share the answer.
+        // Held during the validation, so that everybody who waits shares its answer.
         let mut gate = gate.lock().await;
         if self.ports.now_ms() < gate.unknown_until_ms {
-            return Allowed::NotYet;
+            return Decision::NotValidated;
         }
         let rate = match self.ports.consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
-            Ok(None) => self.ask_once(subscription, consent, &key, &mut gate, of).await,
+            Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, of).await,
             Err(error) => {
                 telemetry::consent_unknown(subscription, &error.to_string());
                 gate.unknown_until_ms = self.ports.now_ms().saturating_add(UNKNOWN_FOR_MS);
                 None
             }
         };
-        let Some(rate) = rate else { return Allowed::NotYet };
+        let Some(rate) = rate else { return Decision::NotValidated };
         match gate.pace.go(RateShare::of(rate, self.gates.functions), self.ports.now_ms()) {
-            Ok(()) => Allowed::Now,
-            Err(wait_ms) => Allowed::After(wait_ms),
+            Ok(()) => Decision::Send,
+            Err(wait_ms) => Decision::RateLimited { wait_ms },
         }
     }
 
-    /// Asks the destination, unless that was done a moment ago or there is no time left for it.
-    async fn ask_once(
+    /// Validates the endpoint, unless that was tried a moment ago or there is no time left for it.
+    async fn validate_once(
         &self,
         subscription: &Subscription,
-        consent: &Consent,
+        wanted: &Consent,
         key: &ConsentKey,
         gate: &mut ConsentGate,
         of: &Invocation<'_>,
@@ -158,34 +125,40 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
-        let pause_ms = pause_ms(closed_ms);
+        let pause_ms = consent::pause_ms(closed_ms);
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
-        let answer = self.ask(subscription, consent, timeout_ms).await;
+        let answer = self.validate(subscription, wanted, timeout_ms).await;
         telemetry::asked(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
         gate.closed = None;
         let granted =
-            Granted::new(&subscription.destination.url, consent, rate, self.ports.now_ms());
+            Granted::new(&subscription.destination.url, wanted, rate, self.ports.now_ms());
         if let Err(error) = self.ports.keep_consent(key, &granted).await {
             telemetry::consent_unknown(subscription, &error.to_string());
         }
         Some(rate)
     }
 
-    async fn ask(&self, subscription: &Subscription, consent: &Consent, timeout_ms: u64) -> Answer {
-        let random = std::array::from_fn(|_| self.ports.next_jitter().0);
-        let question = Question::new(random, None);
-        let exchange = match self.question(subscription, consent, &question, timeout_ms).await {
-            Ok(request) => self.ports.exchange(&request).await,
-            Err(problem) => problem.exchange(self.ports.now_ms()),
-        };
-        judge(consent, &question, &exchange)
-    }
-
-    async fn question(
+    async fn validate(
         &self,
         subscription: &Subscription,
-        consent: &Consent,
+        wanted: &Consent,
+        timeout_ms: u64,
+    ) -> Answer {
+        let random = std::array::from_fn(|_| self.ports.next_jitter().0);
+        let question = Question::new(random, None);
+        let exchange =
+            match self.validation_request(subscription, wanted, &question, timeout_ms).await {
+                Ok(request) => self.ports.exchange(&request).await,
+                Err(problem) => problem.exchange(self.ports.now_ms()),
+            };
+        consent::judge(wanted, &question, &exchange)
+    }
+
+    async fn validation_request(
+        &self,
+        subscription: &Subscription,
+        wanted: &Consent,
         question: &Question,
         timeout_ms: u64,
     ) -> Result<Request, Unsendable> {
@@ -195,9 +168,9 @@ impl<P: DispatchPorts> Dispatch<P> {
             .keyring(&names)
             .await
             .map_err(|error| Unsendable::Unready(error.to_string()))?;
-        ask(
+        consent::ask(
             subscription,
-            consent,
+            wanted,
             question,
             AttemptContext { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms },
         )

@@ -1,9 +1,9 @@
 //! How many requests are under way at once: so many to one destination, so many in all.
 //!
-//! Separate from the flow because it decides nothing about a delivery, only when its turn comes. A
-//! destination that hangs fills its own lane and no other of the invocation: whoever waits for a
-//! place in a lane holds none of the places of all. A turn may come so late that the invocation has
-//! no time left; the flow sees that when it asks its deadline.
+//! Separate from the flow because it decides nothing about a delivery, only when its attempt may
+//! begin. A destination that hangs uses up its own limit and no other of the invocation: whoever
+//! waits for a permit of a subscription holds no permit of the total. A permit may come so late that
+//! the invocation has no time left; the flow sees that when it asks its deadline.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,49 +13,51 @@ use delivery::subscription::name::SubscriptionName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Requests of one invocation that are under way at once, to all destinations together: each is an
-/// open socket, and a function has 1,024 file descriptors. Connections that rest have some as well,
-/// for a while (`adapters::http`): with ten full lanes just before there may be none left, and what
-/// cannot connect then is tried again as its policy says.
+/// open socket, and a function has 1,024 file descriptors. Idle connections have some as well, for
+/// a while (`adapters::http`): with ten full limits just before there may be none left, and what
+/// cannot connect then is retried as its policy says.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
 
-/// The lanes of one invocation, one per subscription.
+/// The limits of one invocation, one per subscription and one for all.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimits {
-    all: Arc<Semaphore>,
-    limits: Mutex<HashMap<SubscriptionName, Arc<Semaphore>>>,
+    total: Arc<Semaphore>,
+    by_subscription: Mutex<HashMap<SubscriptionName, Arc<Semaphore>>>,
 }
 
-/// A turn; it ends when this is dropped.
+/// Leave to make requests, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    _of_all: Option<OwnedSemaphorePermit>,
-    _of_lane: Option<OwnedSemaphorePermit>,
+    _of_total: Option<OwnedSemaphorePermit>,
+    _of_subscription: Option<OwnedSemaphorePermit>,
 }
 
 impl Default for ConcurrencyLimits {
     fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)), limits: Mutex::default() }
+        let total = Arc::new(Semaphore::new(REQUESTS_AT_ONCE));
+        Self { total, by_subscription: Mutex::default() }
     }
 }
 
 impl ConcurrencyLimits {
-    /// Waits for a turn of this subscription: first in its lane, then among all.
-    pub(crate) async fn turn(&self, subscription: &Subscription) -> Permit {
-        let lane = self.lane(subscription);
+    /// Waits for a permit of this subscription, then for one of the total. In this order: the other
+    /// way round, a destination that hangs would hold permits of the total while it waits.
+    pub(crate) async fn acquire(&self, subscription: &Subscription) -> Permit {
         // A semaphore that nobody closes always gives a permit; should one be closed, nobody has to
         // wait for it.
-        let of_lane = lane.acquire_owned().await.ok();
-        Permit { _of_lane: of_lane, _of_all: Arc::clone(&self.all).acquire_owned().await.ok() }
+        let of_subscription = self.limit_of(subscription).acquire_owned().await.ok();
+        let of_total = Arc::clone(&self.total).acquire_owned().await.ok();
+        Permit { _of_subscription: of_subscription, _of_total: of_total }
     }
 
-    fn lane(&self, subscription: &Subscription) -> Arc<Semaphore> {
-        let wide =
+    fn limit_of(&self, subscription: &Subscription) -> Arc<Semaphore> {
+        let new =
             || Arc::new(Semaphore::new(subscription.destination.max_concurrency.max(1) as usize));
-        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limits = self.by_subscription.lock().unwrap_or_else(PoisonError::into_inner);
         match limits.get(&subscription.name) {
-            Some(lane) => Arc::clone(lane),
-            None => Arc::clone(limits.entry(subscription.name.clone()).or_insert_with(wide)),
+            Some(limit) => Arc::clone(limit),
+            None => Arc::clone(limits.entry(subscription.name.clone()).or_insert_with(new)),
         }
     }
 }
@@ -75,19 +77,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_lane_lets_nobody_else_wait() {
-        let (limits, slow, fast) = (
-            ConcurrencyLimits::default(),
-            subscription("n/t/slow", 2),
-            subscription("n/t/fast", 600),
-        );
-        let turn = |subscription| limits.turn(subscription).now_or_never();
-        let held = [turn(&slow), turn(&slow)];
-        assert!(held.iter().all(Option::is_some) && turn(&slow).is_none());
-        let others: Vec<Permit> = (2..REQUESTS_AT_ONCE).map_while(|_| turn(&fast)).collect();
+    fn a_subscription_at_its_limit_keeps_no_other_waiting() {
+        let limits = ConcurrencyLimits::default();
+        let (slow, fast) = (subscription("n/t/slow", 2), subscription("n/t/fast", 600));
+        let permit = |subscription| limits.acquire(subscription).now_or_never();
+        let held = [permit(&slow), permit(&slow)];
+        assert!(held.iter().all(Option::is_some) && permit(&slow).is_none());
+        let others: Vec<Permit> = (2..REQUESTS_AT_ONCE).map_while(|_| permit(&fast)).collect();
         assert_eq!(others.len(), REQUESTS_AT_ONCE - 2);
-        assert!(turn(&fast).is_none());
+        assert!(permit(&fast).is_none());
         drop(held);
-        assert!(turn(&fast).is_some());
+        assert!(permit(&fast).is_some());
     }
 }

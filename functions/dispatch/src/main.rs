@@ -1,4 +1,4 @@
-//! The dispatch function: wiring only. What it does is told in the library beside it.
+//! The dispatch function: wiring only. The library beside it holds what it does.
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
@@ -23,18 +23,18 @@ async fn serve() -> Result<(), Error> {
         let records = records::read(invocation.payload)?;
         let deadline =
             Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
-        let again = dispatch.handle(&records, &deadline).await;
+        let redeliver = dispatch.handle(&records, &deadline).await;
         telemetry::write(&dispatch.metrics());
-        Ok::<_, Error>(records::answer(again))
+        Ok::<_, Error>(records::answer(redeliver))
     }))
     .await
 }
 
 async fn start() -> anyhow::Result<Dispatch<AwsPorts>> {
     let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
-    let shell =
+    let ports =
         AwsPorts::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
-    let dispatch = Dispatch::new(shell, settings.container, settings.default_topic);
+    let dispatch = Dispatch::new(ports, settings.container, settings.default_topic);
     Ok(dispatch
         .with_max_concurrency(settings.max_concurrency)
         .with_telemetry(Telemetry::new(settings.metrics)))

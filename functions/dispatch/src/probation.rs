@@ -1,7 +1,7 @@
-//! Dead destinations are left alone: the probations that this process knows of.
+//! Deliveries to failing destinations are deferred: the probations that this process knows of.
 //!
-//! The rule is `delivery::delivery::probation`; here it is asked before each attempt and told what each one
-//! brought. It lives as long as the process, over many invocations.
+//! The rule is `delivery::delivery::probation`; here it is asked before each attempt, and records what each
+//! one brought. It lives as long as the process, over many invocations.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,13 +15,13 @@ use uuid::Uuid;
 
 use crate::progress::InFlightDelivery;
 
-/// The destinations that this process has had trouble with.
+/// The destinations whose attempts failed in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Probations(Mutex<probation::Probations<Url>>);
 
 impl Probations {
-    /// Puts a delivery off if its destination is on probation, and says for how long. No attempt.
-    pub(crate) fn put_off(
+    /// Defers a delivery whose destination is on probation, and returns for how long. No attempt.
+    pub(crate) fn defer(
         &self,
         delivery: &mut Delivery,
         subscription: &Subscription,
@@ -41,17 +41,17 @@ impl Probations {
         }
     }
 
-    /// Takes note of what an attempt brought.
-    pub(crate) fn note(
+    /// Records what an attempt brought.
+    pub(crate) fn record(
         &self,
         subscription: &Subscription,
         due: &[InFlightDelivery],
         exchange: &Exchange,
     ) {
         let to_destination =
-            due.iter().all(|ticket| ticket.delivery.target == DeliveryTarget::Destination);
+            due.iter().all(|in_flight| in_flight.delivery.target == DeliveryTarget::Destination);
         if subscription.destination.probation && to_destination {
-            let ids: Vec<Uuid> = due.iter().map(|ticket| ticket.delivery.id).collect();
+            let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
             let outcome = exchange.outcome(&subscription.retry);
             let change = self.with(|of| {
                 of.note(&subscription.destination.url, &ids, outcome, exchange.ended_ms())
@@ -62,10 +62,10 @@ impl Probations {
         }
     }
 
-    /// Deliveries that were admitted were not attempted after all.
+    /// Admitted deliveries were not attempted after all.
     pub(crate) fn release(&self, subscription: &Subscription, due: &[InFlightDelivery]) {
         let to_destination =
-            due.iter().all(|ticket| ticket.delivery.target == DeliveryTarget::Destination);
+            due.iter().all(|in_flight| in_flight.delivery.target == DeliveryTarget::Destination);
         if subscription.destination.probation && to_destination {
             self.with(|probations| probations.release(&subscription.destination.url));
         }

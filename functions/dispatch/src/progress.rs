@@ -1,39 +1,40 @@
-//! Who owes what: every piece of an invocation's records, and how far it came.
+//! How far each item of an invocation's records came.
 //!
-//! Acknowledgement is decided from this book and nothing else, after all work is done. A piece
-//! whose work panicked or ran out of time still stands here, so it can leave as its own message.
+//! Acknowledgement is decided from this progress and nothing else, after all work is done. An item
+//! whose work panicked or ran out of time still stands here, so it can be re-enqueued.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use delivery::delivery::Delivery;
+use delivery::machine::step::End;
 use delivery::subscription::Subscription;
 
-use crate::open::WorkItem;
+use crate::decode::WorkItem;
 
-/// How far a piece came in this invocation.
+/// How far an item came in this invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nothing of it was attempted; its record may be given back.
+    /// Nothing of it was attempted; its record may be returned to the queue.
     NotStarted,
     /// A request is under way. Found when all work is done, it means that the work broke off.
     Attempting,
-    /// Attempted, and waiting here for its next attempt.
+    /// Attempted, and waiting in place for its next attempt.
     Waiting,
-    /// It has its end, or has left as its own message.
+    /// It has ended, or was re-enqueued.
     Done,
-    /// Its message could not be sent; the record has to come again.
+    /// Its message could not be sent; the record has to be redelivered.
     SendFailed,
 }
 
-/// A piece's place in the book.
+/// The index of an item among all items of the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ItemId(usize);
 
 /// A delivery on its way through the flow.
 #[derive(Debug)]
 pub(crate) struct InFlightDelivery {
-    /// Where it stands in the book.
-    pub(crate) place: ItemId,
+    /// Its item.
+    pub(crate) id: ItemId,
     /// Whom it is for.
     pub(crate) subscription: Arc<Subscription>,
     /// Its state.
@@ -46,59 +47,82 @@ impl AsRef<Delivery> for InFlightDelivery {
     }
 }
 
-/// One line of the book.
+/// A delivery whose attempt is settled and whose end is not carried out yet.
+pub(crate) struct Unfinished {
+    pub(crate) in_flight: InFlightDelivery,
+    pub(crate) end: End,
+}
+
+impl Unfinished {
+    /// The same with what is left of its wait.
+    pub(crate) fn with_rest_of_wait(self, now_ms: u64) -> Self {
+        let end = match self.end {
+            End::Retry { .. } => {
+                End::Retry { wait_ms: self.in_flight.delivery.due_ms.saturating_sub(now_ms) }
+            }
+            end @ (End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => end,
+        };
+        Self { end, ..self }
+    }
+}
+
+/// An item, and how far it came.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// Its place.
-    pub(crate) place: ItemId,
-    /// The place of its record in the batch.
+    pub(crate) id: ItemId,
+    /// The index of its record in the batch.
     pub(crate) record: usize,
-    /// The piece, in the state last written here.
-    pub(crate) piece: WorkItem,
+    /// The item, in the state last kept here.
+    pub(crate) item: WorkItem,
     /// How far it came.
     pub(crate) stage: Stage,
 }
 
-/// Every piece of an invocation.
+/// Every item of an invocation.
 #[derive(Debug, Default)]
 pub(crate) struct BatchProgress(Mutex<Vec<Entry>>);
 
 impl BatchProgress {
-    /// Enters a piece of a record; records are entered in order.
-    pub(crate) fn enter(&self, record: usize, piece: &WorkItem) -> ItemId {
+    /// Adds an item of a record. Records are added in order.
+    pub(crate) fn add(&self, record: usize, item: &WorkItem) -> ItemId {
         self.with(|entries| {
-            let place = ItemId(entries.len());
-            entries.push(Entry { place, record, piece: piece.clone(), stage: Stage::NotStarted });
-            place
+            let id = ItemId(entries.len());
+            entries.push(Entry { id, record, item: item.clone(), stage: Stage::NotStarted });
+            id
         })
     }
 
-    /// Writes down how far a piece came.
-    pub(crate) fn note(&self, place: ItemId, stage: Stage) {
-        self.with(|entries| entries[place.0].stage = stage);
+    /// Notes how far an item came.
+    pub(crate) fn set(&self, id: ItemId, stage: Stage) {
+        self.with(|entries| entries[id.0].stage = stage);
     }
 
-    /// Writes down a delivery's newest state, and how far it came.
-    pub(crate) fn keep(&self, ticket: &InFlightDelivery, stage: Stage) {
+    /// Notes that an item has ended or was re-enqueued, or that its message could not be sent.
+    pub(crate) fn set_sent(&self, id: ItemId, sent: bool) {
+        self.set(id, if sent { Stage::Done } else { Stage::SendFailed });
+    }
+
+    /// Keeps a delivery's newest state, and how far it came.
+    pub(crate) fn keep(&self, in_flight: &InFlightDelivery, stage: Stage) {
+        let InFlightDelivery { id, subscription, delivery } = in_flight;
         self.with(|entries| {
-            let entry = &mut entries[ticket.place.0];
+            let entry = &mut entries[id.0];
             entry.stage = stage;
-            entry.piece =
-                WorkItem::Deliver(Arc::clone(&ticket.subscription), ticket.delivery.clone());
+            entry.item = WorkItem::Deliver(Arc::clone(subscription), delivery.clone());
         });
     }
 
-    /// How far the pieces of a record came.
+    /// How far the items of a record came.
     pub(crate) fn stages_of(&self, record: usize) -> Vec<Stage> {
         self.with(|entries| of_record(entries, record).iter().map(|entry| entry.stage).collect())
     }
 
-    /// Reads every piece of a record, without a copy.
+    /// Reads every item of a record, without a copy.
     pub(crate) fn read(&self, record: usize, mut look: impl FnMut(&WorkItem)) {
-        self.with(|entries| of_record(entries, record).iter().for_each(|entry| look(&entry.piece)));
+        self.with(|entries| of_record(entries, record).iter().for_each(|entry| look(&entry.item)));
     }
 
-    /// The pieces of a record that are not finished, as they stand now.
+    /// The items of a record that are not finished, as they stand now.
     pub(crate) fn unfinished_of(&self, record: usize) -> Vec<Entry> {
         let is_unfinished = |entry: &&Entry| match entry.stage {
             Stage::NotStarted | Stage::Attempting | Stage::Waiting => true,
@@ -110,11 +134,12 @@ impl BatchProgress {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
+        // A panic elsewhere must not hide what is not finished yet: the data is whole in any case.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The entries of one record: they stand together, for records are entered one after the other.
+/// The entries of one record. They are contiguous, because records are added one after the other.
 fn of_record(entries: &[Entry], record: usize) -> &[Entry] {
     let rest = &entries[entries.partition_point(|entry| entry.record < record)..];
     &rest[..rest.partition_point(|entry| entry.record == record)]

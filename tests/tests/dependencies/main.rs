@@ -1,7 +1,9 @@
-//! Who may depend on whom: one way only, and nothing but rules in `delivery`.
+//! Who may depend on whom, crates and modules: one way only, and nothing but rules in `delivery`.
 //!
 //! What the architecture promises about absence is held here, by the graph that cargo itself
 //! resolves.
+
+mod modules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

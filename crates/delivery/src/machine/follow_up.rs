@@ -35,7 +35,7 @@ pub enum FollowUp {
 ///
 /// The letter's delay (the five minutes of Event Grid) is kept: the deliveries are not due before.
 #[must_use]
-pub fn deliver(
+pub fn send_to_sink(
     letter: DeadLetter,
     subscription: &Subscription,
     catalogue: &Catalogue,

@@ -33,7 +33,7 @@ pub const HOPS_MAX: u32 = 10;
 /// What follows from the answer to a delivery that was taken: nothing, unless its subscription
 /// wants replies and the answer is one.
 #[must_use]
-pub fn follow(
+pub fn follow_ups(
     delivery: &Delivery,
     subscription: &Subscription,
     exchange: &Exchange,

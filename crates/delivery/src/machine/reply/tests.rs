@@ -60,7 +60,7 @@ fn delivery() -> Delivery {
 }
 
 fn followed(delivery: &Delivery, reply: Option<ReplyTo>, exchange: &Exchange) -> Vec<FollowUp> {
-    follow(delivery, &subscription("n/t/s", reply), exchange, &catalogue(), NOW_MS)
+    follow_ups(delivery, &subscription("n/t/s", reply), exchange, &catalogue(), NOW_MS)
 }
 
 fn letter(follow_ups: &[FollowUp]) -> &DeadLetter {

@@ -1,35 +1,35 @@
-//! From a record of the dead-letter queue to its letter. Pure.
+//! From a record of the dead-letter queue to its dead letter. Pure.
 //!
-//! Most records carry the `deadletter` attribute that dispatch wrote. One without it came by native
-//! redrive, after dispatch failed on it again and again: what is known of it becomes a letter with
-//! the reason `ProcessingFailed`.
+//! Most records carry the `deadletter` attribute that dispatch wrote. One without it arrived by
+//! native redrive, after dispatch failed on it again and again: what is known of it becomes a dead
+//! letter with the reason `ProcessingFailed`.
 
-use adapters::records::Record;
 use delivery::deadletter::{UNPROCESSED, nameless_topic};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Origin};
 use delivery::event::{Event, Input};
+use delivery::ports::Record;
 use delivery::subscription::name::SubscriptionName;
 use delivery::wire::{WireError, read_dead_letter, read_delivery};
 
-/// Told of a message that came by native redrive. The same at every receive: a letter is a function
-/// of its message.
-const GIVEN_UP: &str = "its queue gave it up: it was received again and again without an end";
+/// The detail of a message that arrived by native redrive. The same at every receive, because a dead
+/// letter is a function of its message.
+const REDRIVEN: &str = "its queue gave it up: it was received again and again without an end";
 
 /// Reads a record.
 ///
 /// # Errors
-/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to be
-/// given back.
-pub fn open(record: &Record) -> Result<DeadLetter, WireError> {
+/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to return
+/// to the queue.
+pub fn dead_letter_of(record: &Record) -> Result<DeadLetter, WireError> {
     let read = match (&record.deadletter, &record.delivery) {
         (Some(attribute), _) => read_dead_letter(attribute, &record.body),
         (None, Some(attribute)) => read_delivery(attribute, event_of(record))
-            .map(|delivery| given_up(record, delivery, GIVEN_UP)),
-        (None, None) => Ok(given_up(record, unprocessed(record), GIVEN_UP)),
+            .map(|delivery| processing_failed(record, delivery, REDRIVEN)),
+        (None, None) => Ok(processing_failed(record, unprocessed(record), REDRIVEN)),
     };
     match read {
-        Err(WireError::Unreadable(why)) => Ok(given_up(record, unprocessed(record), &why)),
+        Err(WireError::Unreadable(why)) => Ok(processing_failed(record, unprocessed(record), &why)),
         read => read,
     }
 }
@@ -38,12 +38,12 @@ fn event_of(record: &Record) -> Event {
     Event::recall(&record.body, Input::Auto)
 }
 
-fn given_up(record: &Record, delivery: Delivery, why: &str) -> DeadLetter {
+fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLetter {
     DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, record.first_received_ms)
         .with_detail(why)
 }
 
-/// A published record that dispatch could never take apart.
+/// A published record that dispatch could never decode.
 fn unprocessed(record: &Record) -> Delivery {
     let topic =
         record.topic.as_deref().and_then(|topic| topic.parse().ok()).unwrap_or_else(nameless_topic);

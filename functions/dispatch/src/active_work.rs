@@ -1,0 +1,63 @@
+//! How much work of an invocation is under way: late answers are waited for until little after the
+//! last of it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+
+/// Exchanges of one invocation that are kept open at a time; each is a socket.
+const OPEN_MAX: usize = 100;
+
+/// How much work of an invocation does something other than wait for late answers.
+#[derive(Debug)]
+pub(crate) struct ActiveWork {
+    count: AtomicUsize,
+    none_left: Notify,
+    open: Semaphore,
+}
+
+impl ActiveWork {
+    /// So many pieces of work are to be done.
+    pub(crate) fn of(works: usize) -> Self {
+        Self {
+            count: AtomicUsize::new(works),
+            none_left: Notify::new(),
+            open: Semaphore::new(OPEN_MAX),
+        }
+    }
+
+    /// One piece of work is done, or does nothing but wait.
+    pub(crate) fn one_less(&self) {
+        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.none_left.notify_waiters();
+        }
+    }
+
+    /// One piece of work does nothing but wait, until the guard is dropped.
+    pub(crate) fn pause(&self) -> PauseGuard<'_> {
+        self.one_less();
+        PauseGuard(self)
+    }
+
+    /// Leave to keep one more exchange open.
+    pub(crate) fn open(&self) -> Option<SemaphorePermit<'_>> {
+        self.open.try_acquire().ok()
+    }
+
+    /// Waits until no work is left but such as waits for late answers.
+    pub(crate) async fn none_left(&self) {
+        let notified = self.none_left.notified();
+        if self.count.load(Ordering::Acquire) > 0 {
+            notified.await;
+        }
+    }
+}
+
+/// Work that is paused. It counts again when it goes on, also after a panic.
+pub(crate) struct PauseGuard<'a>(&'a ActiveWork);
+
+impl Drop for PauseGuard<'_> {
+    fn drop(&mut self) {
+        self.0.count.fetch_add(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,62 @@
+//! Which deliveries of a group may be attempted now.
+
+use adapters::telemetry::{self, Held};
+use delivery::machine::step::{self, Arrival, End};
+use delivery::ports::DispatchPorts;
+use delivery::subscription::Subscription;
+
+use crate::dispatch::{Dispatch, Invocation};
+use crate::progress::{InFlightDelivery, Unfinished};
+
+/// Deliveries that have arrived.
+#[derive(Default)]
+pub(crate) struct Arrived {
+    /// To be attempted now.
+    pub(crate) due: Vec<InFlightDelivery>,
+    /// To be attempted after a short wait in place.
+    pub(crate) soon: Vec<InFlightDelivery>,
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Decides for each delivery whether it may be attempted now. What is neither due nor due soon
+    /// is re-enqueued or ended.
+    pub(crate) async fn sort_arrivals(
+        &self,
+        waiting: Vec<InFlightDelivery>,
+        subscription: &Subscription,
+        in_place_ms: u64,
+        of: &Invocation<'_>,
+    ) -> Arrived {
+        let (mut arrived, mut leaving) = (Arrived::default(), Vec::new());
+        for mut in_flight in waiting {
+            let now_ms = self.ports.now_ms();
+            let end = match step::arrive(&in_flight.delivery, subscription, now_ms) {
+                Arrival::Attempt => {
+                    match self.probations.defer(&mut in_flight.delivery, subscription, now_ms) {
+                        Some(wait_ms) => End::Retry { wait_ms },
+                        None => {
+                            arrived.due.push(in_flight);
+                            continue;
+                        }
+                    }
+                }
+                Arrival::NotDue { wait_ms } if wait_ms < in_place_ms => {
+                    arrived.soon.push(in_flight);
+                    continue;
+                }
+                Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
+                Arrival::Paused { wait_ms } => {
+                    telemetry::held(&in_flight.delivery, Held::Paused, wait_ms);
+                    End::Retry { wait_ms }
+                }
+                Arrival::Expired(reason) => {
+                    step::end_without_success(&in_flight.delivery, subscription, reason, now_ms)
+                }
+            };
+            leaving.push(Unfinished { in_flight, end });
+        }
+        self.finish_all(of, leaving).await;
+        arrived.due = self.check_consent(arrived.due, subscription, of).await;
+        arrived
+    }
+}

@@ -1,0 +1,51 @@
+//! One HTTP exchange for the deliveries of a group.
+
+use delivery::delivery::Delivery;
+use delivery::delivery::outcome::{Exchange, Unsendable};
+use delivery::ports::{DispatchPorts, Late};
+use delivery::request::{self, AttemptContext};
+use delivery::subscription::Subscription;
+use delivery::subscription::secret::SecretName;
+
+use crate::dispatch::{Dispatch, Invocation};
+use crate::progress::{InFlightDelivery, Stage};
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// One exchange for all of them; `None` when the invocation has no time left for it.
+    pub(crate) async fn attempt(
+        &self,
+        subscription: &Subscription,
+        due: &[InFlightDelivery],
+        of: &Invocation<'_>,
+    ) -> Option<(Exchange, Option<Late>)> {
+        let destination = &subscription.destination;
+        let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
+        // Before the time of the attempt is granted: looking secrets up takes time of its own.
+        let names: Vec<&SecretName> = request::secrets(subscription, &deliveries).collect();
+        let keyring = self.ports.keyring(&names).await;
+        let now_ms = self.ports.now_ms();
+        let Some(timeout_ms) = of.deadline.begin(now_ms, destination.response_timeout_ms) else {
+            self.probations.release(subscription, due);
+            return None;
+        };
+        due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
+        let composed = match &keyring {
+            Ok(keyring) => {
+                let context = AttemptContext { keyring, now_ms, timeout_ms };
+                request::compose(subscription, &deliveries, context)
+            }
+            Err(error) => Err(Unsendable::Unready(error.to_string())),
+        };
+        let (exchange, late) = match composed {
+            Ok(request) if destination.late_window_ms > 0 => {
+                self.ports.exchange_or_late(&request).await
+            }
+            Ok(request) => (self.ports.exchange(&request).await, None),
+            Err(problem) => (problem.exchange(now_ms), None),
+        };
+        self.probations.record(subscription, due, &exchange);
+        let keyring = keyring.unwrap_or_default();
+        let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();
+        Some((exchange.redact(&hidden), late))
+    }
+}

@@ -1,0 +1,42 @@
+//! What this process knows of the endpoints that it validates.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use delivery::machine::consent::{ConsentKey, Pace};
+
+/// The endpoints that this process validates.
+#[derive(Debug)]
+pub(crate) struct ConsentGates {
+    /// How many functions share an allowed rate.
+    pub(crate) functions: u32,
+    gates: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<ConsentGate>>>>,
+}
+
+/// One endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct ConsentGate {
+    /// Until when it is not validated again, and how long that pause is.
+    pub(crate) closed: Option<(u64, u64)>,
+    /// Until when its stored consent is not read again, because the store failed.
+    pub(crate) unknown_until_ms: u64,
+    pub(crate) pace: Pace,
+}
+
+impl ConsentGates {
+    /// No endpoint validated yet; so many functions share each rate.
+    pub(crate) fn shared_by(functions: u32) -> Self {
+        Self { functions, gates: Mutex::default() }
+    }
+
+    /// The gate of this endpoint; whoever locks it is alone with it.
+    pub(crate) fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
+        Arc::clone(
+            self.gates
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .entry(key.clone())
+                .or_default(),
+        )
+    }
+}

@@ -1,0 +1,106 @@
+//! What the function holds over its invocations, and what all work of one invocation shares.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use adapters::telemetry::{self, Telemetry};
+use delivery::ports::{DispatchPorts, QueueName};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::sink::Container;
+use futures::FutureExt as _;
+
+use crate::active_work::ActiveWork;
+use crate::consent_gates::ConsentGates;
+use crate::deadline::Deadline;
+use crate::limits::ConcurrencyLimits;
+use crate::plan::Work;
+use crate::probation::Probations;
+use crate::progress::BatchProgress;
+
+/// A wait below this is waited in place instead of as a delayed message.
+pub const IN_PLACE_BELOW_MS: u64 = 1_000;
+/// How often a delivery waits in place within one invocation.
+pub const IN_PLACE_WAITS: u32 = 5;
+
+/// Without usable subscriptions, records are redelivered after this.
+pub(crate) const NO_SUBSCRIPTIONS_SECONDS: u32 = 300;
+
+/// The dispatch function over its ports.
+#[derive(Debug)]
+pub struct Dispatch<P> {
+    pub(crate) ports: P,
+    pub(crate) container: Container,
+    pub(crate) default_topic: Option<TopicName>,
+    pub(crate) probations: Probations,
+    pub(crate) gates: ConsentGates,
+    pub(crate) telemetry: Telemetry,
+}
+
+/// What all work of one invocation shares.
+pub(crate) struct Invocation<'a> {
+    pub(crate) progress: BatchProgress,
+    pub(crate) limits: ConcurrencyLimits,
+    pub(crate) active_work: ActiveWork,
+    pub(crate) deadline: &'a Deadline,
+    /// The newest subscriptions it has seen.
+    pub(crate) catalogue: Arc<Catalogue>,
+}
+
+impl<'a> Invocation<'a> {
+    pub(crate) fn new(
+        progress: BatchProgress,
+        catalogue: Arc<Catalogue>,
+        deadline: &'a Deadline,
+        works: usize,
+    ) -> Self {
+        let (limits, active_work) = (ConcurrencyLimits::default(), ActiveWork::of(works));
+        Self { progress, limits, active_work, deadline, catalogue }
+    }
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// The function with its ports, the deployment's container of dead letters, and the topic of
+    /// records that name none.
+    pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
+        let (probations, gates) = (Probations::default(), ConsentGates::shared_by(1));
+        Self { ports, container, default_topic, probations, gates, telemetry: Telemetry::default() }
+    }
+
+    /// The same, one of so many that may run at once: they share the rates that destinations allow.
+    #[must_use]
+    pub fn with_max_concurrency(self, functions: u32) -> Self {
+        Self { gates: ConsentGates::shared_by(functions), ..self }
+    }
+
+    /// The same, counting as this telemetry is configured.
+    #[must_use]
+    pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
+        Self { telemetry, ..self }
+    }
+
+    /// The metric lines of what happened since they were read last.
+    pub fn metrics(&self) -> Vec<String> {
+        self.telemetry.metrics(self.ports.now_ms())
+    }
+
+    /// Runs one piece of work. A panic in it is contained; what it left undone stands in the
+    /// progress, and acknowledging re-enqueues it.
+    pub(crate) async fn run(&self, work: Work, of: &Invocation<'_>) {
+        let running = async {
+            match work {
+                Work::DeadLetter(item, letter) => self.finish_dead_letter(of, item, &letter).await,
+                Work::Split(delivery) => self.requeue(of, &delivery, QueueName::Events, 0).await,
+                Work::Deliver(group) => {
+                    let permit = of.limits.acquire(&group.subscription).await;
+                    self.deliver(group, permit, of).await;
+                }
+            }
+        };
+        // Boxed, so that the futures of the clients below do not add up to one type without end.
+        if AssertUnwindSafe(running.boxed()).catch_unwind().await.is_err() {
+            telemetry::panicked("deliver");
+        }
+        of.active_work.one_less();
+    }
+}

@@ -1,0 +1,72 @@
+//! From the items of all records to pieces of work. Pure.
+
+use std::sync::Arc;
+
+use delivery::delivery::DeadLetter;
+use delivery::machine::step::{Group, group};
+use delivery::ports::Record;
+use delivery::subscription::Subscription;
+
+use crate::decode::WorkItem;
+use crate::message::fits_a_message;
+use crate::progress::{BatchProgress, InFlightDelivery, ItemId};
+
+/// Deliveries of one record that run in place; a record with more is split into one message each.
+/// An event too large to travel beside its state runs in place even so: otherwise it would become a
+/// dead letter without one attempt.
+pub const DELIVERIES_IN_PLACE: usize = 10;
+
+/// One thing to do, apart from all others.
+pub(crate) enum Work {
+    /// A dead letter goes to its queue.
+    DeadLetter(ItemId, Box<DeadLetter>),
+    /// A delivery of a large record becomes a message of its own.
+    Split(InFlightDelivery),
+    /// A group of deliveries is attempted.
+    Deliver(Group<InFlightDelivery>),
+}
+
+/// What a batch asks for, while its records are read one after the other.
+#[derive(Default)]
+pub(crate) struct BatchPlan {
+    progress: BatchProgress,
+    work: Vec<Work>,
+    deliveries: Vec<(Arc<Subscription>, InFlightDelivery)>,
+    returned: Vec<String>,
+}
+
+impl BatchPlan {
+    /// Adds the items of a record. One with more than run in place is split.
+    pub(crate) fn add(&mut self, record: usize, items: Vec<WorkItem>) {
+        let split = items.len() > DELIVERIES_IN_PLACE;
+        for item in items {
+            let id = self.progress.add(record, &item);
+            match item {
+                WorkItem::DeadLetter(letter) => self.work.push(Work::DeadLetter(id, letter)),
+                WorkItem::Deliver(subscription, delivery) => {
+                    let splits = split && fits_a_message(&delivery);
+                    let in_flight =
+                        InFlightDelivery { id, subscription: Arc::clone(&subscription), delivery };
+                    if splits {
+                        self.work.push(Work::Split(in_flight));
+                    } else {
+                        self.deliveries.push((subscription, in_flight));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes a record that could not be read and returns to the queue as it is.
+    pub(crate) fn return_to_queue(&mut self, record: &Record) {
+        self.returned.push(record.message.clone());
+    }
+
+    /// All work, with the deliveries that share a request grouped; the progress it is noted in; and
+    /// the message ids of the records that return to the queue.
+    pub(crate) fn group(self, now_ms: u64) -> (Vec<Work>, BatchProgress, Vec<String>) {
+        let Self { progress, mut work, deliveries, returned } = self;
+        work.extend(group(deliveries, now_ms).into_iter().map(Work::Deliver));
+        (work, progress, returned)
+    }
+}

@@ -1,0 +1,65 @@
+//! What an exchange means for each delivery of its group.
+
+use delivery::delivery::Batching;
+use delivery::delivery::outcome::Exchange;
+use delivery::machine::reply;
+use delivery::machine::step::{self, End};
+use delivery::ports::DispatchPorts;
+use delivery::subscription::Subscription;
+
+use crate::dispatch::{Dispatch, Invocation};
+use crate::progress::{InFlightDelivery, Stage, Unfinished};
+
+/// What an exchange led to.
+#[derive(Default)]
+pub(crate) struct Settlement {
+    /// To be attempted again after a short wait in place.
+    pub(crate) retry_in_place: Vec<InFlightDelivery>,
+    /// Ended without success, or to be re-enqueued.
+    pub(crate) ended: Vec<Unfinished>,
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Records the exchange in each delivery. A success is finished here; every other end is
+    /// returned, because a late answer may still replace it.
+    pub(crate) async fn settle(
+        &self,
+        due: Vec<InFlightDelivery>,
+        subscription: &Subscription,
+        exchange: &Exchange,
+        in_place_ms: u64,
+        of: &Invocation<'_>,
+    ) -> Settlement {
+        let settle_one = if due.len() > 1 { step::settle_batched } else { step::settle };
+        let mut settlement = Settlement::default();
+        for mut in_flight in due {
+            let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
+            let settled =
+                settle_one(&mut in_flight.delivery, subscription, exchange, now_ms, jitter);
+            self.telemetry.attempted(&in_flight.delivery, subscription, exchange, &settled);
+            match settled.end {
+                End::Retry { wait_ms }
+                    if wait_ms < in_place_ms
+                        && in_flight.delivery.batching != Batching::RetryAlone =>
+                {
+                    of.progress.keep(&in_flight, Stage::Waiting);
+                    settlement.retry_in_place.push(in_flight);
+                }
+                End::Done => {
+                    let follow_ups = reply::follow_ups(
+                        &in_flight.delivery,
+                        subscription,
+                        exchange,
+                        &of.catalogue,
+                        now_ms,
+                    );
+                    self.finish_success(of, &in_flight, follow_ups).await;
+                }
+                end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {
+                    settlement.ended.push(Unfinished { in_flight, end });
+                }
+            }
+        }
+        settlement
+    }
+}

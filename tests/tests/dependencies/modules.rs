@@ -1,0 +1,331 @@
+//! The modules of each crate: no circle among the top ones, and the rooms of the core in layers.
+//!
+//! Read from the source: every `use` and every path that begins with `crate`, `super` or `self`. Code
+//! that only tests compile does not count, because a test may look at anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMod, ItemUse, UseTree};
+
+/// Stands for what the root file of a crate itself defines.
+const ROOT: &str = "(root)";
+
+/// The rooms of `delivery`, from the ground up: each imports only rooms of the floors below its own.
+const ROOMS: [&[&str]; 8] = [
+    &["address", "time"],
+    &["event"],
+    &["subscription"],
+    &["delivery"],
+    &["deadletter", "manifest", "wire"],
+    &["request"],
+    &["machine"],
+    &["explain", "ports"],
+];
+
+/// The first import that was found from one top module to another.
+type Edges = BTreeMap<(String, String), String>;
+
+/// One file on its way into the edges.
+struct Imports<'a> {
+    /// The path of the module that is being read, from the root.
+    module: Vec<String>,
+    /// Top modules of the crate.
+    tops: &'a BTreeSet<String>,
+    /// What the root re-exports, and from which top module.
+    exports: &'a BTreeMap<String, String>,
+    file: String,
+    edges: &'a mut Edges,
+}
+
+impl Imports<'_> {
+    /// Notes a path as an import of the top module it leads to.
+    fn note(&mut self, path: &[String]) {
+        let from = self.module.first().map_or(ROOT, String::as_str);
+        let Some(target) = self.resolve(path) else { return };
+        let to = match target.first() {
+            Some(name) if self.tops.contains(name) => name.clone(),
+            // A re-export at the root hides no circle: the import counts where the item lives.
+            Some(name) => self.exports.get(name).cloned().unwrap_or_else(|| ROOT.to_owned()),
+            None => return,
+        };
+        if from != to {
+            let import = format!("{}: {}", self.file, path.join("::"));
+            self.edges.entry((from.to_owned(), to)).or_insert(import);
+        }
+    }
+
+    /// A path from the root of the crate; `None` for one that leads out of it.
+    fn resolve(&self, path: &[String]) -> Option<Vec<String>> {
+        let (first, rest) = path.split_first()?;
+        let mut absolute = match first.as_str() {
+            "crate" => Vec::new(),
+            "self" => self.module.clone(),
+            "super" => self.module.split_last()?.1.to_vec(),
+            name if self.module.is_empty() && self.tops.contains(name) => vec![name.to_owned()],
+            _ => return None,
+        };
+        for segment in rest {
+            if segment == "super" {
+                absolute.pop()?;
+            } else {
+                absolute.push(segment.clone());
+            }
+        }
+        Some(absolute)
+    }
+}
+
+impl<'ast> Visit<'ast> for Imports<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_for_tests(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if module.content.is_some() {
+            self.module.push(module.ident.to_string());
+            visit::visit_item_mod(self, module);
+            self.module.pop();
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        for path in paths(&item.tree) {
+            self.note(&path);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments: Vec<String> = path.segments.iter().map(|it| it.ident.to_string()).collect();
+        if matches!(segments[0].as_str(), "crate" | "super" | "self") && segments.len() > 1 {
+            self.note(&segments);
+        }
+        visit::visit_path(self, path);
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Mod(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "test")
+    })
+}
+
+/// Every path of a `use`, written out.
+fn paths(tree: &UseTree) -> Vec<Vec<String>> {
+    let behind = |first: String, rest: Vec<Vec<String>>| {
+        rest.into_iter().map(|path| [vec![first.clone()], path].concat()).collect()
+    };
+    match tree {
+        UseTree::Path(path) => behind(path.ident.to_string(), paths(&path.tree)),
+        UseTree::Name(name) if name.ident == "self" => vec![Vec::new()],
+        UseTree::Name(name) => vec![vec![name.ident.to_string()]],
+        UseTree::Rename(name) => vec![vec![name.ident.to_string()]],
+        UseTree::Glob(_) => vec![Vec::new()],
+        UseTree::Group(group) => group.items.iter().flat_map(paths).collect(),
+    }
+}
+
+/// The source of a crate: path below `src`, text.
+type Source = BTreeMap<String, String>;
+
+/// The imports between the top modules of a crate. `name` is how failures call it.
+fn edges_of(name: &str, source: &Source) -> Edges {
+    let tops: BTreeSet<String> = source.keys().filter_map(|file| top(file)).collect();
+    let mut edges = Edges::new();
+    let root = if source.contains_key("lib.rs") { "lib.rs" } else { "main.rs" };
+    let exports = exports_of(&source[root], &tops);
+    for (file, text) in source {
+        if is_test_file(file) || (file == "main.rs" && root == "lib.rs") {
+            continue;
+        }
+        let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}/{file}: {error}"));
+        let mut imports = Imports {
+            module: module_of(file),
+            tops: &tops,
+            exports: &exports,
+            file: format!("{name}/{file}"),
+            edges: &mut edges,
+        };
+        imports.visit_file(&parsed);
+    }
+    edges
+}
+
+/// What the root file takes from its modules, and so offers below its own name.
+fn exports_of(root: &str, tops: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let file = syn::parse_file(root).expect("the root file is Rust");
+    let uses = file.items.iter().filter_map(|item| match item {
+        Item::Use(item) => Some(paths(&item.tree)),
+        _ => None,
+    });
+    let of_a_module = |path: Vec<String>| {
+        let path = path.strip_prefix(&["crate".to_owned()]).unwrap_or(&path);
+        let (first, last) = (path.first()?, path.last()?);
+        tops.contains(first).then(|| (last.clone(), first.clone()))
+    };
+    uses.flatten().filter_map(of_a_module).collect()
+}
+
+fn top(file: &str) -> Option<String> {
+    let first = file.split('/').next()?.trim_end_matches(".rs");
+    (!matches!(first, "lib" | "main" | "bin")).then(|| first.to_owned())
+}
+
+fn module_of(file: &str) -> Vec<String> {
+    let path = file.trim_end_matches(".rs");
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    if matches!(path, "lib" | "main") {
+        return Vec::new();
+    }
+    path.split('/').map(ToOwned::to_owned).collect()
+}
+
+fn is_test_file(file: &str) -> bool {
+    file.ends_with("/tests.rs") || file.contains("/tests/") || file.ends_with("/samples.rs")
+}
+
+/// The imports of a circle, if there is one.
+fn circle(edges: &Edges) -> Option<Vec<String>> {
+    let mut done = BTreeSet::new();
+    let starts: BTreeSet<&String> = edges.keys().map(|(from, _)| from).collect();
+    starts.into_iter().find_map(|start| walk(start, edges, &mut Vec::new(), &mut done))
+}
+
+fn walk(
+    module: &String,
+    edges: &Edges,
+    way: &mut Vec<String>,
+    done: &mut BTreeSet<String>,
+) -> Option<Vec<String>> {
+    if let Some(place) = way.iter().position(|before| before == module) {
+        let mut round = way[place..].to_vec();
+        round.push(module.clone());
+        let import = |pair: &[String]| edges[&(pair[0].clone(), pair[1].clone())].clone();
+        return Some(round.windows(2).map(import).collect());
+    }
+    if done.contains(module) {
+        return None;
+    }
+    way.push(module.clone());
+    let next = edges.keys().filter(|(from, _)| from == module).map(|(_, to)| to);
+    let found = next.into_iter().find_map(|to| walk(to, edges, way, done));
+    way.pop();
+    done.insert(module.clone());
+    found
+}
+
+/// The source folders of every crate of the workspace, by their path.
+fn crates() -> Vec<(String, Source)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = |name: &str| {
+        let entries = fs::read_dir(root.join(name)).expect("a folder of crates");
+        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+    };
+    let mut folders = [folder("crates"), folder("functions"), folder("bench")].concat();
+    folders.extend([root.join("bench"), root.join("tests")]);
+    let mut found: Vec<(String, Source)> = Vec::new();
+    for folder in folders.into_iter().filter(|folder| folder.join("Cargo.toml").exists()) {
+        let mut source = Source::new();
+        read(&folder.join("src"), "", &mut source);
+        let name = folder.strip_prefix(&root).expect("below the root").display().to_string();
+        found.push((name, source));
+    }
+    found
+}
+
+fn read(folder: &Path, prefix: &str, source: &mut Source) {
+    for entry in fs::read_dir(folder).expect("a source folder") {
+        let path: PathBuf = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if path.is_dir() {
+            read(&path, &format!("{prefix}{name}/"), source);
+        } else if name.ends_with(".rs") {
+            source.insert(
+                format!("{prefix}{name}"),
+                fs::read_to_string(&path).expect("a file of source"),
+            );
+        }
+    }
+}
+
+#[test]
+fn top_modules_import_each_other_in_no_circle() {
+    let crates = crates();
+    assert!(crates.len() >= 10, "only {} crates were found", crates.len());
+    for (name, source) in &crates {
+        let edges = edges_of(name, source);
+        if let Some(imports) = circle(&edges) {
+            panic!("the modules of {name} import each other:\n  {}", imports.join("\n  "));
+        }
+    }
+}
+
+#[test]
+fn the_rooms_of_the_core_import_only_those_below() {
+    let crates = crates();
+    let (name, source) =
+        crates.iter().find(|(name, _)| name == "crates/delivery").expect("the core");
+    let floor = |room: &str| ROOMS.iter().position(|rooms| rooms.contains(&room));
+    let tops: BTreeSet<String> = source.keys().filter_map(|file| top(file)).collect();
+    let rooms: BTreeSet<String> =
+        ROOMS.iter().copied().flatten().map(ToString::to_string).collect();
+    assert_eq!(tops, rooms);
+    for ((from, to), import) in edges_of(name, source) {
+        assert!(floor(&from) > floor(&to), "{from} imports {to}, which is not below it: {import}");
+    }
+}
+
+fn source(files: &[(&str, &str)]) -> Source {
+    files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect()
+}
+
+#[test]
+fn a_circle_is_found_with_both_imports_however_it_is_written() {
+    let back = [
+        "use crate::event::Event;",
+        "use crate::{event::Event, time};",
+        "use super::event::Event;",
+        "fn f(e: &crate::event::Event) {}",
+        // By the name under which the root hands it on.
+        "use crate::Event;",
+        "mod inner { use super::super::event::Event; }",
+    ];
+    for import in back {
+        let files = [
+            ("lib.rs", "mod event; mod names; mod time; pub use event::Event;"),
+            ("event/mod.rs", "mod part;"),
+            ("event/part.rs", "use crate::names::Name;"),
+            ("names.rs", import),
+            ("time.rs", ""),
+        ];
+        let found = circle(&edges_of("x", &source(&files))).unwrap_or_else(|| panic!("{import}"));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.iter().any(|one| one.starts_with("x/event/part.rs: crate::names")));
+        assert!(found.iter().any(|one| one.starts_with("x/names.rs: ")), "{found:?}");
+    }
+}
+
+#[test]
+fn what_only_tests_import_makes_no_circle() {
+    let files = [
+        ("lib.rs", "mod event; mod names;"),
+        ("event.rs", "use crate::names::Name;"),
+        ("names.rs", "#[cfg(test)] mod tests { use crate::event::Event; }"),
+    ];
+    assert_eq!(circle(&edges_of("x", &source(&files))), None);
+}
