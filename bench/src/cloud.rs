@@ -52,7 +52,7 @@ impl Cloud {
     }
 
     /// Handles one request.
-    pub(crate) async fn answer(
+    pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
     ) -> anyhow::Result<Response<Body>> {
@@ -63,17 +63,17 @@ impl Cloud {
             let body = request.into_body().collect().await?.to_bytes();
             return self.sqs(&operation, &body);
         }
-        let answer = match *request.method() {
+        let response = match *request.method() {
             Method::GET => respond(StatusCode::OK, "application/yaml", self.subscriptions.clone()),
             _ => respond(StatusCode::OK, "application/xml", Bytes::new()),
         };
         drain(request).await?;
-        Ok(with_etag(answer))
+        Ok(with_etag(response))
     }
 
     fn sqs(&self, operation: &str, body: &[u8]) -> anyhow::Result<Response<Body>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let answer = match operation {
+        let response = match operation {
             "SendMessageBatch" => {
                 let request: Value = serde_json::from_slice(body)?;
                 let entries = request["Entries"].as_array().map_or(&[][..], Vec::as_slice);
@@ -86,7 +86,7 @@ impl Cloud {
             }
             _ => "{}".to_owned(),
         };
-        Ok(respond(StatusCode::OK, AWS_JSON, answer.into()))
+        Ok(respond(StatusCode::OK, AWS_JSON, response.into()))
     }
 }
 

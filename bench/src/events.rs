@@ -39,7 +39,7 @@ impl Topic {
 
 /// The subscriptions file, for a subscriber at this address.
 pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
-    let taken = format!("http://{subscriber}/hook/204");
+    let accepted = format!("http://{subscriber}/hook/204");
     let refused = format!("http://{subscriber}/hook/503");
     let waits = |wait: &str, attempts: u32| {
         format!(
@@ -47,20 +47,20 @@ pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
         )
     };
     let mut documents = vec![
-        document("orders", "measured", &taken, "{}", ""),
+        document("orders", "measured", &accepted, "{}", ""),
         document("refused", "measured", &refused, &waits("PT30S", 10), ""),
         document("insistent", "measured", &refused, &waits("PT0.1S", 6), ""),
     ];
     let filter = |index: usize| format!(", filter: {{exact: {{type: order.other{index}}}}}");
     let same_topic = 1..OF_THE_TOPIC;
-    documents.extend(
-        same_topic
-            .map(|index| document("orders", &format!("s{index}"), &taken, "{}", &filter(index))),
-    );
+    documents
+        .extend(same_topic.map(|index| {
+            document("orders", &format!("s{index}"), &accepted, "{}", &filter(index))
+        }));
     let other_topics = documents.len()..SUBSCRIPTIONS;
     documents.extend(
         other_topics
-            .map(|index| document(&format!("topic{index}"), "s", &taken, "{}", &filter(index))),
+            .map(|index| document(&format!("topic{index}"), "s", &accepted, "{}", &filter(index))),
     );
     documents.join("---\n")
 }

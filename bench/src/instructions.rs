@@ -1,6 +1,6 @@
 //! Instructions per event, counted by valgrind's callgrind.
 //!
-//! Separate from the timings because it answers another question: whether a change costs more or
+//! Separate from the timings because it measures something else: whether a change costs more or
 //! less, independent of the machine and its load. What still varies is how many responses a
 //! function finds ready at each poll. Two processes run, one with more invocations; the difference
 //! is the cost of the additional events, without the start. Work in the kernel is not counted.

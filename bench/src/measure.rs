@@ -117,10 +117,10 @@ pub(crate) async fn invoke(
     event: &Bytes,
     contender: &Contender,
 ) -> anyhow::Result<()> {
-    let answer = tokio::time::timeout(TIMEOUT, invoker.invoke(event.clone())).await;
-    let answer = answer.with_context(|| format!("{} did not respond", contender.name))??;
-    let answer: serde_json::Value = serde_json::from_slice(&answer)?;
-    let failed = answer["batchItemFailures"].as_array().map_or(0, Vec::len);
-    ensure!(failed == 0, "{} reported {failed} failed records: {answer}", contender.name);
+    let response = tokio::time::timeout(TIMEOUT, invoker.invoke(event.clone())).await;
+    let response = response.with_context(|| format!("{} did not respond", contender.name))??;
+    let response: serde_json::Value = serde_json::from_slice(&response)?;
+    let failed = response["batchItemFailures"].as_array().map_or(0, Vec::len);
+    ensure!(failed == 0, "{} reported {failed} failed records: {response}", contender.name);
     Ok(())
 }

@@ -54,7 +54,7 @@ pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
 
 impl RuntimeApi {
     /// Handles one request of the function.
-    pub(crate) async fn answer(
+    pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
     ) -> anyhow::Result<Response<Body>> {
@@ -111,12 +111,12 @@ impl Invoker {
     /// invocation.
     pub(crate) async fn invoke(&mut self, event: Bytes) -> anyhow::Result<Bytes> {
         self.invocations.send(event).await?;
-        let answer = match self.calls.recv().await.context("the server has ended")? {
+        let response = match self.calls.recv().await.context("the server has ended")? {
             Call::Response(body) => body,
             Call::Error(body) => bail!("the invocation failed: {}", String::from_utf8_lossy(&body)),
             Call::Next(_) => bail!("the function requested more work without a response"),
         };
         self.ready().await?;
-        Ok(answer)
+        Ok(response)
     }
 }

@@ -67,30 +67,30 @@ async fn accept(listener: TcpListener, runtime_api: Arc<RuntimeApi>, cloud: Arc<
         let _ = stream.set_nodelay(true);
         let (runtime_api, cloud) = (Arc::clone(&runtime_api), Arc::clone(&cloud));
         tokio::spawn(async move {
-            let answer = service_fn(|request| answer(&runtime_api, &cloud, request));
+            let service = service_fn(|request| handle(&runtime_api, &cloud, request));
             let served = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), answer);
+                .serve_connection(TokioIo::new(stream), service);
             // Killing the function at the end of a run breaks its connections: no error.
             let _ = served.await;
         });
     }
 }
 
-async fn answer(
+async fn handle(
     runtime_api: &RuntimeApi,
     cloud: &Cloud,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path();
-    let answer = if path.starts_with(runtime_api::PREFIX) {
-        runtime_api.answer(request).await
+    let response = if path.starts_with(runtime_api::PREFIX) {
+        runtime_api.handle(request).await
     } else if let Some(status) = path.strip_prefix(HOOK) {
         let status = status.parse().unwrap_or(StatusCode::NOT_FOUND);
         drain(request).await.map(|()| respond(status, "text/plain", Bytes::new()))
     } else {
-        cloud.answer(request).await
+        cloud.handle(request).await
     };
-    Ok(answer.unwrap_or_else(|error| {
+    Ok(response.unwrap_or_else(|error| {
         respond(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", Bytes::from(error.to_string()))
     }))
 }

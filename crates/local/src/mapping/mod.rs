@@ -72,7 +72,7 @@ enum BatchError {
     #[error("the function timed out")]
     Timeout,
     #[error(transparent)]
-    Answer(#[from] partial_batch::UnknownMessage),
+    Response(#[from] partial_batch::UnknownMessage),
 }
 
 impl EventSourceMapping {
