@@ -1,24 +1,24 @@
--- Dead letters in Amazon Athena (engine version 3): two tables, two views, and questions to begin with.
+-- Dead letters in Amazon Athena (engine version 3): two tables, two views, and sample queries.
 --
--- Replace DEAD_LETTER_BUCKET by the stack's output DeadLetterBucketName, and put DeadLetterPrefix, if there is one, behind
--- it in all four places. Athena runs one statement at a time.
+-- Replace DEAD_LETTER_BUCKET by the stack's output DeadLetterBucketName, and append DeadLetterPrefix, if it is set, in all
+-- four places. Athena runs one statement at a time.
 --
--- No crawler and no partition is ever added: the partitions are projected from the key,
+-- No crawler is needed and no partition has to be added: the partitions are projected from the key,
 -- <namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json, in UTC, without leading zeros.
 -- https://docs.aws.amazon.com/athena/latest/ug/partition-projection-supported-types.html
 --
---   * namespace, topic and subscription are `injected`: new ones need no change here, and every query has to say which it
---     means, by = or IN with literals. Without that Athena refuses it (CONSTRAINT_VIOLATION). They are written as in the
---     key: percent-encoded outside [A-Za-z0-9._-], with _malformed, _unknown and _unprocessed in a subscription's place.
---     Who would rather ask about all at once lists them, and keeps the lists current; a few dozen at most:
+--   * namespace, topic and subscription are `injected`: new values need no change here, but every query has to name them, by
+--     = or IN with literals. Otherwise Athena rejects it (CONSTRAINT_VIOLATION). They are written as in the key:
+--     percent-encoded outside [A-Za-z0-9._-], with _malformed, _unknown and _unprocessed as possible subscriptions.
+--     To query all of them at once, list them and keep the lists current; a few dozen at most:
 --       ALTER TABLE deadletter_lines SET TBLPROPERTIES ('projection.subscription.type' = 'enum',
 --         'projection.subscription.values' = 'billing,shipping,_unprocessed')
---   * year, month, day and hour are integers. Every hour that a query does not rule out is looked for, so rule them out, by
---     integers: what year() and its kin return is larger, and has to be cast.
+--   * year, month, day and hour are integers. Athena looks for every hour that a query does not exclude, so exclude them, by
+--     integers: year() and the like return bigint, which has to be cast.
 
--- Blobs as lines of text. A JSON SerDe would not do: it takes objects only, four of the five formats are arrays, and a
--- blob has line breaks where the published event has some. The delimiter between columns is one that JSON cannot contain,
--- so a line is one column. Ledgers of replays, below _replays/, are in no such partition.
+-- Blobs as lines of text. A JSON SerDe cannot read them: it accepts objects only, four of the five formats are arrays, and
+-- a blob has the line breaks of the published event. The column delimiter cannot occur in JSON, so a line is one column.
+-- The ledgers of replays, below _replays/, are in no such partition.
 CREATE EXTERNAL TABLE IF NOT EXISTS deadletter_lines (line STRING)
 PARTITIONED BY (
   `namespace` STRING, `topic` STRING, `subscription` STRING, `year` INT, `month` INT, `day` INT, `hour` INT
@@ -48,15 +48,15 @@ ROW FORMAT DELIMITED FIELDS TERMINATED BY '\001'
 STORED AS TEXTFILE
 LOCATION 's3://DEAD_LETTER_BUCKET/_replays/';
 
--- One row per letter, whatever its format.
+-- One row per dead letter, whatever its format.
 --
 --   * A delivery that was duplicated may have two blobs: count DISTINCT deadletterid.
---   * What cannot be read is a row without a deadletterid.
---   * event is JSON. In the flat formats (eventgrid, cloudevents, custom, knative, namespace with layout flat) what is
---     said about the event stands among its members, and the payload of a custom event is its member data. Athena sorts
---     members and reads numbers as doubles: `lastmile deadletters show ID --raw` has the bytes.
---   * The lines of a blob are put together in the order in which Athena reads them. A blob in one line, which is any whose
---     event was published without line breaks, does not depend on it.
+--   * A blob that cannot be parsed is a row without a deadletterid.
+--   * event is JSON. In the flat formats (eventgrid, cloudevents, custom, knative, namespace with layout flat) the metadata
+--     of the dead letter is among the members of the event, and the payload of a custom event is its member data. Athena
+--     sorts members and reads numbers as doubles: `lastmile deadletters show ID --raw` prints the bytes.
+--   * The lines of a blob are joined in the order in which Athena reads them. A blob of one line, which is every blob whose
+--     event was published without line breaks, does not depend on that.
 CREATE OR REPLACE VIEW deadletters AS
 WITH blobs AS (
   SELECT namespace, topic, subscription, year, month, day, hour, "$path" AS path,
@@ -124,7 +124,7 @@ SELECT
   path
 FROM lives;
 
--- What was sent again, one row per letter and job; `sent` is certain, `intent` may have been sent.
+-- The replays, one row per dead letter and job; `sent` is certain, `intent` may have been sent.
 CREATE OR REPLACE VIEW deadletter_replays AS
 SELECT DISTINCT
   regexp_extract("$path", '_replays/([^/]+)/', 1) AS job,
@@ -170,7 +170,7 @@ WHERE namespace = 'shop' AND topic = 'orders' AND subscription IN ('billing', 's
   AND event_id = '1' AND event_source = '/shop'
 ORDER BY last_attempt_at;
 
--- Question: which endpoints are slow? The history of a letter tells how long each attempt took.
+-- Question: which endpoints are slow? The history of a dead letter has the duration of each attempt.
 SELECT destination, COUNT(*) AS attempts,
   CAST(approx_percentile(CAST(json_extract_scalar(attempt, '$.durationms') AS DOUBLE), 0.5) AS BIGINT) AS median_ms,
   MAX(CAST(json_extract_scalar(attempt, '$.durationms') AS BIGINT)) AS longest_ms

@@ -1,5 +1,5 @@
-// The least a Node runtime can do: ask for an invocation, call the handler, post what it returns. AWS's own runtime
-// client (aws-lambda-ric) does more per invocation and wants a C++ tool chain to install; this one is in Node's favour.
+// A minimal Node runtime: request an invocation, call the handler, post its result. AWS's own runtime client
+// (aws-lambda-ric) does more per invocation and needs a C++ tool chain to install; this one is in Node's favour.
 
 import http from "node:http";
 import { handler } from "./handler.mjs";

@@ -1,8 +1,8 @@
-//! A function binary as a child process, and what the operating system says it used.
+//! A function binary as a child process, and the resources it uses.
 //!
-//! CPU is the time on a processor of `/proc/<pid>/task/*/schedstat`, all living threads together,
-//! in nanoseconds; peak memory is `VmHWM`. Its output is read and thrown away, as Lambda reads it.
-//! Dropping it kills it.
+//! CPU time is the sum over all live threads of `/proc/<pid>/task/*/schedstat`, in nanoseconds;
+//! peak memory is `VmHWM`. Its output is read and discarded, because Lambda reads it too. Dropping
+//! it kills the process.
 //! <https://docs.kernel.org/scheduler/sched-stats.html>
 
 use std::io::{copy, sink};
@@ -18,7 +18,7 @@ use crate::server::Server;
 /// A function process.
 pub(crate) struct Function {
     process: Child,
-    /// When it was started.
+    /// When the process was started.
     pub(crate) started: Instant,
 }
 
@@ -30,7 +30,7 @@ impl Drop for Function {
 }
 
 impl Function {
-    /// Starts a contender beside this server.
+    /// Starts a contender that talks to this server.
     pub(crate) fn start(contender: &Contender, server: &Server) -> anyhow::Result<Self> {
         let mut command = Command::new(&contender.program);
         command
@@ -42,12 +42,12 @@ impl Function {
         let started = crate::clock::now();
         let mut process =
             command.spawn().with_context(|| format!("{} cannot be started", contender.name))?;
-        let mut output = process.stdout.take().context("its output is piped")?;
+        let mut output = process.stdout.take().context("the output is not piped")?;
         thread::spawn(move || copy(&mut output, &mut sink()));
         Ok(Self { process, started })
     }
 
-    /// Ends it as its surroundings would, so that a profiler around it can write down what it saw.
+    /// Terminates it with SIGTERM, so that a profiler around it can write its profile.
     pub(crate) fn end(mut self) -> anyhow::Result<()> {
         let ended =
             Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status()?;
@@ -56,34 +56,31 @@ impl Function {
         Ok(())
     }
 
-    /// The CPU it has used so far, in user and system mode, by the threads it has.
+    /// The CPU time that its live threads have used so far, in user and system mode.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         let mut cpu = Duration::ZERO;
         for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
-            // A thread may end while it is looked at.
+            // A thread may end between the listing and the read.
             let Ok(stat) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
-            let on_cpu = stat
-                .split_whitespace()
-                .next()
-                .context("schedstat tells the time on a processor")?;
+            let on_cpu = stat.split_whitespace().next().context("schedstat has no CPU time")?;
             cpu += Duration::from_nanos(on_cpu.parse()?);
         }
         Ok(cpu)
     }
 
-    /// The most memory it has had resident, in bytes.
+    /// The peak of its resident memory, in bytes.
     pub(crate) fn peak_bytes(&self) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix("VmHWM:"))
-            .context("status has VmHWM")?;
+            .context("status has no VmHWM")?;
         let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kib * 1_024)
     }
 }
 
-/// What every function finds in its environment: Lambda's own variables and the endpoints.
+/// The environment of every function: Lambda's own variables and the endpoints.
 fn environment(server: &Server) -> Vec<(&'static str, String)> {
     let url = format!("http://{}", server.aws);
     let queue = |name: &str| format!("{url}/000000000000/{name}");

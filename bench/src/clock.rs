@@ -1,4 +1,4 @@
-//! The bench measures, so it reads the clock: here and nowhere else.
+//! The only module of the bench that reads the clock.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -8,8 +8,11 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Now, as Lambda and SQS write it.
-#[expect(clippy::disallowed_methods, reason = "a bench plays services that tell the time")]
+/// Now, in milliseconds since 1970, as Lambda and SQS write it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the fake services put the time into their responses"
+)]
 pub(crate) fn unix_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis())
 }

@@ -1,8 +1,8 @@
-//! SQS and S3 that accept everything, and count.
+//! A fake SQS and S3 that accept every request and count.
 //!
-//! Nothing is kept: a message is answered with an id, an object with an ETag. The one object that
-//! can be read is the subscriptions file. Requests to SQS and messages are counted, for both are
-//! what a queue costs.
+//! Nothing is stored: a message gets an id, an object gets an ETag. The one object that can be read
+//! is the subscriptions file. Requests to SQS and the messages in them are counted, because SQS
+//! bills by request.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,28 +13,28 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use crate::server::{Body, respond, swallow};
+use crate::http::{Body, drain, respond};
 
 const AWS_JSON: &str = "application/x-amz-json-1.0";
 
-/// The two services.
+/// Both services.
 pub(crate) struct Cloud {
     subscriptions: Bytes,
     requests: AtomicU64,
     messages: AtomicU64,
 }
 
-/// What SQS was asked so far.
+/// The requests that SQS has received.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Asked {
-    /// Requests of any kind.
+pub(crate) struct SqsUsage {
+    /// Requests of every kind.
     pub(crate) requests: u64,
     /// Messages in them.
     pub(crate) messages: u64,
 }
 
 impl Cloud {
-    /// Services that hand out this file of subscriptions.
+    /// Services that return this subscriptions file for every read of S3.
     pub(crate) fn new(subscriptions: String) -> Self {
         Self {
             subscriptions: subscriptions.into(),
@@ -43,16 +43,16 @@ impl Cloud {
         }
     }
 
-    /// What SQS was asked so far.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
+    /// The requests that SQS has received so far.
+    pub(crate) fn sqs_usage(&self) -> SqsUsage {
+        SqsUsage {
             requests: self.requests.load(Ordering::Relaxed),
             messages: self.messages.load(Ordering::Relaxed),
         }
     }
 
-    /// Answers one request.
-    pub(crate) async fn answer(
+    /// Handles one request.
+    pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
     ) -> anyhow::Result<Response<Body>> {
@@ -63,22 +63,22 @@ impl Cloud {
             let body = request.into_body().collect().await?.to_bytes();
             return self.sqs(&operation, &body);
         }
-        let answer = match *request.method() {
+        let response = match *request.method() {
             Method::GET => respond(StatusCode::OK, "application/yaml", self.subscriptions.clone()),
             _ => respond(StatusCode::OK, "application/xml", Bytes::new()),
         };
-        swallow(request).await?;
-        Ok(tagged(answer))
+        drain(request).await?;
+        Ok(with_etag(response))
     }
 
     fn sqs(&self, operation: &str, body: &[u8]) -> anyhow::Result<Response<Body>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let answer = match operation {
+        let response = match operation {
             "SendMessageBatch" => {
                 let request: Value = serde_json::from_slice(body)?;
                 let entries = request["Entries"].as_array().map_or(&[][..], Vec::as_slice);
                 self.messages.fetch_add(entries.len() as u64, Ordering::Relaxed);
-                taken(entries)
+                accept_all(entries)
             }
             "SendMessage" => {
                 self.messages.fetch_add(1, Ordering::Relaxed);
@@ -86,26 +86,26 @@ impl Cloud {
             }
             _ => "{}".to_owned(),
         };
-        Ok(respond(StatusCode::OK, AWS_JSON, answer.into()))
+        Ok(respond(StatusCode::OK, AWS_JSON, response.into()))
     }
 }
 
-/// The answer that takes every entry of a batch.
-fn taken(entries: &[Value]) -> String {
-    let mut taken = String::from(r#"{"Failed":[],"Successful":["#);
+/// The response that accepts every entry of a batch.
+fn accept_all(entries: &[Value]) -> String {
+    let mut response = String::from(r#"{"Failed":[],"Successful":["#);
     for (index, entry) in entries.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
         let id = &entry["Id"];
         let _ = write!(
-            taken,
+            response,
             r#"{comma}{{"Id":{id},"MessageId":"{index}","MD5OfMessageBody":"{:032x}"}}"#,
             0
         );
     }
-    taken + "]}"
+    response + "]}"
 }
 
-fn tagged(mut response: Response<Body>) -> Response<Body> {
+fn with_etag(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(header::ETAG, HeaderValue::from_static("\"0\""));
     response
 }

@@ -1,9 +1,9 @@
-//! Who is measured: the two functions, the least that could stand in their place, and what a team
-//! would write instead.
+//! The programs that are measured: the two functions, the least code that could replace them, and
+//! what a team would write instead.
 
 use std::path::Path;
 
-/// What a contender does with records.
+/// What a contender does with its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Job {
     /// It posts events to the subscriber.
@@ -17,30 +17,32 @@ pub(crate) enum Job {
 pub(crate) struct Contender {
     /// Its name in the tables.
     pub(crate) name: &'static str,
-    /// What it does.
+    /// What it does with its records.
     pub(crate) job: Job,
-    /// Its program, and what that is given.
+    /// The program to start.
     pub(crate) program: String,
-    /// See there.
+    /// The arguments of the program.
     pub(crate) arguments: Vec<String>,
-    /// What it finds in its environment besides what all find there.
+    /// Environment variables beyond those of every function.
     pub(crate) variables: Vec<(String, String)>,
 }
 
-/// Names that goals are computed from.
+/// The dispatch function.
 pub(crate) const DISPATCH: &str = "dispatch";
-/// See there.
+/// The deadletter function.
 pub(crate) const DEADLETTER: &str = "deadletter";
-/// See there.
+/// The least that a Rust function can do to deliver.
 pub(crate) const FLOOR: &str = "floor";
-/// See there.
+/// The floor on several threads.
+pub(crate) const FLOOR_THREADED: &str = "floor, many threads";
+/// The least that a Rust function can do to store.
 pub(crate) const PUT_LOOP: &str = "put_object loop";
-/// See there.
+/// A handler in Node.
 pub(crate) const NODE: &str = "Node";
-/// See there.
+/// A handler in Python.
 pub(crate) const PYTHON: &str = "Python";
 
-/// All of them; binaries lie in one folder, the other languages' tools in another.
+/// All contenders, given the folder of the Rust binaries and that of the other languages' tools.
 pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = |path: std::path::PathBuf| path.display().to_string();
@@ -56,7 +58,7 @@ pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
     vec![
         binary(DISPATCH, Job::Deliver, "dispatch"),
         binary(FLOOR, Job::Deliver, "bench-floor"),
-        Contender { variables: many, ..binary("floor, many threads", Job::Deliver, "bench-floor") },
+        Contender { variables: many, ..binary(FLOOR_THREADED, Job::Deliver, "bench-floor") },
         Contender {
             name: NODE,
             job: Job::Deliver,
@@ -77,4 +79,19 @@ pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
         binary(DEADLETTER, Job::Store, "deadletter"),
         binary(PUT_LOOP, Job::Store, "bench-put-loop"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_knows_every_contender_by_its_name() {
+        let script = include_str!("../run");
+        let list = script.split_once("contenders=(").and_then(|(_, rest)| rest.split_once(')'));
+        let names =
+            all(Path::new(""), Path::new("")).into_iter().map(|of| format!("\"{}\"", of.name));
+        let expected = names.collect::<Vec<_>>().join(" ");
+        assert_eq!(list.map(|(names, _)| names), Some(expected.as_str()));
+    }
 }

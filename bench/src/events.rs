@@ -1,9 +1,8 @@
-//! What functions are fed: records as SQS hands them to Lambda, and a file of a hundred
+//! The input of the functions: records as Lambda receives them from SQS, and a file of a hundred
 //! subscriptions.
 //!
-//! The event is a CloudEvent of about 450 bytes, the size of an order. Ten of the subscriptions
-//! have the topic of the measured one, with filters that do not match, so that looking for the
-//! right one is part of the price.
+//! The event is a CloudEvent of about 450 bytes, the size of an order. Ten subscriptions share the
+//! measured topic; the filters of nine of them do not match, so that matching is part of the cost.
 
 use std::net::SocketAddr;
 
@@ -12,35 +11,35 @@ use serde_json::json;
 
 use crate::contenders::Job;
 
-/// Subscriptions in the file.
+/// The subscriptions in the file.
 pub(crate) const SUBSCRIPTIONS: usize = 100;
-/// Those of the measured topic.
+/// The subscriptions of the measured topic.
 const OF_THE_TOPIC: usize = 10;
 
-/// What the destination of a topic answers, and how its subscription goes on.
+/// How the destination of a topic responds, and what its subscription does then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// 204, and done.
-    Taken,
-    /// 503, and again in 30 seconds.
+    /// 204: delivered.
+    Accepted,
+    /// 503, retried after 30 seconds.
     Refused,
-    /// 503, six attempts within half a second, all in one invocation.
+    /// 503, six attempts within half a second, all in one invocation, then a dead letter.
     RefusedSixTimes,
 }
 
 impl Topic {
     fn name(self) -> &'static str {
         match self {
-            Self::Taken => "orders",
+            Self::Accepted => "orders",
             Self::Refused => "refused",
             Self::RefusedSixTimes => "insistent",
         }
     }
 }
 
-/// The file of subscriptions, for a subscriber at this address.
+/// The subscriptions file, for a subscriber at this address.
 pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
-    let taken = format!("http://{subscriber}/hook/204");
+    let accepted = format!("http://{subscriber}/hook/204");
     let refused = format!("http://{subscriber}/hook/503");
     let waits = |wait: &str, attempts: u32| {
         format!(
@@ -48,19 +47,20 @@ pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
         )
     };
     let mut documents = vec![
-        document("orders", "measured", &taken, "{}", ""),
+        document("orders", "measured", &accepted, "{}", ""),
         document("refused", "measured", &refused, &waits("PT30S", 10), ""),
         document("insistent", "measured", &refused, &waits("PT0.1S", 6), ""),
     ];
     let filter = |index: usize| format!(", filter: {{exact: {{type: order.other{index}}}}}");
-    let beside = 1..OF_THE_TOPIC;
+    let same_topic = 1..OF_THE_TOPIC;
+    documents
+        .extend(same_topic.map(|index| {
+            document("orders", &format!("s{index}"), &accepted, "{}", &filter(index))
+        }));
+    let other_topics = documents.len()..SUBSCRIPTIONS;
     documents.extend(
-        beside.map(|index| document("orders", &format!("s{index}"), &taken, "{}", &filter(index))),
-    );
-    let elsewhere = documents.len()..SUBSCRIPTIONS;
-    documents.extend(
-        elsewhere
-            .map(|index| document(&format!("topic{index}"), "s", &taken, "{}", &filter(index))),
+        other_topics
+            .map(|index| document(&format!("topic{index}"), "s", &accepted, "{}", &filter(index))),
     );
     documents.join("---\n")
 }
@@ -72,7 +72,7 @@ fn document(topic: &str, name: &str, url: &str, retry: &str, filter: &str) -> St
     )
 }
 
-/// A batch of so many records for this job.
+/// A batch of this many records for a job.
 pub(crate) fn batch(job: Job, topic: Topic, records: usize) -> Bytes {
     let records: Vec<_> = (0..records).map(|index| record(job, topic, index)).collect();
     Bytes::from(json!({ "Records": records }).to_string())
@@ -84,7 +84,7 @@ fn record(job: Job, topic: Topic, index: usize) -> serde_json::Value {
     let text = |value: &str| json!({"stringValue": value, "stringListValues": [], "binaryListValues": [], "dataType": "String"});
     let mut attributes = json!({"topic": text(&format!("shop/{}", topic.name()))});
     if job == Job::Store {
-        attributes["deadletter"] = text(&letter(&id, now_ms));
+        attributes["deadletter"] = text(&dead_letter_state(&id, now_ms));
     }
     json!({
         "messageId": id,
@@ -121,9 +121,9 @@ fn event(index: usize) -> String {
     .to_string()
 }
 
-/// The state of a letter after one failed attempt, as dispatch writes it; see
+/// The attribute `deadletter` of a message after one failed attempt, as dispatch writes it; see
 /// `crates/delivery/fixtures/wire`.
-fn letter(message: &str, now_ms: u128) -> String {
+fn dead_letter_state(message: &str, now_ms: u128) -> String {
     json!({
         "v": 1,
         "id": message,

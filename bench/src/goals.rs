@@ -1,12 +1,12 @@
-//! The goals, each a ratio or a distance between numbers of one run.
+//! The goals: each is a ratio, a difference or a bound of numbers from one run of the bench.
 
 use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, NODE, PUT_LOOP, PYTHON};
 use crate::events::Topic;
-use crate::results::{Results, Scene};
+use crate::results::{Results, Scenario};
 
 /// A goal and what was measured.
 pub(crate) struct Goal {
-    /// What is compared with what.
+    /// What is compared.
     pub(crate) what: &'static str,
     bound: Bound,
     unit: &'static str,
@@ -21,7 +21,7 @@ enum Bound {
 }
 
 impl Goal {
-    /// The bound in words.
+    /// The bound, as text.
     pub(crate) fn bound(&self) -> String {
         match self.bound {
             Bound::AtMost(most) => format!("at most {most}{}", self.unit),
@@ -29,7 +29,7 @@ impl Goal {
         }
     }
 
-    /// What was measured.
+    /// The measured value, as text.
     pub(crate) fn measured(&self) -> String {
         self.measured.map_or_else(
             || "not measured".to_owned(),
@@ -37,7 +37,7 @@ impl Goal {
         )
     }
 
-    /// Met, or how far from it.
+    /// Whether it is met, and by how much it is missed.
     pub(crate) fn verdict(&self) -> String {
         match (self.bound, self.measured) {
             (_, None) => "–".to_owned(),
@@ -52,13 +52,14 @@ impl Goal {
 
 /// Every goal.
 pub(crate) fn goals(results: &Results) -> Vec<Goal> {
-    let cpu =
-        |name: &str| results.median(name, Scene::Taken(10), crate::measure::Run::cpu_us_per_event);
-    let memory = |scene| results.median(DISPATCH, scene, crate::measure::Run::peak_mib);
+    let cpu = |name: &str| {
+        results.median(name, Scenario::Accepted(10), crate::measure::Run::cpu_us_per_event)
+    };
+    let memory = |scenario| results.median(DISPATCH, scenario, crate::measure::Run::peak_mib);
     let attempts =
-        (memory(Scene::Many(Topic::RefusedSixTimes)), memory(Scene::Many(Topic::Refused)));
+        (memory(Scenario::Many(Topic::RefusedSixTimes)), memory(Scenario::Many(Topic::Refused)));
     let requests =
-        results.median(DISPATCH, Scene::Refused, crate::measure::Run::sqs_requests_per_message);
+        results.median(DISPATCH, Scenario::Refused, crate::measure::Run::sqs_requests_per_message);
     let goal = |what, bound, unit, measured| Goal { what, bound, unit, measured };
     let (most, least) = (Bound::AtMost, Bound::AtLeast);
     vec![
@@ -89,7 +90,12 @@ pub(crate) fn goals(results: &Results) -> Vec<Goal> {
                 .zip(results.start_ms(FLOOR))
                 .map(|(ours, floor)| ours - floor),
         ),
-        goal("peak memory of dispatch at batch 100", most(20.0), " MiB", memory(Scene::Taken(100))),
+        goal(
+            "peak memory of dispatch at batch 100",
+            most(20.0),
+            " MiB",
+            memory(Scenario::Accepted(100)),
+        ),
         goal(
             "SQS requests per re-enqueued event, all ten of a batch refused",
             most(0.2),

@@ -1,13 +1,12 @@
 //! Instructions per event, counted by valgrind's callgrind.
 //!
-//! Separate from the measured times because it answers another question: not how long, but whether
-//! a change made it more or less. Counts hardly depend on the machine or on what else it does; what
-//! varies is how many answers a function finds at once when it looks. Two processes, one with more
-//! invocations than the other: what they differ by is the price of the events, without the start.
-//! What the kernel does for them is not counted.
+//! Separate from the timings because it measures something else: whether a change costs more or
+//! less, independent of the machine and its load. What still varies is how many responses a
+//! function finds ready at each poll. Two processes run, one with more invocations; the difference
+//! is the cost of the additional events, without the start. Work in the kernel is not counted.
 //!
-//! The profile stays beside the binaries as `callgrind.<contender>`, for `callgrind_annotate`; it
-//! has names of functions where the binary has them (`CARGO_PROFILE_RELEASE_STRIP=none`).
+//! The profile is kept beside the binaries as `callgrind.<contender>`, for `callgrind_annotate`. It
+//! has function names if the binary has symbols (`CARGO_PROFILE_RELEASE_STRIP=none`).
 
 use std::path::Path;
 use std::process::Command;
@@ -17,33 +16,33 @@ use anyhow::Context as _;
 use crate::child::Function;
 use crate::contenders::Contender;
 use crate::events::{self, Topic};
-use crate::measure::{invoke, is_ready};
+use crate::measure::{invoke, wait_until_ready};
 use crate::runtime_api::runtime_api;
 use crate::server::Server;
 
-/// Records of an invocation.
+/// Records per invocation.
 const BATCH: usize = 10;
 /// Invocations of the two processes.
 const FEWER: u64 = 30;
 const MORE: u64 = 130;
 
-/// Whether there is anything to count with.
+/// Whether valgrind is installed.
 pub(crate) fn can_count() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The instructions that a contender needs for an event.
+/// The instructions that a contender executes per event.
 pub(crate) async fn per_event(contender: &Contender, binaries: &Path) -> anyhow::Result<u64> {
     let file = binaries.join(format!("callgrind.{}", contender.name.replace(' ', "-")));
     let (fewer, more) =
         (total(contender, FEWER, &file).await?, total(contender, MORE, &file).await?);
-    let events = more.checked_sub(fewer).context("more invocations took fewer instructions")?;
+    let events = more.checked_sub(fewer).context("the longer run executed fewer instructions")?;
     Ok(events / ((MORE - FEWER) * BATCH as u64))
 }
 
-/// The instructions of a whole process with so many invocations.
+/// The instructions of a whole process with this many invocations.
 async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::Result<u64> {
-    // What an earlier process left there is not ours.
+    // An earlier run may have left its profile under the same name.
     let _ = std::fs::remove_file(file);
     let mut arguments = vec![
         "--quiet".to_owned(),
@@ -56,8 +55,8 @@ async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::
     let (runtime_api, mut invoker) = runtime_api();
     let server = Server::start(runtime_api, events::subscriptions).await?;
     let function = Function::start(&counted, &server)?;
-    is_ready(&mut invoker, &counted).await?;
-    let event = events::batch(counted.job, Topic::Taken, BATCH);
+    wait_until_ready(&mut invoker, &counted).await?;
+    let event = events::batch(counted.job, Topic::Accepted, BATCH);
     for _ in 0..invocations {
         invoke(&mut invoker, &event, &counted).await?;
     }
@@ -67,6 +66,6 @@ async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::
     let total = profile
         .lines()
         .find_map(|line| line.strip_prefix("totals: "))
-        .context("callgrind says a total")?;
+        .context("callgrind wrote no total")?;
     Ok(total.trim().parse()?)
 }

@@ -1,15 +1,15 @@
-//! What the numbers were measured on, and of what.
+//! The machine and the versions that were measured.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// One line each: machine, kernel, versions, commit, command. The load is what [`load`] said before
-/// the measurement.
-pub(crate) fn lines(load_before: &str) -> Vec<String> {
+/// One line each for machine, kernel, versions, commit, load and command. `load_before` is the
+/// result of [`load`] before the measurement.
+pub(crate) fn describe(load_before: &str) -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let dirty = if said(
+    let dirty = if output_of(
         "git",
         &["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"],
     )
@@ -20,33 +20,34 @@ pub(crate) fn lines(load_before: &str) -> Vec<String> {
         ", with changes"
     };
     vec![
-        format!("Machine: {cpus} × {}, {}", after("/proc/cpuinfo", "model name"), memory()),
+        format!("Machine: {cpus} × {}, {}", value_of("/proc/cpuinfo", "model name"), memory()),
         format!("System: Linux {}", kernel.trim()),
         format!(
             "Versions: {}; Node {}; {}",
-            said("rustc", &["--version"]),
-            said("node", &["--version"]),
-            said("python3", &["--version"])
+            output_of("rustc", &["--version"]),
+            output_of("node", &["--version"]),
+            output_of("python3", &["--version"])
         ),
-        format!("Commit: {}{dirty}", said("git", &["rev-parse", "--short=12", "HEAD"])),
+        format!("Commit: {}{dirty}", output_of("git", &["rev-parse", "--short=12", "HEAD"])),
         format!("Load before: {load_before}"),
         "Command: `bench/run`".to_owned(),
     ]
 }
 
-/// The size of a file in MiB, for people.
+/// The size of a file in MiB, as text.
 pub(crate) fn mib(path: &Path) -> String {
     let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
     format!("{}.{} MiB", bytes >> 20, ((bytes & 0xF_FFFF) * 10) >> 20)
 }
 
 fn memory() -> String {
-    let kib: u64 = after("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0);
+    let kib: u64 =
+        value_of("/proc/meminfo", "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0);
     format!("{} GiB of memory", kib >> 20)
 }
 
-/// The mean number of busy processes in the last five minutes: more than CPUs means that others
-/// were busy too.
+/// The mean number of running processes in the last five minutes: more than CPUs means that other
+/// programs used the machine too.
 pub(crate) fn load() -> String {
     let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     format!(
@@ -55,14 +56,14 @@ pub(crate) fn load() -> String {
     )
 }
 
-fn after(path: &str, name: &str) -> String {
+fn value_of(path: &str, name: &str) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(name));
     line.and_then(|line| line.split_once(':'))
         .map_or_else(String::new, |(_, value)| value.trim().to_owned())
 }
 
-fn said(program: &str, arguments: &[&str]) -> String {
+fn output_of(program: &str, arguments: &[&str]) -> String {
     let output =
         Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
     output.map_or_else(

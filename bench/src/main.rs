@@ -1,9 +1,8 @@
-//! Measures the two functions beside what people would write instead, and writes `BENCH.md`.
+//! Measures the two functions against what people would write instead, and writes `BENCH.md`.
 //!
 //! `bench/run` builds everything and starts this. Contenders take turns within each round, so that
-//! a machine that is busy for a while is busy for all of them, and what counts is the median over
-//! the rounds. No number here is an assertion: goals are ratios of one run, and each is shown as
-//! met or missed.
+//! a busy phase of the machine affects all of them; the result is the median over the rounds. No
+//! number is asserted: goals are ratios within one run, and each is reported as met or missed.
 
 mod child;
 mod clock;
@@ -11,6 +10,7 @@ mod cloud;
 mod contenders;
 mod events;
 mod goals;
+mod http;
 mod instructions;
 mod machine;
 mod measure;
@@ -21,30 +21,30 @@ mod server;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use crate::contenders::{Contender, DEADLETTER, DISPATCH, FLOOR, PUT_LOOP};
 use crate::events::Topic;
-use crate::measure::{Load, run};
-use crate::results::{Results, Scene};
+use crate::measure::{Workload, run};
+use crate::results::{Results, Scenario};
 
-/// Records of an invocation, as the tables show them.
+/// Records per invocation, as the tables show them.
 const BATCHES: [usize; 3] = [1, 10, 100];
-/// Rounds; each starts every contender once per batch size.
+/// The number of rounds; each starts every contender once per batch size.
 const ROUNDS: usize = 3;
-/// Records of the invocations whose memory is compared.
+/// Records per invocation when peak memory is compared.
 const MANY_RECORDS: usize = 1_000;
 
 /// The contenders whose instructions are counted.
 const COUNTED: [&str; 4] = [DISPATCH, FLOOR, DEADLETTER, PUT_LOOP];
 
-/// What `bench/run` says.
+/// The arguments that `bench/run` passes.
 struct Arguments {
     binaries: PathBuf,
     tools: PathBuf,
-    /// Nothing is written without it.
+    /// The report to write, if any.
     out: Option<PathBuf>,
-    /// Only these contenders; all of them where it is empty.
+    /// The contenders to measure; all of them if empty.
     only: Vec<String>,
 }
 
@@ -55,9 +55,10 @@ async fn main() -> anyhow::Result<()> {
     contenders.retain(|contender| {
         arguments.only.is_empty() || arguments.only.iter().any(|name| name == contender.name)
     });
+    ensure!(!contenders.is_empty(), "there are no such contenders: {}", arguments.only.join(", "));
     let load_before = machine::load();
-    let mut results = measured(&contenders).await?;
-    count(&contenders, &arguments.binaries, &mut results).await;
+    let mut results = measure_all(&contenders).await?;
+    count_instructions(&contenders, &arguments.binaries, &mut results).await;
     let report = report::report(&results, &arguments.binaries, &load_before);
     println!("{report}");
     if let Some(out) = arguments.out {
@@ -67,18 +68,18 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of the contenders that are programs of their own; a virtual machine's
-/// say little.
-async fn count(contenders: &[Contender], binaries: &Path, results: &mut Results) {
+/// Counts the instructions of the native contenders; those of an interpreter or a JIT compiler are
+/// not comparable.
+async fn count_instructions(contenders: &[Contender], binaries: &Path, results: &mut Results) {
     if !instructions::can_count() {
         return;
     }
     for contender in contenders.iter().filter(|contender| COUNTED.contains(&contender.name)) {
         eprintln!("instructions: {}", contender.name);
         match instructions::per_event(contender, binaries).await {
-            Ok(per_event) => results.keep_instructions(contender.name, per_event),
-            // What was measured is not lost for it.
-            Err(error) => eprintln!("not counted: {error:#}"),
+            Ok(per_event) => results.add_instructions(contender.name, per_event),
+            // The timings are still worth reporting.
+            Err(error) => eprintln!("instructions not counted: {error:#}"),
         }
     }
 }
@@ -99,24 +100,26 @@ fn arguments() -> anyhow::Result<Arguments> {
     })
 }
 
-async fn measured(contenders: &[Contender]) -> anyhow::Result<Results> {
+async fn measure_all(contenders: &[Contender]) -> anyhow::Result<Results> {
     let mut results = Results::default();
     for round in 1..=ROUNDS {
         for batch in BATCHES {
             for contender in contenders {
                 eprintln!("round {round} of {ROUNDS}, batches of {batch}: {}", contender.name);
-                let run = run(contender, Load { topic: Topic::Taken, batch, once: false }).await?;
-                results.keep(contender.name, Scene::Taken(batch), run);
+                let run = run(contender, Workload { topic: Topic::Accepted, batch, single: false })
+                    .await?;
+                results.add(contender.name, Scenario::Accepted(batch), run);
             }
         }
         for dispatch in contenders.iter().filter(|contender| contender.name == DISPATCH) {
             eprintln!("round {round} of {ROUNDS}: {DISPATCH}, refused; {MANY_RECORDS} records");
             let refused =
-                run(dispatch, Load { topic: Topic::Refused, batch: 10, once: false }).await?;
-            results.keep(DISPATCH, Scene::Refused, refused);
-            for topic in [Topic::Taken, Topic::Refused, Topic::RefusedSixTimes] {
-                let run = run(dispatch, Load { topic, batch: MANY_RECORDS, once: true }).await?;
-                results.keep(DISPATCH, Scene::Many(topic), run);
+                run(dispatch, Workload { topic: Topic::Refused, batch: 10, single: false }).await?;
+            results.add(DISPATCH, Scenario::Refused, refused);
+            for topic in [Topic::Accepted, Topic::Refused, Topic::RefusedSixTimes] {
+                let run =
+                    run(dispatch, Workload { topic, batch: MANY_RECORDS, single: true }).await?;
+                results.add(DISPATCH, Scenario::Many(topic), run);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One run: a fresh process, its start, its first invocation, a warm-up, and then as many
-//! invocations as fit.
+//! invocations as fit into the measured time.
 //!
-//! CPU and requests are those of the measured time alone; memory is the most of the whole run.
+//! CPU and requests count in the measured time only; memory is the peak of the whole run.
 
 use std::time::{Duration, Instant};
 
@@ -10,23 +10,23 @@ use bytes::Bytes;
 
 use crate::child::Function;
 use crate::clock;
-use crate::cloud::Asked;
+use crate::cloud::SqsUsage;
 use crate::contenders::Contender;
 use crate::events::{self, Topic};
 use crate::runtime_api::{Invoker, runtime_api};
 use crate::server::Server;
 
-/// Long enough for a virtual machine of another language to compile what is hot.
+/// Long enough for a JIT compiler to compile the hot code.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Thousands of events of every contender but the slowest.
+/// Long enough for thousands of events of every contender but the slowest.
 const MEASURED: Duration = Duration::from_millis(1_200);
-/// No start and no invocation takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The limit of a start and of an invocation.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What one run brought.
+/// The result of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
-    /// From starting the process to its first request for work.
+    /// From starting the process to its first request for an invocation.
     pub(crate) start: Duration,
     /// The first invocation, which reads the subscriptions and connects.
     pub(crate) first: Duration,
@@ -34,92 +34,93 @@ pub(crate) struct Run {
     pub(crate) events: u64,
     /// The measured time.
     pub(crate) elapsed: Duration,
-    /// CPU used in it.
+    /// The CPU time in it.
     pub(crate) cpu: Duration,
     /// Requests to SQS in it.
     pub(crate) sqs_requests: u64,
     /// Messages in them.
     pub(crate) sqs_messages: u64,
-    /// The most memory resident.
+    /// The peak of resident memory.
     pub(crate) peak_bytes: u64,
 }
 
-/// What a run is fed.
+/// The input of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Load {
-    /// What becomes of its events.
+pub(crate) struct Workload {
+    /// The topic of its events, which decides how the destination responds.
     pub(crate) topic: Topic,
-    /// Records of an invocation.
+    /// Records per invocation.
     pub(crate) batch: usize,
-    /// Whether it ends after the first invocation.
-    pub(crate) once: bool,
+    /// Whether the run ends after its first invocation.
+    pub(crate) single: bool,
 }
 
 /// Runs a contender.
-pub(crate) async fn run(contender: &Contender, load: Load) -> anyhow::Result<Run> {
+pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Result<Run> {
     let (runtime_api, mut invoker) = runtime_api();
     let server = Server::start(runtime_api, events::subscriptions).await?;
     let function = Function::start(contender, &server)?;
-    let start = is_ready(&mut invoker, contender).await? - function.started;
-    let event = events::batch(contender.job, load.topic, load.batch);
-    let began = clock::now();
+    let start = wait_until_ready(&mut invoker, contender).await? - function.started;
+    let event = events::batch(contender.job, workload.topic, workload.batch);
+    let started = clock::now();
     invoke(&mut invoker, &event, contender).await?;
-    let first = clock::now() - began;
+    let first = clock::now() - started;
     let (mut invocations, mut elapsed) = (1, first);
-    let (mut cpu_before, mut asked_before) = (Duration::ZERO, Asked::default());
-    if !load.once {
+    let (mut cpu_before, mut sqs_before) = (Duration::ZERO, SqsUsage::default());
+    if !workload.single {
         invoke_for(WARM_UP, &mut invoker, &event, contender).await?;
-        (cpu_before, asked_before) = (function.cpu()?, server.cloud.asked());
+        (cpu_before, sqs_before) = (function.cpu()?, server.cloud.sqs_usage());
         (invocations, elapsed) = invoke_for(MEASURED, &mut invoker, &event, contender).await?;
     }
-    let (cpu, asked) = (function.cpu()? - cpu_before, server.cloud.asked());
+    let (cpu, sqs_usage) = (function.cpu()? - cpu_before, server.cloud.sqs_usage());
     Ok(Run {
         start,
         first,
-        events: invocations * load.batch as u64,
+        events: invocations * workload.batch as u64,
         elapsed,
         cpu,
-        sqs_requests: asked.requests - asked_before.requests,
-        sqs_messages: asked.messages - asked_before.messages,
+        sqs_requests: sqs_usage.requests - sqs_before.requests,
+        sqs_messages: sqs_usage.messages - sqs_before.messages,
         peak_bytes: function.peak_bytes()?,
     })
 }
 
-/// Invokes until the time is over; says how often, and how long it took.
+/// Invokes the function for at least this long; returns the number of invocations and the time
+/// they took.
 async fn invoke_for(
     least: Duration,
     invoker: &mut Invoker,
     event: &Bytes,
     contender: &Contender,
 ) -> anyhow::Result<(u64, Duration)> {
-    let began: Instant = clock::now();
+    let started: Instant = clock::now();
     let mut invocations = 0;
-    while clock::now() - began < least {
+    while clock::now() - started < least {
         invoke(invoker, event, contender).await?;
         invocations += 1;
     }
-    Ok((invocations, clock::now() - began))
+    Ok((invocations, clock::now() - started))
 }
 
-/// Waits until a function asks for work for the first time; says when it did.
-pub(crate) async fn is_ready(
+/// Waits until a function requests its first invocation; returns when it did.
+pub(crate) async fn wait_until_ready(
     invoker: &mut Invoker,
     contender: &Contender,
 ) -> anyhow::Result<Instant> {
-    let ready = tokio::time::timeout(PATIENCE, invoker.ready()).await;
-    ready.with_context(|| format!("{} does not ask for work", contender.name))?
+    let ready = tokio::time::timeout(TIMEOUT, invoker.ready()).await;
+    ready.with_context(|| format!("{} did not request an invocation", contender.name))?
 }
 
-/// One invocation that gives nothing back.
+/// Invokes the function and checks that no record failed.
 pub(crate) async fn invoke(
     invoker: &mut Invoker,
     event: &Bytes,
     contender: &Contender,
 ) -> anyhow::Result<()> {
-    let answer = tokio::time::timeout(PATIENCE, invoker.invoke(event.clone())).await;
-    let answer = answer.with_context(|| format!("{} does not answer", contender.name))??;
-    let answer: serde_json::Value = serde_json::from_slice(&answer)?;
-    let given_back = answer["batchItemFailures"].as_array().map_or(0, Vec::len);
-    ensure!(given_back == 0, "{} gave back {given_back} records: {answer}", contender.name);
+    let response = tokio::time::timeout(TIMEOUT, invoker.invoke(event.clone())).await;
+    let response = response.with_context(|| format!("{} did not respond", contender.name))??;
+    let response: serde_json::Value = serde_json::from_slice(&response)?;
+    let failed = response["batchItemFailures"].as_array().map_or(0, Vec::len);
+    ensure!(failed == 0, "{} reported {failed} failed records: {response}", contender.name);
     Ok(())
 }

@@ -3,38 +3,38 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, NODE, PUT_LOOP, PYTHON};
+use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, FLOOR_THREADED, NODE, PUT_LOOP, PYTHON};
 use crate::events::{SUBSCRIPTIONS, Topic};
 use crate::measure::Run;
-use crate::results::{Results, Scene, ms};
+use crate::results::{Results, Scenario, ms};
 use crate::{BATCHES, MANY_RECORDS, ROUNDS, goals, machine};
 
-/// What numbers cannot say, kept by hand: what was left out, why a goal is missed, what a binary is
-/// made of.
+/// Notes written by hand: the limits of the measurement, why a goal is missed, what a binary
+/// contains.
 const NOTES: &str = include_str!("../notes.md");
 
 /// The whole file.
 pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> String {
     let mut text = String::from(
-        "# Bench\n\nWritten by `bench/run`; do not edit. [bench/README.md](bench/README.md) says what is measured, and how.\n\n",
+        "# Bench\n\nWritten by `bench/run`; do not edit. [bench/README.md](bench/README.md) explains what is measured, and how.\n\n",
     );
-    for line in machine::lines(load_before) {
+    for line in machine::describe(load_before) {
         let _ = writeln!(text, "- {line}");
     }
     let _ = writeln!(
         text,
-        "- Medians of {ROUNDS} rounds in which all take turns. CPU is the time of its threads on a processor"
+        "- Medians of {ROUNDS} rounds in which all contenders take turns. CPU is the CPU time of the live threads"
     );
     goals_table(&mut text, results);
     let _ = writeln!(
         text,
-        "\n## Delivering\n\n{SUBSCRIPTIONS} subscriptions; each event goes to one destination, which answers 204.\n"
+        "\n## Delivering\n\n{SUBSCRIPTIONS} subscriptions; each event goes to one destination, which responds with 204.\n"
     );
-    contenders_table(&mut text, results, &[DISPATCH, FLOOR, "floor, many threads", NODE, PYTHON]);
+    contenders_table(&mut text, results, &[DISPATCH, FLOOR, FLOOR_THREADED, NODE, PYTHON]);
     let _ = writeln!(text, "\n## Storing\n");
     contenders_table(&mut text, results, &[DEADLETTER, PUT_LOOP]);
     starts_table(&mut text, results, binaries);
-    trouble_table(&mut text, results);
+    refusals_table(&mut text, results);
     instructions_table(&mut text, results);
     text.push('\n');
     text.push_str(NOTES);
@@ -61,8 +61,8 @@ fn contenders_table(text: &mut String, results: &Results, names: &[&str]) {
     );
     for batch in BATCHES {
         for name in names {
-            let scene = Scene::Taken(batch);
-            let number = |number: fn(&Run) -> f64| results.median(name, scene, number);
+            let scenario = Scenario::Accepted(batch);
+            let number = |number: fn(&Run) -> f64| results.median(name, scenario, number);
             let Some(cpu) = number(Run::cpu_us_per_event) else { continue };
             let speed = number(Run::events_per_second).unwrap_or_default();
             let memory = number(Run::peak_mib).unwrap_or_default();
@@ -80,48 +80,54 @@ fn starts_table(text: &mut String, results: &Results, binaries: &Path) {
         PUT_LOOP => machine::mib(&binaries.join("bench-put-loop")),
         _ => "–".to_owned(),
     };
-    for name in [DISPATCH, FLOOR, "floor, many threads", NODE, PYTHON, DEADLETTER, PUT_LOOP] {
-        let Some((start, least)) = results.start_ms(name).zip(results.start_least_ms(name)) else {
+    for name in [DISPATCH, FLOOR, FLOOR_THREADED, NODE, PYTHON, DEADLETTER, PUT_LOOP] {
+        let Some((start, shortest)) = results.start_ms(name).zip(results.shortest_start_ms(name))
+        else {
             continue;
         };
-        let first = results.median(name, Scene::Taken(1), |run| ms(run.first)).unwrap_or_default();
+        let first =
+            results.median(name, Scenario::Accepted(1), |run| ms(run.first)).unwrap_or_default();
         let _ = writeln!(
             text,
-            "| {name} | {start:.1} ms | {least:.1} ms | {first:.1} ms | {} |",
+            "| {name} | {start:.1} ms | {shortest:.1} ms | {first:.1} ms | {} |",
             binary(name)
         );
     }
 }
 
-fn trouble_table(text: &mut String, results: &Results) {
+fn refusals_table(text: &mut String, results: &Results) {
     text.push_str("\n## When destinations refuse\n\n");
-    let number = |scene, number: fn(&Run) -> f64| {
-        results.median(DISPATCH, scene, number).unwrap_or_default()
+    let number = |scenario, number: fn(&Run) -> f64| {
+        results.median(DISPATCH, scenario, number).unwrap_or_default()
     };
-    let requests = number(Scene::Refused, Run::sqs_requests_per_message);
-    let cpu = number(Scene::Refused, Run::cpu_us_per_event);
+    let requests = number(Scenario::Refused, Run::sqs_requests_per_message);
+    let cpu = number(Scenario::Refused, Run::cpu_us_per_event);
     let _ = writeln!(
         text,
-        "Batches of ten, each answered 503 and sent on to the retry queue: {cpu:.1} µs of CPU and {requests:.2} requests to SQS per event.\n"
+        "Batches of ten; each event gets a 503 and is sent to the retry queue: {cpu:.1} µs of CPU and {requests:.2} requests to SQS per event.\n"
     );
     let _ = writeln!(text, "| one invocation of {MANY_RECORDS} records | peak memory |\n|---|---|");
     for (what, topic) in [
-        ("all taken", Topic::Taken),
-        ("all refused once and sent on", Topic::Refused),
-        ("all refused six times, five waits in place, and buried", Topic::RefusedSixTimes),
+        ("all accepted", Topic::Accepted),
+        ("all refused once and sent to the retry queue", Topic::Refused),
+        (
+            "all refused six times, with five waits in place, then dead-lettered",
+            Topic::RefusedSixTimes,
+        ),
     ] {
-        let _ = writeln!(text, "| {what} | {:.1} MiB |", number(Scene::Many(topic), Run::peak_mib));
+        let _ =
+            writeln!(text, "| {what} | {:.1} MiB |", number(Scenario::Many(topic), Run::peak_mib));
     }
 }
 
 fn instructions_table(text: &mut String, results: &Results) {
     text.push_str("\n## Instructions\n\n");
     if results.instructions().is_empty() {
-        text.push_str("Not counted: no valgrind, or nobody whose instructions say much.\n");
+        text.push_str("Not counted: valgrind is missing, or no native contender was measured.\n");
         return;
     }
     text.push_str(
-        "Per event at batch 10, by callgrind, without the kernel's.\n\n| | instructions per event |\n|---|---|\n",
+        "Per event at batch 10, counted by callgrind, without those of the kernel.\n\n| | instructions per event |\n|---|---|\n",
     );
     for (name, per_event) in results.instructions() {
         let _ = writeln!(text, "| {name} | {per_event} |");

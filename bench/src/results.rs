@@ -1,78 +1,78 @@
-//! All runs, and the numbers made of them: medians over the rounds.
+//! All runs, and their medians over the rounds.
 
 use std::time::Duration;
 
 use crate::events::Topic;
 use crate::measure::Run;
 
-/// What a contender was made to do.
+/// What a contender had to do in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scene {
-    /// Batches of so many records, all of which succeed.
-    Taken(usize),
-    /// Batches of ten, all of which are refused and sent on to the retry queue.
+pub(crate) enum Scenario {
+    /// Batches of this many records, all of which are delivered or stored.
+    Accepted(usize),
+    /// Batches of ten, all of which are refused and sent to the retry queue.
     Refused,
-    /// One invocation of many records.
+    /// One invocation with many records.
     Many(Topic),
 }
 
 /// Every run of every contender.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
-    runs: Vec<(&'static str, Scene, Run)>,
+    runs: Vec<(&'static str, Scenario, Run)>,
     instructions: Vec<(&'static str, u64)>,
 }
 
 impl Results {
-    /// Keeps a run.
-    pub(crate) fn keep(&mut self, contender: &'static str, scene: Scene, run: Run) {
-        self.runs.push((contender, scene, run));
+    /// Adds a run.
+    pub(crate) fn add(&mut self, contender: &'static str, scenario: Scenario, run: Run) {
+        self.runs.push((contender, scenario, run));
     }
 
-    /// Keeps how many instructions a contender needs for an event.
-    pub(crate) fn keep_instructions(&mut self, contender: &'static str, per_event: u64) {
+    /// Adds the instructions per event of a contender.
+    pub(crate) fn add_instructions(&mut self, contender: &'static str, per_event: u64) {
         self.instructions.push((contender, per_event));
     }
 
-    /// Contenders whose instructions were counted, and how many they need for an event.
+    /// The contenders whose instructions were counted, with their instructions per event.
     pub(crate) fn instructions(&self) -> &[(&'static str, u64)] {
         &self.instructions
     }
 
-    /// The median of a number over a contender's runs of a scene; `None` where there are none.
+    /// The median of a number over a contender's runs of a scenario; `None` if there are none.
     pub(crate) fn median(
         &self,
         contender: &str,
-        scene: Scene,
+        scenario: Scenario,
         number: impl Fn(&Run) -> f64,
     ) -> Option<f64> {
-        self.numbers(contender, |of| of == scene, number).median()
+        self.numbers(contender, |of| of == scenario, number).median()
     }
 
-    /// The median start of a contender, over all of its runs.
+    /// The median start of a contender over all of its runs.
     pub(crate) fn start_ms(&self, contender: &str) -> Option<f64> {
         self.numbers(contender, |_| true, |run| ms(run.start)).median()
     }
 
     /// The shortest start of a contender.
-    pub(crate) fn start_least_ms(&self, contender: &str) -> Option<f64> {
+    pub(crate) fn shortest_start_ms(&self, contender: &str) -> Option<f64> {
         self.numbers(contender, |_| true, |run| ms(run.start)).0.first().copied()
     }
 
     fn numbers(
         &self,
         contender: &str,
-        scene: impl Fn(Scene) -> bool,
+        scenario: impl Fn(Scenario) -> bool,
         number: impl Fn(&Run) -> f64,
     ) -> Sorted {
-        let runs = self.runs.iter().filter(|(name, of, _)| *name == contender && scene(*of));
+        let runs = self.runs.iter().filter(|(name, of, _)| *name == contender && scenario(*of));
         let mut numbers: Vec<f64> = runs.map(|(_, _, run)| number(run)).collect();
         numbers.sort_by(f64::total_cmp);
         Sorted(numbers)
     }
 }
 
-/// Numbers in order.
+/// Numbers in ascending order.
 struct Sorted(Vec<f64>);
 
 impl Sorted {
@@ -83,28 +83,28 @@ impl Sorted {
 }
 
 impl Run {
-    /// Microseconds of CPU for each event.
+    /// Microseconds of CPU time per event.
     pub(crate) fn cpu_us_per_event(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / count(self.events)
     }
 
-    /// Events in a second.
+    /// Events per second.
     pub(crate) fn events_per_second(&self) -> f64 {
         count(self.events) / self.elapsed.as_secs_f64()
     }
 
-    /// The most memory, in MiB.
+    /// The peak of memory, in MiB.
     pub(crate) fn peak_mib(&self) -> f64 {
         count(self.peak_bytes) / f64::from(1_024 * 1_024)
     }
 
-    /// Requests to SQS for each message in them.
+    /// Requests to SQS per message.
     pub(crate) fn sqs_requests_per_message(&self) -> f64 {
         count(self.sqs_requests) / count(self.sqs_messages)
     }
 }
 
-/// Milliseconds.
+/// A duration in milliseconds.
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }

@@ -1,11 +1,10 @@
 //! The Lambda Runtime API, for one function process at a time.
 //!
-//! Separate because it is the one road on which work goes in and answers come back: `next` waits
-//! until there is an invocation, `response` and `error` end it. The moment of each `next` is told,
-//! for the first one ends the start.
+//! It is the only channel to the function: `next` waits until there is an invocation, `response`
+//! and `error` end it. The time of each `next` is reported, because the first one ends the start.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 //!
-//! Does not time out an invocation; who waits for the answer does.
+//! It does not time out an invocation; the caller that waits for the response does.
 
 use std::time::Instant;
 
@@ -16,43 +15,46 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::sync::{Mutex, mpsc};
 
-use crate::server::{Body, respond};
+use crate::http::{Body, respond};
 
-/// What the paths begin with.
+/// The prefix of every path.
 pub(crate) const PREFIX: &str = "/2018-06-01/runtime/";
-/// The longest an invocation may take, as the function is told.
+/// The deadline of an invocation that the function is given.
 const INVOCATION_MAX_MS: u128 = 120_000;
 const FUNCTION_ARN: &str = "arn:aws:lambda:us-east-1:000000000000:function:bench";
 
-/// What a function says.
-enum Said {
+/// A call by the function.
+enum Call {
     Next(Instant),
-    Answer(Bytes),
+    Response(Bytes),
     Error(Bytes),
 }
 
-/// The side of the function.
+/// The server side, which the function calls.
 pub(crate) struct RuntimeApi {
     invocations: Mutex<mpsc::Receiver<Bytes>>,
-    said: mpsc::Sender<Said>,
+    calls: mpsc::Sender<Call>,
 }
 
-/// The side of the bench.
+/// The side of the bench, which invokes the function.
 pub(crate) struct Invoker {
     invocations: mpsc::Sender<Bytes>,
-    said: mpsc::Receiver<Said>,
+    calls: mpsc::Receiver<Call>,
 }
 
-/// Both sides.
+/// Both sides, connected.
 pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
-    let (invocations, work) = mpsc::channel(1);
-    let (said, hearing) = mpsc::channel(8);
-    (RuntimeApi { invocations: Mutex::new(work), said }, Invoker { invocations, said: hearing })
+    let (invocations, queued) = mpsc::channel(1);
+    let (calls, received) = mpsc::channel(8);
+    (
+        RuntimeApi { invocations: Mutex::new(queued), calls },
+        Invoker { invocations, calls: received },
+    )
 }
 
 impl RuntimeApi {
-    /// Answers one request of the function.
-    pub(crate) async fn answer(
+    /// Handles one request of the function.
+    pub(crate) async fn handle(
         &self,
         request: Request<Incoming>,
     ) -> anyhow::Result<Response<Body>> {
@@ -61,14 +63,21 @@ impl RuntimeApi {
             return self.next().await;
         }
         let body = request.into_body().collect().await?.to_bytes();
-        let said = if path.ends_with("/response") { Said::Answer(body) } else { Said::Error(body) };
-        self.said.send(said).await?;
+        let call =
+            if path.ends_with("/response") { Call::Response(body) } else { Call::Error(body) };
+        self.calls.send(call).await?;
         Ok(respond(StatusCode::ACCEPTED, "application/json", Bytes::new()))
     }
 
     async fn next(&self) -> anyhow::Result<Response<Body>> {
-        self.said.send(Said::Next(crate::clock::now())).await?;
-        let body = self.invocations.lock().await.recv().await.context("there is no more work")?;
+        self.calls.send(Call::Next(crate::clock::now())).await?;
+        let body = self
+            .invocations
+            .lock()
+            .await
+            .recv()
+            .await
+            .context("the bench has no more invocations")?;
         let mut response = respond(StatusCode::OK, "application/json", body);
         let deadline_ms = crate::clock::unix_ms() + INVOCATION_MAX_MS;
         let headers = response.headers_mut();
@@ -85,26 +94,29 @@ impl RuntimeApi {
 }
 
 impl Invoker {
-    /// Waits until the function asks for work; says when it did.
+    /// Waits until the function requests its next invocation; returns when it did.
     pub(crate) async fn ready(&mut self) -> anyhow::Result<Instant> {
-        match self.said.recv().await.context("the server has ended")? {
-            Said::Next(at) => Ok(at),
-            Said::Answer(body) | Said::Error(body) => {
-                bail!("instead of asking: {}", String::from_utf8_lossy(&body))
+        match self.calls.recv().await.context("the server has ended")? {
+            Call::Next(at) => Ok(at),
+            Call::Response(body) | Call::Error(body) => {
+                bail!(
+                    "the function sent a response before it requested work: {}",
+                    String::from_utf8_lossy(&body)
+                )
             }
         }
     }
 
-    /// One invocation of a function that has asked for it; returns its answer once it asks for the
-    /// next one.
+    /// Invokes a function that has requested work; returns its response once it requests the next
+    /// invocation.
     pub(crate) async fn invoke(&mut self, event: Bytes) -> anyhow::Result<Bytes> {
         self.invocations.send(event).await?;
-        let answer = match self.said.recv().await.context("the server has ended")? {
-            Said::Answer(body) => body,
-            Said::Error(body) => bail!("the invocation failed: {}", String::from_utf8_lossy(&body)),
-            Said::Next(_) => bail!("the function asked for more without an answer"),
+        let response = match self.calls.recv().await.context("the server has ended")? {
+            Call::Response(body) => body,
+            Call::Error(body) => bail!("the invocation failed: {}", String::from_utf8_lossy(&body)),
+            Call::Next(_) => bail!("the function requested more work without a response"),
         };
         self.ready().await?;
-        Ok(answer)
+        Ok(response)
     }
 }

@@ -1,17 +1,17 @@
 //! The listeners for everything a function talks to: the Runtime API, SQS and S3, and the
 //! subscriber.
 //!
-//! One process, told apart by path and header, so that nothing else runs beside the function and
-//! its counters stand in one place. The subscriber has a port of its own, because dispatch delivers
-//! nothing to the port of the Runtime API. Answers are the shortest that each client takes.
+//! One process serves all of them, routed by path and header, so that only the function runs beside
+//! it and all counters are in one place. The subscriber has a port of its own, because dispatch
+//! refuses to deliver to the port of the Runtime API. Responses are the shortest that each client
+//! accepts.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -19,21 +19,19 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
 use crate::cloud::Cloud;
+use crate::http::{Body, drain, respond};
 use crate::runtime_api::{self, RuntimeApi};
 
-/// What answers are made of.
-pub(crate) type Body = Full<Bytes>;
-
-/// Where the subscriber is: `/hook/<status>` answers with that status.
+/// The path prefix of the subscriber: `/hook/<status>` responds with that status.
 const HOOK: &str = "/hook/";
 
 /// Everything that one function process talks to.
 pub(crate) struct Server {
-    /// Where Lambda and AWS are.
+    /// The address of the Runtime API, SQS and S3.
     pub(crate) aws: SocketAddr,
-    /// Where the subscriber is.
+    /// The address of the subscriber.
     pub(crate) subscriber: SocketAddr,
-    /// SQS and S3, with their counters.
+    /// SQS and S3 with their counters.
     pub(crate) cloud: Arc<Cloud>,
     serving: [AbortHandle; 2],
 }
@@ -45,8 +43,8 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Listens on free ports of the loopback address; the subscriptions are made for the address of
-    /// the subscriber.
+    /// Listens on free ports of the loopback address. `subscriptions` builds the subscriptions file
+    /// for the subscriber's address.
     pub(crate) async fn start(
         runtime_api: RuntimeApi,
         subscriptions: impl FnOnce(SocketAddr) -> String,
@@ -69,51 +67,30 @@ async fn accept(listener: TcpListener, runtime_api: Arc<RuntimeApi>, cloud: Arc<
         let _ = stream.set_nodelay(true);
         let (runtime_api, cloud) = (Arc::clone(&runtime_api), Arc::clone(&cloud));
         tokio::spawn(async move {
-            let answer = service_fn(|request| answer(&runtime_api, &cloud, request));
+            let service = service_fn(|request| handle(&runtime_api, &cloud, request));
             let served = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), answer);
-            // A function that is killed breaks its connections.
+                .serve_connection(TokioIo::new(stream), service);
+            // Killing the function at the end of a run breaks its connections: no error.
             let _ = served.await;
         });
     }
 }
 
-async fn answer(
+async fn handle(
     runtime_api: &RuntimeApi,
     cloud: &Cloud,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path();
-    let answer = if path.starts_with(runtime_api::PREFIX) {
-        runtime_api.answer(request).await
+    let response = if path.starts_with(runtime_api::PREFIX) {
+        runtime_api.handle(request).await
     } else if let Some(status) = path.strip_prefix(HOOK) {
         let status = status.parse().unwrap_or(StatusCode::NOT_FOUND);
-        swallow(request).await.map(|()| respond(status, "text/plain", Bytes::new()))
+        drain(request).await.map(|()| respond(status, "text/plain", Bytes::new()))
     } else {
-        cloud.answer(request).await
+        cloud.handle(request).await
     };
-    Ok(answer.unwrap_or_else(|error| {
+    Ok(response.unwrap_or_else(|error| {
         respond(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", Bytes::from(error.to_string()))
     }))
-}
-
-/// Reads a body to its end.
-pub(crate) async fn swallow(request: Request<Incoming>) -> anyhow::Result<()> {
-    let mut body = request.into_body();
-    while let Some(frame) = body.frame().await {
-        frame?;
-    }
-    Ok(())
-}
-
-/// An answer.
-pub(crate) fn respond(
-    status: StatusCode,
-    content_type: &'static str,
-    body: Bytes,
-) -> Response<Body> {
-    let mut response = Response::new(Full::new(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
 }

@@ -1,9 +1,9 @@
-//! The floor: what `lambda_runtime` and `reqwest` cost when nothing is done but posting each
+//! The floor: the cost of `lambda_runtime` and `reqwest` alone, when a function only posts each
 //! record's body.
 //!
-//! No retries, no topics, no log, no limits. One thread, as a function with less than a whole CPU
-//! has any use for; with `FLOOR_THREADS=many` it runs on the runtime that cargo-lambda's template
-//! starts.
+//! No retries, topics, log or limits. It runs on one thread, which is all that a function with less
+//! than one CPU can use; with `FLOOR_THREADS=many` it runs on the multi-thread runtime that
+//! cargo-lambda's template starts.
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::join_all;
@@ -30,7 +30,7 @@ async fn serve() -> Result<(), Error> {
     .await
 }
 
-/// Posts a record's body; names the record if that failed.
+/// Posts a record's body; returns the record as failed if that did not succeed.
 async fn post(
     client: &reqwest::Client,
     target: &str,

@@ -1,7 +1,7 @@
-//! The floor of storing: what `lambda_runtime` and the S3 client cost when each record's body is
-//! put as it is.
+//! The floor of storing: the cost of `lambda_runtime` and the S3 client alone, when a function only
+//! puts each record's body.
 //!
-//! On one thread, like the floor of delivering.
+//! It runs on one thread, like the floor of delivering.
 
 use aws_config::BehaviorVersion;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Error> {
     .await
 }
 
-/// Puts a record's body under its message id; names the record if that failed.
+/// Puts a record's body under its message id; returns the record as failed if that did not succeed.
 async fn put(client: &Client, bucket: &str, record: SqsMessage) -> Option<BatchItemFailure> {
     let id = record.message_id.unwrap_or_default();
     let body = ByteStream::from(record.body.unwrap_or_default().into_bytes());

@@ -1,8 +1,8 @@
 //! Publishing over HTTP: `POST /topics/{namespace}/{topic}`.
 //!
-//! For a developer's machine; in the cloud, publishers send to the queue. What is wrong with an
-//! event is said at once, as a 4xx with a JSON error, before anything is queued. What is taken is
-//! queued as it came: one request, one message.
+//! For a developer's machine; in the cloud, publishers send to the queue. An invalid event is
+//! rejected before anything is queued, with a 4xx and a JSON error. An accepted request is queued
+//! unchanged, as one message.
 
 use std::sync::Arc;
 
@@ -24,21 +24,21 @@ use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use serde_json::json;
 
-/// The one route.
-const ALL_THERE_IS: &str = "POST /topics/{namespace}/{topic} is all there is";
+/// The error for every other route.
+const ONLY_ROUTE: &str = "the only route is POST /topics/{namespace}/{topic}";
 
-/// What the ingress works with.
+/// The ingress: an HTTP front end of the events queue.
 #[derive(Debug)]
 pub struct Ingress {
     /// The client of the events queue.
     pub client: Client,
-    /// The address of the events queue.
+    /// The URL of the events queue.
     pub events_queue_url: String,
-    /// Which topics there are.
+    /// The subscriptions, which define the topics.
     pub subscriptions: LiveSubscriptions,
 }
 
-/// Why a request is not taken.
+/// Why a request is rejected: the status and the error message.
 struct Refusal(StatusCode, String);
 
 impl IntoResponse for Refusal {
@@ -53,26 +53,28 @@ impl Ingress {
         Router::new()
             .route("/topics/{namespace}/{topic}", post(publish))
             .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
-            .fallback(async || Refusal(StatusCode::NOT_FOUND, ALL_THERE_IS.to_owned()))
+            .fallback(async || Refusal(StatusCode::NOT_FOUND, ONLY_ROUTE.to_owned()))
             .method_not_allowed_fallback(async || {
-                Refusal(StatusCode::METHOD_NOT_ALLOWED, ALL_THERE_IS.to_owned())
+                Refusal(StatusCode::METHOD_NOT_ALLOWED, ONLY_ROUTE.to_owned())
             })
             .with_state(Arc::new(self))
     }
 
     async fn send(&self, topic: &TopicName, body: &str) -> Result<String, Refusal> {
-        let named = MessageAttributeValue::builder()
+        let topic_attribute = MessageAttributeValue::builder()
             .data_type("String")
             .string_value(topic.to_string())
             .build();
         let send = self.client.send_message().queue_url(&self.events_queue_url).message_body(body);
-        let sent =
-            send.message_attributes(TOPIC_ATTRIBUTE, named.expect("the type is set")).send().await;
+        let sent = send
+            .message_attributes(TOPIC_ATTRIBUTE, topic_attribute.expect("the type is set"))
+            .send()
+            .await;
         match sent {
             Ok(sent) => Ok(sent.message_id().unwrap_or_default().to_owned()),
             Err(error) => {
-                // What the queue itself refuses (too large with its topic, characters it cannot
-                // hold) stays refused.
+                // An error of the service itself (the message is too large with its topic, or has
+                // characters that SQS forbids) would be the same for every retry: 422, not 503.
                 let refused = error.as_service_error().is_some();
                 let status = if refused {
                     StatusCode::UNPROCESSABLE_ENTITY
@@ -81,7 +83,10 @@ impl Ingress {
                 };
                 Err(Refusal(
                     status,
-                    format!("the events queue did not take it: {}", DisplayErrorContext(&error)),
+                    format!(
+                        "the events queue did not accept the message: {}",
+                        DisplayErrorContext(&error)
+                    ),
                 ))
             }
         }
@@ -98,15 +103,15 @@ async fn publish(
         path.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
     let body = body.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
     let topic = TopicName { namespace, topic };
-    let topics_input = input_of(&ingress, &topic).await?;
-    let body = text_of(&headers, &body, topics_input)?;
-    let events = check(&body, input_by(&headers, topics_input))?;
+    let declared_input = topic_input(&ingress, &topic).await?;
+    let body = message_body(&headers, &body, declared_input)?;
+    let events = count_events(&body, effective_input(&headers, declared_input))?;
     let message = ingress.send(&topic, &body).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(json!({ "messageId": message, "events": events })))
         .into_response())
 }
 
-async fn input_of(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
+async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
     let catalogue = ingress.subscriptions.reread().await;
     let catalogue =
         catalogue.map_err(|problem| Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))?;
@@ -114,17 +119,18 @@ async fn input_of(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal
         let known: Vec<String> = catalogue.topics().map(|topic| topic.name.to_string()).collect();
         Refusal(
             StatusCode::NOT_FOUND,
-            format!("no document names the topic {topic}; there are: {}", known.join(", ")),
+            format!("there is no topic {topic}; the topics are: {}", known.join(", ")),
         )
     })
 }
 
-/// The record's text: the body as it came, or, from a binary-mode event, its structured form.
-fn text_of(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Refusal> {
+/// The body of the message: the request's body unchanged, or the structured form of a binary-mode
+/// event.
+fn message_body(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Refusal> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let content_type = text("content-type");
     if text("ce-specversion").is_some() {
-        return Ok(binary::structured(&attributes_of(headers)?, content_type, body));
+        return Ok(binary::structured(&binary_attributes(headers)?, content_type, body));
     }
     let is_json = content_type.is_some_and(binary::is_json);
     if !is_json && input != Input::Opaque {
@@ -157,13 +163,13 @@ fn text_of(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Ref
     }
 }
 
-/// How the events are read: whoever says that they are CloudEvents is held to it.
-fn input_by(headers: &HeaderMap, topics_input: Input) -> Input {
+/// How the events are read: a publisher that declares CloudEvents has to send valid ones.
+fn effective_input(headers: &HeaderMap, declared_input: Input) -> Input {
     let content_type =
         headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let says_cloud_event = headers.contains_key("ce-specversion")
         || content_type.trim_start().to_ascii_lowercase().starts_with("application/cloudevents");
-    match topics_input {
+    match declared_input {
         Input::Auto if says_cloud_event => Input::CloudEvents,
         input @ (Input::Auto
         | Input::CloudEvents
@@ -177,7 +183,7 @@ fn input_by(headers: &HeaderMap, topics_input: Input) -> Input {
 }
 
 /// The attributes of an event in binary mode, from the headers `ce-…`.
-fn attributes_of(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refusal> {
+fn binary_attributes(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refusal> {
     let attributes = headers
         .iter()
         .filter_map(|(name, value)| Some((name.as_str().strip_prefix("ce-")?, value)));
@@ -193,8 +199,8 @@ fn attributes_of(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refusal> 
     read.collect()
 }
 
-/// Counts the events; the first that is none refuses the whole request.
-fn check(body: &str, input: Input) -> Result<usize, Refusal> {
+/// Counts the events. The first invalid one rejects the whole request.
+fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
     let elements = decode(&body.into(), input);
     for (index, element) in elements.iter().enumerate() {
         let problem = match element {

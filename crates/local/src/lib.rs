@@ -1,11 +1,11 @@
-//! A local AWS, in this process: queues, object storage, and the event source mappings between
+//! A local AWS in this process: queues, object storage, and the event source mappings between
 //! queues and functions.
 //!
-//! It is a crate of its own so that what only serves a developer's machine never reaches a deployed
+//! It is a crate of its own so that code for a developer's machine is never part of a deployed
 //! function. It promises that the same AWS clients, and the user's own tools, work against it; it
-//! does not aim to be all of AWS. [`stack::Stack`] is the whole application on it, [`ingress`]
-//! publishes over HTTP, [`subscriber`] is a destination to try things with, and [`watch`] shows
-//! what the functions log.
+//! does not implement all of AWS. [`stack::Stack`] is the whole application on it, [`ingress`]
+//! publishes over HTTP, [`subscriber`] is a destination for trials, and [`watch`] forwards the log
+//! lines of the functions.
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 

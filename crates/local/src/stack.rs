@@ -1,7 +1,8 @@
-//! The whole application on this machine: the local AWS, both functions, and what invokes them.
+//! The whole application on this machine: the local AWS, both functions, and their event source
+//! mappings.
 //!
-//! The functions are the libraries that run in Lambda, over the same AWS clients; only the
-//! addresses are local.
+//! The functions are the libraries that run in Lambda, with the same AWS clients; only the endpoints
+//! are local.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,17 +27,17 @@ use crate::aws::{LocalAws, LocalAwsConfig, REGION};
 use crate::mapping::EventSourceMapping;
 use crate::mapping::event::received;
 
-/// The functions' timeout here, as in the template.
+/// The functions' timeout, as in the template.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a received message stays hidden: as in the template, six times the function's timeout.
+/// The visibility timeout: six times the functions' timeout, as in the template.
 const VISIBILITY_TIMEOUT_SECONDS: u32 = 720;
-/// Messages of one invocation.
+/// Messages per invocation.
 const BATCH_SIZE: u8 = 10;
-/// Invocations at once, per queue. More than the template's, for here they cost nothing: a
-/// destination that hangs holds an invocation as long as its response timeout.
+/// Concurrent invocations per queue. More than in the template, because they cost nothing here and
+/// a destination that hangs occupies an invocation for its whole response timeout.
 const CONCURRENCY: u8 = 200;
 
-/// What a stack is started with.
+/// The configuration of a stack.
 #[derive(Debug, Clone)]
 pub struct StackConfig {
     /// The port of the local AWS; 0 takes any free one.
@@ -59,7 +60,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Starts everything; it works until it is stopped.
+    /// Starts everything; the stack runs until it is stopped.
     ///
     /// # Errors
     /// When a port is taken or a file or folder cannot be used.
@@ -79,26 +80,26 @@ impl Stack {
 
         let dispatch_settings = DispatchSettings::read(&environment)?;
         let subscriptions = dispatch_settings.subscriptions.clone();
-        let shell = AwsPorts::new(&clients, &dispatch_settings)?;
+        let ports = AwsPorts::new(&clients, &dispatch_settings)?;
         let dispatch = Arc::new(Dispatch::new(
-            shell,
+            ports,
             dispatch_settings.container,
             dispatch_settings.default_topic,
         ));
-        let letters_settings = DeadLetterSettings::read(&environment)?;
-        let shell = AwsStoragePorts::new(&clients, &letters_settings);
-        let letters = Arc::new(DeadLetters::new(shell, letters_settings.container));
+        let dead_letter_settings = DeadLetterSettings::read(&environment)?;
+        let ports = AwsStoragePorts::new(&clients, &dead_letter_settings);
+        let dead_letters = Arc::new(DeadLetters::new(ports, dead_letter_settings.container));
 
         let (stop, stopped) = watch::channel(false);
         let mut stack = Self { aws, subscriptions, mappings: JoinSet::new(), stop };
         for queue in ["events", "retry"] {
             let dispatch = Arc::clone(&dispatch);
-            stack.map(queue, &stopped, move |event, deadline_ms| {
+            stack.add_mapping(queue, &stopped, move |event, deadline_ms| {
                 invoke_dispatch(Arc::clone(&dispatch), event, deadline_ms)
             });
         }
-        stack.map("dead-letter", &stopped, move |event, _| {
-            invoke_deadletter(Arc::clone(&letters), event)
+        stack.add_mapping("dead-letter", &stopped, move |event, _| {
+            invoke_deadletter(Arc::clone(&dead_letters), event)
         });
         Ok(stack)
     }
@@ -115,29 +116,29 @@ impl Stack {
         aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()))
     }
 
-    /// The subscriptions, kept fresh.
+    /// The subscriptions, reloaded when the file changes.
     #[must_use]
     pub fn subscriptions(&self) -> LiveSubscriptions {
         LiveSubscriptions::new(self.subscriptions.clone(), None)
     }
 
-    /// Stops: running invocations end first. Says how many messages the queues in memory still
-    /// held, by queue.
+    /// Stops after the running invocations have ended. Returns the number of messages that are lost
+    /// with the in-memory queues, by queue.
     ///
     /// # Errors
-    /// When the local AWS does not answer any more.
+    /// When the local AWS does not respond.
     pub async fn stop(mut self) -> anyhow::Result<Vec<(String, u64)>> {
         self.stop.send_replace(true);
         while self.mappings.join_next().await.is_some() {}
-        let held = self.aws.messages_held().await?;
+        let remaining = self.aws.messages_held().await?;
         self.aws.stop().await;
-        Ok(held.into_iter().filter(|(_, messages)| *messages > 0).collect())
+        Ok(remaining.into_iter().filter(|(_, messages)| *messages > 0).collect())
     }
 
-    fn map<H, F>(&mut self, queue: &str, stopped: &watch::Receiver<bool>, handler: H)
+    fn add_mapping<H, F>(&mut self, queue: &str, stopped: &watch::Receiver<bool>, handler: H)
     where
         H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
-        F: Future<Output = Answer> + Send + 'static,
+        F: Future<Output = BatchResult> + Send + 'static,
     {
         let mapping = EventSourceMapping {
             client: self.sqs(),
@@ -150,30 +151,33 @@ impl Stack {
         };
         let mut stopped = stopped.clone();
         self.mappings.spawn(mapping.run(handler, async move {
-            // The sender lives as long as the stack; should it be gone, stopping is right as well.
+            // An error means that the stack was dropped, which has to stop the mapping too.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         }));
     }
 }
 
-type Answer = anyhow::Result<SqsBatchResponse>;
+type BatchResult = anyhow::Result<SqsBatchResponse>;
 
 async fn invoke_dispatch(
     dispatch: Arc<Dispatch<AwsPorts>>,
     event: SqsEvent,
     deadline_ms: u64,
-) -> Answer {
+) -> BatchResult {
     let records = records::read(received(&event)?)?;
     let deadline = Deadline::new(Machine.now_ms(), deadline_ms);
     Ok(records::answer(dispatch.handle(&records, &deadline).await))
 }
 
-async fn invoke_deadletter(letters: Arc<DeadLetters<AwsStoragePorts>>, event: SqsEvent) -> Answer {
+async fn invoke_deadletter(
+    dead_letters: Arc<DeadLetters<AwsStoragePorts>>,
+    event: SqsEvent,
+) -> BatchResult {
     let records = records::read(received(&event)?)?;
-    Ok(records::answer(letters.handle(&records).await))
+    Ok(records::answer(dead_letters.handle(&records).await))
 }
 
-/// The functions' environment, as the template would set it.
+/// The functions' environment, with the variables that the template sets.
 fn environment(
     aws: &LocalAws,
     subscriptions: &Path,
@@ -189,10 +193,10 @@ fn environment(
         (settings::ALLOW_PRIVATE_DESTINATIONS, allow_private.to_owned()),
         (settings::S3_FORCE_PATH_STYLE, "true".to_owned()),
     ];
-    move |name| values.iter().find(|(of, _)| *of == name).map(|(_, value)| value.clone())
+    move |name| values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
 }
 
-/// Clients of an AWS on this machine, which takes any credentials.
+/// The configuration of clients for an AWS on this machine, which accepts any credentials.
 #[must_use]
 pub fn local_clients(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("local", "local", None, None, "local");

@@ -1,7 +1,7 @@
-//! A sample subscriber: prints what it receives and answers as told.
+//! A sample subscriber: reports each request it receives and responds with configured statuses.
 //!
-//! What a destination looks like from the other side, for trying things out. It answers every path
-//! and method, and it consents to everything: a question for consent uses up no answer.
+//! It is the other end of a delivery, for trying things out. It accepts every path and method, and
+//! it consents to every validation request; those do not consume a configured status.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use delivery::time::moment;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// How a subscriber answers.
+/// How a subscriber responds.
 pub trait Answers: Send + Sync + 'static {
-    /// The status for this request, and how long to wait before giving it.
+    /// The status for this request, and the delay before the response, in milliseconds.
     fn answer(&self, received: &Received) -> (StatusCode, u64);
 }
 
-/// One received request.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// When it came.
+    /// When it was received.
     pub at_ms: u64,
     /// Its method.
     pub method: Method,
@@ -42,7 +42,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// One line for people, and the body below it.
+    /// A line for people, followed by the body.
     #[must_use]
     pub fn describe(&self, status: StatusCode) -> String {
         let content_type =
@@ -58,32 +58,32 @@ impl Received {
     }
 }
 
-/// A list of statuses, the last of which repeats, each after the same delay.
+/// A sequence of statuses, each after the same delay; the last one repeats.
 #[derive(Debug)]
-pub struct Told {
+pub struct StatusSequence {
     statuses: Vec<StatusCode>,
     delay_ms: u64,
-    given: AtomicUsize,
+    answered: AtomicUsize,
 }
 
-impl Told {
-    /// Answers these in turn; an empty list is 200.
+impl StatusSequence {
+    /// Responds with these in turn; an empty list means 200.
     #[must_use]
     pub fn new(statuses: Vec<StatusCode>, delay_ms: u64) -> Self {
-        Self { statuses, delay_ms, given: AtomicUsize::new(0) }
+        Self { statuses, delay_ms, answered: AtomicUsize::new(0) }
     }
 }
 
-impl Answers for Told {
+impl Answers for StatusSequence {
     fn answer(&self, _: &Received) -> (StatusCode, u64) {
-        let turn = self.given.fetch_add(1, Ordering::Relaxed);
+        let index = self.answered.fetch_add(1, Ordering::Relaxed);
         let status =
-            self.statuses.get(turn).or(self.statuses.last()).copied().unwrap_or(StatusCode::OK);
+            self.statuses.get(index).or(self.statuses.last()).copied().unwrap_or(StatusCode::OK);
         (status, self.delay_ms)
     }
 }
 
-/// A subscriber that listens, not yet serving.
+/// A subscriber that listens but does not serve yet.
 #[derive(Debug)]
 pub struct Subscriber {
     listener: TcpListener,
@@ -101,33 +101,36 @@ impl Subscriber {
     /// The port it listens on.
     ///
     /// # Errors
-    /// When the machine does not say.
+    /// When the operating system does not return the address.
     pub fn port(&self) -> std::io::Result<u16> {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Answers until the future is dropped; `seen` hears of each request and its status.
+    /// Serves until the future is dropped; calls `on_request` with each request and its status.
     ///
     /// # Errors
     /// When the listener fails.
     pub async fn serve(
         self,
         answers: impl Answers,
-        seen: impl Fn(&Received, StatusCode) + Send + Sync + 'static,
+        on_request: impl Fn(&Received, StatusCode) + Send + Sync + 'static,
     ) -> std::io::Result<()> {
-        let state: Arc<Desk> = Arc::new(Desk { answers: Box::new(answers), seen: Box::new(seen) });
+        let state = Arc::new(SubscriberState {
+            answers: Box::new(answers),
+            on_request: Box::new(on_request),
+        });
         axum::serve(self.listener, Router::new().fallback(receive).with_state(state)).await
     }
 }
 
-struct Desk {
+struct SubscriberState {
     answers: Box<dyn Answers>,
     #[expect(clippy::type_complexity, reason = "one callback, named by its field")]
-    seen: Box<dyn Fn(&Received, StatusCode) + Send + Sync>,
+    on_request: Box<dyn Fn(&Received, StatusCode) + Send + Sync>,
 }
 
 async fn receive(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<SubscriberState>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -135,21 +138,21 @@ async fn receive(
 ) -> Response {
     let received =
         Received { at_ms: Machine.now_ms(), method, path: uri.path().to_owned(), headers, body };
-    if let Some(consent) = consent(&received) {
-        (desk.seen)(&received, StatusCode::OK);
-        return consent;
+    if let Some(response) = consent_response(&received) {
+        (state.on_request)(&received, StatusCode::OK);
+        return response;
     }
-    let (status, delay_ms) = desk.answers.answer(&received);
-    (desk.seen)(&received, status);
+    let (status, delay_ms) = state.answers.answer(&received);
+    (state.on_request)(&received, status);
     if delay_ms > 0 {
         Machine.sleep(delay_ms).await;
     }
     status.into_response()
 }
 
-/// The answer to a question for consent: to CloudEvents' OPTIONS, or to Event Grid's validation
-/// event.
-fn consent(received: &Received) -> Option<Response> {
+/// The response to a validation request: CloudEvents' `OPTIONS`, or Event Grid's validation event.
+/// `None` for any other request.
+fn consent_response(received: &Received) -> Option<Response> {
     let header = |name: &str| received.headers.get(name).cloned();
     if let Some(origin) = header(REQUEST_ORIGIN).filter(|_| received.method == Method::OPTIONS) {
         let rate = header(REQUEST_RATE).unwrap_or(HeaderValue::from_static("*"));

@@ -1,8 +1,8 @@
-//! The functions' log lines, as they happen, for whoever runs them here.
+//! The log lines of the functions as a stream of values, for the local run.
 //!
-//! In the cloud the lines are JSON in a log; on a developer's machine they are a stream of values
-//! that can be printed or waited for. Same lines, same fields: this is a subscriber of `tracing`
-//! and nothing in the functions knows it.
+//! In the cloud the lines are JSON in a log; on a developer's machine they can be printed or waited
+//! for. Lines and fields are the same: this is a `tracing` layer, and the functions do not know
+//! about it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use tracing_subscriber::layer::{Context, Layer};
 pub struct Line {
     /// Its name, such as `delivery.attempted`.
     pub name: String,
-    /// How grave it is.
+    /// Its level.
     pub level: Level,
     /// Its fields, as text.
     pub fields: BTreeMap<&'static str, String>,
@@ -31,7 +31,7 @@ impl Line {
     }
 }
 
-/// Sends each line of ours to a channel.
+/// Sends each line of our own crates to a channel.
 #[derive(Debug)]
 pub struct Watch {
     lines: UnboundedSender<Line>,
@@ -55,7 +55,7 @@ impl<S: Subscriber> Layer<S> for Watch {
         let mut line =
             Line { name: String::new(), level: *metadata.level(), fields: BTreeMap::new() };
         event.record(&mut line);
-        // Nobody listens any more when the program ends.
+        // The receiver is gone when the program ends: no error.
         let _ = self.lines.send(line);
     }
 }

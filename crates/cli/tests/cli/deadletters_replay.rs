@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use delivery::ports::Clock as _;
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
-use local::subscriber::{Subscriber, Told};
+use local::subscriber::{StatusSequence, Subscriber};
 use serde_json::Value;
 
 use crate::letters;
@@ -139,8 +139,10 @@ async fn an_address_gets_the_events_by_http_and_what_it_refuses_is_tried_again_b
     let url = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let keep = Arc::clone(&seen);
-    let answers =
-        Told::new(vec![StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK], 0);
+    let answers = StatusSequence::new(
+        vec![StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK],
+        0,
+    );
     tokio::spawn(subscriber.serve(answers, move |received, _| {
         let id = received.headers["webhook-id"].to_str().expect("text").to_owned();
         keep.lock()

@@ -1,28 +1,28 @@
-//! What a local AWS is started with: port, folder, queues and buckets.
+//! The configuration of a local AWS: port, folder, queues and buckets.
 //!
-//! It is separate so that the one list of our queues stands in one place, readable next to the
-//! template that creates the same ones in the cloud. It promises names and limits equal to the
-//! template's. It checks nothing: starting does.
+//! It is separate so that the queues are listed in one place, to be compared with the template that
+//! creates them in the cloud. It promises the template's limits. It validates nothing; starting the
+//! local AWS does.
 
 use std::path::PathBuf;
 
-/// How often dispatch may receive one message before the queue moves it to `dead-letter`.
+/// `maxReceiveCount` of dispatch's queues, after which a message moves to `dead-letter`.
 const DISPATCH_RECEIVES: u32 = 100;
 
-/// How often deadletter may receive one message before the queue moves it to `last-resort`.
-/// SQS allows at most this many (SQS `SetQueueAttributes`, `maxReceiveCount`).
+/// `maxReceiveCount` of deadletter's queue, after which a message moves to `last-resort`.
+/// It is the maximum of SQS (SQS `SetQueueAttributes`, `maxReceiveCount`).
 const DEAD_LETTER_RECEIVES: u32 = 1000;
 
-/// What a local AWS is started with.
+/// The configuration of a local AWS.
 #[derive(Debug, Clone)]
 pub struct LocalAwsConfig {
     /// The port on 127.0.0.1; 0 takes any free one.
     pub port: u16,
-    /// The folder whose folders are the buckets.
+    /// The folder whose subfolders are the buckets.
     pub data: PathBuf,
-    /// The queues to create; one that others redrive to may stand anywhere in the list.
+    /// The queues to create; the target of a redrive may be anywhere in the list.
     pub queues: Vec<QueueConfig>,
-    /// The buckets to create; those already there stay as they are.
+    /// The buckets to create; existing ones keep their objects.
     pub buckets: Vec<String>,
 }
 
@@ -31,23 +31,23 @@ pub struct LocalAwsConfig {
 pub struct QueueConfig {
     /// Its name.
     pub name: String,
-    /// How long a received message stays hidden, 0 to 43,200 s.
+    /// The visibility timeout, 0 to 43,200 s.
     pub visibility_timeout_seconds: u32,
-    /// Where messages go that were received too often, if anywhere.
+    /// The redrive policy, if any.
     pub redrive: Option<Redrive>,
 }
 
-/// Where messages go that were received too often.
+/// A redrive policy: where messages go after too many receives.
 #[derive(Debug, Clone)]
 pub struct Redrive {
-    /// The name of the queue that takes them.
+    /// The name of the target queue.
     pub to: String,
     /// How many receives are allowed, 1 to 1000.
     pub after_receives: u32,
 }
 
 impl LocalAwsConfig {
-    /// Our four queues and two buckets, as the template makes them in the cloud.
+    /// Our four queues and two buckets, as the template creates them.
     #[must_use]
     pub fn of_lastmile(port: u16, data: PathBuf, visibility_timeout_seconds: u32) -> Self {
         let queue = |name: &str, redrive: Option<(&str, u32)>| QueueConfig {

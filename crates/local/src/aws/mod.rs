@@ -1,9 +1,9 @@
-//! The local AWS: one listener on the loopback address that answers as SQS and as S3.
+//! The local AWS: one listener on the loopback address that serves SQS and S3.
 //!
-//! It is separate from the functions because they must not know it: they meet it through the AWS
-//! clients, as they meet the real one. It promises one endpoint for both services, queues in
-//! memory, objects as plain files under one folder, and any credentials accepted. It does not keep
-//! messages over a restart, check signatures, or listen on anything but 127.0.0.1.
+//! It is separate from the functions because they must not depend on it: they reach it through the
+//! AWS clients, like the real one. It promises one endpoint for both services, queues in memory,
+//! objects as plain files under one folder, and any credentials. It does not keep messages over a
+//! restart, check signatures, or listen on anything but 127.0.0.1.
 
 mod config;
 mod s3;
@@ -25,7 +25,7 @@ pub const ACCOUNT: &str = "000000000000";
 /// The region every local resource is in.
 pub const REGION: &str = "us-east-1";
 
-/// A running local AWS; dropping it ends it at once.
+/// A running local AWS; dropping it stops it at once.
 #[derive(Debug)]
 pub struct LocalAws {
     port: u16,
@@ -33,46 +33,46 @@ pub struct LocalAws {
     server: JoinSet<()>,
 }
 
-/// Why the local AWS did not start, or could not answer.
+/// Why the local AWS did not start or did not respond.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The port is taken or may not be listened on.
+    /// The port is taken or not permitted.
     #[error(
         "cannot listen on 127.0.0.1:{port}; is another local AWS running there? choose another port"
     )]
     Listen {
         /// The port that was asked for.
         port: u16,
-        /// What the machine said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The folder of the buckets cannot be made.
-    #[error("cannot make the bucket folder {folder}")]
+    /// The folder of a bucket cannot be created.
+    #[error("cannot create the bucket folder {folder}")]
     Bucket {
-        /// The folder that was to be made.
+        /// The path of the folder.
         folder: String,
-        /// What the machine said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A queue was refused, or did not answer.
+    /// A queue cannot be created or read.
     #[error("the queue {queue} does not work: {reason}")]
     Queue {
         /// The name of the queue.
         queue: String,
-        /// What the queues said.
+        /// The error of the queues.
         reason: String,
     },
 }
 
 impl LocalAws {
-    /// Listens, makes the buckets and the queues, and serves from then on.
+    /// Listens, creates the buckets and the queues, and starts to serve.
     ///
     /// # Errors
-    /// When the port is taken, a bucket's folder cannot be made, or a queue's settings are refused.
+    /// When the port is taken, a bucket's folder cannot be created, or a queue's settings are invalid.
     pub async fn start(config: LocalAwsConfig) -> Result<Self, Error> {
-        let asked = config.port;
-        let listen = |source| Error::Listen { port: asked, source };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, asked)).await.map_err(listen)?;
+        let requested = config.port;
+        let listen = |source| Error::Listen { port: requested, source };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.map_err(listen)?;
         let port = listener.local_addr().map_err(listen)?.port();
         let folder = s3::Folder::create(&config.data, &config.buckets)?;
         let queues = Arc::new(sqs::Queues::create(port, &config.queues).await?);
@@ -81,29 +81,29 @@ impl LocalAws {
         Ok(Self { port, queues, server })
     }
 
-    /// The address of both services, `http://127.0.0.1:PORT`.
+    /// The endpoint of both services, `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The address of a queue, `http://127.0.0.1:PORT/000000000000/NAME`.
+    /// The URL of a queue, `http://127.0.0.1:PORT/000000000000/NAME`.
     #[must_use]
     pub fn queue_url(&self, name: &str) -> String {
         format!("{}/{ACCOUNT}/{name}", self.endpoint())
     }
 
-    /// How many messages each queue still holds: visible, delayed and in flight together, by the
-    /// queue's name.
+    /// How many messages each queue holds, visible, delayed and in flight together, by the queue's
+    /// name.
     ///
     /// # Errors
-    /// When a queue does not answer.
+    /// When a queue does not respond.
     pub async fn messages_held(&self) -> Result<BTreeMap<String, u64>, Error> {
         self.queues.messages_held().await
     }
 
-    /// Ends the listener, every connection and every queue; the messages are gone afterwards, the
-    /// objects stay.
+    /// Stops the listener, every connection and every queue. The messages are lost, the objects are
+    /// kept.
     pub async fn stop(mut self) {
         self.server.shutdown().await;
         self.queues.shutdown().await;

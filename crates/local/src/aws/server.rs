@@ -1,9 +1,9 @@
-//! The listener: takes connections and sends each request to SQS or to S3.
+//! The listener: accepts connections and routes each request to SQS or to S3.
 //!
-//! It is separate because telling the two apart is the one thing neither may know of the other. A
-//! request whose `X-Amz-Target` begins with `AmazonSQS.` is for SQS, one in the old query protocol
-//! is refused with the reason, and everything else is for S3. It promises that ending its task ends
-//! every connection. It does not speak HTTP/2 or TLS.
+//! It is separate so that neither service has to know about the other. A request whose
+//! `X-Amz-Target` begins with `AmazonSQS.` is for SQS, one in the old query protocol is refused with
+//! the reason, and everything else is for S3. It promises that aborting its task closes every
+//! connection. It does not support HTTP/2 or TLS.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -24,24 +24,25 @@ use tokio::task::JoinSet;
 use super::s3;
 use super::sqs::Queues;
 
-/// The header value every SQS call in the JSON protocol begins with.
+/// The prefix of the target header of every SQS call in the JSON protocol.
 const SQS_TARGET_PREFIX: &str = "AmazonSQS.";
 
-/// How long the listener rests when the machine has no room for a connection.
+/// The pause after a failed accept: without it, a lack of file descriptors would be a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What clients of the query protocol read; they expect XML.
+/// The error for clients of the query protocol, which expect XML.
 const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Code>UnsupportedProtocol</Code>\
      <Message>This server speaks the JSON protocol of SQS only. Update the client: the AWS CLI and boto3 speak it \
      since the end of 2023.</Message></Error></ErrorResponse>";
 
 type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Serves connections for ever.
+/// Accepts and serves connections until its task is aborted.
 pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Service) {
     let sqs = SqsHttpService::new(queues, SqsHttpConfig::default());
     let mut connections = JoinSet::new();
     loop {
+        // Finished tasks stay in the set until they are joined.
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -55,19 +56,19 @@ pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Serv
     }
 }
 
-/// Serves one connection until the client leaves.
+/// Serves one connection until the client closes it.
 async fn connection(stream: TcpStream, sqs: SqsHttpService<Queues>, s3: S3Service) {
-    let answer = service_fn(|request| answer(&sqs, &s3, request));
+    let service = service_fn(|request| route(&sqs, &s3, request));
     let served = hyper::server::conn::http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), answer)
+        .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
         tracing::debug!(%error, "a connection to the local AWS broke");
     }
 }
 
-/// Answers one request.
-async fn answer(
+/// Routes one request to its service.
+async fn route(
     sqs: &SqsHttpService<Queues>,
     s3: &S3Service,
     request: Request<Incoming>,
@@ -78,7 +79,7 @@ async fn answer(
     if is_query_protocol(&request) {
         return Ok(refuse_query_protocol());
     }
-    Ok(s3::answer(s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
+    Ok(s3::respond(s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
 }
 
 fn is_sqs(request: &Request<Incoming>) -> bool {
@@ -86,7 +87,7 @@ fn is_sqs(request: &Request<Incoming>) -> bool {
     target.is_some_and(|target| target.starts_with(SQS_TARGET_PREFIX.as_bytes()))
 }
 
-/// Whether a request is in SQS's old protocol: a form, or a query, that names an `Action`.
+/// Whether a request is in the old query protocol of SQS: a form, or a query with an `Action`.
 fn is_query_protocol(request: &Request<Incoming>) -> bool {
     let content_type =
         request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);

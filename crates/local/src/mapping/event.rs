@@ -1,8 +1,8 @@
-//! Received messages as the event Lambda invokes a function with.
+//! Received messages as the event that Lambda passes to a function.
 //!
-//! It is separate because it is pure and its shape is not ours:
-//! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>. It promises every member Lambda sets. It judges no
-//! message.
+//! It is separate because it is pure and AWS defines its shape:
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>. It promises every member that
+//! Lambda sets. It validates no message.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 
 use crate::aws::{ACCOUNT, REGION};
 
-/// The event as a function receives it: through JSON.
+/// The batch as a function receives it, converted through JSON as Lambda does.
 ///
 /// # Errors
 /// Never for events of [`of`].
@@ -21,7 +21,7 @@ pub fn received(event: &SqsEvent) -> serde_json::Result<Batch> {
     serde_json::from_value(serde_json::to_value(event)?)
 }
 
-/// The event of some messages of a queue.
+/// The event for these messages of a queue.
 #[must_use]
 pub fn of(messages: &[Message], queue_name: &str) -> SqsEvent {
     let mut event = SqsEvent::default();

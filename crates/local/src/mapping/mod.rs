@@ -1,14 +1,14 @@
-//! The event source mapping: what Lambda does between a queue and a function, done here.
+//! The event source mapping: what Lambda does between a queue and a function.
 //!
-//! It is separate from the local AWS because it works on any queue a client reaches. It promises
-//! Lambda's rules: batches as Lambda writes them, at most so many invocations at once, messages of
-//! a successful invocation deleted save those it names as failed, an error or an unknown name
-//! failing the whole batch, and failed messages left to their visibility. It does not filter, wait
-//! to fill a batch, or read FIFO queues.
+//! It is separate from the local AWS because it works with any queue that a client reaches. It
+//! promises Lambda's rules: events in Lambda's format; a limit of concurrent invocations; after a
+//! successful invocation all messages are deleted except those it reports as failed; an error or an
+//! unknown identifier fails the whole batch; failed messages are redelivered after their visibility
+//! timeout. It does not filter, wait to fill a batch, or read FIFO queues.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
-mod answer;
 pub mod event;
+mod partial_batch;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -24,14 +24,13 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemA
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// How long one receive waits for messages, the longest SQS allows (SQS quotas, long polling).
+/// How long a receive waits for messages: the maximum of SQS (SQS quotas, long polling).
 const WAIT_SECONDS: i32 = 20;
 
-/// How long polling pauses after the first failed invocation in a row; it doubles with each further
-/// one.
+/// The pause before polling after the first failure in a row; each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest pause of polling.
+/// The longest pause before polling.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// The time, in milliseconds since 1970.
@@ -42,17 +41,17 @@ pub type NowMs = Arc<dyn Fn() -> u64 + Send + Sync>;
 pub struct EventSourceMapping {
     /// The client that reaches the queue.
     pub client: Client,
-    /// The address of the queue.
+    /// The URL of the queue.
     pub queue_url: String,
     /// The name of the queue, for the ARN in its events.
     pub queue_name: String,
-    /// The most messages of one invocation, 1 to 10.
+    /// The maximum of messages per invocation, 1 to 10.
     pub batch_size: u8,
-    /// The most invocations at once, at least 1.
+    /// The maximum of concurrent invocations, at least 1.
     pub concurrency: u8,
-    /// How long one invocation may take; then it is ended and its batch has failed.
+    /// How long an invocation may take; after that it is cancelled and its batch fails.
     pub function_timeout: Duration,
-    /// The clock that deadlines are told by.
+    /// The clock for the deadlines of invocations.
     pub now_ms: NowMs,
 }
 
@@ -65,20 +64,20 @@ impl fmt::Debug for EventSourceMapping {
     }
 }
 
-/// Why a whole batch has failed.
+/// Why a whole batch failed.
 #[derive(Debug, thiserror::Error)]
 enum BatchError {
     #[error("the function returned an error: {0}")]
     Function(Box<dyn StdError + Send + Sync>),
-    #[error("the function did not end in time")]
+    #[error("the function timed out")]
     Timeout,
     #[error(transparent)]
-    Answer(#[from] answer::UnknownMessage),
+    Response(#[from] partial_batch::UnknownMessage),
 }
 
 impl EventSourceMapping {
-    /// Polls the queue and invokes the handler, with the deadline in milliseconds since 1970, until
-    /// the shutdown completes; then waits for the running invocations.
+    /// Polls the queue and invokes the handler with each batch and its deadline, in milliseconds
+    /// since 1970, until `shutdown` completes; then waits for the running invocations.
     pub async fn run<H, F, E>(self, handler: H, shutdown: impl Future<Output = ()>)
     where
         H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
@@ -86,7 +85,7 @@ impl EventSourceMapping {
         E: Into<Box<dyn StdError + Send + Sync>> + 'static,
     {
         let poller = Arc::new(Poller {
-            room: Arc::new(Semaphore::new(usize::from(self.concurrency.max(1)))),
+            permits: Arc::new(Semaphore::new(usize::from(self.concurrency.max(1)))),
             failures: AtomicU32::new(0),
             mapping: self,
             handler,
@@ -94,29 +93,30 @@ impl EventSourceMapping {
         let mut invocations = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
+            // Biased, so that a shutdown is not delayed by a queue that always has messages.
             let batch = tokio::select! {
                 biased;
                 () = &mut shutdown => break,
                 batch = poller.next_batch() => batch,
             };
-            if let Some((messages, place)) = batch {
-                invocations.spawn(Arc::clone(&poller).handle(messages, place));
+            if let Some((messages, permit)) = batch {
+                invocations.spawn(Arc::clone(&poller).handle(messages, permit));
             }
             while let Some(ended) = invocations.try_join_next() {
-                poller.note(ended);
+                poller.record_outcome(ended);
             }
         }
         while let Some(ended) = invocations.join_next().await {
-            poller.note(ended);
+            poller.record_outcome(ended);
         }
     }
 }
 
-/// A mapping at work.
+/// A running mapping.
 struct Poller<H> {
     mapping: EventSourceMapping,
     handler: H,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Failed invocations and receives in a row.
     failures: AtomicU32,
 }
@@ -127,8 +127,8 @@ where
     F: Future<Output = Result<SqsBatchResponse, E>>,
     E: Into<Box<dyn StdError + Send + Sync>>,
 {
-    /// Handles one batch and deletes what of it is done.
-    async fn handle(self: Arc<Self>, messages: Vec<Message>, place: OwnedSemaphorePermit) {
+    /// Handles one batch and deletes the messages that are done.
+    async fn handle(self: Arc<Self>, messages: Vec<Message>, permit: OwnedSemaphorePermit) {
         match self.invoke(&messages).await {
             Ok(done) => {
                 self.failures.store(0, Ordering::Relaxed);
@@ -136,39 +136,40 @@ where
             }
             Err(error) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(queue = %self.mapping.queue_name, %error, "a batch has failed and will be seen again");
+                tracing::warn!(queue = %self.mapping.queue_name, %error, "a batch failed and will be redelivered");
             }
         }
-        drop(place);
+        drop(permit);
     }
 
-    /// Invokes the handler and gives the messages that are done.
+    /// Invokes the handler; returns the messages that are done.
     async fn invoke<'a>(&self, messages: &'a [Message]) -> Result<Vec<&'a Message>, BatchError> {
         let timeout = self.mapping.function_timeout;
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = (self.mapping.now_ms)().saturating_add(timeout_ms);
         let event = event::of(messages, &self.mapping.queue_name);
-        let answered = tokio::time::timeout(timeout, (self.handler)(event, deadline_ms)).await;
-        let response = answered.map_err(|_| BatchError::Timeout)?;
+        let outcome = tokio::time::timeout(timeout, (self.handler)(event, deadline_ms)).await;
+        let response = outcome.map_err(|_| BatchError::Timeout)?;
         let response = response.map_err(|error| BatchError::Function(error.into()))?;
-        Ok(answer::done(messages, &response)?)
+        Ok(partial_batch::done(messages, &response)?)
     }
 }
 
 impl<H> Poller<H> {
-    /// Waits out the pause, waits for room, then for messages.
+    /// Waits for the pause, for a permit and for messages; `None` if there are none.
     async fn next_batch(&self) -> Option<(Vec<Message>, OwnedSemaphorePermit)> {
         tokio::time::sleep(pause(self.failures.load(Ordering::Relaxed))).await;
-        let place = Arc::clone(&self.room).acquire_owned().await.ok()?;
+        // The permit comes first: a received message is invisible and must not wait for an invocation.
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
         let messages = self.mapping.receive().await;
         if messages.is_none() {
             self.failures.fetch_add(1, Ordering::Relaxed);
         }
-        messages.filter(|messages| !messages.is_empty()).map(|messages| (messages, place))
+        messages.filter(|messages| !messages.is_empty()).map(|messages| (messages, permit))
     }
 
-    /// Takes note of an invocation that ended; one that panicked counts as failed.
-    fn note(&self, ended: Result<(), tokio::task::JoinError>) {
+    /// Counts an invocation that panicked as failed and logs it.
+    fn record_outcome(&self, ended: Result<(), tokio::task::JoinError>) {
         if let Err(error) = ended {
             self.failures.fetch_add(1, Ordering::Relaxed);
             tracing::error!(queue = %self.mapping.queue_name, %error, "a function panicked");
@@ -177,7 +178,7 @@ impl<H> Poller<H> {
 }
 
 impl EventSourceMapping {
-    /// Receives up to a batch, or nothing after the wait, or `None` when the queue does not answer.
+    /// Receives at most a batch; `None` if the request to the queue fails.
     async fn receive(&self) -> Option<Vec<Message>> {
         let request = self.client.receive_message();
         let received = request
@@ -192,13 +193,13 @@ impl EventSourceMapping {
             Ok(output) => Some(output.messages.unwrap_or_default()),
             Err(error) => {
                 let error = DisplayErrorContext(&error);
-                tracing::warn!(queue = %self.queue_name, %error, "the queue does not answer");
+                tracing::warn!(queue = %self.queue_name, %error, "messages cannot be received");
                 None
             }
         }
     }
 
-    /// Deletes messages; one that cannot be deleted is seen again.
+    /// Deletes messages; one that cannot be deleted is redelivered.
     async fn delete(&self, messages: Vec<&Message>) {
         if messages.is_empty() {
             return;
@@ -216,14 +217,14 @@ impl EventSourceMapping {
             }
             Err(error) => {
                 let error = DisplayErrorContext(&error);
-                tracing::warn!(queue = %self.queue_name, %error, "messages were not deleted and will be seen again");
+                tracing::warn!(queue = %self.queue_name, %error, "messages were not deleted and will be redelivered");
             }
         }
     }
 }
 
-/// How long polling pauses after so many failures in a row: not at all, 0.25, 0.5, 1, 2, 4, then 8
-/// s.
+/// The pause before polling after this many failures in a row: none, 0.25, 0.5, 1, 2, 4, then
+/// 8 s.
 fn pause(failures: u32) -> Duration {
     match failures.checked_sub(1) {
         None => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! The local AWS as real AWS clients see it.
+//! The local AWS, tested with the real AWS clients.
 
 mod mapping;
 mod objects;
@@ -9,7 +9,7 @@ use std::path::Path;
 use local::aws::{LocalAws, LocalAwsConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// A local AWS, the clients of it, and the folder of its objects.
+/// A local AWS, its clients, and the folder of its objects.
 struct Started {
     aws: LocalAws,
     sqs: aws_sdk_sqs::Client,
@@ -17,7 +17,7 @@ struct Started {
     folder: tempfile::TempDir,
 }
 
-/// Starts one on a free port; received messages stay hidden for as long as asked.
+/// Starts one on a free port with this visibility timeout.
 async fn start(visibility_timeout_seconds: u32) -> Started {
     let folder = tempfile::tempdir().expect("a folder");
     start_in(folder, |path| {
@@ -78,13 +78,13 @@ async fn a_stopped_one_frees_its_port_and_keeps_its_objects() {
         first.aws.endpoint().rsplit(':').next().expect("a port").parse().expect("a number");
     first.s3.put_object().bucket("config").key("kept").send().await.expect("a put");
     first.aws.stop().await;
-    let again =
+    let restarted =
         start_in(first.folder, |path| LocalAwsConfig::of_lastmile(port, path.to_owned(), 30)).await;
-    again.s3.head_object().bucket("config").key("kept").send().await.expect("the object");
-    again.aws.stop().await;
+    restarted.s3.head_object().bucket("config").key("kept").send().await.expect("the object");
+    restarted.aws.stop().await;
 }
 
-/// Sends some bytes as they are and gives back the whole answer.
+/// Sends raw bytes and returns the whole response.
 async fn exchange(started: &Started, request: &str) -> String {
     let address = started.aws.endpoint().replace("http://", "");
     let mut stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
@@ -95,7 +95,7 @@ async fn exchange(started: &Started, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_client_of_the_query_protocol_is_told_to_update() {
+async fn a_client_of_the_query_protocol_gets_an_error_that_asks_to_update() {
     let started = start(30).await;
     let form = "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
                 content-length: 17\r\n\r\nAction=ListQueues";

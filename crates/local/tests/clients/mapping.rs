@@ -1,4 +1,4 @@
-//! The event source mapping between a real client's queue and a function.
+//! The event source mapping between a queue, through the real client, and a function.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{Started, start};
 
-/// The hour the clock of these tests stands at.
+/// The constant time of the clock in these tests.
 const NOW_MS: u64 = 1_763_000_000_000;
 
 fn mapping(started: &Started, concurrency: u8) -> EventSourceMapping {
@@ -36,7 +36,7 @@ fn failures(identifiers: &[&str]) -> SqsBatchResponse {
     response
 }
 
-/// Waits until a queue holds so many messages.
+/// Waits until the queue `events` holds this many messages.
 async fn held(started: &Started, expected: u64) {
     let reached = async {
         while started.aws.messages_held().await.expect("counts")["events"] != expected {
@@ -47,13 +47,13 @@ async fn held(started: &Started, expected: u64) {
     assert!(within.is_ok(), "still {:?}", started.aws.messages_held().await);
 }
 
-/// What the next invocation told the test.
-async fn next<T>(told: &mut mpsc::UnboundedReceiver<T>) -> T {
-    let told = tokio::time::timeout(Duration::from_secs(5), told.recv()).await;
-    told.expect("an invocation within 5 s").expect("a running mapping")
+/// The next value that an invocation sends to the test.
+async fn next<T>(reports: &mut mpsc::UnboundedReceiver<T>) -> T {
+    let report = tokio::time::timeout(Duration::from_secs(5), reports.recv()).await;
+    report.expect("an invocation within 5 s").expect("a running mapping")
 }
 
-/// Runs a mapping until the test says stop.
+/// Runs a mapping until the test stops it.
 fn run<F>(
     mapping: EventSourceMapping,
     handler: impl Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
@@ -80,12 +80,12 @@ async fn a_function_is_invoked_with_the_event_lambda_would_give_it() {
             .expect("a value"),
     );
     let sent = sent.send().await.expect("a send");
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (report, mut reports) = mpsc::unbounded_channel();
     let (stop, running) = run(mapping(&started, 1), move |event, deadline_ms| {
-        tell.send((serde_json::to_value(event), deadline_ms)).expect("the test listens");
+        report.send((serde_json::to_value(event), deadline_ms)).expect("the test listens");
         std::future::ready(Ok(SqsBatchResponse::default()))
     });
-    let (event, deadline_ms) = next(&mut told).await;
+    let (event, deadline_ms) = next(&mut reports).await;
     assert_eq!(deadline_ms, NOW_MS + 120_000);
     let record = event.expect("JSON")["Records"][0].take();
     assert_eq!(record["messageId"].as_str(), sent.message_id());
@@ -108,25 +108,26 @@ async fn a_function_is_invoked_with_the_event_lambda_would_give_it() {
 }
 
 #[tokio::test]
-async fn only_the_messages_that_failed_come_again() {
+async fn only_the_messages_that_failed_are_redelivered() {
     let started = start(1).await;
     for body in ["good", "bad", "good"] {
         started.send("events", body).send().await.expect("a send");
     }
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (report, mut reports) = mpsc::unbounded_channel();
     let (stop, running) = run(mapping(&started, 10), move |event, _| {
-        let again = |count: &str| count != "1";
+        let is_redelivered = |count: &str| count != "1";
         let bad = event.records.iter().filter(|record| record.body.as_deref() == Some("bad"));
-        let first = bad.filter(|record| !again(&record.attributes["ApproximateReceiveCount"]));
+        let first =
+            bad.filter(|record| !is_redelivered(&record.attributes["ApproximateReceiveCount"]));
         let failed: Vec<&str> = first.filter_map(|record| record.message_id.as_deref()).collect();
         let bodies: Vec<_> =
             event.records.iter().filter_map(|record| record.body.clone()).collect();
-        tell.send(bodies).expect("the test listens");
+        report.send(bodies).expect("the test listens");
         std::future::ready(Ok(failures(&failed)))
     });
     let mut seen = Vec::new();
     while seen.len() < 4 {
-        seen.extend(next(&mut told).await);
+        seen.extend(next(&mut reports).await);
     }
     held(&started, 0).await;
     assert_eq!(seen[3], "bad");
@@ -137,9 +138,9 @@ async fn only_the_messages_that_failed_come_again() {
 }
 
 #[tokio::test]
-async fn an_error_or_a_foreign_identifier_deletes_nothing() {
+async fn an_error_or_an_unknown_identifier_deletes_nothing() {
     let started = start(30).await;
-    let answers = [Err("broken".into()), Ok(failures(&[""])), Ok(failures(&["foreign"]))];
+    let answers = [Err("broken".into()), Ok(failures(&[""])), Ok(failures(&["unknown"]))];
     for (position, answer) in answers.into_iter().enumerate() {
         started.send("events", "body").send().await.expect("a send");
         let (invoked, answer) = (Arc::new(Notify::new()), Mutex::new(Some(answer)));
@@ -163,15 +164,15 @@ async fn an_error_or_a_foreign_identifier_deletes_nothing() {
 async fn a_panic_of_the_function_does_not_end_the_mapping() {
     let started = start(30).await;
     started.send("events", "panic").send().await.expect("a send");
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (report, mut reports) = mpsc::unbounded_channel();
     let (stop, running) = run(mapping(&started, 1), move |event, _| {
         let body = event.records[0].body.clone().unwrap_or_default();
-        tell.send(body.clone()).expect("the test listens");
+        report.send(body.clone()).expect("the test listens");
         async move { if body == "panic" { panic!("as asked") } else { Ok(SqsBatchResponse::default()) } }
     });
-    assert_eq!(next(&mut told).await, "panic");
+    assert_eq!(next(&mut reports).await, "panic");
     started.send("events", "good").send().await.expect("a send");
-    assert_eq!(next(&mut told).await, "good");
+    assert_eq!(next(&mut reports).await, "good");
     held(&started, 1).await;
     stop.send(()).expect("it runs");
     running.await.expect("a clean end");
@@ -211,7 +212,7 @@ async fn a_shutdown_ends_a_waiting_poll_at_once() {
 }
 
 #[tokio::test]
-async fn no_more_than_so_many_invocations_run_at_once_and_a_shutdown_awaits_them() {
+async fn concurrent_invocations_are_limited_and_a_shutdown_awaits_them() {
     let started = start(30).await;
     for body in 0..5 {
         started.send("events", body.to_string()).send().await.expect("a send");
@@ -255,7 +256,7 @@ async fn no_more_than_so_many_invocations_run_at_once_and_a_shutdown_awaits_them
 }
 
 #[tokio::test]
-async fn a_queue_that_does_not_answer_is_asked_again_and_a_shutdown_still_ends() {
+async fn a_failed_receive_is_retried_and_a_shutdown_still_ends() {
     let started = start(30).await;
     let missing =
         EventSourceMapping { queue_url: started.aws.queue_url("missing"), ..mapping(&started, 1) };

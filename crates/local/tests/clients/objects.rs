@@ -1,4 +1,4 @@
-//! Buckets as a real S3 client sees them.
+//! Buckets, tested with the real S3 client.
 
 use std::collections::BTreeSet;
 
@@ -113,7 +113,7 @@ async fn a_put_replaces_unless_it_wants_the_key_absent() {
 }
 
 #[tokio::test]
-async fn a_get_of_what_is_known_is_not_modified() {
+async fn a_get_of_a_known_etag_is_not_modified() {
     let started = start(30).await;
     let tag = started.put("key", "first").send().await.expect("a put").e_tag.expect("a tag");
     let get = || started.s3.get_object().bucket(BUCKET).key("key").if_none_match(&tag);
@@ -136,7 +136,7 @@ async fn a_part_of_an_object_can_be_read() {
 }
 
 #[tokio::test]
-async fn what_is_absent_is_told_as_s3_tells_it() {
+async fn what_is_absent_is_reported_as_by_s3() {
     let started = start(30).await;
     let get = started
         .s3

@@ -1,4 +1,4 @@
-//! Queues as a real SQS client sees them.
+//! Queues, tested with the real SQS client.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -100,7 +100,7 @@ async fn a_receiver_gets_only_the_attributes_it_asked_for() {
 }
 
 #[tokio::test]
-async fn a_waiting_receive_wakes_when_a_message_comes_and_ends_when_none_does() {
+async fn a_waiting_receive_returns_when_a_message_arrives_or_the_wait_ends() {
     let started = start(30).await;
     let empty =
         tokio::time::timeout(Duration::from_millis(900), started.receive("events", 1)).await;
@@ -127,7 +127,7 @@ async fn a_delayed_message_is_held_but_not_received_before_its_time() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_is_no_longer_held_and_what_is_made_visible_comes_again() {
+async fn a_deleted_message_is_gone_and_a_visible_one_is_redelivered() {
     let started = start(30).await;
     started.send("events", "twice").send().await.expect("a send");
     let url = started.aws.queue_url("events");
@@ -145,7 +145,7 @@ async fn what_is_deleted_is_no_longer_held_and_what_is_made_visible_comes_again(
 }
 
 #[tokio::test]
-async fn a_message_received_too_often_moves_to_the_next_queue_whole() {
+async fn a_message_received_too_often_moves_to_the_redrive_target_unchanged() {
     let folder = tempfile::tempdir().expect("a folder");
     let queue = |name: &str, redrive| QueueConfig {
         name: name.to_owned(),
@@ -220,7 +220,7 @@ async fn what_aws_refuses_is_refused_and_leaves_the_queue_working() {
 }
 
 #[tokio::test]
-async fn a_batch_tells_for_each_entry_whether_it_was_sent() {
+async fn a_batch_reports_for_each_entry_whether_it_was_sent() {
     let started = start(30).await;
     let entry = |id: &str, delay_seconds| {
         let entry = SendMessageBatchRequestEntry::builder()
@@ -263,20 +263,23 @@ async fn a_batch_tells_for_each_entry_whether_it_was_sent() {
 }
 
 #[tokio::test]
-async fn queues_are_found_by_name_and_told_with_their_settings() {
+async fn queues_are_found_by_name_and_list_their_settings() {
     let started = start(720).await;
     let found = started.sqs.get_queue_url().queue_name("retry").send().await.expect("a url");
     assert_eq!(found.queue_url(), Some(&*started.aws.queue_url("retry")));
     assert_eq!(started.sqs.list_queues().send().await.expect("a list").queue_urls().len(), 4);
     let request = started.sqs.get_queue_attributes().queue_url(started.aws.queue_url("retry"));
-    let told = request.attribute_names(QueueAttributeName::All).send().await.expect("attributes");
-    let told = told.attributes.expect("attributes");
-    assert_eq!(told[&QueueAttributeName::VisibilityTimeout], "720");
-    assert_eq!(told[&QueueAttributeName::MessageRetentionPeriod], "1209600");
-    assert_eq!(told[&QueueAttributeName::MaximumMessageSize], "1048576");
-    assert_eq!(told[&QueueAttributeName::QueueArn], "arn:aws:sqs:us-east-1:000000000000:retry");
+    let output = request.attribute_names(QueueAttributeName::All).send().await.expect("attributes");
+    let attributes = output.attributes.expect("attributes");
+    assert_eq!(attributes[&QueueAttributeName::VisibilityTimeout], "720");
+    assert_eq!(attributes[&QueueAttributeName::MessageRetentionPeriod], "1209600");
+    assert_eq!(attributes[&QueueAttributeName::MaximumMessageSize], "1048576");
+    assert_eq!(
+        attributes[&QueueAttributeName::QueueArn],
+        "arn:aws:sqs:us-east-1:000000000000:retry"
+    );
     let redrive: serde_json::Value =
-        serde_json::from_str(&told[&QueueAttributeName::RedrivePolicy]).expect("JSON");
+        serde_json::from_str(&attributes[&QueueAttributeName::RedrivePolicy]).expect("JSON");
     assert_eq!(redrive["deadLetterTargetArn"], "arn:aws:sqs:us-east-1:000000000000:dead-letter");
     assert_eq!(redrive["maxReceiveCount"], 100);
     started.aws.stop().await;

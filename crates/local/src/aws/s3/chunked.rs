@@ -1,11 +1,10 @@
-//! The `aws-chunked` framing, in which SDKs send a body whose checksum follows it.
+//! The `aws-chunked` framing, in which SDKs send a body that is followed by its checksum.
 //!
 //! It is separate because it is pure and easy to get wrong. It promises the content, or `None` for
-//! a broken frame. It does not check the signature of a chunk, nor the checksum behind the last
-//! one:
+//! an invalid frame. It does not check the signature of a chunk or the trailing checksum:
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html>.
 
-/// The content of a framed body: chunks of `SIZE[;extension]\r\nBYTES\r\n`, the last of size 0.
+/// The content of a framed body: chunks `SIZE[;extension]\r\nBYTES\r\n`, the last with size 0.
 pub(super) fn content(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut content = Vec::with_capacity(body.len());
     loop {

@@ -1,9 +1,9 @@
-//! Objects as plain files: reading, writing and removing them, one bucket a folder.
+//! Objects as plain files: reading, writing and deleting them. A bucket is a folder.
 //!
-//! It is separate from the protocol so that what happens on disk can be read alone. It promises
-//! that a file is seen whole or not at all, and that of many writers who want a key to be absent
-//! exactly one wins, also between processes: content is written aside and then linked into place.
-//! It does not flush to the disk, and every call blocks.
+//! It is separate from the protocol so that the file operations can be read alone. It promises that
+//! a reader never sees a partial file, and that exactly one of several concurrent put-if-absent
+//! writers succeeds, also between processes: content is written to a temporary file and then linked
+//! to its path. It does not flush to the disk, and every call blocks.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -18,20 +18,20 @@ use super::super::Error;
 use super::key;
 use super::listing::{self, Page, Query};
 
-/// Where content is written before it is linked into place; a name no bucket can have.
+/// The folder of temporary files. No bucket can have this name, because of the dot.
 const UPLOADS: &str = ".uploads";
 
-/// How often a write begins anew when its folder is removed under it because it was empty.
+/// How often a write is tried when a concurrent delete removes its folder because it is empty.
 const WRITE_ATTEMPTS_LIMIT: u32 = 16;
 
-/// The buckets under one folder.
+/// A folder with the buckets.
 #[derive(Debug)]
 pub(in super::super) struct Folder {
     root: PathBuf,
     uploads: AtomicU64,
 }
 
-/// An object as it is read.
+/// An object that was read.
 #[derive(Debug)]
 pub(super) struct Object {
     /// Its bytes.
@@ -40,50 +40,50 @@ pub(super) struct Object {
     pub(super) modified: SystemTime,
 }
 
-/// What is to happen with an object that is already there.
+/// What a write does with an existing object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It is replaced.
+    /// Replaces it.
     Replace,
-    /// It stays, and the write is refused.
+    /// Keeps it and fails.
     Keep,
 }
 
 impl Folder {
-    /// Makes the folder and its first buckets.
+    /// Creates the folder and its first buckets.
     pub(in super::super) fn create(root: &Path, buckets: &[String]) -> Result<Self, Error> {
         let folders = [UPLOADS].into_iter().chain(buckets.iter().map(String::as_str));
         for folder in folders.map(|name| root.join(name)) {
-            let named = |source| Error::Bucket { folder: folder.display().to_string(), source };
-            fs::create_dir_all(&folder).map_err(named)?;
+            let failure = |source| Error::Bucket { folder: folder.display().to_string(), source };
+            fs::create_dir_all(&folder).map_err(failure)?;
         }
         Ok(Self { root: root.to_path_buf(), uploads: AtomicU64::new(0) })
     }
 
-    /// The buckets by name, and when each was last changed.
+    /// The buckets sorted by name, with their modification times.
     pub(super) fn buckets(&self) -> Result<Vec<(String, SystemTime)>, S3Error> {
         let mut buckets = Vec::new();
-        for entry in fs::read_dir(&self.root).map_err(broken)? {
-            let entry = entry.map_err(broken)?;
-            let metadata = entry.metadata().map_err(broken)?;
+        for entry in fs::read_dir(&self.root).map_err(io_failure)? {
+            let entry = entry.map_err(io_failure)?;
+            let metadata = entry.metadata().map_err(io_failure)?;
             if let Some(name) = entry
                 .file_name()
                 .to_str()
                 .filter(|name| metadata.is_dir() && !name.starts_with('.'))
             {
-                buckets.push((name.to_owned(), metadata.modified().map_err(broken)?));
+                buckets.push((name.to_owned(), metadata.modified().map_err(io_failure)?));
             }
         }
         buckets.sort();
         Ok(buckets)
     }
 
-    /// Makes a bucket; one that is there already is ours, and stays.
+    /// Creates a bucket; an existing one is kept, because every bucket here has the same owner.
     pub(super) fn create_bucket(&self, bucket: &str) -> Result<(), S3Error> {
-        fs::create_dir_all(self.root.join(bucket)).map_err(broken)
+        fs::create_dir_all(self.root.join(bucket)).map_err(io_failure)
     }
 
-    /// The folder of a bucket, if the bucket is there.
+    /// The folder of a bucket that exists.
     pub(super) fn bucket(&self, bucket: &str) -> Result<PathBuf, S3Error> {
         let folder = self.root.join(bucket);
         if key::is_segment(bucket) && !bucket.starts_with('.') && folder.is_dir() {
@@ -93,9 +93,9 @@ impl Folder {
         }
     }
 
-    /// One page of the keys of a bucket.
+    /// Lists one page of the keys of a bucket.
     pub(super) fn list(&self, bucket: &str, query: &Query) -> Result<Page, S3Error> {
-        listing::page(&self.bucket(bucket)?, query).map_err(broken)
+        listing::page(&self.bucket(bucket)?, query).map_err(io_failure)
     }
 
     /// Reads an object.
@@ -105,12 +105,12 @@ impl Folder {
             if is_absence(&error) {
                 s3_error!(NoSuchKey, "there is no object {key:?} in {bucket:?}")
             } else {
-                broken(error)
+                io_failure(error)
             }
         })
     }
 
-    /// Writes an object and gives its entity tag.
+    /// Writes an object and returns its entity tag.
     pub(super) fn put(
         &self,
         bucket: &str,
@@ -120,40 +120,40 @@ impl Folder {
     ) -> Result<String, S3Error> {
         let path = key::path(&self.bucket(bucket)?, key)?;
         let upload = self.upload();
-        fs::write(&upload, content).map_err(broken)?;
-        let placed = place(&upload, &path, existing);
-        // A replacing write has moved the file away, any other left it.
+        fs::write(&upload, content).map_err(io_failure)?;
+        let moved = move_into_place(&upload, &path, existing);
+        // A rename has moved the temporary file away; after a hard link or an error it is still there.
         let _ = fs::remove_file(&upload);
-        placed.map(|()| tag(content)).map_err(|error| refused(error, key, &path))
+        moved.map(|()| tag(content)).map_err(|error| write_error(error, key, &path))
     }
 
-    /// Removes an object; one that is not there is removed already.
+    /// Deletes an object; deleting one that does not exist succeeds, as in S3.
     pub(super) fn delete(&self, bucket: &str, key: &str) -> Result<(), S3Error> {
         let bucket = self.bucket(bucket)?;
         let path = key::path(&bucket, key)?;
         match fs::remove_file(&path) {
             Ok(()) => remove_empty_folders(&bucket, &path),
             Err(error) if is_absence(&error) || path.is_dir() => {}
-            Err(error) => return Err(broken(error)),
+            Err(error) => return Err(io_failure(error)),
         }
         Ok(())
     }
 
-    /// A file nobody else writes to.
+    /// The path of a temporary file that no other writer uses.
     fn upload(&self) -> PathBuf {
         let number = self.uploads.fetch_add(1, Ordering::Relaxed);
         self.root.join(UPLOADS).join(format!("{}-{number}", std::process::id()))
     }
 }
 
-/// The entity tag of some content, as S3 computes it for an object written at once: its MD5, in
-/// hex.
+/// The entity tag of an object, as S3 computes it without multipart upload: the MD5 of the content,
+/// in hexadecimal.
 pub(super) fn tag(content: &[u8]) -> String {
     Md5::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether there is no file at a path: nothing, a folder, or a file where a folder would have to
-/// be.
+/// Whether the error means that there is no file at the path: nothing, a folder, or a file in the
+/// place of a parent folder.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory)
 }
@@ -166,35 +166,36 @@ fn read(path: &Path) -> io::Result<Object> {
     Ok(Object { content, modified })
 }
 
-/// Brings written content to its place; a folder that was removed meanwhile is made again.
-fn place(upload: &Path, path: &Path, existing: Existing) -> io::Result<()> {
+/// Moves a temporary file to its path; creates the folder again if it was removed meanwhile.
+fn move_into_place(upload: &Path, path: &Path, existing: Existing) -> io::Result<()> {
     let mut attempts = 1;
     loop {
-        match place_once(upload, path, existing) {
+        match try_move(upload, path, existing) {
             Err(error)
                 if error.kind() == ErrorKind::NotFound && attempts < WRITE_ATTEMPTS_LIMIT =>
             {
-                attempts += 1
+                attempts += 1;
             }
-            placed => return placed,
+            moved => return moved,
         }
     }
 }
 
-fn place_once(upload: &Path, path: &Path, existing: Existing) -> io::Result<()> {
+fn try_move(upload: &Path, path: &Path, existing: Existing) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     match existing {
         Existing::Replace => fs::rename(upload, path),
+        // Unlike a rename, a hard link fails if the path exists: this makes put-if-absent atomic.
         Existing::Keep => fs::hard_link(upload, path),
     }
 }
 
-/// What a write that found something in its place is told.
-fn refused(error: io::Error, key: &str, path: &Path) -> S3Error {
+/// The error of a write that could not be moved to its path.
+fn write_error(error: io::Error, key: &str, path: &Path) -> S3Error {
     if error.kind() == ErrorKind::AlreadyExists && path.is_file() {
-        return s3_error!(PreconditionFailed, "the object {key:?} is already there");
+        return s3_error!(PreconditionFailed, "the object {key:?} exists already");
     }
     let in_the_way = path.is_dir() || path.ancestors().skip(1).any(Path::is_file);
     if in_the_way {
@@ -203,10 +204,10 @@ fn refused(error: io::Error, key: &str, path: &Path) -> S3Error {
             "the key {key:?} cannot be a file: one of two keys is the folder of the other"
         );
     }
-    broken(error)
+    io_failure(error)
 }
 
-/// Removes the folders a removed file leaves empty, so that they are no common prefix any more.
+/// Removes the folders that are empty after a delete, so that they are not listed as prefixes.
 fn remove_empty_folders(bucket: &Path, path: &Path) {
     let folders = path.ancestors().skip(1).take_while(|folder| *folder != bucket);
     for folder in folders {
@@ -216,8 +217,8 @@ fn remove_empty_folders(bucket: &Path, path: &Path) {
     }
 }
 
-fn broken(error: io::Error) -> S3Error {
-    s3_error!(InternalError, "the folder of the local S3 does not work: {error}")
+fn io_failure(error: io::Error) -> S3Error {
+    s3_error!(InternalError, "the folder of the local S3 cannot be used: {error}")
 }
 
 #[cfg(test)]
@@ -250,14 +251,15 @@ mod tests {
         }
     }
 
-    /// In which rounds a writer won; a round has its own key, and content already written aside.
+    /// The rounds that a writer won. Each round has its own key, and temporary files are written
+    /// before the barrier, so that the links race.
     fn wins(folder: &Folder, start: &Barrier, writer: u64) -> Vec<bool> {
         let rounds = 0..ROUNDS;
         let wins = rounds.map(|round| {
             let (upload, path) = (folder.upload(), folder.root.join(format!("bucket/{round}")));
             fs::write(&upload, writer.to_string()).expect("a file");
             start.wait();
-            place(&upload, &path, Existing::Keep).is_ok()
+            move_into_place(&upload, &path, Existing::Keep).is_ok()
         });
         wins.collect()
     }

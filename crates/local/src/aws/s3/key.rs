@@ -1,14 +1,14 @@
-//! Which keys can be plain files, and where they lie.
+//! Converts keys to file paths.
 //!
-//! It is separate because it is the fence: a key comes from outside and becomes a path on this
-//! machine. It promises that the path of a key lies inside its bucket, and a clear refusal for a
-//! key that cannot be one. S3 itself takes more keys than a folder can.
+//! It is separate because it is a security boundary: a key comes from outside and becomes a path on
+//! this machine. It promises that the path of a key is inside its bucket, and a clear error for a
+//! key that cannot be a path. S3 itself accepts more keys than a file system.
 
 use std::path::{Path, PathBuf};
 
 use s3s::{S3Error, s3_error};
 
-/// The longest name of a file, in bytes, on the file systems people have.
+/// The longest file name, in bytes, on common file systems.
 const SEGMENT_LIMIT_BYTES: usize = 255;
 
 /// The path of a key inside its bucket's folder.

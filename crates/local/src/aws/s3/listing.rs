@@ -1,9 +1,9 @@
-//! Lists the keys of a bucket in S3's order, a page at a time.
+//! Lists the keys of a bucket in S3's order, one page at a time.
 //!
-//! It is separate because order and paging are the subtle part. It promises keys sorted by their
-//! bytes, each key and common prefix once over all pages, and that only folders under the prefix
-//! are read. It knows the delimiter `/` alone, and it does not compute entity tags, for that would
-//! read every file.
+//! It is separate because order and paging are subtle. It promises keys sorted by their bytes, each
+//! key and common prefix once over all pages, and that only folders under the prefix are read. It
+//! supports the delimiter `/` only, and it computes no entity tags, because that would read every
+//! file.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -12,64 +12,64 @@ use std::time::SystemTime;
 
 use super::key;
 
-/// What is to be listed.
+/// A listing request.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Query {
     /// Keys begin with this.
     pub(super) prefix: String,
-    /// Keys come after this one.
+    /// Keys are greater than this one.
     pub(super) after: String,
-    /// Whether keys that share a folder are told as that folder.
+    /// Whether keys in a folder are listed as that folder (the delimiter `/`).
     pub(super) by_folder: bool,
-    /// The most keys and folders of a page.
+    /// The maximum of keys and folders on a page.
     pub(super) limit: usize,
 }
 
-/// A part of what is listed.
+/// A page of a listing.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     /// The objects, in the order of their keys.
-    pub(super) objects: Vec<Listed>,
+    pub(super) objects: Vec<ListedObject>,
     /// The folders, each ending in `/`.
     pub(super) folders: Vec<String>,
-    /// What the next page comes after, if there is one.
+    /// The `after` of the next page, if there is one.
     pub(super) next: Option<String>,
 }
 
-/// An object in a list.
+/// An object in a listing.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedObject {
     /// Its key.
     pub(super) key: String,
-    /// Its bytes.
+    /// Its size in bytes.
     pub(super) size_bytes: u64,
     /// When it was written.
     pub(super) modified: SystemTime,
 }
 
-/// A file or folder; a folder's name ends in `/`, so that names sort as keys do.
+/// A file or folder. The name of a folder ends in `/`, so that names sort like keys.
 struct Entry {
     name: String,
     metadata: fs::Metadata,
 }
 
-/// Whether there is room for more.
+/// Whether the page has room for more entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     More,
     Full,
 }
 
-/// Lists a bucket.
+/// Lists a page of a bucket.
 ///
 /// # Errors
-/// When a folder cannot be read; a folder or file that is gone is not listed.
+/// When a folder cannot be read. A file or folder that is deleted meanwhile is left out.
 pub(super) fn page(bucket: &Path, query: &Query) -> io::Result<Page> {
     let base = query.prefix.rfind('/').map_or("", |slash| &query.prefix[..=slash]);
     let folder =
         base.strip_suffix('/').map_or(Ok(bucket.to_path_buf()), |base| key::path(bucket, base));
     let mut walk = Walk { query, page: Page::default(), last: String::new() };
-    // No key lies in a folder that no key can name.
+    // A prefix that is no valid key (such as `../`) cannot be the prefix of any key.
     if let Ok(folder) = folder
         && query.limit > 0
     {
@@ -85,7 +85,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Lists the entries of a folder whose keys begin with `base`.
+    /// Lists the entries of a folder, whose keys begin with `base`.
     fn folder(&mut self, folder: &Path, base: &str) -> io::Result<Progress> {
         for entry in entries(folder)? {
             let key = format!("{base}{}", entry.name);
@@ -109,10 +109,10 @@ impl Walk<'_> {
             return Ok(Progress::More);
         }
         if self.is_full() {
-            return Ok(self.close());
+            return Ok(self.finish_page());
         }
         self.last.clone_from(&key);
-        self.page.objects.push(Listed {
+        self.page.objects.push(ListedObject {
             key,
             size_bytes: metadata.len(),
             modified: metadata.modified()?,
@@ -132,7 +132,7 @@ impl Walk<'_> {
             return Ok(Progress::More);
         }
         if self.is_full() {
-            return Ok(self.close());
+            return Ok(self.finish_page());
         }
         self.last.clone_from(&key);
         self.page.folders.push(key);
@@ -143,13 +143,13 @@ impl Walk<'_> {
         self.page.objects.len() + self.page.folders.len() >= self.query.limit
     }
 
-    fn close(&mut self) -> Progress {
+    fn finish_page(&mut self) -> Progress {
         self.page.next = Some(std::mem::take(&mut self.last));
         Progress::Full
     }
 }
 
-/// Whether a folder holds any key that comes after another; an empty one is no common prefix.
+/// Whether a folder holds a key greater than `after`; an empty folder is not a common prefix.
 fn holds_key_after(folder: &Path, base: &str, after: &str) -> io::Result<bool> {
     let query = Query { after: after.to_owned(), limit: 1, ..Query::default() };
     let mut walk = Walk { query: &query, page: Page::default(), last: String::new() };
@@ -157,8 +157,8 @@ fn holds_key_after(folder: &Path, base: &str, after: &str) -> io::Result<bool> {
     Ok(!walk.page.objects.is_empty())
 }
 
-/// The entries of a folder in the order of their keys; those with names no key can have are left
-/// out.
+/// The entries of a folder in the order of their keys, without those whose names are not valid in a
+/// key.
 fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in unless_gone(fs::read_dir(folder))?.into_iter().flatten() {

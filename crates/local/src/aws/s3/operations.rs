@@ -1,9 +1,9 @@
-//! The operations of S3 that the local one has, each a translation between the protocol and the
-//! folder.
+//! The operations of S3 that the local one supports, each a translation between the protocol and
+//! the folder.
 //!
-//! They are separate from the folder because the protocol's types are many and its rules are not
-//! about files. They promise S3's status codes for conditions: 412 for a put that found its key,
-//! 304 for a get of what is known. An operation that is not here answers `NotImplemented`.
+//! They are separate from the folder because the protocol has many types and its rules are not about
+//! files. They promise S3's status codes for conditions: 412 for a put-if-absent of an existing key,
+//! 304 for a get of an unchanged object. Any other operation returns `NotImplemented`.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use super::super::REGION;
 use super::folder::{self, Existing, Folder};
 use super::listing::{Page, Query};
 
-/// The most keys of a page, and how many without a wish (S3 `ListObjectsV2`).
+/// The maximum and the default of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
 
-/// S3 over a folder.
+/// S3 on a folder.
 #[derive(Debug)]
 pub(super) struct Operations {
     folder: Arc<Folder>,
@@ -38,8 +38,8 @@ impl Operations {
         Self { folder: Arc::new(folder) }
     }
 
-    /// Does something with the folder where blocking hurts nobody.
-    async fn with<T: Send + 'static>(
+    /// Runs blocking work on the folder in the thread pool for it.
+    async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Folder) -> Result<T, S3Error> + Send + 'static,
     ) -> Result<T, S3Error> {
@@ -48,26 +48,27 @@ impl Operations {
         done.unwrap_or_else(|error| Err(s3_error!(InternalError, "{error}")))
     }
 
-    /// Reads an object unless a condition forbids it.
+    /// Reads an object if its conditions hold.
     async fn read(
         &self,
         bucket: String,
         key: String,
         if_match: Option<ETagCondition>,
         if_none_match: Option<ETagCondition>,
-    ) -> Result<Found, S3Error> {
-        let object =
-            self.with(move |folder| folder.get(&bucket, &key).map(|object| (object, key))).await;
+    ) -> Result<ReadObject, S3Error> {
+        let object = self
+            .run_blocking(move |folder| folder.get(&bucket, &key).map(|object| (object, key)))
+            .await;
         let (object, key) = object?;
         let tag = ETag::Strong(folder::tag(&object.content));
-        if if_match.is_some_and(|condition| !holds(&condition, &tag)) {
+        if if_match.is_some_and(|condition| !tag_matches(&condition, &tag)) {
             return Err(s3_error!(PreconditionFailed));
         }
-        if if_none_match.is_some_and(|condition| holds(&condition, &tag)) {
+        if if_none_match.is_some_and(|condition| tag_matches(&condition, &tag)) {
             return Err(s3_error!(NotModified));
         }
         let modified = Timestamp::from(object.modified);
-        Ok(Found {
+        Ok(ReadObject {
             content: Bytes::from(object.content),
             tag,
             modified,
@@ -76,8 +77,8 @@ impl Operations {
     }
 }
 
-/// An object that may be told.
-struct Found {
+/// An object that was read and whose conditions hold.
+struct ReadObject {
     content: Bytes,
     tag: ETag,
     modified: Timestamp,
@@ -92,7 +93,7 @@ impl S3 for Operations {
     ) -> S3Result<S3Response<CreateBucketOutput>> {
         let bucket = request.input.bucket;
         let location = Some(format!("/{bucket}"));
-        self.with(move |folder| folder.create_bucket(&bucket)).await?;
+        self.run_blocking(move |folder| folder.create_bucket(&bucket)).await?;
         Ok(S3Response::new(CreateBucketOutput { location }))
     }
 
@@ -100,7 +101,7 @@ impl S3 for Operations {
         &self,
         request: S3Request<HeadBucketInput>,
     ) -> S3Result<S3Response<HeadBucketOutput>> {
-        self.with(move |folder| folder.bucket(&request.input.bucket)).await?;
+        self.run_blocking(move |folder| folder.bucket(&request.input.bucket)).await?;
         let bucket_region = Some(REGION.to_owned());
         Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
     }
@@ -109,7 +110,7 @@ impl S3 for Operations {
         &self,
         request: S3Request<GetBucketLocationInput>,
     ) -> S3Result<S3Response<GetBucketLocationOutput>> {
-        self.with(move |folder| folder.bucket(&request.input.bucket)).await?;
+        self.run_blocking(move |folder| folder.bucket(&request.input.bucket)).await?;
         Ok(S3Response::new(GetBucketLocationOutput::default()))
     }
 
@@ -117,7 +118,7 @@ impl S3 for Operations {
         &self,
         _: S3Request<ListBucketsInput>,
     ) -> S3Result<S3Response<ListBucketsOutput>> {
-        let found = self.with(Folder::buckets).await?;
+        let found = self.run_blocking(Folder::buckets).await?;
         let buckets = found.into_iter().map(|(name, changed)| Bucket {
             name: Some(name),
             creation_date: Some(Timestamp::from(changed)),
@@ -136,7 +137,7 @@ impl S3 for Operations {
         let input = request.input;
         let query = query(&input)?;
         let bucket = input.bucket.clone();
-        let page = self.with(move |folder| folder.list(&bucket, &query)).await?;
+        let page = self.run_blocking(move |folder| folder.list(&bucket, &query)).await?;
         Ok(S3Response::new(listed(input, page)))
     }
 
@@ -147,7 +148,7 @@ impl S3 for Operations {
         let input = request.input;
         let found = self.read(input.bucket, input.key, input.if_match, input.if_none_match).await?;
         let (content, content_range) = match input.range {
-            Some(range) => part(&found.content, range.check(found.content.len() as u64)?),
+            Some(range) => byte_range(&found.content, range.check(found.content.len() as u64)?),
             None => (found.content, None),
         };
         Ok(S3Response::new(GetObjectOutput {
@@ -185,11 +186,11 @@ impl S3 for Operations {
         let input = request.input;
         let existing = existing(input.if_match.as_ref(), input.if_none_match.as_ref())?;
         let content = match input.body {
-            Some(body) => whole(body).await?,
+            Some(body) => read_body(body).await?,
             None => Bytes::new(),
         };
         let tag = self
-            .with(move |folder| folder.put(&input.bucket, &input.key, &content, existing))
+            .run_blocking(move |folder| folder.put(&input.bucket, &input.key, &content, existing))
             .await?;
         Ok(S3Response::new(PutObjectOutput {
             e_tag: Some(ETag::Strong(tag)),
@@ -202,7 +203,7 @@ impl S3 for Operations {
         request: S3Request<DeleteObjectInput>,
     ) -> S3Result<S3Response<DeleteObjectOutput>> {
         let input = request.input;
-        self.with(move |folder| folder.delete(&input.bucket, &input.key)).await?;
+        self.run_blocking(move |folder| folder.delete(&input.bucket, &input.key)).await?;
         Ok(S3Response::new(DeleteObjectOutput::default()))
     }
 
@@ -213,13 +214,14 @@ impl S3 for Operations {
         let input = request.input;
         let quiet = input.delete.quiet.unwrap_or_default();
         let keys = input.delete.objects.into_iter().map(|object| object.key).collect();
-        let mut output = self.with(move |folder| delete_each(folder, &input.bucket, keys)).await?;
+        let mut output =
+            self.run_blocking(move |folder| delete_each(folder, &input.bucket, keys)).await?;
         output.deleted = output.deleted.filter(|_| !quiet);
         Ok(S3Response::new(output))
     }
 }
 
-/// Removes each key for itself; one that cannot be removed does not keep the others.
+/// Deletes each key on its own; a failure does not affect the other keys.
 fn delete_each(
     folder: &Folder,
     bucket: &str,
@@ -242,7 +244,7 @@ fn delete_each(
     Ok(DeleteObjectsOutput { deleted: Some(deleted), errors, ..DeleteObjectsOutput::default() })
 }
 
-/// What a put does with an object in its place.
+/// What a put does with an existing object, by its conditions.
 fn existing(
     if_match: Option<&ETagCondition>,
     if_none_match: Option<&ETagCondition>,
@@ -252,19 +254,19 @@ fn existing(
         (None, Some(ETagCondition::Any)) => Ok(Existing::Keep),
         (Some(_), _) | (_, Some(ETagCondition::ETag(_))) => Err(s3_error!(
             NotImplemented,
-            "of conditional puts the local S3 knows If-None-Match: * only"
+            "of conditional puts the local S3 supports If-None-Match: * only"
         )),
     }
 }
 
-fn holds(condition: &ETagCondition, tag: &ETag) -> bool {
+fn tag_matches(condition: &ETagCondition, tag: &ETag) -> bool {
     match condition {
         ETagCondition::Any => true,
         ETagCondition::ETag(wanted) => wanted.weak_cmp(tag),
     }
 }
 
-/// The content type of a key, told by its ending: files keep no type of their own.
+/// The content type by the extension of the key, because files have no content type.
 fn content_type(key: &str) -> &'static str {
     match key.rsplit_once('.').map(|(_, ending)| ending) {
         Some("json") => "application/json",
@@ -273,24 +275,25 @@ fn content_type(key: &str) -> &'static str {
     }
 }
 
-/// A part of some content, and how it is told.
-fn part(content: &Bytes, range: std::ops::Range<u64>) -> (Bytes, Option<String>) {
-    let told = format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), content.len());
+/// A byte range of the content, and its `Content-Range` header.
+fn byte_range(content: &Bytes, range: std::ops::Range<u64>) -> (Bytes, Option<String>) {
+    let content_range =
+        format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), content.len());
     let at = |position| usize::try_from(position).unwrap_or(usize::MAX).min(content.len());
-    (content.slice(at(range.start)..at(range.end)), Some(told))
+    (content.slice(at(range.start)..at(range.end)), Some(content_range))
 }
 
-async fn whole(body: StreamingBlob) -> Result<Bytes, S3Error> {
+async fn read_body(body: StreamingBlob) -> Result<Bytes, S3Error> {
     let collected = Body::from(body).collect().await;
     Ok(collected
-        .map_err(|error| s3_error!(IncompleteBody, "the request broke off: {error}"))?
+        .map_err(|error| s3_error!(IncompleteBody, "the request ended early: {error}"))?
         .to_bytes())
 }
 
 fn query(input: &ListObjectsV2Input) -> Result<Query, S3Error> {
     let delimiter = input.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
     if delimiter.is_some_and(|delimiter| delimiter != "/") {
-        return Err(s3_error!(NotImplemented, "the local S3 knows the delimiter / only"));
+        return Err(s3_error!(NotImplemented, "the local S3 supports the delimiter / only"));
     }
     let limit = input.max_keys.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
     let limit =
@@ -324,7 +327,7 @@ fn listed(input: ListObjectsV2Input, page: Page) -> ListObjectsV2Output {
     }
 }
 
-fn object(listed: super::listing::Listed) -> Object {
+fn object(listed: super::listing::ListedObject) -> Object {
     Object {
         key: Some(listed.key),
         size: i64::try_from(listed.size_bytes).ok(),

@@ -1,8 +1,8 @@
-//! Takes the signature off a request, so that any credentials, or none, are accepted.
+//! Removes the signature from a request, so that any credentials, or none, are accepted.
 //!
-//! It is separate because `s3s` either checks a signature or refuses to see one, and a developer's
-//! credentials are whatever the machine has. It promises that a signed, a presigned and a streamed
-//! request come out as the same anonymous one. It verifies nothing: neither signature nor checksum.
+//! It is separate because `s3s` either verifies signatures or rejects signed requests, and a
+//! developer's credentials can be anything. It promises that a signed, a presigned and a streamed
+//! request become the same anonymous one. It verifies neither signature nor checksum.
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
@@ -12,25 +12,25 @@ use s3s::{Body, HttpRequest, S3Error, s3_error};
 
 use super::chunked;
 
-/// How the `x-amz-content-sha256` of a streamed body begins.
+/// The prefix of `x-amz-content-sha256` for a streamed body.
 const STREAMING: &[u8] = b"STREAMING-";
 
-/// Query parameters of presigned URLs besides those that begin with `X-Amz-`.
+/// The query parameters of presigned URLs that do not begin with `X-Amz-`.
 const PRESIGNED_PARAMETERS: [&str; 3] = ["Signature", "Expires", "AWSAccessKeyId"];
 
-/// The same request without a signature, its body as the client's program gave it.
+/// The same request without its signature and with an unframed body.
 pub(super) fn without_signature(mut head: Parts, body: Bytes) -> Result<HttpRequest, S3Error> {
     head.headers.remove(AUTHORIZATION);
     if let Some(uri) = without_presigning(&head.uri) {
         head.uri = uri.parse().map_err(|error| s3_error!(InvalidURI, "{error}"))?;
     }
-    let sent_as = head.headers.remove("x-amz-content-sha256");
-    let streamed = sent_as.is_some_and(|value| value.as_bytes().starts_with(STREAMING));
+    let content_sha256 = head.headers.remove("x-amz-content-sha256");
+    let streamed = content_sha256.is_some_and(|value| value.as_bytes().starts_with(STREAMING));
     let body = if streamed { unchunked(&mut head.headers, &body)? } else { body };
     Ok(Request::from_parts(head, Body::from(body)))
 }
 
-/// The address without the parameters of a presigned URL, if it has any.
+/// The URI without the parameters of a presigned URL; `None` if it has none.
 fn without_presigning(uri: &Uri) -> Option<String> {
     let query = uri.query()?;
     let kept: Vec<&str> = query.split('&').filter(|pair| !is_presigning(pair)).collect();
@@ -42,10 +42,10 @@ fn is_presigning(pair: &str) -> bool {
     name.to_ascii_lowercase().starts_with("x-amz-") || PRESIGNED_PARAMETERS.contains(&name)
 }
 
-/// The content of a streamed body, and headers that say so.
+/// Unframes a streamed body and adapts the headers.
 fn unchunked(headers: &mut HeaderMap, body: &[u8]) -> Result<Bytes, S3Error> {
     let content = chunked::content(body)
-        .ok_or_else(|| s3_error!(IncompleteBody, "the chunks of the body are broken"))?;
+        .ok_or_else(|| s3_error!(IncompleteBody, "the chunks of the body are invalid"))?;
     headers.remove("x-amz-decoded-content-length");
     headers.remove("x-amz-trailer");
     headers.remove(CONTENT_ENCODING);

@@ -1,10 +1,9 @@
-//! How a message travels through the queue engine: whole, inside one attribute of a message that is
-//! otherwise empty.
+//! Wraps a message for the queue engine: the whole message is one attribute of an otherwise empty
+//! one.
 //!
-//! It is separate because it is the one trick of the layer: the engine measures the body only and
-//! keeps neither group nor trace header, so all of it goes where the engine does not look. It
-//! promises that a message comes out as it went in, with the checksums AWS computes. It checks
-//! nothing.
+//! It is separate because it is a workaround: the engine limits the size of the body and drops group
+//! and trace header, but it does not inspect attributes. It promises that a message is received as
+//! it was sent, with the checksums that AWS computes. It validates nothing.
 
 use std::collections::HashMap;
 
@@ -13,16 +12,16 @@ use rustack_sqs_model::input::{ReceiveMessageInput, SendMessageInput};
 use rustack_sqs_model::types::{Message, MessageAttributeValue};
 use serde::{Deserialize, Serialize};
 
-/// The one attribute of a message inside the engine.
+/// The attribute that holds the message inside the engine.
 const ATTRIBUTE: &str = "envelope";
 
-/// The body of a message inside the engine, which wants one.
+/// The body inside the engine, which rejects an empty one.
 const BODY: &str = "-";
 
 const TRACE_HEADER: &str = "AWSTraceHeader";
 const GROUP: &str = "MessageGroupId";
 
-/// A message as its sender gave it.
+/// A message as it was sent.
 #[derive(Debug, Serialize, Deserialize)]
 struct Envelope {
     body: String,
@@ -31,7 +30,7 @@ struct Envelope {
     trace: Option<String>,
 }
 
-/// The checksums the sender compares with its own.
+/// The checksums that the sender compares with its own.
 #[derive(Debug)]
 pub(super) struct Checksums {
     /// Of the body.
@@ -40,9 +39,9 @@ pub(super) struct Checksums {
     pub(super) attributes: Option<String>,
 }
 
-/// Which parts of a message a receiver asked for.
+/// The attributes that a receiver requested.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct RequestedAttributes {
     system: Vec<String>,
     attributes: Vec<String>,
 }
@@ -71,44 +70,47 @@ pub(super) fn seal(
     Ok((input, checksums))
 }
 
-/// Makes a receive ask for the envelope, and says what its sender wanted from inside.
-pub(super) fn want(input: &mut ReceiveMessageInput) -> Wanted {
+/// Changes a receive to request the envelope; returns the attributes that the client requested.
+pub(super) fn request_envelope(input: &mut ReceiveMessageInput) -> RequestedAttributes {
     let system =
         [input.attribute_names.clone(), input.message_system_attribute_names.clone()].concat();
     let attributes =
         std::mem::replace(&mut input.message_attribute_names, vec![ATTRIBUTE.to_owned()]);
-    Wanted { system, attributes }
+    RequestedAttributes { system, attributes }
 }
 
 /// Takes a message out of its envelope.
-pub(super) fn open(mut message: Message, wanted: &Wanted) -> Result<Message, serde_json::Error> {
+pub(super) fn open(
+    mut message: Message,
+    requested: &RequestedAttributes,
+) -> Result<Message, serde_json::Error> {
     let sealed = message.message_attributes.remove(ATTRIBUTE).and_then(|value| value.string_value);
     let envelope: Envelope = serde_json::from_str(&sealed.unwrap_or_default())?;
     let mut attributes = envelope.attributes;
-    attributes.retain(|name, _| wanted.wants_attribute(name));
+    attributes.retain(|name, _| requested.has_attribute(name));
     message.md5_of_body = Some(md5_of_body(&envelope.body));
     message.body = Some(envelope.body);
     message.md5_of_message_attributes = md5_of_message_attributes(&attributes);
     message.message_attributes = attributes;
     for (name, value) in [(GROUP, envelope.group), (TRACE_HEADER, envelope.trace)] {
-        if let Some(value) = value.filter(|_| wanted.wants_system(name)) {
+        if let Some(value) = value.filter(|_| requested.has_system(name)) {
             message.attributes.insert(name.to_owned(), value);
         }
     }
     Ok(message)
 }
 
-impl Wanted {
-    fn wants_system(&self, name: &str) -> bool {
-        self.system.iter().any(|wanted| wanted == "All" || wanted == name)
+impl RequestedAttributes {
+    fn has_system(&self, name: &str) -> bool {
+        self.system.iter().any(|pattern| pattern == "All" || pattern == name)
     }
 
-    /// A name, `All`, `.*`, or the beginning of names followed by `.*` (SQS `ReceiveMessage`).
-    fn wants_attribute(&self, name: &str) -> bool {
-        self.attributes.iter().any(|wanted| {
-            let prefix = wanted.strip_suffix(".*");
-            wanted == "All"
-                || wanted == name
+    /// Matches a name, `All`, `.*`, or a prefix followed by `.*` (SQS `ReceiveMessage`).
+    fn has_attribute(&self, name: &str) -> bool {
+        self.attributes.iter().any(|pattern| {
+            let prefix = pattern.strip_suffix(".*");
+            pattern == "All"
+                || pattern == name
                 || prefix.is_some_and(|prefix| name.starts_with(prefix))
         })
     }

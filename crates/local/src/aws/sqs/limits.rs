@@ -1,32 +1,32 @@
-//! The limits of real queues, checked on what a client asks.
+//! The limits of real queues, checked on every request.
 //!
-//! They are separate from the operations so that they can be read as a list, next to the page that
-//! sets them:
-//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-quotas.html>. They promise that
-//! what passes here passes there. They do not bound throughput or the number of messages.
+//! They are separate from the operations so that they can be compared with the page that sets them:
+//! <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-quotas.html>.
+//! They promise that AWS accepts every request that is accepted here. They do not limit throughput
+//! or the number of messages.
 
 use rustack_sqs_model::error::{SqsError, SqsErrorCode};
 use rustack_sqs_model::input::{ReceiveMessageInput, SendMessageInput};
 
-/// A message with its attributes, and a batch of them.
+/// The size of a message with its attributes, and of a batch.
 pub(super) const MESSAGE_LIMIT_BYTES: usize = 1_048_576;
 
-/// Attributes of one message.
+/// The attributes of a message.
 const ATTRIBUTES_LIMIT: usize = 10;
 
-/// Entries of one batch.
+/// The entries of a batch.
 const BATCH_LIMIT: usize = 10;
 
 /// The longest delay of a message.
 const DELAY_LIMIT_SECONDS: i32 = 900;
 
-/// The longest a received message stays hidden.
+/// The longest visibility timeout.
 const VISIBILITY_LIMIT_SECONDS: i32 = 43_200;
 
-/// The longest a receive waits.
+/// The longest wait of a receive.
 const WAIT_LIMIT_SECONDS: i32 = 20;
 
-/// Whether a message may be sent.
+/// Checks a message to be sent.
 pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
     within("DelaySeconds", input.delay_seconds, 0, DELAY_LIMIT_SECONDS)?;
     if input.message_attributes.len() > ATTRIBUTES_LIMIT {
@@ -54,7 +54,7 @@ pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
     }
 }
 
-/// Whether the messages of a batch may be sent together; their own limits are checked one by one.
+/// Checks the limits of a whole batch; those of each message are checked when it is sent.
 pub(super) fn check_batch(ids: &[&str], messages: &[SendMessageInput]) -> Result<(), SqsError> {
     check_ids(ids)?;
     if messages.iter().map(message_bytes).sum::<usize>() > MESSAGE_LIMIT_BYTES {
@@ -66,7 +66,7 @@ pub(super) fn check_batch(ids: &[&str], messages: &[SendMessageInput]) -> Result
     Ok(())
 }
 
-/// Whether a batch has 1 to 10 entries, each with an id of its own.
+/// Checks that a batch has 1 to 10 entries with distinct ids.
 pub(super) fn check_ids(ids: &[&str]) -> Result<(), SqsError> {
     if ids.is_empty() {
         return Err(SqsError::empty_batch_request());
@@ -81,14 +81,14 @@ pub(super) fn check_ids(ids: &[&str]) -> Result<(), SqsError> {
     Ok(())
 }
 
-/// Whether a receive may ask for this many messages, wait and hide them for this long.
+/// Checks the numbers of a receive request.
 pub(super) fn check_receive(input: &ReceiveMessageInput) -> Result<(), SqsError> {
     within("MaxNumberOfMessages", input.max_number_of_messages, 1, 10)?;
     within("WaitTimeSeconds", input.wait_time_seconds, 0, WAIT_LIMIT_SECONDS)?;
     within("VisibilityTimeout", input.visibility_timeout, 0, VISIBILITY_LIMIT_SECONDS)
 }
 
-/// Whether a received message may be hidden for this long.
+/// Checks a visibility timeout.
 pub(super) fn check_visibility(seconds: i32) -> Result<(), SqsError> {
     within("VisibilityTimeout", Some(seconds), 0, VISIBILITY_LIMIT_SECONDS)
 }
@@ -103,7 +103,7 @@ fn message_bytes(input: &SendMessageInput) -> usize {
     input.message_body.len() + attribute_bytes.sum::<usize>()
 }
 
-/// Whether XML 1.0 has this character; a message may hold no other.
+/// Whether XML 1.0 allows this character; SQS rejects a message with any other.
 fn is_xml(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
 }

@@ -1,17 +1,16 @@
 //! SQS in memory, with the limits of the real one.
 //!
-//! The queues are `rustack-sqs-core`'s. A thin layer stands before them because on their own they
-//! differ where it would mislead: they take at most 256 KiB, accept a delay of 901 s, refuse a
-//! group on a standard queue, lose the trace header, name errors as no client knows them, and break
-//! when a timeout is negative. So every message travels through them in an [`envelope`], and
-//! numbers are checked against the real [`limits`]. It promises standard queues that take 1 MiB and
-//! refuse what AWS refuses. It does not keep messages over a restart, expire them, or know FIFO
-//! queues.
+//! The engine is `rustack-sqs-core`. A thin layer wraps it because it differs from SQS where that
+//! would mislead: it accepts at most 256 KiB, accepts a delay of 901 s, refuses a group on a
+//! standard queue, drops the trace header, uses error names that clients do not know, and breaks on
+//! a negative timeout. So every message is wrapped in an [`envelope`], and numbers are checked
+//! against the real [`limits`]. The layer promises standard queues that accept 1 MiB and refuse what
+//! AWS refuses. It does not keep messages over a restart, expire them, or support FIFO queues.
 
 mod envelope;
+mod error_response;
 mod limits;
 mod operations;
-mod refusal;
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -31,10 +30,10 @@ use rustack_sqs_model::operations::SqsOperation;
 
 use super::{ACCOUNT, Error, QueueConfig, REGION};
 
-/// The longest a queue keeps a message, 14 days (SQS quotas, message retention).
+/// The longest retention of a message, 14 days (SQS quotas, message retention).
 const RETENTION_SECONDS: u32 = 1_209_600;
 
-/// The three counts that together are every message a queue holds.
+/// The three counts whose sum is the number of messages in a queue.
 const COUNTS: [&str; 3] = [
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesDelayed",
@@ -45,13 +44,13 @@ const COUNTS: [&str; 3] = [
 #[derive(Debug)]
 pub(super) struct Queues {
     provider: Arc<RustackSqs>,
-    unchanged: RustackSqsHandler,
+    engine: RustackSqsHandler,
     port: u16,
     names: Vec<String>,
 }
 
 impl Queues {
-    /// Creates the queues; their URLs name the port.
+    /// Creates the queues; their URLs contain the port.
     pub(super) async fn create(port: u16, queues: &[QueueConfig]) -> Result<Self, Error> {
         let config = SqsConfig {
             skip_signature_validation: true,
@@ -62,15 +61,15 @@ impl Queues {
         };
         let provider = Arc::new(RustackSqs::new(config));
         for queue in queues {
-            let made = provider.create_queue(creation(queue)).await;
-            made.map_err(|error| broken(&queue.name, &error))?;
+            let created = provider.create_queue(create_request(queue)).await;
+            created.map_err(|error| queue_error(&queue.name, &error))?;
         }
-        let unchanged = RustackSqsHandler::new(Arc::clone(&provider));
+        let engine = RustackSqsHandler::new(Arc::clone(&provider));
         let names = queues.iter().map(|queue| queue.name.clone()).collect();
-        Ok(Self { provider, unchanged, port, names })
+        Ok(Self { provider, engine, port, names })
     }
 
-    /// How many messages each of the first queues holds, by name.
+    /// How many messages each of the configured queues holds, by name.
     pub(super) async fn messages_held(&self) -> Result<BTreeMap<String, u64>, Error> {
         let mut held = BTreeMap::new();
         for name in &self.names {
@@ -79,7 +78,7 @@ impl Queues {
         Ok(held)
     }
 
-    /// Ends every queue.
+    /// Stops every queue.
     pub(super) async fn shutdown(&self) {
         self.provider.shutdown_all().await;
     }
@@ -90,13 +89,13 @@ impl Queues {
             attribute_names: COUNTS.map(str::to_owned).to_vec(),
         };
         let output = self.provider.get_queue_attributes(input).await;
-        let attributes = output.map_err(|error| broken(name, &error))?.attributes;
+        let attributes = output.map_err(|error| queue_error(name, &error))?.attributes;
         Ok(COUNTS.iter().filter_map(|count| attributes.get(*count)?.parse::<u64>().ok()).sum())
     }
 }
 
 /// The request that creates a queue.
-fn creation(queue: &QueueConfig) -> CreateQueueInput {
+fn create_request(queue: &QueueConfig) -> CreateQueueInput {
     let mut attributes = HashMap::from([
         ("VisibilityTimeout".to_owned(), queue.visibility_timeout_seconds.to_string()),
         ("MessageRetentionPeriod".to_owned(), RETENTION_SECONDS.to_string()),
@@ -111,45 +110,48 @@ fn creation(queue: &QueueConfig) -> CreateQueueInput {
     CreateQueueInput { queue_name: queue.name.clone(), attributes, ..CreateQueueInput::default() }
 }
 
-fn broken(queue: &str, error: &SqsError) -> Error {
+fn queue_error(queue: &str, error: &SqsError) -> Error {
     Error::Queue { queue: queue.to_owned(), reason: error.message.clone() }
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsError>> + Send>>;
+type ResponseFuture =
+    Pin<Box<dyn Future<Output = Result<Response<SqsResponseBody>, SqsError>> + Send>>;
 
 impl SqsHandler for Queues {
-    fn handle_operation(&self, operation: SqsOperation, body: Bytes) -> Answer {
-        let answered = self.answer(operation, body);
-        Box::pin(async move { Ok(answered.await.unwrap_or_else(|error| refusal::of(&error))) })
+    fn handle_operation(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
+        let handled = self.handle(operation, body);
+        Box::pin(async move {
+            Ok(handled.await.unwrap_or_else(|error| error_response::for_error(&error)))
+        })
     }
 }
 
 impl Queues {
-    /// Sends an operation to the layer or to the engine.
-    fn answer(&self, operation: SqsOperation, body: Bytes) -> Answer {
+    /// Routes an operation to the layer or to the engine.
+    fn handle(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
         let provider = Arc::clone(&self.provider);
         match operation {
             SqsOperation::CreateQueue => {
-                operations::answer(body, |input| operations::create(provider, input))
+                operations::handle(body, |input| operations::create(provider, input))
             }
             SqsOperation::GetQueueAttributes => {
-                operations::answer(body, |input| operations::attributes(provider, input))
+                operations::handle(body, |input| operations::attributes(provider, input))
             }
             SqsOperation::SendMessage => {
-                operations::answer(body, |input| operations::send(provider, input))
+                operations::handle(body, |input| operations::send(provider, input))
             }
             SqsOperation::SendMessageBatch => {
-                operations::answer(body, |input| operations::send_batch(provider, input))
+                operations::handle(body, |input| operations::send_batch(provider, input))
             }
             SqsOperation::ReceiveMessage => {
-                operations::answer(body, |input| operations::receive(provider, input))
+                operations::handle(body, |input| operations::receive(provider, input))
             }
             SqsOperation::ChangeMessageVisibility => {
-                operations::answer(body, |input| operations::change_visibility(provider, input))
+                operations::handle(body, |input| operations::change_visibility(provider, input))
             }
-            SqsOperation::ChangeMessageVisibilityBatch => {
-                operations::answer(body, |input| operations::hide_batch(provider, input))
-            }
+            SqsOperation::ChangeMessageVisibilityBatch => operations::handle(body, |input| {
+                operations::change_visibility_batch(provider, input)
+            }),
             SqsOperation::DeleteQueue
             | SqsOperation::GetQueueUrl
             | SqsOperation::ListQueues
@@ -165,9 +167,7 @@ impl Queues {
             | SqsOperation::ListDeadLetterSourceQueues
             | SqsOperation::StartMessageMoveTask
             | SqsOperation::CancelMessageMoveTask
-            | SqsOperation::ListMessageMoveTasks => {
-                self.unchanged.handle_operation(operation, body)
-            }
+            | SqsOperation::ListMessageMoveTasks => self.engine.handle_operation(operation, body),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The operations of SQS that the layer changes; the others go to the engine as they are.
+//! The operations of SQS that the layer changes; the others are passed to the engine unchanged.
 //!
-//! They are separate from the queues so that each reads as check, seal, ask, open. They promise the
-//! answers AWS gives, including a batch's per-entry failures. They hold no state.
+//! They are separate from the queues so that each reads as check, wrap, call, unwrap. They promise
+//! the responses of AWS, including the failures of single batch entries. They hold no state.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,13 +26,14 @@ use rustack_sqs_model::types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Answer, envelope, limits};
+use super::{ResponseFuture, envelope, limits};
 
-/// The setting that bounds a message; the engine's own bound is lower, and never met.
+/// The setting that limits a message. The engine's limit is lower, but applies to the
+/// placeholder body only.
 const MAXIMUM_MESSAGE_SIZE: &str = "MaximumMessageSize";
 
-/// Reads a request, does the work, writes the answer.
-pub(super) fn answer<I, O, F>(body: Bytes, work: impl FnOnce(I) -> F) -> Answer
+/// Parses a request, runs the operation, and serializes its output.
+pub(super) fn handle<I, O, F>(body: Bytes, work: impl FnOnce(I) -> F) -> ResponseFuture
 where
     I: DeserializeOwned,
     O: Serialize,
@@ -41,7 +42,7 @@ where
     match serde_json::from_slice(&body) {
         Ok(input) => {
             let working = work(input);
-            Box::pin(async move { written(&working.await?) })
+            Box::pin(async move { json_response(&working.await?) })
         }
         Err(error) => {
             let refused =
@@ -51,7 +52,7 @@ where
     }
 }
 
-/// `CreateQueue`: standard queues only, messages up to the limit of AWS.
+/// `CreateQueue`, for standard queues only.
 pub(super) async fn create(
     provider: Arc<RustackSqs>,
     input: CreateQueueInput,
@@ -69,7 +70,7 @@ pub(super) async fn create(
     provider.create_queue(input).await
 }
 
-/// `GetQueueAttributes`, with the limit a message really has.
+/// `GetQueueAttributes`, with the real limit of a message.
 pub(super) async fn attributes(
     provider: Arc<RustackSqs>,
     input: GetQueueAttributesInput,
@@ -87,7 +88,7 @@ pub(super) async fn send(
     input: SendMessageInput,
 ) -> Result<SendMessageOutput, SqsError> {
     limits::check_send(&input)?;
-    let (sealed, checksums) = envelope::seal(input).map_err(|error| damaged(&error))?;
+    let (sealed, checksums) = envelope::seal(input).map_err(|error| json_error(&error))?;
     let output = provider.send_message(sealed).await?;
     Ok(SendMessageOutput {
         md5_of_message_body: Some(checksums.body),
@@ -96,7 +97,7 @@ pub(super) async fn send(
     })
 }
 
-/// `SendMessageBatch`: each entry is accepted or refused for itself.
+/// `SendMessageBatch`: each entry succeeds or fails on its own.
 pub(super) async fn send_batch(
     provider: Arc<RustackSqs>,
     input: SendMessageBatchInput,
@@ -127,10 +128,10 @@ pub(super) async fn receive(
     mut input: ReceiveMessageInput,
 ) -> Result<ReceiveMessageOutput, SqsError> {
     limits::check_receive(&input)?;
-    let wanted = envelope::want(&mut input);
+    let requested = envelope::request_envelope(&mut input);
     let received = provider.receive_message(input).await?.messages;
-    let opened = received.into_iter().map(|message| envelope::open(message, &wanted));
-    let messages = opened.collect::<Result<_, _>>().map_err(|error| damaged(&error))?;
+    let opened = received.into_iter().map(|message| envelope::open(message, &requested));
+    let messages = opened.collect::<Result<_, _>>().map_err(|error| json_error(&error))?;
     Ok(ReceiveMessageOutput { messages })
 }
 
@@ -143,8 +144,8 @@ pub(super) async fn change_visibility(
     provider.change_message_visibility(input).await
 }
 
-/// `ChangeMessageVisibilityBatch`: each entry is accepted or refused for itself.
-pub(super) async fn hide_batch(
+/// `ChangeMessageVisibilityBatch`: each entry succeeds or fails on its own.
+pub(super) async fn change_visibility_batch(
     provider: Arc<RustackSqs>,
     input: ChangeMessageVisibilityBatchInput,
 ) -> Result<ChangeMessageVisibilityBatchOutput, SqsError> {
@@ -158,7 +159,7 @@ pub(super) async fn hide_batch(
         };
         match change_visibility(Arc::clone(&provider), change).await {
             Ok(_) => {
-                output.successful.push(ChangeMessageVisibilityBatchResultEntry { id: entry.id })
+                output.successful.push(ChangeMessageVisibilityBatchResultEntry { id: entry.id });
             }
             Err(error) => output.failed.push(failed(entry.id, error)),
         }
@@ -166,7 +167,7 @@ pub(super) async fn hide_batch(
     Ok(output)
 }
 
-/// An entry of a batch as a request of its own, beside its id.
+/// The id of a batch entry, and the entry as a single request.
 fn single(queue_url: &str, entry: SendMessageBatchRequestEntry) -> (String, SendMessageInput) {
     let input = SendMessageInput {
         queue_url: queue_url.to_owned(),
@@ -189,14 +190,16 @@ fn failed(id: String, error: SqsError) -> BatchResultErrorEntry {
     }
 }
 
-fn written<O: Serialize>(output: &O) -> Result<Response<SqsResponseBody>, SqsError> {
-    let json = serde_json::to_vec(output).map_err(|error| damaged(&error))?;
+fn json_response<O: Serialize>(output: &O) -> Result<Response<SqsResponseBody>, SqsError> {
+    let json = serde_json::to_vec(output).map_err(|error| json_error(&error))?;
     let mut response = Response::new(SqsResponseBody::from_json(json));
     let content_type = http::HeaderValue::from_static(rustack_sqs_http::response::CONTENT_TYPE);
     response.headers_mut().insert(http::header::CONTENT_TYPE, content_type);
     Ok(response)
 }
 
-fn damaged(error: &serde_json::Error) -> SqsError {
-    SqsError::internal_error(format!("a message or an answer cannot be written as JSON: {error}"))
+fn json_error(error: &serde_json::Error) -> SqsError {
+    SqsError::internal_error(format!(
+        "a message or a response cannot be converted from or to JSON: {error}"
+    ))
 }

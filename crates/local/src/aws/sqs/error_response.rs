@@ -1,9 +1,9 @@
-//! How a refused call is told, so that a client knows the error by its type.
+//! Error responses whose type a client recognises.
 //!
-//! It is separate because the engine names errors as the old query protocol did, and clients of the
-//! JSON protocol look for the names of the service model (`QueueDoesNotExist`, not
-//! `NonExistentQueue`). It promises the model's name in the body and the old one in the header, as
-//! AWS does for clients that moved:
+//! It is separate because the engine uses the error names of the old query protocol, while clients
+//! of the JSON protocol expect those of the service model (`QueueDoesNotExist`, not
+//! `NonExistentQueue`). It promises the model's name in the body and the old name in a header, as
+//! AWS does for migrated clients:
 //! <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>. It decides nothing.
 
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -12,16 +12,16 @@ use rustack_sqs_http::body::SqsResponseBody;
 use rustack_sqs_http::response;
 use rustack_sqs_model::error::{SqsError, SqsErrorCode};
 
-/// Where clients that know the old names look for them.
+/// The header in which clients look for the old name.
 const QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
 
-/// How many of the old names begin.
+/// The prefix of many old names.
 const OLD_PREFIX: &str = "AWS.SimpleQueueService.";
 
-/// The answer to a call that was refused.
-pub(super) fn of(error: &SqsError) -> Response<SqsResponseBody> {
-    let told = serde_json::json!({ "__type": format!("com.amazonaws.sqs#{}", name(error.code)), "message": error.message });
-    let mut response = Response::new(SqsResponseBody::from_json(told.to_string().into_bytes()));
+/// The response to a failed call.
+pub(super) fn for_error(error: &SqsError) -> Response<SqsResponseBody> {
+    let body = serde_json::json!({ "__type": format!("com.amazonaws.sqs#{}", name(error.code)), "message": error.message });
+    let mut response = Response::new(SqsResponseBody::from_json(body.to_string().into_bytes()));
     *response.status_mut() = error.code.status_code();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));
     let old_name = format!("{};{}", old_name(error.code), error.code.fault());
@@ -31,7 +31,7 @@ pub(super) fn of(error: &SqsError) -> Response<SqsResponseBody> {
     response
 }
 
-/// The name of an error in the service model: two were renamed, the others lost their prefix.
+/// The name of an error in the service model: two were renamed, the others have no prefix.
 fn name(code: SqsErrorCode) -> &'static str {
     let old_name = code.error_type();
     match old_name.strip_prefix(OLD_PREFIX).unwrap_or(old_name) {
@@ -41,7 +41,7 @@ fn name(code: SqsErrorCode) -> &'static str {
     }
 }
 
-/// The name of an error in the query protocol; the engine lacks the prefix of two.
+/// The name of an error in the query protocol; the engine omits the prefix of two.
 fn old_name(code: SqsErrorCode) -> String {
     match code.error_type() {
         name @ ("MessageNotInflight" | "PurgeQueueInProgress") => format!("{OLD_PREFIX}{name}"),

@@ -1,8 +1,7 @@
-//! What a function's answer says about the messages of its batch.
+//! Which messages of a batch are done, by the function's partial batch response.
 //!
-//! It is separate because it is Lambda's rule on partial batches, and pure. It promises that a
-//! message is done only when the answer can be trusted: an empty or unknown identifier makes the
-//! whole batch fail.
+//! It is separate because it is Lambda's rule, and pure. It promises that a message is done only if
+//! the response is valid: an empty or unknown identifier fails the whole batch.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>
 
 use std::collections::HashSet;
@@ -10,9 +9,9 @@ use std::collections::HashSet;
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use aws_sdk_sqs::types::Message;
 
-/// An answer names a message that is not in the batch.
+/// A response names a message that is not in the batch.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer names the message {identifier:?}, which is not in the batch")]
+#[error("the response names the message {identifier:?}, which is not in the batch")]
 pub(super) struct UnknownMessage {
     identifier: String,
 }
@@ -20,7 +19,7 @@ pub(super) struct UnknownMessage {
 /// The messages that are done.
 ///
 /// # Errors
-/// When the answer names no message or one of another batch; then none is done.
+/// When the response has an empty identifier or one of another batch; then no message is done.
 pub(super) fn done<'a>(
     messages: &'a [Message],
     response: &SqsBatchResponse,
