@@ -6,6 +6,7 @@
 //! [`machine`](crate::machine).
 
 mod deadletter;
+#[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod delivery;
 pub mod outcome;
 pub mod probation;

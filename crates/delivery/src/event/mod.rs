@@ -7,6 +7,7 @@
 pub mod binary;
 pub(crate) mod convert;
 pub mod envelope;
+#[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod event;
 pub(crate) mod json;
 pub mod mapping;

@@ -14,6 +14,7 @@ pub mod profile;
 pub mod schedule;
 pub mod secret;
 pub mod sink;
+#[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod subscription;
 
 pub use subscription::{
