@@ -1,5 +1,5 @@
-//! What hostile destinations do, as a catalogue: the contracts of the sender and the measure of its
-//! memory share it.
+//! A catalogue of hostile destinations, shared by the contract tests of the sender and the test of
+//! its memory use.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::certificates::{Authority, Validity};
 use crate::scripted::{Script, Scripted, Step, answer};
 
-/// Sixteen mebibytes of zeros, in 16 KiB.
+/// 16 MiB of zeros, compressed to 16 KiB.
 pub const BOMB: &[u8] = include_bytes!("../fixtures/hostile/16-mib-of-nothing.gz");
 
-/// One way to be hostile.
+/// One hostile behaviour.
 #[derive(Debug, Clone)]
 pub struct Hostility {
     /// What it does.
@@ -26,13 +26,13 @@ pub struct Hostility {
 /// How an exchange with a hostile destination should end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// As an answer with this status, and no more of the body than is read.
+    /// With a response of this status, and no more of the body than is read.
     Answered(u16),
-    /// As no answer in time.
+    /// With a timeout.
     TimedOut,
-    /// As a broken connection.
+    /// With a broken connection.
     Broken,
-    /// As any of these: it depends on who is faster.
+    /// In any of these ways: it is a race.
     Somehow,
 }
 
@@ -42,15 +42,15 @@ enum Over {
     Clear,
     /// TCP where TLS is expected.
     NoTls,
-    /// HTTP/2, in TLS.
+    /// HTTP/2 over TLS.
     Http2,
 }
 
 impl Hostility {
-    /// Starts a server that does it, with a certificate of this authority where there is one.
+    /// Starts a server with this behaviour, with a certificate of this authority if it needs one.
     ///
     /// # Errors
-    /// When the machine has no port or no key left.
+    /// If the machine has no free port, or no key can be generated.
     pub async fn serve(&self, authority: &Authority) -> io::Result<Scripted> {
         let steps = self.steps.clone();
         let script = if self.greets {
@@ -69,7 +69,7 @@ impl Hostility {
         Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), tls, script).await
     }
 
-    /// Where a client finds that server.
+    /// The URL of that server.
     #[must_use]
     pub fn url(&self, server: &Scripted) -> String {
         match self.over {
@@ -79,7 +79,7 @@ impl Hostility {
     }
 }
 
-/// Every way to be hostile that we know of.
+/// All known hostile behaviours.
 #[must_use]
 pub fn catalogue() -> Vec<Hostility> {
     [heads(), bodies(), resets(), silences(), http2()].concat()
@@ -105,7 +105,7 @@ fn flood(bytes: impl AsRef<[u8]>) -> Step {
     Step::Flood(bytes.as_ref().to_vec())
 }
 
-/// A head with this header line, and then these steps.
+/// A response head with this header line, followed by these steps.
 fn head(header: &str, steps: &[Step]) -> Vec<Step> {
     [&[write(format!("HTTP/1.1 200 OK\r\n{header}\r\n\r\n"))], steps].concat()
 }
@@ -316,7 +316,7 @@ fn silences() -> Vec<Hostility> {
     ]
 }
 
-/// The client's preface and settings: the request's head begins behind.
+/// The client's preface and SETTINGS frame; the HEADERS frame of the request follows them.
 const PREFACE_BYTES: usize = 80;
 
 /// A frame of HTTP/2 (RFC 9113, section 4.1).
@@ -334,14 +334,14 @@ enum Frame {
     Continuation = 9,
 }
 
-/// What a server of HTTP/2 does after it has read that there is a request.
+/// Behaviours of an HTTP/2 server after it has read the start of a request.
 fn http2() -> Vec<Hostility> {
     const END_HEADERS: u8 = 4;
     let ok = frame(Frame::Headers, END_HEADERS, 1, &[0x88]);
     let informational = frame(Frame::Headers, END_HEADERS, 1, b"\x08\x03103");
-    // A header without indexing: its name `x`, and 15 KiB of value.
+    // A literal header field without indexing: name `x`, 15 KiB of value.
     let long = [&[0, 1, b'x', 0x7f, 0x81, 0x77][..], &[b'a'; 15_360]].concat();
-    // An indexed header of 4,000 bytes, and then 12,000 times its index.
+    // An indexed header field of 4,000 bytes, then 12,000 references to its index.
     let expanding =
         [&[0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e][..], &[b'a'; 4_000], &[0xbe; 12_000]].concat();
     let does = |name, ends, steps: &[Step]| {

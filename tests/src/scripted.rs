@@ -1,9 +1,9 @@
-//! A server that does exactly what a test tells it, down to the byte: answers, halves of answers,
+//! A server that sends exactly what a test scripts, down to the byte: responses, partial responses,
 //! silence, resets.
 //!
-//! It is raw TCP on purpose: what an HTTP library would never send is what destinations do send.
-//! For every request it asks the script for the steps that follow, and it keeps what it was asked.
-//! It may also speak before it was asked, and do all of that inside TLS. Dropping it closes every
+//! It uses raw TCP on purpose: destinations do send what an HTTP library would never send. For
+//! every request it asks the script for the next steps, and it records the request. It may also
+//! send before it receives a request, and all of that over TLS. Dropping it closes every
 //! connection.
 
 use std::fmt;
@@ -20,12 +20,12 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// A request longer than this is cut off: no test sends one.
+/// Longer requests are cut off: no test sends one.
 const REQUEST_MAX_BYTES: usize = 4 * 1_024 * 1_024;
 /// The pause between the bytes of [`Step::Drip`].
 const DRIP_EVERY: Duration = Duration::from_millis(20);
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// The request line and the headers, without the empty line.
@@ -43,28 +43,28 @@ impl Asked {
     }
 }
 
-/// What the server does next on a connection. After the last step it waits for the next request.
+/// The server's next action on a connection. After the last step it waits for the next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Writes these bytes.
     Write(Vec<u8>),
-    /// Writes these bytes again and again, as fast as the client takes them.
+    /// Writes these bytes repeatedly, as fast as the client reads them.
     Flood(Vec<u8>),
-    /// Writes this byte again and again, slowly, for as long as the client stays.
+    /// Writes this byte repeatedly, slowly, until the client disconnects.
     Drip(u8),
-    /// Reads this much of what the client sends, and keeps none of it.
+    /// Reads this many bytes of what the client sends, and discards them.
     Read(usize),
-    /// Says nothing for so long.
+    /// Sends nothing for this long.
     Pause(Duration),
-    /// Says nothing more, reads nothing more, and keeps the connection open.
+    /// Sends and reads nothing more, and keeps the connection open.
     Silence,
-    /// Closes the connection in order.
+    /// Closes the connection cleanly.
     Close,
-    /// Breaks the connection off.
+    /// Resets the connection.
     Reset,
 }
 
-/// A whole answer with this status line, these headers and this body.
+/// A complete response with this status line, these headers and this body.
 #[must_use]
 pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
     let headers: String =
@@ -76,13 +76,12 @@ pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
 /// The steps that follow a request.
 pub type Answers = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
 
-/// When the server does its steps.
+/// When the server runs its steps.
 #[derive(Clone)]
 pub enum Script {
-    /// After each request, as the request asks for.
+    /// After each request, depending on the request.
     Answers(Answers),
-    /// Once, as soon as there is a connection; what the client says meanwhile is not read but by a
-    /// step.
+    /// Once, as soon as a client connects; only a step reads what the client sends.
     Greets(Vec<Step>),
 }
 
@@ -101,11 +100,11 @@ pub struct Scripted {
     address: SocketAddr,
     scheme: &'static str,
     seen: Arc<Seen>,
-    /// Dropped with the server, which ends every connection.
+    /// Aborted on drop, which closes every connection.
     _connections: JoinSet<()>,
 }
 
-/// What came in.
+/// What the server received.
 #[derive(Debug, Default)]
 struct Seen {
     connections: AtomicUsize,
@@ -113,28 +112,28 @@ struct Seen {
 }
 
 impl Scripted {
-    /// Starts on a free port of the loopback address, in clear, and answers what it is asked.
+    /// Starts on a free port of the loopback address, without TLS, and responds to requests.
     ///
     /// # Errors
-    /// When the machine has no port left.
+    /// If the machine has no free port.
     pub async fn start(
         script: impl Fn(&Asked) -> Vec<Step> + Send + Sync + 'static,
     ) -> io::Result<Self> {
         Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Answers(Arc::new(script))).await
     }
 
-    /// The same for a server that does these steps as soon as it has a connection.
+    /// The same for a server that runs these steps as soon as a client connects.
     ///
     /// # Errors
-    /// When the machine has no port left.
+    /// If the machine has no free port.
     pub async fn greet(steps: &[Step]) -> io::Result<Self> {
         Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Greets(steps.to_vec())).await
     }
 
-    /// Starts at an address, where port 0 means a free one, inside TLS if it is told how.
+    /// Starts at an address, where port 0 means a free one, over TLS if it has a configuration.
     ///
     /// # Errors
-    /// When the address is not free.
+    /// If the address is in use.
     pub async fn serve(
         address: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
@@ -161,13 +160,13 @@ impl Scripted {
         self.address.port()
     }
 
-    /// What it was asked so far.
+    /// The requests received so far.
     #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
         self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often somebody connected so far, whether or not anything was asked.
+    /// The number of connections so far, with or without a request.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
@@ -180,7 +179,8 @@ async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, script: Script,
         seen.connections.fetch_add(1, Ordering::SeqCst);
         let (tls, script, seen) = (tls.clone(), script.clone(), Arc::clone(&seen));
         connections.spawn(async move {
-            // A client that leaves is the client's affair: the test looks at what it made of it.
+            // A client that disconnects is no error here: the test checks what the client made of
+            // it.
             let _ = match tls {
                 None => converse(stream, &script, &seen).await,
                 Some(tls) => shake_hands_and_converse(&tls, stream, &script, &seen).await,
@@ -199,7 +199,7 @@ async fn shake_hands_and_converse(
     converse(tls.accept(stream).await?, script, seen).await
 }
 
-/// A connection, in clear or inside TLS.
+/// A connection with or without TLS.
 trait Connection: AsyncRead + AsyncWrite + Unpin {
     fn tcp(&self) -> &TcpStream;
 }
@@ -233,7 +233,7 @@ async fn converse(mut stream: impl Connection, script: &Script, seen: &Seen) -> 
     Ok(())
 }
 
-/// Takes the steps, and tells whether the connection goes on.
+/// Runs the steps; returns whether the connection continues.
 async fn take(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> {
     for step in steps {
         match step {
@@ -273,7 +273,7 @@ async fn skip(stream: &mut impl Connection, bytes: usize) -> io::Result<()> {
     stream.read_exact(&mut skipped).await.map(|_| ())
 }
 
-/// The next request of a connection; `None` when the client has left.
+/// The next request of a connection; `None` when the client has disconnected.
 async fn next_request(
     stream: &mut impl Connection,
     received: &mut Vec<u8>,
@@ -289,7 +289,7 @@ async fn next_request(
     }
 }
 
-/// The first request among the bytes and its length, once all of it is there.
+/// The first request in the bytes and its length, once it is complete.
 fn first_request(received: &[u8]) -> Option<(Asked, usize)> {
     const END: &[u8] = b"\r\n\r\n";
     let head_length = received.windows(END.len()).position(|window| window == END)?;

@@ -1,9 +1,8 @@
-//! The examples of a page of `docs`, and how they are run: as a reader would, with the reader's
-//! tools.
+//! The examples of a page of `docs`, run as a reader would, with the reader's tools.
 //!
-//! Separate because two stages run them: what needs only SQS runs on the local AWS, the rest on the
-//! emulated one. An example whose tool this machine lacks is said to be skipped, past the test
-//! harness that would swallow it.
+//! Separate because two test binaries run them: what needs only SQS runs on the local AWS, the rest
+//! on the emulated one. An example whose tool this machine lacks is reported as skipped, written
+//! past the test harness, which would swallow it.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,25 +11,25 @@ use std::process::{Command, Stdio};
 
 use crate::libraries;
 
-/// Version 1 of the AWS CLI goes to the real SQS whatever `AWS_ENDPOINT_URL` says; only its option
-/// is stronger.
+/// Version 1 of the AWS CLI ignores `AWS_ENDPOINT_URL` and uses the real SQS; only its option
+/// overrides that.
 const AWS: &str = "aws() { command aws --endpoint-url \"$AWS_ENDPOINT_URL\" \"$@\"; }\n";
 
-/// One example: a fenced block.
+/// One example: a fenced code block.
 #[derive(Debug, Clone)]
 pub struct Snippet {
-    /// The heading it stands under.
+    /// The heading above it.
     pub heading: String,
     /// The language of the fence.
     pub language: String,
-    /// What stands between the fences.
+    /// The text between the fences.
     pub text: String,
 }
 
 /// The examples of a page, in order.
 ///
 /// # Panics
-/// When there is no such page.
+/// If there is no such page.
 #[must_use]
 pub fn of(page: &str) -> Vec<Snippet> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
@@ -57,7 +56,7 @@ pub fn of(page: &str) -> Vec<Snippet> {
 /// The example under this heading.
 ///
 /// # Panics
-/// When the page has none there.
+/// If the page has no example there.
 #[must_use]
 pub fn under(page: &str, heading: &str) -> Snippet {
     let mut all = of(page).into_iter();
@@ -66,10 +65,11 @@ pub fn under(page: &str, heading: &str) -> Snippet {
 }
 
 impl Snippet {
-    /// Runs it in this environment, to its end; `false`, having said so, where this machine cannot.
+    /// Runs it in this environment until it ends; returns `false`, and reports it as skipped, if
+    /// this machine lacks the tool.
     ///
     /// # Panics
-    /// When it fails, with all it printed.
+    /// If it fails, with its output.
     #[must_use]
     pub fn run(&self, environment: &[(&str, &str)]) -> bool {
         let Some(mut command) = self.command() else { return false };
@@ -107,7 +107,7 @@ impl Snippet {
         true
     }
 
-    /// What reads it from standard input.
+    /// The command that reads it from standard input.
     fn command(&self) -> Option<Command> {
         match self.language.as_str() {
             "sh" => self.shell(),
@@ -138,7 +138,7 @@ impl Snippet {
         Some(shell)
     }
 
-    /// The folder with the libraries of its language, installed the first time.
+    /// The folder with the libraries of its language, installed on first use.
     fn libraries(&self) -> Option<PathBuf> {
         let language = if self.language == "js" { "node" } else { "python" };
         let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flows/publishers");

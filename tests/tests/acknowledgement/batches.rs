@@ -1,4 +1,4 @@
-//! Several events in one request: each keeps a message and an end of its own.
+//! Several events in one request: each delivery is settled and re-enqueued by itself.
 
 use adapters::records::Record;
 use delivery::delivery::outcome::Outcome;

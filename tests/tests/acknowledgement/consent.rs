@@ -1,4 +1,5 @@
-//! Deliveries to a destination that has to consent first: what waits, who is asked, and how often.
+//! Destinations that have to consent first: which deliveries wait, and how often the handshake
+//! runs.
 
 use delivery::delivery::Delivery;
 use delivery::event::{Event, Input};
@@ -24,7 +25,7 @@ fn event_grid() -> Catalogue {
     subscriptions_with_destination("consent: {handshake: eventgrid}")
 }
 
-/// A process that lives over several invocations.
+/// A process that handles several invocations.
 struct Process {
     desk: Desk,
     dispatch: Dispatch<Desk>,
@@ -35,7 +36,7 @@ impl Process {
         Self { dispatch: Dispatch::new(desk.clone(), container(), None), desk }
     }
 
-    /// One invocation; what it sent.
+    /// Runs one invocation; returns the messages that it sent.
     fn takes(&self, records: &[adapters::records::Record]) -> Vec<(QueueName, Message)> {
         let before = self.desk.sent().len();
         assert_eq!(
@@ -119,7 +120,7 @@ fn who_asked_is_told_in_the_question_and_in_every_delivery() {
     assert_eq!((question.method, question.body.len()), (Method::Options, 0));
     assert!(question.headers.contains(&origin) && post.headers.contains(&origin));
     assert!(question.headers.contains(&("WebHook-Request-Rate".to_owned(), "120".to_owned())));
-    // Nobody listens here.
+    // There is no callback endpoint here.
     assert!(!question.headers.iter().any(|(name, _)| name.contains("Callback")));
     let plain = Process::new(Desk::new(crate::desk::subscriptions(1)));
     plain.takes(&[record("m1", EVENT)]);
@@ -188,7 +189,7 @@ fn without_time_for_the_question_nothing_is_counted_and_nobody_is_asked() {
     let dispatch = Dispatch::new(desk.clone(), container(), None);
     let deadline = Deadline::new(NOW_MS, ENDS_MS);
     desk.passes_ms(119_000);
-    // The first attempt of an invocation may always begin: here it is the question, and the
+    // The first attempt of an invocation may always start: here it is the handshake, and the
     // delivery has no time left.
     assert_eq!(block_on(dispatch.handle(&[record("m1", EVENT)], &deadline)), ["m1"]);
     assert_eq!((desk.questions().len(), desk.requests(), desk.sent().len()), (1, 0, 0));

@@ -1,4 +1,4 @@
-//! A desk: every port of both functions, answering as told and keeping what it was asked.
+//! Fakes of all ports of both functions: they respond as configured and record every call.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -24,10 +24,10 @@ use uuid::Uuid;
 use crate::hours::Hours;
 use crate::reactions::{Reaction, Reactions};
 
-/// When a scene begins.
+/// The start of every test.
 pub(crate) const NOW_MS: u64 = 1_795_158_180_000;
 
-/// The deployment's container.
+/// The default container.
 pub(crate) fn container() -> Container {
     Container { bucket: "letters".to_owned(), prefix: String::new() }
 }
@@ -49,17 +49,17 @@ pub(crate) fn record(message: &str, body: &str) -> Record {
     }
 }
 
-/// The topic shop/orders with so many subscriptions, s0, s1 and so on.
+/// The topic shop/orders with this many subscriptions, s0, s1 and so on.
 pub(crate) fn subscriptions(count: usize) -> Catalogue {
     catalogue(count, "")
 }
 
-/// The topic shop/orders with the subscription s0, whose dead letters go there.
+/// The topic shop/orders with the subscription s0, whose dead letters go to this sink.
 pub(crate) fn subscriptions_with_sink(sink: &str) -> Catalogue {
     catalogue(1, &format!(", deadLetter: {{sink: '{sink}'}}"))
 }
 
-/// The topic shop/orders with the subscription s0, whose destination has this beside its address.
+/// The topic shop/orders with the subscription s0, whose destination has these further fields.
 pub(crate) fn subscriptions_with_destination(more: &str) -> Catalogue {
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
@@ -93,7 +93,7 @@ pub(crate) fn catalogue_of(subscriptions: impl IntoIterator<Item = Subscription>
     catalogue
 }
 
-/// What a desk was asked.
+/// The recorded calls.
 #[derive(Default)]
 struct Asked {
     slept_ms: u64,
@@ -107,14 +107,14 @@ struct Asked {
     handed_over: Vec<(String, Uuid, String)>,
     consents: HashMap<ConsentKey, Granted>,
     consents_are_unreadable: bool,
-    /// The `webhook-*` headers of answers to questions for consent; an empty list answers with
+    /// The `webhook-*` headers of the responses to validation requests; if empty, a response has
     /// none.
     allows: Vec<(String, String)>,
     questions: Vec<Request>,
     posts: Vec<Request>,
 }
 
-/// Every port of both functions. Clones are the same desk.
+/// All ports of both functions. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct Desk {
     catalogue: Option<Arc<Catalogue>>,
@@ -141,7 +141,8 @@ fn is_question(request: &Request) -> bool {
     request.method == Method::Options || request.headers.iter().any(validation)
 }
 
-/// A destination that allows something names it, and echoes the code of a validation event.
+/// The response to a validation request: with headers it consents, and echoes the code of a
+/// validation event.
 fn answer_to_question(request: &Request, allows: &[(String, String)], now_ms: u64) -> Exchange {
     let body =
         String::from_utf8_lossy(&request.body).replace("validationCode", "validationResponse");
@@ -154,7 +155,7 @@ fn answer_to_question(request: &Request, allows: &[(String, String)], now_ms: u6
     Exchange { content: Some(content), ..Exchange::new(result, now_ms, 0) }
 }
 
-/// How a scene sets its desk.
+/// Configuration before a test starts.
 impl Desk {
     pub(crate) fn without_subscriptions() -> Self {
         Self {
@@ -179,7 +180,7 @@ impl Desk {
         Self { newer: Some(Arc::new(catalogue)), ..self }
     }
 
-    /// The last good subscriptions are there, but nobody can say what the newest are.
+    /// The last good subscriptions are loaded, but the newest cannot be read.
     pub(crate) fn with_a_broken_reload(self) -> Self {
         Self { newest_is_readable: false, ..self }
     }
@@ -192,7 +193,7 @@ impl Desk {
         self.result(answer(status))
     }
 
-    /// Requests whose address or body holds this text meet these reactions in turn; the last one
+    /// Requests whose URL or body contains this text get these reactions in order; the last one
     /// repeats.
     pub(crate) fn meeting(mut self, text: &str, reactions: &[Reaction]) -> Self {
         let known = Arc::get_mut(&mut self.reactions).expect("a desk is set before it is shared");
@@ -200,7 +201,7 @@ impl Desk {
         self
     }
 
-    /// Each exchange takes so long, and the clock moves with it.
+    /// Each exchange takes this long, and advances the clock.
     pub(crate) fn taking_ms(self, duration_ms: u64) -> Self {
         Self { duration_ms, ..self }
     }
@@ -209,7 +210,7 @@ impl Desk {
         Self { takes_messages: false, ..self }
     }
 
-    /// This bucket refuses every blob, or this queue of others every message.
+    /// Writes to this bucket, or to this external queue, fail.
     pub(crate) fn refusing_blobs(mut self, name: &str, error: PutError) -> Self {
         self.storage.insert(name.to_owned(), error);
         self
@@ -221,24 +222,24 @@ impl Desk {
     }
 }
 
-/// What breaks on purpose.
+/// Injected panics.
 impl Desk {
-    /// The first message is not sent, for a panic.
+    /// The first `send` panics.
     pub(crate) fn panicking_once_while_sending(self) -> Self {
         self.asked().send_panics_left = 1;
         self
     }
 }
 
-/// What happens in the middle of a scene.
+/// Changes while a test runs.
 impl Desk {
-    /// From now on destinations allow this when they are asked.
+    /// From now on destinations send these headers in responses to validation requests.
     pub(crate) fn now_allows(&self, allows: &[(&str, &str)]) {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         self.asked().allows = allows.iter().map(owned).collect();
     }
 
-    /// Nobody can say any more, or again, who consented.
+    /// Whether stored consents cannot be read.
     pub(crate) fn consents_unreadable(&self, unreadable: bool) {
         self.asked().consents_are_unreadable = unreadable;
     }
@@ -247,14 +248,14 @@ impl Desk {
         self.hours.pass(wait_ms);
     }
 
-    /// Lets a scene happen: whenever nothing else can, time goes on to the next moment that
+    /// Runs a future: whenever it cannot make progress, the clock jumps to the next time that
     /// somebody waits for.
     pub(crate) fn run<T>(&self, scene: impl Future<Output = T>) -> T {
         self.hours.run(scene)
     }
 }
 
-/// What a scene asks its desk afterwards.
+/// The recorded calls, for assertions.
 impl Desk {
     fn asked(&self) -> MutexGuard<'_, Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
@@ -264,17 +265,17 @@ impl Desk {
         self.asked().requests
     }
 
-    /// The questions for consent.
+    /// The validation requests.
     pub(crate) fn questions(&self) -> Vec<Request> {
         self.asked().questions.clone()
     }
 
-    /// The requests that were no such questions.
+    /// The requests that deliver events.
     pub(crate) fn posts(&self) -> Vec<Request> {
         self.asked().posts.clone()
     }
 
-    /// The consents that were kept.
+    /// The stored consents.
     pub(crate) fn consents(&self) -> Vec<Granted> {
         self.asked().consents.values().cloned().collect()
     }
@@ -287,22 +288,22 @@ impl Desk {
         self.asked().sent.clone()
     }
 
-    /// How long the scene has lasted.
+    /// The time since the start of the test.
     pub(crate) fn after_ms(&self) -> u64 {
         self.now_ms() - NOW_MS
     }
 
-    /// How long after the beginning of the scene each message was sent.
+    /// The time of each sent message since the start of the test.
     pub(crate) fn sent_after_ms(&self) -> Vec<u64> {
         self.asked().sent_ms.iter().map(|at_ms| at_ms - NOW_MS).collect()
     }
 
-    /// Queue, receipt and seconds of each record that was hidden.
+    /// Queue, receipt and seconds of each changed visibility.
     pub(crate) fn hidden(&self) -> Vec<(String, String, u32)> {
         self.asked().hidden.clone()
     }
 
-    /// Queue, id and text of each dead letter that went to a queue of others.
+    /// Queue, id and text of each dead letter sent to an external queue.
     pub(crate) fn handed_over(&self) -> Vec<(String, Uuid, String)> {
         self.asked().handed_over.clone()
     }
@@ -332,7 +333,7 @@ impl SendHttp for Desk {
 }
 
 impl Desk {
-    /// Writes a request down; a question for consent is answered here.
+    /// Records a request, and responds if it is a validation request.
     fn note(&self, request: &Request) -> Option<Exchange> {
         let now_ms = self.now_ms();
         let mut asked = self.asked();

@@ -1,5 +1,5 @@
-//! The clock of a scene. Nobody really waits: when nothing else can happen, time leaps to the next
-//! moment that somebody waits for.
+//! A virtual clock. Nothing really sleeps: when no future can make progress, time jumps to the next
+//! time that somebody waits for.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// The time of a scene, and who waits for which. Clones are the same clock.
+/// The current time and all pending sleeps. Clones are the same clock.
 #[derive(Clone)]
 pub(crate) struct Hours(Arc<Mutex<Face>>);
 
@@ -42,7 +42,7 @@ impl Hours {
         Sleep { hours: self.clone(), until_ms: self.now_ms().saturating_add(wait_ms) }
     }
 
-    /// Runs to the end.
+    /// Polls a future until it completes.
     pub(crate) fn run<T>(&self, scene: impl Future<Output = T>) -> T {
         let flag = Arc::new(Flag::default());
         let waker = Waker::from(Arc::clone(&flag));
@@ -75,7 +75,7 @@ impl Hours {
     }
 }
 
-/// A wait by a scene's clock.
+/// A sleep by the virtual clock.
 pub(crate) struct Sleep {
     hours: Hours,
     until_ms: u64,

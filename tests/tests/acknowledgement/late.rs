@@ -1,5 +1,5 @@
-//! Answers that come after their response timeout: a late success ends a delivery, and nothing
-//! waits too long for one.
+//! Responses after the response timeout: a late success ends a delivery, and no invocation waits
+//! too long for one.
 
 use adapters::records::Record;
 use delivery::delivery::Delivery;
@@ -12,7 +12,8 @@ use super::reactions::{answers, replies, times_out_after};
 use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retried, subscription};
 use crate::desk::{Desk, NOW_MS, catalogue_of, record};
 
-/// A response timeout of one second, and a window of so long after it; retries wait so long.
+/// A response timeout of one second, this late-response window after it, and this wait before
+/// retries.
 fn patient(name: &str, window_ms: u64, retry_ms: u64) -> Subscription {
     let mut subscription = subscription(name);
     subscription.destination.response_timeout_ms = 1_000;
@@ -25,7 +26,7 @@ fn one(window_ms: u64, retry_ms: u64) -> Catalogue {
     catalogue_of([patient("shop/orders/s0", window_ms, retry_ms)])
 }
 
-/// When each message was sent, and with which wait.
+/// When each message was sent, and its wait.
 fn sent(desk: &Desk) -> Vec<(u64, u64)> {
     let waits = desk.sent().into_iter().map(|(_, message)| message.wait_ms);
     desk.sent_after_ms().into_iter().zip(waits).collect()
@@ -45,7 +46,7 @@ fn a_late_answer_that_is_no_success_changes_nothing_and_the_retry_leaves_at_once
         let late = times_out_after(1_000).and_late(5_000, answers(status));
         let desk = Desk::new(one(10_000, 20_000)).meeting("s0.example.com", &[late]);
         assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-        // Settled at one second, due at 21, and five have passed.
+        // Settled at one second, due at 21 seconds, and five have passed.
         assert_eq!(sent(&desk), if status == 200 { vec![] } else { vec![(5_000, 16_000)] });
         assert!(desk.sent().iter().all(|(_, message)| carried(message).attempts == 1));
     }
@@ -54,11 +55,11 @@ fn a_late_answer_that_is_no_success_changes_nothing_and_the_retry_leaves_at_once
 #[test]
 fn without_a_late_answer_the_retry_leaves_with_the_rest_of_its_wait() {
     for (window_ms, retry_ms, left_ms) in [
-        // The window's end.
+        // The end of the window.
         (5_000, 20_000, 6_000),
         // Ten seconds after all other work.
         (60_000, 120_000, 11_000),
-        // The moment it is due.
+        // The time when it is due.
         (60_000, 3_000, 4_000),
     ] {
         let desk = Desk::new(one(window_ms, retry_ms))
@@ -83,7 +84,7 @@ fn ten_seconds_are_counted_from_the_end_of_all_other_work() {
 #[test]
 fn nothing_late_is_waited_for_when_the_invocation_has_to_end() {
     let desk = Desk::new(one(60_000, 120_000)).meeting("s0.example.com", &[times_out_after(1_000)]);
-    // Nine seconds are kept free for sending.
+    // Nine seconds are reserved for sending.
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], NOW_MS + 16_000), [""; 0]);
     assert_eq!(sent(&desk), [(7_000, 114_000)]);
 }

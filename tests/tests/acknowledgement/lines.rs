@@ -1,4 +1,4 @@
-//! What the log tells of a delivery: enough in every line to find it by its event, its id or its
+//! What the log reports about a delivery: every line identifies it by its event, its id and its
 //! trace.
 
 use std::sync::{Arc, Mutex};
@@ -16,11 +16,11 @@ use super::reactions::{answers, times_out_after};
 use super::{EVENT, buried, letter, subscription};
 use crate::desk::{Desk, NOW_MS, catalogue_of, container, record, subscriptions};
 
-/// The trace of the publisher, as its record came with it.
+/// The publisher's trace context, as received with the record.
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// The lines that a scene writes, as the functions write them, from this level on.
+/// The log lines that this code writes at this level and above, in the functions' format.
 fn lines(level: tracing::Level, scene: impl FnOnce()) -> Vec<Value> {
     let paper: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&paper);
@@ -40,7 +40,7 @@ fn messages(lines: &[Value]) -> Vec<&str> {
     lines.iter().map(|line| line["message"].as_str().expect("a line has a message")).collect()
 }
 
-/// A record that brings back what this message carries, as another queue hands it over.
+/// A record that carries this message, as received from this queue.
 fn brought_back(message: &Message, queue: &str) -> Record {
     let (delivery, deadletter) = match &message.attribute {
         Attribute::Delivery(text) => (Some(text.clone()), None),

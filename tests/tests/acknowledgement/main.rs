@@ -1,8 +1,8 @@
-//! What the functions tell their queue: which records come again, when, and what left as its own
-//! message before.
+//! The functions' responses to their queue: which records are redelivered, when, and what was
+//! re-enqueued before.
 //!
-//! One scene per rule of giving back, splitting and finishing, over a desk of ports that keep what
-//! they were asked.
+//! One test per rule of returning, splitting and acknowledging records, over fake ports that record
+//! every call.
 
 mod batches;
 mod consent;
@@ -70,13 +70,13 @@ fn carried(message: &Message) -> Delivery {
     read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours")
 }
 
-/// The letter that a message carries.
+/// The dead letter that a message carries.
 fn letter(message: &Message) -> DeadLetter {
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
     read_dead_letter(attribute, &message.body).expect("ours")
 }
 
-/// An event so large that no state fits beside it in a message.
+/// An event so large that no delivery state fits into a message with it.
 fn large() -> String {
     format!(
         r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#,
@@ -93,7 +93,7 @@ fn retried(delivery: &Delivery) -> Record {
     }
 }
 
-/// A record of the dead-letter queue that carries this letter.
+/// A record of the dead-letter queue that carries this dead letter.
 fn buried(letter: &DeadLetter) -> Record {
     Record {
         deadletter: Some(write_dead_letter(letter)),
@@ -174,7 +174,7 @@ fn out_of_time_an_untouched_record_is_given_back_for_a_second_less_than_its_rece
     for (receives, seconds) in [(1, 0), (2, 1), (31, 30), (99, 30)] {
         let desk = Desk::new(subscriptions(1)).taking_ms(60_000);
         let late = Record { receives, ..record("m2", EVENT) };
-        // The first exchange takes so long that the second would not end in time.
+        // The first exchange takes so long that the second one would not end in time.
         assert_eq!(dispatch(&desk, &[record("m1", EVENT), late], NOW_MS + 45_000), ["m2"]);
         assert_eq!(desk.hidden(), [("events".to_owned(), "m2".to_owned(), seconds)]);
     }

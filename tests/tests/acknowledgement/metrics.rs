@@ -1,5 +1,5 @@
-//! What a scene counts: each metric once, in each of its dimension sets, in one line per
-//! combination.
+//! What an invocation counts: each metric once per dimension set, one line per combination of
+//! dimension values.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ use super::reactions::{answers, times_out_after};
 use super::{ENDS_MS, EVENT, buried, delivery, large, letter, retried, subscriptions};
 use crate::desk::{Desk, NOW_MS, container, record, subscriptions_with_destination};
 
-/// One event for four destinations that take it, are busy, refuse it, and refuse it without a dead
-/// letter; and a topic whose events nobody wants.
+/// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
+/// without a dead letter; and a topic whose events no filter matches.
 const SCENE: &str = "
 apiVersion: lastmile.dev/v1
 kind: Subscription
@@ -64,7 +64,7 @@ fn with_telemetry(desk: &Desk, per_subscription: bool) -> Dispatch<Desk> {
     Dispatch::new(desk.clone(), container(), None).with_telemetry(telemetry(per_subscription))
 }
 
-/// What the lines say: `<values of the dimensions> <metric>` and the value of each.
+/// The metrics in the lines: `<dimension values> <metric>` and its value.
 fn said(lines: &[String]) -> BTreeMap<String, Value> {
     let mut said = BTreeMap::new();
     for line in lines {
@@ -93,14 +93,14 @@ fn sorted<const N: usize>(mut lines: [&str; N]) -> [&str; N] {
     lines
 }
 
-/// One invocation, and what it says of itself.
+/// The metrics of one invocation of dispatch.
 fn counted(desk: &Desk, records: &[Record]) -> Vec<String> {
     let dispatch = with_telemetry(desk, false);
     desk.run(dispatch.handle(records, &Deadline::new(NOW_MS, ENDS_MS)));
     table(&dispatch.metrics())
 }
 
-/// One invocation of deadletter, and what it says of itself.
+/// The metrics of one invocation of deadletter.
 fn counted_by_deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
     let letters = DeadLetters::new(desk.clone(), container()).with_telemetry(telemetry(false));
     desk.run(letters.handle(records));
@@ -143,7 +143,7 @@ fn a_scene_with_every_end_counts_each_of_them_once_per_dimension_set() {
     assert_eq!(table(&dispatch.metrics()), sorted(counted));
     assert!(dispatch.metrics().is_empty(), "what was read is not said again");
 
-    // The dead letter counts where it comes into storage, and nowhere else.
+    // A dead letter counts when it is stored, and nowhere else.
     let (_, message) = desk
         .sent()
         .into_iter()
@@ -182,7 +182,7 @@ fn a_record_that_comes_again_and_a_delivery_that_comes_back_match_once() {
     let desk = Desk::new(subscriptions(1)).taking_ms(60_000);
     let dispatch = with_telemetry(&desk, false);
     let records = [record("m1", EVENT), record("m2", EVENT)];
-    // The first exchange takes so long that the second would not end in time.
+    // The first exchange takes so long that the second one would not end in time.
     assert_eq!(
         desk.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 45_000))),
         ["m2"]

@@ -1,5 +1,5 @@
-//! Several dead letters in one blob: each record is answered for itself, and what comes again comes
-//! alone.
+//! Several dead letters in one blob: each record gets its own result, and a redelivered one is
+//! stored alone.
 
 use adapters::records::Record;
 use delivery::deadletter::blob::{key, shared_key};
@@ -12,7 +12,7 @@ use delivery::wire::write_dead_letter;
 use super::{EVENT, deadletter, delivery};
 use crate::desk::{Desk, NOW_MS, record, subscriptions};
 
-/// A letter about the event of this record, at most two of which share a blob.
+/// A dead letter about the event of this record; at most two of them share a blob.
 fn letter(message: &str) -> DeadLetter {
     let of = delivery("shop/orders/s0");
     let origin = Origin { message: message.to_owned(), index: 0 };
@@ -30,7 +30,7 @@ fn carrying(letter: &DeadLetter) -> Record {
     }
 }
 
-/// The keys of what is stored, and how many letters stand in each blob.
+/// The keys of all blobs, and the number of dead letters in each.
 fn stored(desk: &Desk) -> Vec<(String, usize)> {
     let read = |key: &str, blob: &str| {
         stored::read(key, "letters", blob.as_bytes()).expect("a blob of ours").len()
@@ -97,7 +97,8 @@ fn a_shared_blob_that_storage_refuses_makes_each_record_wait_for_itself() {
     assert_eq!(deadletter(&desk, &[&fresh, &older].map(carrying)), ["m1", "m2"]);
     let hidden = |message: &str, seconds| ("dead-letter".to_owned(), message.to_owned(), seconds);
     assert_eq!(desk.hidden(), [hidden("m1", 10), hidden("m2", 240)]);
-    // One of them has been refused for too long: it leaves, the other waits on.
+    // One of them has been refused for too long and moves to the last-resort queue; the other waits
+    // on.
     let desk =
         Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
     let oldest = DeadLetter { decided_ms: NOW_MS - 2 * 86_400_000, ..letter("m3") };

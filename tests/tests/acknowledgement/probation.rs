@@ -1,5 +1,4 @@
-//! A destination that is dead is left alone: what is due meanwhile is put off, and one of them
-//! probes.
+//! Probation of a dead destination: due deliveries are postponed, and one of them probes it.
 
 use adapters::records::Record;
 use delivery::delivery::Delivery;
@@ -12,7 +11,7 @@ use super::reactions::{Reaction, answers, times_out_after};
 use super::{EVENT, carried, delivery, retried, subscription};
 use crate::desk::{Desk, NOW_MS, catalogue_of, container, record};
 
-/// A process that lives over several invocations.
+/// A process that handles several invocations.
 struct Process {
     desk: Desk,
     dispatch: Dispatch<Desk>,
@@ -25,15 +24,15 @@ fn watched(name: &str) -> Subscription {
 }
 
 impl Process {
-    /// Topic shop/orders goes to s0, which meets requests so; topic shop/others to s1, which is
-    /// well.
+    /// Topic shop/orders goes to s0, with these reactions; topic shop/others goes to s1, which is
+    /// healthy.
     fn meeting(reactions: &[Reaction]) -> Self {
         let desk = Desk::new(catalogue_of([watched("shop/orders/s0"), watched("shop/others/s1")]));
         let desk = desk.meeting("s0.example.com", reactions);
         Self { dispatch: Dispatch::new(desk.clone(), container(), None), desk }
     }
 
-    /// The same, after ten timeouts of one second each, of as many events.
+    /// The same, after ten timeouts of one second each, of ten events.
     fn after_ten_timeouts(then: &[Reaction]) -> Self {
         let silent = vec![times_out_after(1_000); 10];
         let process = Self::meeting(&[&silent[..], then].concat());
@@ -44,7 +43,7 @@ impl Process {
         process
     }
 
-    /// One invocation with time enough; what it sent.
+    /// Runs one invocation without a tight deadline; returns the messages that it sent.
     fn takes(&self, records: &[Record]) -> Vec<(QueueName, Message)> {
         let before = self.desk.sent().len();
         let now_ms = self.desk.now_ms();
@@ -55,7 +54,7 @@ impl Process {
         self.desk.sent().split_off(before)
     }
 
-    /// The one delivery that an invocation with one record put off, and its wait.
+    /// The one delivery that an invocation with one record postponed, and its wait.
     fn puts_off(&self, record: Record) -> (Delivery, u64) {
         let before = self.desk.requests();
         let sent = self.takes(&[record]);
@@ -125,7 +124,7 @@ fn an_invocation_without_time_for_its_probe_leaves_it_to_another() {
     process.desk.passes_ms(10_000);
     let now_ms = process.desk.now_ms();
     let other = Record { topic: Some("shop/others".to_owned()), ..record("m11", EVENT) };
-    // Time enough for the first attempt only, which every invocation may make.
+    // Only enough time for the first attempt, which every invocation may make.
     let (records, short) = ([other, record("m12", EVENT)], Deadline::new(now_ms, now_ms + 9_500));
     assert_eq!(process.desk.run(process.dispatch.handle(&records, &short)), ["m12"]);
     assert_eq!(process.desk.requests(), 11);

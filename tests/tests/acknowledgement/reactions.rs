@@ -1,5 +1,4 @@
-//! How the destinations of a scene react to requests, in turn, after how long, and perhaps too
-//! late.
+//! How fake destinations react to requests: in order, with a delay, and perhaps after the timeout.
 
 use std::future::pending;
 use std::sync::{Mutex, PoisonError};
@@ -10,24 +9,24 @@ use delivery::request::Request;
 
 use crate::hours::Hours;
 
-/// What meets a request.
+/// The reaction to one request.
 #[derive(Clone)]
 pub(crate) struct Reaction {
     result: TransportResult,
-    /// After so long its sender knows.
+    /// The time until the sender has a result.
     takes_ms: u64,
     content: Option<Content>,
-    /// What comes after it was given up, and how long after its start.
+    /// The late response, and its time after the start of the request.
     late: Option<(u64, Box<Reaction>)>,
 }
 
-/// An answer with this status.
+/// A response with this status.
 pub(crate) fn answers(status: u16) -> Reaction {
     let result = TransportResult::Answered { status, retry_after: None, body: Vec::new() };
     Reaction { result, takes_ms: 0, content: None, late: None }
 }
 
-/// An answer that carries a structured CloudEvent.
+/// A response that carries a structured CloudEvent.
 pub(crate) fn replies(event: &str) -> Reaction {
     let result = TransportResult::Answered {
         status: 200,
@@ -39,23 +38,23 @@ pub(crate) fn replies(event: &str) -> Reaction {
     Reaction { result, content, ..answers(200) }
 }
 
-/// No answer within so long, and none later.
+/// A timeout after this long, without a late response.
 pub(crate) fn times_out_after(takes_ms: u64) -> Reaction {
     Reaction { result: TransportResult::TimedOut, takes_ms, ..answers(0) }
 }
 
 impl Reaction {
-    /// The same, after so long.
+    /// The same, after this long.
     pub(crate) fn after_ms(self, takes_ms: u64) -> Self {
         Self { takes_ms, ..self }
     }
 
-    /// So long after its start the answer comes after all.
+    /// The response comes late, this long after the start of the request.
     pub(crate) fn and_late(self, after_ms: u64, late: Self) -> Self {
         Self { late: Some((after_ms, Box::new(late))), ..self }
     }
 
-    /// What its sender sees in time, and what is still open then.
+    /// The result for the sender, and the late response if one is still to come.
     pub(crate) async fn happen(self, hours: Hours) -> (Exchange, Option<Late>) {
         let started_ms = hours.now_ms();
         hours.sleep(self.takes_ms).await;
@@ -81,7 +80,7 @@ impl Reaction {
     }
 }
 
-/// All reactions of a scene, by a text that the request holds.
+/// All reactions of a test, by a text that the request contains.
 #[derive(Default)]
 pub(crate) struct Reactions(Mutex<Vec<(String, Vec<Reaction>)>>);
 
@@ -91,7 +90,7 @@ impl Reactions {
         known.push((text.to_owned(), reactions.to_vec()));
     }
 
-    /// What meets this request; the first text that it holds decides.
+    /// The reaction to this request; the first text that it contains decides.
     pub(crate) fn next(&self, request: &Request) -> Option<Reaction> {
         let body = String::from_utf8_lossy(&request.body);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

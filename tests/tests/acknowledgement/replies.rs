@@ -1,4 +1,4 @@
-//! Answers that carry an event: it leaves as a message before the delivery it answers is done.
+//! Responses that carry an event: the reply is re-enqueued before its delivery is acknowledged.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, DeliveryTarget};
@@ -12,7 +12,7 @@ use crate::desk::{Desk, catalogue_of, record};
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed"}"#;
 
-/// A subscription whose replies go there.
+/// A subscription with this reply target.
 fn replying(to: ReplyTo) -> Subscription {
     Subscription { reply: Some(to), ..subscription("shop/orders/s0") }
 }
@@ -25,7 +25,7 @@ fn to_topic() -> ReplyTo {
     ReplyTo::Topic("shop/billed".parse().expect("a topic"))
 }
 
-/// Its subscriber replies; the topic of replies has two subscriptions.
+/// The subscriber sends a reply; the topic of replies has two subscriptions.
 fn desk(to: ReplyTo) -> Desk {
     let all = [replying(to), subscription("shop/billed/a"), subscription("shop/billed/b")];
     Desk::new(catalogue_of(all)).meeting("s0.example.com", &[replies(REPLY)])

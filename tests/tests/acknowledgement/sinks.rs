@@ -1,5 +1,5 @@
-//! Sinks that are no containers: a dead letter is a further delivery, a publication, or a message
-//! of somebody else's.
+//! Sinks other than containers: a dead letter becomes a further delivery, a publication, or a
+//! message in an external queue.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Store};
@@ -18,7 +18,7 @@ use crate::desk::{Desk, NOW_MS, catalogue_of, record, subscriptions};
 
 const QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
-/// A subscription whose dead letters go there, as CloudEvents.
+/// A subscription with this sink, whose dead letters are CloudEvents.
 fn sinking(name: &str, sink: Sink) -> Subscription {
     let mut subscription = subscription(name);
     subscription.dead_letter.sink = sink;
@@ -34,7 +34,7 @@ fn topic(name: &str) -> Sink {
     Sink::Topic(name.parse().expect("a topic"))
 }
 
-/// The destination of s0 refuses everything for good.
+/// The destination of s0 refuses every event permanently.
 fn desk(subscriptions: impl IntoIterator<Item = Subscription>) -> Desk {
     Desk::new(catalogue_of(subscriptions)).meeting("s0.example.com", &[answers(400)])
 }
@@ -43,14 +43,14 @@ fn to_address() -> Desk {
     desk([sinking("shop/orders/s0", address())])
 }
 
-/// The one message that was sent.
+/// The only message that was sent.
 fn only(desk: &Desk) -> (QueueName, Delivery) {
     let sent = desk.sent();
     let [(queue, message)] = &sent[..] else { panic!("{sent:?}") };
     (*queue, carried(message))
 }
 
-/// What leaves when s0 has refused its event.
+/// The sink delivery that is enqueued when s0 has refused its event.
 fn sink_delivery() -> Delivery {
     let desk = to_address();
     assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
@@ -299,7 +299,7 @@ fn a_reply_that_nobody_can_deliver_is_kept_and_says_why_it_is_not_at_its_sink() 
     }
 }
 
-/// A letter that wants to go to a queue of somebody else's.
+/// A dead letter whose sink is an external queue.
 fn for_a_queue() -> DeadLetter {
     let queue = Sink::Queue(QUEUE.parse().expect("a queue"));
     DeadLetter::new(delivery("a/b/c"), &sinking("a/b/c", queue), Reason::TimeToLiveExceeded, NOW_MS)

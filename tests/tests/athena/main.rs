@@ -1,9 +1,9 @@
-//! `infra/athena.sql` against the blobs that are written.
+//! `infra/athena.sql`, checked against the blobs that are written.
 //!
-//! There is no Athena to ask. The tables' properties are held against the keys of blobs, and views
-//! and questions run, translated, over the golden blobs of all five formats (`athena/ask.py` says
-//! how). What the view tells of each letter has to be what [`delivery::deadletter::stored`] reads there. A
-//! machine without Python skips it and says so.
+//! The tests have no Athena. The tables' properties are checked against the keys of blobs, and
+//! views and queries run, translated, over the golden blobs of all five formats (`athena/ask.py`
+//! says how). The view has to report each dead letter as [`delivery::deadletter::stored`] reads it.
+//! A machine without Python skips the test and reports that.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,17 +18,17 @@ use lastmile_tests::libraries;
 use lastmile_tests::snippets::{self, Snippet};
 use serde_json::{Value, json};
 
-/// Where the sample questions look.
+/// The folder that the sample queries read.
 const FOLDER: &str = "shop/orders/billing/2026/11/20/7";
-/// A letter that was sent again, of those in a blob that holds two.
+/// A replayed dead letter, one of two in its blob.
 const REPLAYED: &str = "769012cb-982e-5281-a432-6457e5b6b038";
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Every golden blob, one blob that is none, and the ledger of a replay; and the letters by blob
-/// and id.
+/// Writes every golden blob, one invalid blob, and the ledger of a replay; returns the dead letters
+/// by blob and id.
 fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
     let (blobs, ledger) = (root.join(FOLDER), root.join("_replays/job"));
     fs::create_dir_all(&blobs)
@@ -54,7 +54,7 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
     letters
 }
 
-/// The statements of `infra/athena.sql`, and the question of the page.
+/// The statements of `infra/athena.sql`, and the query of the page.
 fn script() -> String {
     let page: Vec<Snippet> =
         snippets::of("dead-letters.md").into_iter().filter(|of| of.language == "sql").collect();
@@ -63,7 +63,7 @@ fn script() -> String {
     format!("{statements}\n-- Question: of the page?\n{}", question.text)
 }
 
-/// What `ask.py` tells of the container; `None`, having said so, without Python.
+/// What `ask.py` reports about the container; `None`, reported as skipped, without Python.
 fn ask(root: &Path) -> Option<Value> {
     let sources = here("tests/athena");
     let folder = match libraries::install("athena", "python", &sources) {
@@ -86,13 +86,13 @@ fn ask(root: &Path) -> Option<Value> {
     Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
 }
 
-/// A moment as DuckDB writes it, `2026-11-20 07:03:00.123+00`, in milliseconds.
+/// A time as DuckDB writes it, `2026-11-20 07:03:00.123+00`, in milliseconds.
 fn moment_ms(value: &Value) -> Option<u64> {
     let text = value.as_str()?.replace(' ', "T").replace("+00", "Z");
     Some(moment::parse(&text).unwrap_or_else(|| panic!("{text} is no moment")))
 }
 
-/// What the view says of a letter that the reader says too.
+/// The columns of the view that the reader has too.
 fn seen(row: &Value) -> Value {
     json!({
         "subscription": row["subscription"], "reason": row["reason"], "outcome": row["outcome"],
@@ -179,7 +179,7 @@ fn the_questions_have_answers(
             "{question}: {questions:#}"
         );
     }
-    // How many depends on the day; that it is a question at all does not.
+    // How many there are depends on the day; that the query runs does not.
     assert!(questions["how many of the last day, by reason?"].is_array());
     let waiting = texts(&questions["which were not sent again, the oldest first?"], "deadletterid");
     let expected = letters.keys().filter(|(_, id)| id != REPLAYED).count();

@@ -1,4 +1,4 @@
-//! Sends that happen together travel together, and each sender hears about its own message alone.
+//! Concurrent sends share requests, and each sender gets the result of its own message alone.
 
 use adapters::queues::SqsQueues;
 use delivery::ports::{Attribute, Message, Queue as _, QueueError, QueueName};
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::cloud::sqs_client;
 
-/// What the scripted SQS says about one entry of a batch.
+/// The scripted result of one entry of a batch.
 enum Says {
     Taken,
     Failed,
     Nothing,
 }
 
-/// A server that answers `SendMessageBatch` in SQS's JSON protocol, entry by entry.
+/// A server for `SendMessageBatch` in SQS's JSON protocol; the script decides per entry.
 async fn scripted_sqs(
     says: impl Fn(&str) -> Says + Send + Sync + 'static,
 ) -> (Scripted, SqsQueues) {

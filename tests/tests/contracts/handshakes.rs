@@ -1,4 +1,4 @@
-//! Both handshakes over a real connection, with a receiver that says exactly what a scene wants.
+//! Both consent handshakes over a real connection, with a scripted receiver.
 
 use adapters::http::HttpSender;
 use delivery::machine::consent::{Answer, Question, Rate, ask, judge};
@@ -17,7 +17,7 @@ fn cloud_events() -> Consent {
     Consent::CloudEvents { origin: "events.example.com".to_owned(), rate: Some(120) }
 }
 
-/// Asks a server, and says what its answer means, and what it was asked.
+/// Runs a handshake with a server; returns its verdict and the request that the server received.
 async fn asked(
     consent: &Consent,
     listens: bool,
@@ -37,7 +37,7 @@ async fn asked(
     (answer, server.asked().into_iter().next())
 }
 
-/// The code of a validation event.
+/// The validation code of a validation event.
 fn code(asked: &Asked) -> String {
     let body: serde_json::Value = serde_json::from_slice(&asked.body).expect("JSON");
     body[0]["data"]["validationCode"].as_str().expect("a code").to_owned()

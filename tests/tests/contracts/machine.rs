@@ -4,7 +4,7 @@ use adapters::machine::Machine;
 use delivery::ports::{Clock, JitterSource};
 use futures::future::join_all;
 
-/// 2026-01-01 and 2100-01-01: a clock that counts seconds or microseconds is outside.
+/// 2026-01-01 and 2100-01-01: a clock in seconds or microseconds is out of range.
 const THIS_CENTURY_MS: std::ops::Range<u64> = 1_767_225_600_000..4_102_444_800_000;
 
 async fn a_clock_tells_milliseconds_and_sleeps_in_full(clock: &impl Clock) {
@@ -25,7 +25,7 @@ fn dice_roll_over_the_whole_range(dice: &impl JitterSource) {
     let rolls: Vec<u32> = (0..1_000).map(|_| dice.next_jitter().0).collect();
     for eighth in 0..8 {
         let in_eighth = rolls.iter().filter(|next_jitter| **next_jitter >> 29 == eighth).count();
-        // 125 are expected; 40 or fewer come about once in 10^17 runs.
+        // 125 are expected; 40 or fewer happen about once in 10^17 runs.
         assert!(in_eighth > 40, "{in_eighth} of 1000 rolls in eighth {eighth}");
     }
 }

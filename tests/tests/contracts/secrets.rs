@@ -1,7 +1,7 @@
-//! `Secrets`: every name that was asked for is in the keyring, with a value that was right a few
-//! minutes ago; no value is ever shown.
+//! `Secrets`: every requested name is in the keyring, with a value that was valid a few minutes
+//! ago; no value is ever printed.
 //!
-//! The extension of AWS is a scripted server here, and the clock stands still until a test moves
+//! The AWS extension is a scripted server here, and the clock stands still until a test advances
 //! it.
 
 use std::net::Ipv4Addr;
@@ -16,17 +16,17 @@ use futures::future::join_all;
 use lastmile_tests::scripted::{Asked, Scripted, Step, answer};
 use tokio::net::TcpListener;
 
-/// What no message may show.
+/// A value that no error or log may contain.
 const HUSH: &str = "hush-hush";
-/// A value is used for this long, less a moment.
+/// Slightly less than the time that a value is used.
 const FRESH_MS: u64 = 5 * 60 * 1_000 - 1;
-/// A failure without a last value is remembered no longer.
+/// The longest time that a failure without an earlier value is remembered.
 const FAILED_MS: u64 = 5_000;
-/// A look-up may outlast its deadline of three seconds by this much, on a busy machine.
+/// A lookup may exceed its deadline of three seconds by this much on a busy machine.
 const DEADLINE_MS: u64 = 3_000;
 const GRACE_MS: u64 = 1_500;
 
-/// A clock that moves when it is told to, or slept by.
+/// A clock that moves only when a test or a sleep advances it.
 #[derive(Clone, Default)]
 struct Standing(Arc<AtomicU64>);
 
@@ -47,7 +47,7 @@ impl Clock for Standing {
     }
 }
 
-/// An extension, what it answers from now on, and stores that ask it.
+/// A scripted extension, its current response, and stores that use it.
 struct Beside {
     server: Scripted,
     says: Arc<Mutex<Vec<Step>>>,
@@ -104,7 +104,7 @@ async fn value(secrets: &impl Secrets, text: &str) -> Result<String, SecretError
     Ok(keyring.get(&name).map(Secret::expose).expect("what was asked for is there").to_owned())
 }
 
-/// What is told about a secret that cannot be had: its name, and nothing of what was answered.
+/// The error for a secret that is not available: it has the name, and nothing of the response.
 async fn problem(secrets: &impl Secrets, text: &str) -> String {
     let error = value(secrets, text).await.expect_err(text);
     assert_eq!(error.name, name(text));
@@ -139,7 +139,7 @@ async fn a_variable_is_read_from_the_environment() {
 #[tokio::test]
 async fn the_function_s_own_credentials_are_no_secret_to_send() {
     let beside = Beside::saying(refusal("500 Oh")).await;
-    // No file can name them; should anybody else, they are refused once more.
+    // No subscription file can name them; if they are requested anyway, they are refused here too.
     for variable in ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "aws_session_token"] {
         let name = SecretName::Environment(variable.to_owned());
         assert!(format!("env:{variable}").parse::<SecretName>().is_err());
@@ -275,7 +275,7 @@ async fn a_look_up_ends_within_its_deadline() {
     .await;
 }
 
-/// The head of an answer whose body does not come to its end.
+/// The head of a response whose body never ends.
 fn answer_head() -> Step {
     Step::Write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n".to_vec())
 }

@@ -1,4 +1,4 @@
-//! `PutMessage`: what the queue took is in the queue; a queue that is missing refuses for good.
+//! `PutMessage`: what was accepted is in the queue; a missing queue is a permanent error.
 
 use adapters::sinks::{ID_ATTRIBUTE, SqsSinks};
 use delivery::delivery::DELIVERY_NAMESPACE;
@@ -7,7 +7,7 @@ use delivery::subscription::sink::SinkQueue;
 
 use crate::cloud::Cloud;
 
-/// A queue of the local AWS, as a subscription would name it.
+/// A queue of the local AWS, as a subscription names it.
 fn queue(cloud: &Cloud, name: &str) -> SinkQueue {
     let url = cloud.aws.queue_url(name);
     url.trim_start_matches("http://").parse().expect("a queue of this machine")

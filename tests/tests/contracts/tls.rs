@@ -1,7 +1,6 @@
-//! What the sender makes of a certificate that nobody vouches for.
+//! How the sender reports a certificate that no trusted authority issued.
 //!
-//! The certificate in `golden/tls` is signed by itself, for 127.0.0.1; it and its key are worth
-//! nothing to anyone.
+//! The certificate in `golden/tls` is self-signed, for 127.0.0.1; it and its key protect nothing.
 
 use std::io;
 use std::net::TcpListener;
@@ -16,7 +15,7 @@ use rustls::{ServerConfig, ServerConnection};
 
 use crate::http::{LONG_MS, exchange_with, request, sender};
 
-/// A server's side of one connection, with the certificate of `golden/tls`.
+/// The server side of one connection, with the certificate of `golden/tls`.
 fn untrusted() -> ServerConnection {
     let file = |name: &str| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/tls").join(name);
     let certificate =
@@ -32,7 +31,7 @@ fn untrusted() -> ServerConnection {
     ServerConnection::new(Arc::new(config)).expect("a connection")
 }
 
-/// Shakes hands with the first client, or says why that failed.
+/// Accepts the first client and runs the TLS handshake, or returns why that failed.
 fn shake_hands(listener: &TcpListener, mut connection: ServerConnection) -> io::Result<()> {
     let (mut stream, _) = listener.accept()?;
     while connection.is_handshaking() {

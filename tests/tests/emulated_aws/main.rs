@@ -1,9 +1,9 @@
 //! The whole application on an emulated AWS: the template as it is deployed, the binaries as they
 //! are built, real queues, event source mappings and buckets, and processes that are killed.
 //!
-//! It is apart from the simulation, which knows every rule and has no processes: here it is shown
+//! Separate from the simulation, which covers every rule and has no processes: these tests show
 //! that what was simulated is what runs. The first run installs about 900 MB of tools and compiles
-//! the functions; later runs take about a minute before the first test. It needs Linux and Python,
+//! the functions; later runs take about a minute before the first test. They need Linux and Python,
 //! and no Docker.
 #![cfg(target_os = "linux")]
 
@@ -29,11 +29,11 @@ use tokio::time::Instant;
 use stack::{Stack, script, tools};
 use subscriber::{Arrival, Scripts, Subscriber};
 
-/// Long enough for a cold start and a message or two on a busy machine.
+/// Enough for a cold start and a few messages on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// The waits before the second and the third attempt. Above a second, so that they are spent in the
-/// retry queue.
+/// The waits before the second and the third attempt. Above a second, so that the deliveries wait
+/// in the retry queue.
 const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(3)];
 
 /// How many events the kill test publishes, and to which subscriptions.
@@ -41,7 +41,7 @@ const KILLED_EVENTS: usize = 50;
 const KILLED_SUBSCRIPTIONS: [&str; 2] = ["left", "right"];
 const KILLS: usize = 3;
 
-/// A killed function's messages come back after 30 s, and may meet the next kill.
+/// A killed function's messages are redelivered after 30 s, and the next kill may hit them too.
 const KILLED_LIMIT: Duration = Duration::from_secs(180);
 
 #[test]
@@ -53,7 +53,7 @@ fn the_template_has_no_fault_that_sam_or_cloudformation_would_find() {
 #[test]
 fn an_event_reaches_its_subscriber_byte_for_byte() {
     on_the_stack(|stage| async move {
-        // Everything a careless pair of hands would change: order, spaces, escapes, big and precise
+        // Everything that re-serializing would change: order, spaces, escapes, large and precise
         // numbers.
         let event = "{ \"type\":\"order.created\",\"specversion\":\"1.0\",\n  \"source\": \"/shop\", \"id\":\"exact-1\",\
                      \"time\":\"2026-11-20T07:00:00.1234567+01:00\",\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\
@@ -130,7 +130,7 @@ fn no_event_is_lost_when_functions_are_killed_while_a_subscriber_thinks() {
         );
         let arrivals = stage.subscriber.arrivals("/killed/").len();
         let duplicates = arrivals.saturating_sub(KILLED_EVENTS * KILLED_SUBSCRIPTIONS.len());
-        // Past the test harness, which shows no output of tests that pass.
+        // Written past the test harness, which shows no output of tests that pass.
         let figures = format!(
             "{KILLED_EVENTS} events, {KILLS} kills, {arrivals} requests, {duplicates} duplicates"
         );
@@ -138,14 +138,14 @@ fn no_event_is_lost_when_functions_are_killed_while_a_subscriber_thinks() {
     });
 }
 
-/// What every test plays on: the deployed application and the subscriber it delivers to.
+/// The shared environment of all tests: the deployed application and the subscriber it delivers to.
 struct Stage {
     stack: Stack,
     subscriber: Subscriber,
 }
 
-/// Runs a test on the one stage of this binary. All run on one runtime, because the subscriber and
-/// the connections of the clients must outlive the test that happened to be first.
+/// Runs a test in the one environment of this binary. All tests share one runtime, because the
+/// subscriber and the clients' connections must outlive the test that ran first.
 fn on_the_stack<Test: Future<Output = ()>>(test: impl FnOnce(&'static Stage) -> Test) {
     static STAGE: OnceLock<(Runtime, Stage)> = OnceLock::new();
     let (runtime, stage) = STAGE.get_or_init(|| {
@@ -189,7 +189,7 @@ impl Stage {
         }
     }
 
-    /// Waits until a message waits for its time in the retry queue.
+    /// Waits until a message waits in the retry queue.
     async fn seen_in_the_retry_queue(&self) {
         let seen = async {
             while self.stack.waiting_retries().await == 0 {
@@ -199,8 +199,8 @@ impl Stage {
         tokio::time::timeout(SOON, seen).await.expect("a retry waits in the retry queue");
     }
 
-    /// Publishes while the subscriber gives no answers, and kills the function that waits for one
-    /// of these events.
+    /// Publishes while the subscriber holds its responses, and kills the function that waits for
+    /// one of these events.
     async fn publish_and_kill(&self, ids: &[String]) {
         self.subscriber.hold("/killed/");
         for id in ids {
@@ -215,7 +215,7 @@ impl Stage {
         self.subscriber.release();
     }
 
-    /// The deliveries that have neither been answered nor been dead-lettered.
+    /// The deliveries that were neither answered nor dead-lettered.
     async fn missing(&self, ids: &[String]) -> Vec<String> {
         let answered = self.subscriber.arrivals("/killed/");
         let answered = answered.iter().filter(|arrival| arrival.answered.is_some());
@@ -294,7 +294,7 @@ fn assert_key(key: &str, prefix: &str) {
     assert!(uuid::Uuid::parse_str(guid).is_ok(), "{guid} in {key} is no GUID");
 }
 
-/// Kills, as a crash of the machine would, the function process at the far end of a connection.
+/// Kills the function process at the other end of a connection, as a machine crash would.
 fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
     let socket = socket_of(from, to).expect("the connection of a held request is open");
     let process = owner_of(&socket).expect("somebody holds the open connection");
@@ -305,8 +305,8 @@ fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
     assert!(killed.success(), "the function could not be killed");
 }
 
-/// What the links in `/proc/<process>/fd` call this side of a connection (proc_pid_net(5):
-/// addresses in hexadecimal, the inode in the tenth column).
+/// The name of this side of a connection in `/proc/<process>/fd` (proc_pid_net(5): addresses in
+/// hexadecimal, the inode in the tenth column).
 fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<String> {
     let table = fs::read_to_string("/proc/net/tcp").expect("Linux lists its connections");
     table.lines().find_map(|line| {

@@ -1,4 +1,4 @@
-//! A message for every dead letter, by the stack and the commands of `docs/dead-letters.md`.
+//! A notification for every dead letter, by the stack and the commands of `docs/dead-letters.md`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{SOON, Stage, now, on_the_stack};
 
 const PAGE: &str = "dead-letters.md";
 
-/// Runs the page's commands for the bucket of this stage and a queue; `false` where this machine
+/// Runs the page's commands for the bucket of this environment and a queue; `false` if this machine
 /// lacks their tool.
 async fn subscribe_by_the_page(stage: &Stage, queue_arn: String) -> bool {
     let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../infra/notify.yaml");
@@ -31,7 +31,7 @@ async fn subscribe_by_the_page(stage: &Stage, queue_arn: String) -> bool {
     run.await.expect("the example runs")
 }
 
-/// The keys that a queue was told of, until it was told of this one.
+/// The keys that a queue was notified of, up to and including this one.
 async fn told_until(stage: &Stage, queue: &str, last: &str) -> BTreeSet<String> {
     let deadline = now() + SOON;
     let mut keys = BTreeSet::new();
@@ -56,7 +56,7 @@ fn the_documented_stack_tells_of_every_dead_letter_and_of_no_ledger() {
         }
         stage.stack.put_dead_letter("_replays/job/1.ndjson").await;
         stage.stack.put_dead_letter("other/orders/billing/2026/11/20/7/1.json").await;
-        // Of a topic that no file names, so that this is nobody else's dead letter.
+        // Its topic is in no subscription file, so no other test has this dead letter.
         stage.stack.publish("shop/told", &super::event("told-1")).await;
         let letters = stage.dead_letters("shop/told/", 1).await;
         let [(key, _)] = letters.as_slice() else {

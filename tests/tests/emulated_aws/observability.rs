@@ -1,8 +1,8 @@
 //! What operators see of the deployed application: the metric lines in its logs, the lines about
 //! deliveries, and the nested stack with alarms and a dashboard.
 //!
-//! Apart from the scenes over doubles because those cannot show that the lines come out of the real
-//! binaries whole, and that CloudFormation takes the templates.
+//! Separate from the tests over fake ports, which cannot show that the real binaries write whole
+//! lines, and that CloudFormation accepts the templates.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{SOON, Stage, event, now, on_the_stack};
 
-/// Where the metrics are of a stack named `lastmile` whose `MetricsNamespace` is empty.
+/// The metric namespace of a stack named `lastmile` whose `MetricsNamespace` is empty.
 const NAMESPACE: &str = "lastmile/lastmile";
 
 /// Every alarm of infra/observability.yaml.
@@ -31,7 +31,7 @@ const ALARMS: [&str; 11] = [
     "retries-wait",
 ];
 
-/// A metric line: its moment, names and values of its dimensions, and its metrics.
+/// A metric line: its time, names and values of its dimensions, and its metrics.
 struct Counted {
     at_ms: u64,
     dimensions: Vec<(String, String)>,
@@ -67,13 +67,13 @@ fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_d
             }
         }
         let sum = |metric| total(&counted, "topic", "shop/counted", metric);
-        // A busy emulator may take a publication more than once: its client asks again when an
-        // answer is lost.
+        // A busy emulator may accept a publication more than once: the client retries when a
+        // response is lost.
         let published = sum(Metric::MatchedEventCount) / 3;
         assert_eq!(sum(Metric::MatchedEventCount), 3 * published);
         assert_eq!(sum(Metric::DeliverySuccessCount), 2 * published);
         assert_eq!(sum(Metric::DeadLetteredCount), published);
-        // The busy destination refuses the first attempt alone.
+        // The busy destination refuses the first attempt only.
         let (failed, retried) =
             (sum(Metric::DeliveryAttemptFailCount), sum(Metric::RetryScheduledCount));
         assert_eq!((failed - published, retried >= 1), (retried, true));
@@ -142,7 +142,7 @@ fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
     });
 }
 
-/// The log lines of both functions, once they show what is waited for.
+/// The log lines of both functions, once they contain what is expected.
 async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<String> {
     let deadline = now() + SOON;
     loop {
@@ -167,7 +167,7 @@ async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<S
     }
 }
 
-/// The sum of a metric that counts, over all invocations, where one dimension alone has this value.
+/// The sum of a counting metric over all invocations, for this value of this one dimension.
 fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u64 {
     let wanted = [(dimension.to_owned(), value.to_owned())];
     let of_combination = counted.iter().filter(|line| line.dimensions == wanted);
@@ -175,7 +175,7 @@ fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u
     values.map(|(_, value)| value.as_u64().expect("a count is a number")).sum()
 }
 
-/// A metric line, held against the specification; `None` for other lines.
+/// A metric line, validated against the specification; `None` for other lines.
 fn read(line: &str) -> Option<Counted> {
     let document: Value = serde_json::from_str(line).ok()?;
     let metadata = document.get("_aws")?;

@@ -1,8 +1,8 @@
-//! Publishers that speak no CloudEvents and cannot name a topic: SNS, EventBridge, S3.
+//! Publishers that send no CloudEvents and cannot name a topic: SNS, EventBridge, S3.
 //!
-//! Twice: their documented samples as messages on the events queue, and the services themselves, as
-//! far as they are emulated, told by the examples of `docs/publishing.md` to send there. Either way
-//! the subscriber gets CloudEvents.
+//! Tested twice: with their documented samples as messages on the events queue, and with the
+//! services themselves, as far as they are emulated, configured by the examples of
+//! `docs/publishing.md`. Either way the subscriber gets CloudEvents.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::subscriber::Arrival;
 
 const PAGE: &str = "publishing.md";
 
-/// Takes from the publishers of the samples.
+/// The topic that the samples are published to.
 pub(super) const SAMPLES_TOPIC: &str = "
 apiVersion: lastmile.dev/v1
 kind: Topic
@@ -38,7 +38,7 @@ pub(super) fn page_subscription(subscriber: SocketAddr) -> String {
     yaml.replace(account, ACCOUNT).replace(destination, &format!("http://{subscriber}/"))
 }
 
-/// Type, source and subject of what arrived; each is read by an independent library.
+/// Type, source and subject of what arrived; an independent library reads each event.
 fn read(arrivals: &[Arrival]) -> BTreeMap<String, (String, Option<String>)> {
     let read = arrivals.iter().map(|arrival| {
         assert_eq!(arrival.content_type, "application/cloudevents+json; charset=utf-8");
@@ -130,7 +130,7 @@ struct Published {
     topic_arn: String,
 }
 
-/// Runs the page's examples one by one; `None` where this machine lacks their tool.
+/// Runs the page's examples one by one; `None` if this machine lacks their tool.
 async fn publish_by_the_page(stage: &Stage) -> Option<Published> {
     let (queue_url, queue_arn) = stage.stack.events_queue().await;
     let topic_arn = format!("arn:aws:sns:us-east-1:{ACCOUNT}:shop-orders");

@@ -1,10 +1,9 @@
-//! The application, deployed from `template.yaml` onto an emulated AWS on this machine.
+//! The application, deployed from `template.yaml` to an emulated AWS on this machine.
 //!
-//! It is separate because the tests should speak of events and dead letters, not of installing,
-//! building and deploying. What is done is done by the scripts beside this file, which a person can
-//! run one by one. It promises one stack for the whole test binary, with the real function binaries
-//! running, and that nothing is left running however the tests end. It deliberately knows nothing
-//! of what the functions do.
+//! Separate so that the tests are about events and dead letters, not about installing, building and
+//! deploying. The scripts in `tests/emulated` do the work, and a person can run them one by one.
+//! There is one stack for the whole test binary, with the real function binaries running, and
+//! nothing is left running however the tests end. This file knows nothing of what the functions do.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +19,11 @@ use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
 use serde_json::Value;
 
-/// How long the emulated AWS may take to answer its first request.
+/// How long the emulated AWS may take to respond to its first request.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// What the stack is deployed with: short timeouts, so that a message of a killed function comes
-/// back within a test. The emulated AWS has no saved queries.
+/// The stack's parameters: short timeouts, so that a message of a killed function is redelivered
+/// within a test. The emulated AWS has no saved queries.
 const PARAMETERS: [&str; 8] = [
     "DispatchTimeout=20",
     "VisibilityTimeout=30",
@@ -36,14 +35,14 @@ const PARAMETERS: [&str; 8] = [
     "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
 ];
 
-/// The deployed application, and clients to reach it.
+/// The deployed application, and clients for it.
 pub(crate) struct Stack {
-    /// Where the emulated AWS is.
+    /// The endpoint of the emulated AWS.
     pub(crate) endpoint: String,
     outputs: BTreeMap<String, String>,
     queues: aws_sdk_sqs::Client,
     blobs: aws_sdk_s3::Client,
-    /// Its standard input ends with this process, and the emulated AWS with it.
+    /// Its standard input closes with this process, which ends the emulated AWS.
     _server: Child,
 }
 
@@ -100,7 +99,7 @@ impl Stack {
             .expect("the events queue takes an event");
     }
 
-    /// Sends a message that says nothing but its body, as services of AWS do.
+    /// Sends a message without attributes, as AWS services do.
     pub(crate) async fn publish_without_a_topic(&self, body: &str) {
         let send =
             self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
@@ -130,7 +129,7 @@ impl Stack {
             .clone()
     }
 
-    /// How many messages wait in the retry queue for their time.
+    /// How many delayed messages are in the retry queue.
     pub(crate) async fn waiting_retries(&self) -> usize {
         let name = QueueAttributeName::ApproximateNumberOfMessagesDelayed;
         let answer = self
@@ -145,7 +144,7 @@ impl Stack {
         count.expect("the attribute asked for").parse().expect("a number of messages")
     }
 
-    /// Every dead letter under this prefix: its key and what it says.
+    /// Every dead letter under this prefix: its key and its content.
     pub(crate) async fn dead_letters(&self, prefix: &str) -> Vec<(String, Value)> {
         let bucket = self.output("DeadLetterBucketName");
         let mut pages =
@@ -169,12 +168,12 @@ impl Stack {
         letters
     }
 
-    /// Where dead letters are stored.
+    /// The bucket of dead letters.
     pub(crate) fn dead_letter_bucket(&self) -> &str {
         self.output("DeadLetterBucketName")
     }
 
-    /// Puts something under a key where dead letters are.
+    /// Puts an object into the bucket of dead letters.
     pub(crate) async fn put_dead_letter(&self, key: &str) {
         let put = self.blobs.put_object().bucket(self.dead_letter_bucket()).key(key);
         put.body(ByteStream::from_static(b"{}"))
@@ -192,7 +191,7 @@ impl Stack {
         (url, arn)
     }
 
-    /// The bodies of some messages of a queue, which are then gone; none after a second of waiting.
+    /// The bodies of some messages of a queue, which are deleted; none after waiting for a second.
     pub(crate) async fn received(&self, url: &str) -> Vec<String> {
         let receive = self
             .queues
@@ -242,10 +241,10 @@ pub(crate) fn tools() {
     });
 }
 
-/// Runs a script of this folder on the build folder to its end and returns what it printed.
+/// Runs a script of `tests/emulated` with the build folder to its end and returns its output.
 ///
 /// # Panics
-/// When the script fails, with everything it said.
+/// If the script fails, with its error output.
 pub(crate) fn script(name: &str, arguments: &[&str]) -> String {
     let done = command(name, arguments)
         .output()
@@ -261,7 +260,7 @@ pub(crate) fn script(name: &str, arguments: &[&str]) -> String {
     said(&done.stdout)
 }
 
-/// Where everything the scripts make is kept from run to run: beside the rest of cargo's output.
+/// The folder where the scripts' results are kept between runs, in cargo's target folder.
 fn build_folder() -> PathBuf {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     temporary
@@ -280,8 +279,8 @@ fn command(script: &str, arguments: &[&str]) -> Command {
 async fn serve(port: u16) -> Child {
     let port_text = port.to_string();
     let mut command = command("serve.sh", &[&port_text]);
-    // In a process group of its own: what kills the tests and their whole group must leave the one
-    // that cleans up.
+    // In a process group of its own: whatever kills the tests with their whole group must not kill
+    // the script that cleans up.
     let mut server =
         command.stdin(Stdio::piped()).process_group(0).spawn().expect("serve.sh starts");
     let health = format!("http://127.0.0.1:{port}/_ministack/health");
@@ -301,8 +300,7 @@ fn server_log() -> String {
     fs::read_to_string(build_folder().join("ministack.log")).unwrap_or_default()
 }
 
-/// A port nobody listens on. Somebody else may take it before we do; then the start fails and says
-/// so.
+/// A free port. Another process may take it first; then the start fails with an error.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("this machine has a free port");
     listener.local_addr().expect("a bound listener has an address").port()

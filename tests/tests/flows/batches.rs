@@ -1,4 +1,5 @@
-//! Many events in few requests: none lost, none over the limit, and a bad one spoils no other.
+//! Many events in few requests: none lost, none over the limit, and a refused one does not affect
+//! the others.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::reactions::answers;
 use crate::subscription;
 use crate::town::Town;
 
-/// Records of ten events each, as many as these events need; a record with more would be split.
+/// Records of ten events each for this many events; a record with more would be split.
 fn records(events: usize) -> Vec<String> {
     let event = |number: usize| {
         format!(r#"{{"specversion":"1.0","id":"e{number}","source":"s","type":"t"}}"#)
@@ -24,7 +25,7 @@ fn ids(request: &Received) -> Vec<String> {
     events.iter().map(|event| event["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// How often each event was taken.
+/// How often each event was accepted.
 fn taken<'a>(requests: impl IntoIterator<Item = &'a Received>) -> BTreeMap<String, u32> {
     let mut taken = BTreeMap::new();
     requests.into_iter().flat_map(ids).for_each(|id| *taken.entry(id).or_default() += 1);

@@ -1,10 +1,10 @@
-//! Destinations that nothing may reach: no packet, and a dead letter that says so.
+//! Blocked addresses: they get no packet, and the dead letter names the reason.
 
 use crate::CLOUD_EVENT;
 use crate::town::Town;
 
-/// Spellings of the machine itself, of a metadata service and of the Runtime API; `PORT` is a
-/// server that listens.
+/// Spellings of the local host, of a metadata service and of the Runtime API; `PORT` is that of a
+/// server that would accept a connection.
 const FORBIDDEN: [&str; 8] = [
     "https://169.254.169.254/latest/meta-data",
     "https://[::ffff:127.0.0.1]:PORT/",

@@ -1,8 +1,7 @@
 //! The whole application on this machine: real functions, real HTTP, queues and storage of the
 //! local AWS.
 //!
-//! What is shown here is what a user sees from outside: requests that arrive, and dead letters as
-//! files.
+//! These tests see what a user sees from outside: requests that arrive, and dead letters as files.
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
@@ -277,7 +276,7 @@ async fn stopping_says_what_the_queues_still_held() {
     assert_eq!(town.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
 }
 
-/// `<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, no number with leading zeros.
+/// `<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, numbers without leading zeros.
 fn is_key_of(subscription: &str, key: &str) -> bool {
     let segments: Vec<&str> =
         key.strip_prefix(subscription).unwrap_or_default().split('/').skip(1).collect();

@@ -1,5 +1,5 @@
-//! The examples of `docs/publishing.md` that need nothing but SQS, as a reader runs them; the
-//! others run on the emulated AWS.
+//! The examples of `docs/publishing.md` that need only SQS, run as a reader would; the others run
+//! on the emulated AWS.
 
 use lastmile_tests::snippets::{self, Snippet};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::town::Town;
 
 const PAGE: &str = "publishing.md";
 
-/// The example publishes one event, which arrives as what it says.
+/// Runs the example, which publishes one event, and checks the event that arrives.
 async fn publishes(heading: &str, id: &str) {
     let town = Town::start(&[subscription("billing", "/in", "")], &[200]).await;
     let ingress = format!("{}/topics", town.ingress().await);
@@ -69,7 +69,7 @@ async fn the_documented_request_publishes_an_event() {
     publishes("HTTP", "http-1").await;
 }
 
-/// Here, or on the emulated AWS (`emulated_aws.rs`).
+/// Here, or on the emulated AWS (`emulated_aws/publishers.rs`).
 #[test]
 fn every_example_of_the_page_is_run() {
     let all: Vec<(String, String)> =

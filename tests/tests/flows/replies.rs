@@ -1,4 +1,4 @@
-//! Subscribers that answer with an event: where it goes, and that a chain of replies has its end.
+//! Subscribers that respond with an event: where it is sent, and that a chain of replies ends.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Sinks that are no containers, over real HTTP and the queues of the local AWS.
+//! Sinks other than containers, over real HTTP and the queues of the local AWS.
 
 use serde_json::Value;
 
@@ -11,12 +11,12 @@ use local::subscriber::Received;
 const ONCE: &str =
     "retry: {maxAttempts: 2, schedule: {kind: constant, delay: PT0.1S}, jitterPercent: 0}";
 
-/// A subscription of shop/orders whose destination is `/orders` and whose dead letters go there.
+/// A subscription of shop/orders whose destination is `/orders`, with this sink.
 fn sinking(sink: &str) -> String {
     of_topic("orders", &format!("  {ONCE}\n  deadLetter: {{sink: {sink}, format: knative}}\n"))
 }
 
-/// The subscription of this topic of shop whose destination has its name.
+/// The subscription of this topic of shop; its destination's path is the topic's name.
 fn of_topic(topic: &str, more: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: only}}\n\
@@ -24,7 +24,7 @@ fn of_topic(topic: &str, more: &str) -> String {
     )
 }
 
-/// What stands in the path is refused or busy, and everything else is taken.
+/// Refuses requests to these paths, and accepts all others.
 fn by_path(
     busy: &'static [&'static str],
 ) -> impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static {

@@ -1,4 +1,4 @@
-//! Subscribers that answer too late, or never.
+//! Subscribers that respond too late, or never.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::CLOUD_EVENT;
 use crate::reactions::answers;
 use crate::town::Town;
 
-/// An answer that no flow waits for.
+/// The delay of a response that no test waits for.
 const NEVER: Duration = Duration::from_secs(3_600);
 
 fn subscription(name: &str, destination: &str) -> String {
@@ -27,7 +27,7 @@ async fn a_success_that_comes_too_late_but_within_the_window_is_the_end_and_no_s
     let began_ms = Machine.now_ms();
     town.publish("shop/orders", CLOUD_EVENT).await;
     town.received(1).await;
-    // Neither a message that waits nor a letter is left.
+    // No message waits, and no dead letter was written.
     assert_eq!(town.letters_at_rest().await, []);
     assert!((6_000..10_000).contains(&(Machine.now_ms() - began_ms)));
     assert_eq!(town.received(1).await.len(), 1);

@@ -1,4 +1,5 @@
-//! A town: a stack, a subscriber that keeps what it receives, and the dead letters as files.
+//! The application under test: a local stack, a subscriber that records requests, and the dead
+//! letters as files.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::reactions::{self, Reaction};
 
-/// Nothing in a town takes longer.
+/// The limit of every wait in a test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Town {
@@ -24,8 +25,8 @@ pub(crate) struct Town {
 }
 
 impl Town {
-    /// A town with these subscriptions (`PORT` is the subscriber's), whose subscriber answers these
-    /// statuses in turn.
+    /// Starts the application with these subscriptions (`PORT` is the subscriber's); the subscriber
+    /// responds with these statuses in order.
     pub(crate) async fn start(subscriptions: &[String], answers: &[u16]) -> Self {
         let subscriber = Subscriber::listen(0).await.expect("a port is free");
         let port = subscriber.port().expect("it listens");
@@ -49,7 +50,7 @@ impl Town {
         Self::around(subscriptions, port, received).await
     }
 
-    /// The same with a subscriber that answers 200, where no private address is allowed.
+    /// The same with a subscriber that responds with 200, and no private address allowed.
     pub(crate) async fn behind_its_fence(subscriptions: &[String]) -> Self {
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let port = reactions::serve(|_, _| reactions::answers(200), Arc::clone(&received)).await;
@@ -97,7 +98,7 @@ impl Town {
         send.message_attributes("topic", topic).send().await.expect("the queue takes it");
     }
 
-    /// Sends up to ten records in one request, so that one invocation may have them all.
+    /// Sends up to ten records in one request, so that one invocation may receive them all.
     pub(crate) async fn publish_all(&self, topic: &str, bodies: &[String]) {
         let named = MessageAttributeValue::builder()
             .data_type("String")
@@ -116,7 +117,7 @@ impl Town {
         assert!(answer.failed().is_empty(), "{answer:?}");
     }
 
-    /// An HTTP ingress into this town; its address.
+    /// Starts an HTTP ingress for this application; returns its address.
     pub(crate) async fn ingress(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it listens");
@@ -129,7 +130,7 @@ impl Town {
         format!("http://{address}")
     }
 
-    /// What the subscriber received, once it is this many requests.
+    /// The requests that the subscriber received, once there are this many.
     pub(crate) async fn received(&self, requests: usize) -> Vec<Received> {
         let held = || self.received.lock().unwrap_or_else(PoisonError::into_inner).clone();
         until(&format!("{requests} requests"), async || {
@@ -147,7 +148,7 @@ impl Town {
         .await
     }
 
-    /// The body of the first message of a queue, taken out of it.
+    /// The body of the first message of a queue, which is deleted.
     pub(crate) async fn message_of(&self, queue: &str) -> Value {
         let url = self.stack.aws().queue_url(queue);
         until(&format!("a message of {queue}"), async || {
@@ -168,7 +169,7 @@ impl Town {
         .await
     }
 
-    /// The dead letters once nothing moves any more: the queues are empty.
+    /// The dead letters once all queues are empty.
     pub(crate) async fn letters_at_rest(&self) -> Vec<(String, Value)> {
         until("empty queues", async || {
             let held = self.stack.aws().messages_held().await.expect("the queues answer");

@@ -1,8 +1,7 @@
-//! What sixteen hostile exchanges at once cost in memory, and how long they last.
+//! The memory use and duration of sixteen concurrent hostile exchanges.
 //!
-//! The measure is taken in a process of its own, where there is nothing but the sender: this file's
-//! binary, started once more for its other test. The servers stay here. Linux only, since `/proc`
-//! tells the peak.
+//! Measured in a child process that runs nothing but the sender: this binary, started again for its
+//! other test. The servers stay here. Linux only, since `/proc` reports the peak.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -23,14 +22,14 @@ use lastmile_tests::scripted::{Script, Scripted, answer};
 
 const AT_ONCE: usize = 16;
 const TIMEOUT_MS: u64 = 300;
-/// An exchange may outlast its timeout by this much.
+/// An exchange may exceed its timeout by this much.
 const GRACE_MS: u64 = 1_000;
-/// How often exchanges that were late are made again.
+/// How often late exchanges are repeated.
 const TRIES: usize = 3;
-/// All of them together may need this much more memory than none.
+/// The most memory that all of them together may add.
 const GROWTH_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
-/// The folder in which the client finds the servers' URLs, and whose certificates count.
+/// The folder with the servers' URLs and the trusted certificate, for the client.
 const FOLDER: &str = "LASTMILE_HOSTILE_SERVERS";
 const FRIENDLY: &str = "friendly";
 const HOSTILE: &str = "hostile";
@@ -69,19 +68,19 @@ async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() 
     assert_eq!(idle.map(|(_, hostility)| hostility.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
-/// Runs this file's other test in a process of its own.
+/// Runs this file's other test in a child process.
 fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output {
     move || {
         let mut command = Command::new(env::current_exe().expect("this binary"));
         command.args(["--exact", "the_client_of_the_other_test", "--ignored", "--nocapture"]);
-        // Freed buffers go back to the system, as they do at first; otherwise the allocator keeps
-        // ever larger ones, and the measure is of what was needed at different times.
+        // Freed buffers are returned to the system at once; otherwise the allocator keeps ever
+        // larger ones, and the peak adds up what was needed at different times.
         command.env("MALLOC_MMAP_THRESHOLD_", "131072");
         command.env(FOLDER, folder.as_ref()).output().expect("a process")
     }
 }
 
-/// Servers that answer as they should, in clear and in TLS.
+/// Servers that respond normally, with and without TLS.
 async fn friendly_servers(authority: &Authority) -> Vec<Scripted> {
     let tls =
         authority.server("127.0.0.1", Validity::Always, &["http/1.1"]).expect("a certificate");
@@ -140,8 +139,8 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
     }
 }
 
-/// Exchanges at once, each of which ends in time. A machine that is busy with other things may make
-/// one late: only what is late every time is the sender's fault.
+/// Runs exchanges concurrently and asserts that each ends in time. A busy machine may make one
+/// late: only what is late every time is the sender's fault.
 async fn assert_in_time(sender: &HttpSender, together: &[(&str, &str)], answer_max_bytes: usize) {
     let mut late = Vec::new();
     for _ in 0..TRIES {
@@ -157,7 +156,7 @@ async fn assert_in_time(sender: &HttpSender, together: &[(&str, &str)], answer_m
     panic!("late {TRIES} times: {late:?}");
 }
 
-/// What an exchange that did not end in time has to say.
+/// A description of an exchange that did not end in time.
 async fn lateness(sender: &HttpSender, name: &str, request: Request) -> Option<String> {
     let before_ms = Machine.now_ms();
     let made = sender.exchange(&request).await;
@@ -165,7 +164,7 @@ async fn lateness(sender: &HttpSender, name: &str, request: Request) -> Option<S
     (took_ms > TIMEOUT_MS + GRACE_MS).then(|| format!("{name}: {took_ms} ms, {:?}", made.result))
 }
 
-/// A figure of this process's memory.
+/// A memory figure of this process.
 fn memory_bytes(figure: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux tells");
     let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
@@ -173,7 +172,7 @@ fn memory_bytes(figure: &str) -> u64 {
     kilobytes.unwrap_or_else(|| panic!("no {figure} in {status}")) * 1_024
 }
 
-/// From now on, the peak is that of what follows.
+/// Resets the peak of this process.
 fn forget_peak() {
     fs::write("/proc/self/clear_refs", "5")
         .expect("Linux resets the peak of a process of one's own");

@@ -18,7 +18,7 @@ fn cloud_events(origin: &str) -> Consent {
     Consent::CloudEvents { origin: origin.to_owned(), rate: Some(120) }
 }
 
-/// What a receiver answers to a question.
+/// The verdict on a receiver's response to a validation request.
 async fn asked(endpoint: &str, consent: &Consent) -> Answer {
     let url = format!("{endpoint}/in").parse().expect("a URL");
     let subscription =

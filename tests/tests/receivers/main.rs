@@ -2,12 +2,12 @@
 //! Standard Webhooks.
 //!
 //! Our own tests read the specification as we do. Here others read what we send: each event of a
-//! table goes out in both modes, over a real connection, and the receiver tells the bytes that came
-//! and what its SDK made of them. SDKs err too, so the bytes are compared as well, and each of
-//! their known errors is listed (`deviations`).
+//! table is sent in both modes, over a real connection, and the receiver reports the bytes that it
+//! received and how its SDK read them. SDKs have bugs too, so the bytes are compared as well, and
+//! each known bug is listed (`deviations`).
 //!
-//! The first run installs both libraries from PyPI and npm. A machine without Node, say, skips its
-//! half and says so.
+//! The first run installs both libraries from PyPI and npm. A machine without Node, for example,
+//! skips its half and reports that.
 
 mod consent;
 mod deviations;
@@ -37,7 +37,7 @@ use lastmile_tests::document::assert_table;
 use receiver::Sdk;
 use serde_json::{Map, Value};
 
-/// What the receivers verify with, and another that they do not know.
+/// The secret that the receivers verify with, and another that they do not know.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
@@ -45,13 +45,13 @@ const OTHER_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 const PUBLISHED_MS: u64 = 1_795_158_180_123;
 const TIMEOUT_MS: u64 = 10_000;
 
-/// What a receiver tells of a request.
+/// A receiver's report about a request.
 struct Told {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     event: Map<String, Value>,
     signature: String,
-    /// The answer itself, in which numbers are as the receiver wrote them.
+    /// The report itself, in which numbers are as the receiver wrote them.
     text: String,
 }
 
@@ -99,13 +99,13 @@ fn composed_for(subscription: &Subscription, published: &str) -> Request {
         .unwrap_or_else(|problem| panic!("{published}: {problem}"))
 }
 
-/// What the functions send with, and may reach the receivers.
+/// A sender like that of the functions, allowed to reach the receivers.
 fn sender() -> HttpSender {
     let private = PrivateDestinations::parse("127.0.0.1").expect("destinations");
     HttpSender::new(AddressPolicy::new(private, OwnAddresses::default())).expect("TLS works")
 }
 
-/// Sends a request and returns what its receiver tells.
+/// Sends a request and returns its receiver's report.
 async fn send(sender: &HttpSender, request: &Request) -> Told {
     let made = sender.exchange(request).await;
     let TransportResult::Answered { status: 200, body, .. } = made.result else {
@@ -134,7 +134,7 @@ impl Told {
     }
 }
 
-/// What the SDK understood otherwise than it was sent.
+/// The differences between what was sent and what the SDK understood.
 fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, told: &Told) -> Vec<Difference> {
     let differs = |field: &str, sent_value: Option<&Value>, seen: Option<&Value>| Difference {
         sdk,

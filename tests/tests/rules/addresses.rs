@@ -1,5 +1,5 @@
-//! Which hosts are refused, however they are spelled: the corpus in `fixtures/addresses`, and
-//! properties around it.
+//! Which hosts are refused, in any spelling: the corpus in `fixtures/addresses`, and properties
+//! beyond it.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,7 +8,7 @@ use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations, Refusa
 use proptest::prelude::*;
 use reqwest::Url;
 
-/// The corpus holds at least this many spellings.
+/// The minimum size of the corpus.
 const SPELLINGS_MIN: usize = 150;
 
 /// One line of the corpus.
@@ -20,7 +20,7 @@ struct Spelling {
 }
 
 impl Spelling {
-    /// What URL it makes, as a subscription file and the sender read one.
+    /// Its URL, parsed as in a subscription file and in the sender.
     fn url(&self) -> Option<Url> {
         format!("https://{}/", self.host).parse().ok()
     }
@@ -53,20 +53,20 @@ fn allowing(private: &str) -> AddressPolicy {
     )
 }
 
-/// What the fence says to a URL whose host resolves to these addresses.
+/// The verdict on a URL whose host resolves to these addresses.
 fn led(fence: &AddressPolicy, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
     let lane = fence.admit(url)?;
     fence.judge(lane, url.host_str().expect("a host"), addresses)
 }
 
-/// What the fence says to an address, as a literal.
+/// The verdict on an address as a literal.
 fn literal(fence: &AddressPolicy, address: IpAddr) -> Result<(), Refusal> {
     let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
     fence.admit(&format!("https://{host}/").parse().expect("a URL")).map(|_| ())
 }
 
-/// A literal is refused before anything is done; a name may begin, and is refused for the address
-/// it leads to.
+/// A literal is refused before any connection; a name is refused for the address that it resolves
+/// to.
 #[test]
 fn every_refused_spelling_is_refused_in_the_way_it_is_marked() {
     let fence = AddressPolicy::default();
@@ -109,7 +109,7 @@ fn every_allowed_spelling_leads_to_the_addresses_it_means() {
     }
 }
 
-/// A spelling that is refused is refused as what it means, so no notation can matter.
+/// A spelling is refused for its address, so the notation does not matter.
 #[test]
 fn the_corpus_is_large_and_no_spelling_stands_twice() {
     let all: Vec<String> = ["refused.txt", "allowed.txt"]
@@ -128,7 +128,7 @@ fn the_corpus_is_large_and_no_spelling_stands_twice() {
     );
 }
 
-/// Every IPv6 address that carries an IPv4 one, in the forms that could lead there.
+/// Every IPv6 address that embeds an IPv4 one, in the forms that could lead there.
 fn carriers(v4: Ipv4Addr, prefix: u64) -> Vec<(&'static str, Ipv6Addr)> {
     let bits = u128::from(v4.to_bits());
     let prefix = u128::from(prefix) << 64;
@@ -146,7 +146,7 @@ fn carriers(v4: Ipv4Addr, prefix: u64) -> Vec<(&'static str, Ipv6Addr)> {
     ]
 }
 
-/// Addresses that are drawn from special ranges as often as from anywhere.
+/// Addresses drawn from special ranges as often as from anywhere.
 fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
     let special = [
         [0, 0],
@@ -173,7 +173,7 @@ fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
     ]
 }
 
-/// The first 64 bits of an address of global unicast.
+/// The first 64 bits of a global unicast address.
 fn global_prefix() -> impl Strategy<Value = u64> {
     any::<u32>().prop_map(|bits| 0x2606_4700_0000_0000 | u64::from(bits))
 }
@@ -197,7 +197,7 @@ proptest! {
         }
     }
 
-    /// Only the forms that lead to the open internet do; the deprecated and the local ones lead
+    /// Only the forms that lead to the public internet are allowed; deprecated and local ones lead
     /// nowhere.
     #[test]
     fn what_carries_a_public_address_is_public_where_its_form_is(v4 in any_v4(), prefix in global_prefix()) {
@@ -216,7 +216,7 @@ proptest! {
         prop_assert!(mapped_or_nat64 || !is_public(address.into()));
     }
 
-    /// An allowed range holds its addresses and their mapped form, and no other.
+    /// An allowed range contains its addresses and their mapped form, and no others.
     #[test]
     fn an_allowed_range_is_exactly_the_range_named((network, bits, host) in range_and_address()) {
         let fence = allowing(&format!("{network}/{bits}"));
@@ -233,7 +233,7 @@ proptest! {
         }
     }
 
-    /// A name is as good as the worst of its addresses, in whatever order they come.
+    /// A name is judged by the worst of its addresses, in any order.
     #[test]
     fn one_forbidden_address_refuses_the_name(addresses in prop::collection::vec(any_v4(), 1..6)) {
         let url = "https://name.example/".parse().expect("a URL");
@@ -242,7 +242,7 @@ proptest! {
         prop_assert_eq!(led(&AddressPolicy::default(), &url, &addresses).is_ok(), public);
     }
 
-    /// Whatever is allowed, nothing of this machine is reached on a port of its own.
+    /// No allowance opens the machine's own ports.
     #[test]
     fn no_allowance_opens_the_functions_own_ports(bits in 0_u32..1 << 24, prefix in global_prefix(), https in any::<bool>()) {
         let own = OwnAddresses::parse(["127.0.0.1:9001", "127.0.0.1:2773"]).expect("endpoints");

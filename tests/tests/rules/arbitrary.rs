@@ -1,4 +1,4 @@
-//! Deliveries and letters of every kind that can travel, drawn at random.
+//! Random deliveries and dead letters of every kind that messages can carry.
 
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
@@ -45,7 +45,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     })
 }
 
-/// Any place in a chain of replies, in a batch and in a trace.
+/// Any position in a chain of replies, in a batch and in a trace.
 fn course() -> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>)>
 {
     let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
@@ -60,7 +60,7 @@ fn course() -> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batch
     )
 }
 
-/// Any delivery that brings such a letter to its sink.
+/// Any delivery that sends such a dead letter to its sink.
 pub(crate) fn sink_delivery() -> impl Strategy<Value = Delivery> {
     (delivery(), letter()).prop_map(|(delivery, letter)| Delivery {
         target: DeliveryTarget::Sink(Box::new(letter)),
@@ -68,7 +68,7 @@ pub(crate) fn sink_delivery() -> impl Strategy<Value = Delivery> {
     })
 }
 
-/// Any letter about such a delivery.
+/// Any dead letter about such a delivery.
 pub(crate) fn letter() -> impl Strategy<Value = DeadLetter> {
     let moments = (any::<u64>(), any::<u64>(), any::<u64>());
     let place = (store(), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
@@ -133,7 +133,7 @@ fn mapped() -> impl Strategy<Value = Mapped> {
     )
 }
 
-/// Any name that a file may give.
+/// Any name that a subscription file may contain.
 pub(crate) fn name() -> impl Strategy<Value = SubscriptionName> {
     let part = "[^/\\p{Cc}]{1,20}".prop_filter("a name has its limits", |text| is_name(text));
     [part.clone(), part.clone(), part]

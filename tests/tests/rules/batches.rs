@@ -1,5 +1,5 @@
-//! Output batching: which deliveries travel together, what such a request is, and what a refusal of
-//! it means.
+//! Output batching: which deliveries share a request, what such a request is, and what its refusal
+//! means.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::requests::assert_printed;
 use crate::samples::{PUBLISHED_MS, answered, delivery_of, subscription};
 
-/// A delivery on its way into a group.
+/// A delivery that is about to be grouped.
 struct Member(Delivery);
 
 impl AsRef<Delivery> for Member {
@@ -37,7 +37,7 @@ fn batching(max_events: u32, preferred_bytes: u64) -> Subscription {
     subscription
 }
 
-/// A CloudEvent of exactly so many bytes, at least 62.
+/// A CloudEvent of exactly this many bytes, at least 62.
 fn event(id: usize, bytes: usize) -> Delivery {
     let bare = format!(r#"{{"specversion":"1.0","id":"{id:05}","source":"/s","type":"t","x":""}}"#);
     let padding = "x".repeat(bytes.saturating_sub(bare.len()));
@@ -212,8 +212,8 @@ fn whatever_is_no_refusal_of_a_batch_means_the_same_for_each_of_its_events() {
 }
 
 proptest! {
-    /// Each delivery is in one group, none is over the limits, and no two neighbours could have
-    /// been one.
+    /// Each delivery is in one group, no group exceeds the limits, and no two neighbours could have
+    /// been merged.
     #[test]
     fn groups_hold_everything_once_and_are_as_few_as_their_order_allows(
         sizes in vec(70_usize..400, 0..60),

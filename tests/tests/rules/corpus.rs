@@ -1,10 +1,9 @@
-//! What is sent of each event of the corpus, and of a set made here, in both modes.
+//! The requests for each event of the corpus, and for a set made here, in both modes.
 //!
-//! `events` holds which of them we take. Here it is held what leaves: a structured body is the
-//! published text, and a binary message is what the HTTP binding demands, computed a second time by
-//! other means. Each case of the format tests that is not valid has its row in
-//! `docs/conformance.md`, and so has each way in which an event read back from binary mode is
-//! another JSON than it was.
+//! `events` checks which of them are accepted; here it is checked what is sent. A structured body
+//! is the published text, and a binary message follows the HTTP binding, implemented a second time
+//! by other means. Each invalid case of the format tests has its row in `docs/conformance.md`, and
+//! so has each way in which an event read back from binary mode differs from what was published.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -35,7 +34,7 @@ fn composed(event: &str, schema: Schema) -> Result<Request, Unsendable> {
     compose(&subscription, &[&delivery_of(event, Input::CloudEvents)], context)
 }
 
-/// The members of an event, each as it was written.
+/// The members of an event, each as written.
 fn members(event: &str) -> BTreeMap<String, Raw> {
     serde_json::from_str(event).unwrap_or_else(|error| panic!("{error}: {event}"))
 }
@@ -58,7 +57,7 @@ impl Message {
         Self { headers, body: request.body.to_vec() }
     }
 
-    /// What the HTTP binding demands for this event.
+    /// The message that the HTTP binding requires for this event.
     fn demanded(event: &str) -> Self {
         let mut members = members(event);
         let said = members
@@ -106,7 +105,7 @@ fn says_json(content_type: &str) -> bool {
     essence.ends_with("/json") || essence.ends_with("+json")
 }
 
-/// Holds both modes of an event.
+/// Checks both modes of an event.
 #[track_caller]
 fn assert_travels(name: &str, event: &str) {
     let request = composed(event, Schema::CloudEventsStructured)
@@ -121,8 +120,8 @@ fn assert_travels(name: &str, event: &str) {
     assert_says_the_same_to_the_sdk(name, event, &message);
 }
 
-/// Holds each header against what the CloudEvents SDK for Rust reads from the event, if it reads it
-/// at all.
+/// Compares each header with what the CloudEvents SDK for Rust reads from the event, if it can read
+/// it.
 fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
     let Ok(read) = serde_json::from_str::<cloudevents::Event>(event) else { return };
     for (attribute, value) in read.iter().filter(|(attribute, _)| *attribute != "datacontenttype") {
@@ -132,7 +131,7 @@ fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
             .unwrap_or_else(|| panic!("{name}: {attribute}"));
         let decoded = percent_encoding::percent_decode_str(header).decode_utf8().expect("UTF-8");
         if let AttributeValue::Time(time) = value {
-            // It writes times anew; they are the same moments.
+            // The SDK writes times in its own form; they are equal as instants.
             let moment = |text: &str| text.parse::<jiff::Timestamp>().expect("a moment");
             assert_eq!(moment(&decoded), moment(&time.to_rfc3339()), "{name}");
         } else {
@@ -175,8 +174,8 @@ fn every_valid_event_of_the_corpus_travels_in_both_modes() {
     }
 }
 
-/// Members that an event may have besides those it must have; nothing of them needs a header that
-/// cannot be.
+/// Members that an event may have besides the required ones; none of them needs an impossible
+/// header.
 const ATTRIBUTES: [&str; 22] = [
     "",
     r#""subject":"Euro € 😀""#,
@@ -253,7 +252,7 @@ fn every_event_that_is_made_here_travels_in_both_modes() {
     }
 }
 
-/// A text with half a character is JSON, but no text.
+/// A text with half a surrogate pair is JSON, but not Unicode text.
 #[test]
 fn what_is_no_text_is_not_sent_in_binary_mode() {
     for (members, says) in [
@@ -327,7 +326,8 @@ fn the_docs_tell_of_every_invalid_batch_which_elements_are_taken() {
     assert_table("conformance.md", "invalid-batches", "| format test | its elements |", &rows);
 }
 
-/// How an event that is read back may differ from what was published, with what no header tells.
+/// How an event that is read back may differ from what was published, where headers cannot express
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     SaysContentType,
@@ -402,7 +402,8 @@ fn read_back(message: &Message) -> BTreeMap<String, Raw> {
     ))
 }
 
-/// What differs between an event and what is read back; whatever has no name here is a mistake.
+/// The differences between an event and what is read back; a difference without a name here is a
+/// bug.
 fn changes(event: &str, message: &Message) -> BTreeSet<Change> {
     let (mut was, mut is) = (members(event), read_back(message));
     let mut changes: BTreeSet<Change> =
@@ -447,7 +448,7 @@ fn attribute_change(name: &str, was: &str, is: Option<&str>, event: &str) -> Opt
     }
 }
 
-/// Takes the data from both and tells how it changed: JSON keeps its spelling, bytes stay bytes.
+/// Takes the data from both and returns how it changed: JSON keeps its spelling, bytes stay bytes.
 fn data_change(
     was: &mut BTreeMap<String, Raw>,
     is: &mut BTreeMap<String, Raw>,

@@ -1,9 +1,9 @@
-//! The samples of the documents, in every format: the letters they show, as blobs of ours, and
-//! where those differ.
+//! The samples of the documentation, in every format: their dead letters as our blobs, and the
+//! differences.
 //!
-//! The blobs are golden files. Where the documents lie beside the repository, each is compared with
-//! its sample: the same names in the same order, the same values, and nothing beside it that
-//! [`SAMPLES`] does not name.
+//! The blobs are golden files. If the documentation is beside the repository, each is compared with
+//! its sample: the same names in the same order, the same values, and no further differences than
+//! those in [`SAMPLES`].
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,17 +29,17 @@ const EVENT_GRID: &str = "003_0731032aa352bbc0.txt";
 /// Event Grid namespaces, "dead lettering for event subscriptions to namespace topics".
 const NAMESPACES: &str = "004_0e6d3fc2c0c14748.txt";
 
-/// A sample, and every way in which our blob of the same letter differs.
+/// A sample, and every way in which our blob of the same dead letter differs.
 struct Sample {
     blob: &'static str,
     page: &'static str,
-    /// Its place among the dead letters of the page.
+    /// Its index among the dead letters of the page.
     place: usize,
-    /// Members of ours that the sample has not: name, and why.
+    /// Members that the sample lacks: name and reason.
     more: &'static [(&'static str, &'static str)],
-    /// Members with other values: name, and why.
+    /// Members with other values: name and reason.
     other: &'static [(&'static str, &'static str)],
-    /// Ours is an array.
+    /// Our blob is an array.
     array: bool,
     letter: fn() -> DeadLetter,
 }
@@ -50,8 +50,8 @@ const OURS: &str =
 const WHOLE: &str = "our own fields come after the five of the sample";
 const SHORT: &str = "the sample leaves out what stands there";
 
-/// Every deviation. All arrays are so because a blob may hold several letters (§10); all times have
-/// milliseconds, and zeros in place of what follows.
+/// Every deviation. All blobs are arrays because they may hold several dead letters (§10); all
+/// times have milliseconds, followed by zeros where the sample has more digits.
 const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "eventgrid-documented",
@@ -114,7 +114,7 @@ const SAMPLES: [Sample; 6] = [
     },
 ];
 
-/// The times that a letter tells; the sample's are ours, cut to milliseconds.
+/// The members that hold times; the sample's are equal to ours, cut to milliseconds.
 const TIMES: [&str; 3] = ["publishTime", "lastDeliveryAttemptTime", "publishtime"];
 
 fn delivery(event: &str, input: Input, published: &str) -> Delivery {
@@ -137,7 +137,7 @@ fn attempted(
     delivery.last_response = status.map(|_| body.into());
 }
 
-/// After one attempt that found nothing, as all samples of Event Grid tell.
+/// After one attempt with status 404, as in all samples of Event Grid.
 fn not_found(
     event: &str,
     input: Input,
@@ -165,8 +165,8 @@ fn cloud_event() -> DeadLetter {
     not_found(event, Input::Auto, published, at, Format::CloudEvents)
 }
 
-/// The mapping of the sample is not shown: its id and time are the message's, the rest are fields
-/// or defaults.
+/// The sample does not show its mapping: its id and time are those of the message, the rest are
+/// fields or defaults.
 fn custom() -> DeadLetter {
     let event = r#"{"prop1":"my property","prop2":5,"myEventType":"fooEventType"}"#;
     let [published, at] = ["2020-08-13T18:11:29.4121391Z", "2020-08-13T18:11:29.4277644Z"];
@@ -192,7 +192,7 @@ fn namespace_flat() -> DeadLetter {
     DeadLetter { layout: Layout::Flat, ..namespace() }
 }
 
-/// Published in binary mode; the sample's headers have another spelling there, and keep it.
+/// Published in binary mode; the sample keeps the spelling of its headers.
 fn namespace_binary() -> DeadLetter {
     let attributes = [
         ("specversion", "1.0"),
@@ -218,7 +218,7 @@ fn namespace_binary() -> DeadLetter {
     letter
 }
 
-/// The page on Knative's deliveries shows no whole event, but an address and an answer.
+/// The page on Knative's deliveries shows no whole event, but an address and a response.
 pub(crate) fn knative() -> DeadLetter {
     let event = r#"{"specversion":"1.0","type":"dev.knative.example","source":"/mycontext","id":"1","data":{"n":1.50}}"#;
     let mut delivery = delivery(event, Input::Auto, "2026-11-20T07:03:00.123Z");
@@ -235,7 +235,7 @@ pub(crate) fn knative() -> DeadLetter {
     DeadLetter { format: Format::Knative, addresses, destination, ..letter }
 }
 
-/// The one letter of a blob.
+/// The only dead letter of a blob.
 fn one(blob: &str, array: bool) -> String {
     if !array {
         return blob.to_owned();
@@ -327,7 +327,7 @@ fn the_samples_themselves_are_read_as_dead_letters() {
     }
 }
 
-/// A dead letter that a page shows, as JSON: without its comments and the comma too many.
+/// A dead letter of a page, as JSON: without its comments and its superfluous comma.
 fn shown(page: &str, place: usize) -> Option<String> {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/seeds").join(page);
     let page = fs::read_to_string(file).ok()?;
@@ -346,7 +346,7 @@ fn shown(page: &str, place: usize) -> Option<String> {
     Some(letters.into_iter().nth(place).expect("the page shows it"))
 }
 
-/// The length of the object with which a text begins.
+/// The length of the object at the start of a text.
 fn object_length(text: &str) -> Option<usize> {
     let mut depth = 0;
     for (place, byte) in text.bytes().enumerate() {
@@ -395,7 +395,8 @@ fn errors_of_knative_are_told_to_the_letter() {
     let mut empty = knative();
     empty.delivery.last_response = Some(Vec::new());
     assert_eq!(of(&empty).1["knativeerrordata"], "");
-    // No answer: neither code nor data, although the page says that the code is always there (§10).
+    // No response: neither code nor data, although the page says that the code is always there
+    // (§10).
     let mut silent = knative();
     attempted(&mut silent.delivery, PUBLISHED_MS + 1_000, Outcome::TimedOut, None, "");
     assert_eq!(

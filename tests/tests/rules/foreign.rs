@@ -1,9 +1,8 @@
-//! What SNS, EventBridge and S3 write, as CloudEvents: their documented samples, compared to the
-//! byte with the files in `golden/foreign`, and read by an independent library.
+//! Messages of SNS, EventBridge and S3 as CloudEvents: their documented samples, compared byte for
+//! byte with the files in `golden/aws_envelopes`, and read by an independent library.
 //!
-//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed
-//! against the mappings (`docs/publishing.md`). The samples are, but for white space and
-//! placeholders:
+//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against
+//! the mappings (`docs/publishing.md`). Apart from white space and placeholders, the samples are:
 //! - `sns-*`: <https://docs.aws.amazon.com/sns/latest/dg/SendMessageToSQS.html>,
 //!   <https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html>
 //! - `eventbridge-*`:
@@ -146,7 +145,7 @@ fn where_the_subscription_is_not_told_the_topic_is_the_source() {
     );
 }
 
-/// By itself, the shape changes nothing: whether it may be converted is the topic's to say.
+/// The shape alone changes nothing: the topic decides whether it is converted.
 #[test]
 fn without_a_topic_that_says_so_an_envelope_is_custom_json() {
     for (name, _, _) in samples() {

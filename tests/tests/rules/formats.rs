@@ -1,5 +1,5 @@
-//! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is
-//! read back.
+//! Blobs beyond the documentation's samples: which dead letters share a blob, which are nested, and
+//! what is read back.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{blob, stored};
@@ -24,7 +24,7 @@ use crate::samples::{EVENT, PUBLISHED_MS, delivery_of, subscription};
 const GRID: &str = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","dataVersion":"2","data":{"n": 1.50}}"#;
 const CUSTOM: &str = r#"{"orderId": 7, "kind": "order.created", "total": 1.10}"#;
 
-/// A letter about this event after one answer of 404.
+/// A dead letter about this event after one response of 404.
 fn letter(text: &str, input: Input, format: Format) -> DeadLetter {
     let mut delivery = delivery_of(text, input);
     delivery.attempts = 1;
@@ -191,7 +191,7 @@ fn without_an_attempt_no_format_tells_outcome_time_or_status() {
     }
 }
 
-/// The letter of another record.
+/// The dead letter of another record.
 fn other(message: &str, letter: &DeadLetter) -> DeadLetter {
     let origin = Origin { message: message.to_owned(), index: 0 };
     let name = letter.delivery.subscription.clone();
@@ -223,7 +223,7 @@ fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
     }
 }
 
-/// A letter in Knative's format that its sink did not take either.
+/// A dead letter in Knative's format that its sink refused too.
 fn returned_letter(format: Format) -> DeadLetter {
     let mut history = History::default();
     let at_ms = PUBLISHED_MS + 200;
@@ -372,7 +372,7 @@ fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minut
             let (outcome, status) = (Outcome::BadRequest, Some(400));
             delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 1 });
         }
-        // A put-off after it is no attempt.
+        // A postponement after it is no attempt.
         delivery.put_off(PUBLISHED_MS + 60 * MINUTE_MS, PUBLISHED_MS + 70 * MINUTE_MS);
         DeadLetter::new(delivery, &subscription, reason, decided_ms).not_before_ms
     };
@@ -421,7 +421,7 @@ fn a_flat_blob_begins_with_the_bytes_of_the_event() {
     }
 }
 
-/// Any event: one of each shape, perhaps with a name of ours among its members, and text.
+/// Any event: one of each shape, perhaps with one of our names among its members, and text.
 fn event() -> impl Strategy<Value = (String, Input)> {
     let value = prop_oneof![
         Just("null".to_owned()),

@@ -1,5 +1,5 @@
-//! Whole lives of deliveries, by `arrive` and `settle` alone: when each attempt is, and how it
-//! ends.
+//! Whole lifetimes of deliveries, by `arrive` and `settle` alone: when each attempt is made, and
+//! how they end.
 
 use delivery::delivery::Store;
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
@@ -14,7 +14,7 @@ use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
 
-/// A life, told in milliseconds since publication.
+/// A lifetime, in milliseconds since publication.
 #[derive(Debug, PartialEq)]
 struct Life {
     attempts: Vec<u64>,
@@ -23,11 +23,11 @@ struct Life {
     reason: Option<Reason>,
 }
 
-/// More turns than any delivery may take.
+/// More steps than any delivery may take.
 const TURNS_MAX: u32 = 2 * ATTEMPTS_MAX;
 
-/// Lives a delivery with instant answers; `status` says what attempt `n` (1 for the first) is
-/// answered with.
+/// Runs a delivery with instant responses; `status` returns the status of attempt `n` (1 for the
+/// first).
 fn live(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Life {
     let mut delivery = delivery();
     let mut now_ms = PUBLISHED_MS;
@@ -72,7 +72,7 @@ fn limited(dialect: Dialect, max_attempts: u32, time_to_live_ms: Option<u64>) ->
     subscription
 }
 
-/// Tries again every so often, without other limits than those of every dialect.
+/// Retries at this interval, with no limits except those of every dialect.
 fn unlimited(delay_ms: u64) -> Subscription {
     let mut subscription = limited(Dialect::Native, u32::MAX, None);
     subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms }, max_ms: None };
@@ -309,8 +309,8 @@ fn a_namespace_that_answers_slowly_skips_no_moment() {
             settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
         assert!(matches!(end, End::Retry { .. }));
     }
-    // 30 s of silence and 10 s of least wait push the first three on; from 5 min the moments hold
-    // again.
+    // 30 s of silence and the minimum wait of 10 s delay the first three; from 5 min on the waits
+    // fit the schedule again.
     assert_eq!(starts, [0, 40, 80, 120, 300, 600, 900]);
 }
 

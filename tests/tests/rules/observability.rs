@@ -1,5 +1,5 @@
-//! What operators are told they see is what there is: the tables of `docs/observability.md`, the
-//! saved queries, the alarms and the dashboard, held against the code and against each other.
+//! What operators see matches the documentation: the tables of `docs/observability.md`, the saved
+//! queries, the alarms and the dashboard, checked against the code and against each other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,12 +27,12 @@ fn table(docs: &str, first: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What stands between backquotes.
+/// The text between backquotes.
 fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(ToOwned::to_owned).collect()
 }
 
-/// Every Rust file of the functions and of what they log through.
+/// Every Rust file of the functions and of the code that they log through.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .expect("a folder of sources")
@@ -43,7 +43,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The names of all lines: the texts `<word>.<words>` that end a line of the log.
+/// The names of all log lines: the texts `<word>.<words>` at the end of a log macro.
 fn lines_of_the_code() -> BTreeSet<String> {
     let folders = ["crates/adapters/src", "functions/dispatch/src", "functions/deadletter/src"];
     let files = folders.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder)));

@@ -1,8 +1,8 @@
-//! Requests as they leave the system, compared to the byte with the files in `golden/requests`, and
-//! what cannot leave.
+//! Requests as they leave the system, compared byte for byte with the files in `golden/requests`,
+//! and what cannot be sent.
 //!
 //! A golden file is the request as text: method and path, headers, an empty line, the body. It
-//! changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the table of
+//! changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against the table of
 //! what is sent.
 
 use std::fs;
@@ -23,8 +23,8 @@ use proptest::prelude::*;
 
 use crate::samples::{PUBLISHED_MS, delivery_of, subscription};
 
-/// A CloudEvent in which every byte counts: order, spaces, escapes, a name twice inside the data,
-/// exact numbers.
+/// A CloudEvent in which every byte matters: order, spaces, escapes, a repeated name inside the
+/// data, exact numbers.
 const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"exact-1\",\
     \"subject\":\"Euro € 😀\",\"time\":\"2026-11-20T07:03:00.1234567+01:00\",\"dataschema\":\"#\",\"count\":5,\"yes\":true,\
     \"none\":null,\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\"a\":1e400,\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}}";
@@ -87,7 +87,7 @@ fn assert_golden(name: &str, subscription: &Subscription, delivery: &Delivery) {
     assert_printed(name, &composed(subscription, delivery).expect("it can be sent"));
 }
 
-/// Compares with the golden file of this name, or writes it when asked to.
+/// Compares with the golden file of this name, or writes it if `UPDATE_GOLDEN` is set.
 #[track_caller]
 pub(crate) fn assert_printed(name: &str, request: &Request) {
     let text = printed(request);
@@ -339,7 +339,7 @@ fn a_signature_covers_the_body_as_it_is_sent_and_keeps_its_id_over_all_attempts(
     assert_eq!(id(&first), first.id.to_string());
 }
 
-/// Why it cannot be sent, and whether it is tried again.
+/// Why it cannot be sent, and whether it is retried.
 #[track_caller]
 fn refused(subscription: &Subscription, text: &str, input: Input) -> (String, bool) {
     let problem = composed(subscription, &delivery_of(text, input)).expect_err(text);
@@ -415,7 +415,7 @@ fn a_secret_that_is_missing_or_wrong_fails_the_attempt_and_is_not_shown() {
 }
 
 proptest! {
-    /// Whatever an attribute holds, its header is printable ASCII and says the same when decoded.
+    /// Whatever an attribute contains, its header is printable ASCII and decodes to the same text.
     #[test]
     fn an_attribute_in_a_header_is_decoded_to_what_it_was(subject in any::<String>()) {
         let quoted = serde_json::to_string(&subject).expect("a string is always JSON");
@@ -426,7 +426,7 @@ proptest! {
         prop_assert_eq!(percent_encoding::percent_decode_str(value).decode_utf8().expect("UTF-8"), subject);
     }
 
-    /// A structured body is the published text, whatever stands in it.
+    /// A structured body is the published text, whatever it contains.
     #[test]
     fn a_structured_body_is_the_published_text(before in "[ \t\n\r]*", data in any::<String>(), after in "[ \t\n\r]*") {
         let data = serde_json::to_string(&data).expect("a string is always JSON");

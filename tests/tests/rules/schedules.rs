@@ -1,5 +1,5 @@
-//! What holds of every wait, drawn near the values that files really say and near the ends of the
-//! numbers.
+//! Properties of every wait, drawn near the values that real files have and near the limits of the
+//! types.
 
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
@@ -17,7 +17,7 @@ use proptest::sample::select;
 
 use crate::samples::{PUBLISHED_MS, delivery, subscription};
 
-/// The values that tables and files are made of.
+/// The values that tables and files consist of.
 const REAL_MS: [u64; 12] = [
     0,
     200,
@@ -33,23 +33,23 @@ const REAL_MS: [u64; 12] = [
     14 * DAY_MS,
 ];
 
-/// A duration at, or just beside, a value that files say.
+/// A duration at, or just beside, a common value.
 fn real_ms() -> impl Strategy<Value = u64> {
     (select(&REAL_MS[..]), 0..=2_u64, any::<bool>())
         .prop_map(|(ms, beside, above)| if above { ms + beside } else { ms.saturating_sub(beside) })
 }
 
-/// Mostly such a duration; now and then any number, or one of the last.
+/// Mostly such a duration; sometimes any number, or one near the limit of the type.
 fn any_ms() -> impl Strategy<Value = u64> {
     prop_oneof![6 => real_ms(), 1 => any::<u64>(), 1 => (0..=2_u64).prop_map(|below| u64::MAX - below)]
 }
 
-/// Mostly a retry that comes up; now and then one of the last.
+/// Mostly a realistic retry number; sometimes one near the limit of the type.
 fn retry() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 1..=40_u32, 1 => 1..=1_000_u32, 1 => (0..=2_u32).prop_map(|below| u32::MAX - below)]
 }
 
-/// The kinds whose waits depend on nothing but the number of the retry.
+/// The kinds whose waits depend only on the number of the retry.
 fn counted_kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         any_ms().prop_map(|delay_ms| Kind::Linear { delay_ms }),
@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// A destination that answers as it likes, slowly or at once, and a queue that hands messages out
+/// A destination that responds in any way, slowly or at once, and a queue that delivers messages
 /// early or late.
 #[derive(Debug, Clone)]
 struct Turn {
@@ -211,7 +211,7 @@ proptest! {
         let policy = &subscription.retry;
         let mut delivery = delivery();
         for turn in turns {
-            // Early: it is put off by exactly the rest, and nothing of it changes.
+            // Early: it is postponed by exactly the rest of the wait, and nothing else changes.
             let early_ms = delivery.due_ms.saturating_sub(turn.early_ms);
             if early_ms < delivery.due_ms {
                 let rest = Arrival::NotDue { wait_ms: delivery.due_ms - early_ms };

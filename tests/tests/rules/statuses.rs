@@ -1,7 +1,6 @@
-//! Every HTTP status of every dialect, written down: what happened, what it means, and the least
-//! wait it asks for.
+//! Every HTTP status of every dialect: the outcome, the verdict, and the minimum wait.
 //!
-//! The snapshots are the tables of the dialects as ranges. Whoever changes one changes a promise.
+//! The snapshots are the tables of the dialects as ranges. Changing one changes a promise.
 
 use std::fmt::Write as _;
 
@@ -11,10 +10,10 @@ use delivery::time::duration::format_ms;
 
 use crate::samples::answered;
 
-/// The statuses that HTTP knows: three digits, first one 1 to 5.
+/// The statuses of HTTP: three digits, the first one 1 to 5.
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
 
-/// Outcome and verdict of an exchange, as a line for people.
+/// Outcome and verdict of an exchange, as readable text.
 fn line(policy: &RetryPolicy, exchange: &Exchange) -> String {
     let outcome = exchange.outcome(policy).as_str();
     match judge(policy, exchange) {
@@ -27,8 +26,8 @@ fn line(policy: &RetryPolicy, exchange: &Exchange) -> String {
     }
 }
 
-/// Neighbours that mean the same share a line. A reason that carries its status's number means the
-/// same.
+/// Neighbours with the same meaning share a line. A reason that contains its status's number means
+/// the same.
 fn table(policy: &RetryPolicy) -> String {
     let mut ranges: Vec<(u16, u16, String)> = Vec::new();
     for status in STATUSES {

@@ -1,4 +1,4 @@
-//! What travels beside an event. Version 1 is read for ever: its examples stand in
+//! The message attributes beside an event. Version 1 is read for ever: its examples are in
 //! `crates/delivery/fixtures/wire/v1`, and a fixture is added, never changed.
 
 use std::fs;
@@ -28,7 +28,7 @@ fn entry(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) ->
     Entry { at_ms, outcome, status, duration_ms }
 }
 
-/// After one answer of 503.
+/// After one response of 503.
 fn retried() -> Delivery {
     let mut delivery = delivery();
     delivery.attempts = 1;
@@ -39,7 +39,7 @@ fn retried() -> Delivery {
     delivery
 }
 
-/// After one answer that is no text.
+/// After one binary response.
 fn answered_in_binary() -> Delivery {
     Delivery { last_response: Some(vec![0xff, 0x00, 0x1f, 0x8b]), ..retried() }
 }
@@ -61,7 +61,7 @@ fn long() -> Delivery {
     delivery
 }
 
-/// Names and an answer outside ASCII and outside the basic plane.
+/// Names and a response outside ASCII and outside the basic multilingual plane.
 fn foreign() -> Delivery {
     let origin = Origin { message: "m".to_owned(), index: 3 };
     let event = delivery().event;
@@ -70,37 +70,37 @@ fn foreign() -> Delivery {
     Delivery { last_response: Some("nicht möglich 🦀\u{7f}\u{1}".into()), ..new }
 }
 
-/// A subscriber's reply on its way to the reply address, far along a chain, in a trace.
+/// A subscriber's reply to be sent to the reply address, far along a chain, in a trace.
 fn reply() -> Delivery {
     let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
     Delivery { target: DeliveryTarget::Reply, hops: 9, traceparent, ..retried() }
 }
 
-/// A member of a batch that was refused, before its attempt alone.
+/// A member of a refused batch, before its retry alone.
 fn owed_alone() -> Delivery {
     Delivery { batching: Batching::RetryAlone, ..retried() }
 }
 
-/// The same after that attempt.
+/// The same after that retry.
 fn alone() -> Delivery {
     let mut delivery = Delivery { attempts: 2, batching: Batching::Disabled, ..retried() };
     delivery.history.push(entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
     delivery
 }
 
-/// Put off by a probation before its first attempt.
+/// Postponed by a probation before its first attempt.
 fn put_off() -> Delivery {
     let mut delivery = delivery();
     delivery.put_off(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
     delivery
 }
 
-/// With nothing but what every letter has.
+/// With nothing but the required fields.
 fn bare_letter() -> DeadLetter {
     DeadLetter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
 }
 
-/// With all that a letter can say.
+/// With all fields.
 fn full_letter() -> DeadLetter {
     DeadLetter {
         detail: Some("größer als erlaubt".to_owned()),
@@ -116,7 +116,7 @@ fn full_letter() -> DeadLetter {
     }
 }
 
-/// An enriched event that two topics have passed on.
+/// An enriched event that was published to two topics in turn.
 fn by_topics() -> Delivery {
     let via = ["shop/orders", "shop/größe"].map(|topic| topic.parse().expect("well formed")).into();
     Delivery { via, ..retried() }
@@ -154,7 +154,7 @@ fn letter_of_a_reply() -> DeadLetter {
     DeadLetter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
 }
 
-/// As Knative has it, with others in one blob.
+/// In Knative's format, sharing a blob with others.
 fn letter_of_knative() -> DeadLetter {
     let addresses = Addresses {
         subscriber: "https://billing.example.com/events?größe=7".to_owned(),
@@ -170,7 +170,7 @@ fn letter_of_knative() -> DeadLetter {
     }
 }
 
-/// What a mapping says of an event, with all that it can say.
+/// A custom event's mapped properties, all of them.
 fn mapped() -> Mapped {
     Mapped {
         id: "7".to_owned(),
@@ -199,13 +199,13 @@ fn letter_of_a_cloud_event() -> DeadLetter {
     DeadLetter { format: Format::CloudEvents, ..bare_letter() }
 }
 
-/// For a queue of somebody else's.
+/// For an external queue.
 fn letter_for_a_queue() -> DeadLetter {
     let queue = "sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().expect("well formed");
     DeadLetter { store: Store::Queue(queue), ..bare_letter() }
 }
 
-/// Back from its sink, which could not be asked for ever.
+/// Returned from its sink, which could not be tried for ever.
 fn returned_letter() -> DeadLetter {
     let Delivery { attempts, history, last_response, .. } = retried();
     let address = Some("https://sink.example.com/?größe=7".to_owned());
@@ -406,7 +406,7 @@ fn a_leg_or_a_company_that_this_version_does_not_know_is_an_error() {
     }
 }
 
-/// The longest of everything that a delivery carries whatever its subscription says.
+/// The longest values of everything that a delivery carries whatever its subscription says.
 fn longest() -> Delivery {
     let part = "x".repeat(NAME_MAX_BYTES);
     let origin = Origin { message: "m".repeat(100), index: u32::MAX };

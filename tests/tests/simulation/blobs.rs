@@ -1,4 +1,4 @@
-//! Blobs as a reader sees them, and whether they tell what the world saw.
+//! Blobs as a reader sees them, checked against what the world recorded.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::ledger::Seen;
 use super::sinks::{errand_of, properties};
 use super::world::Inner;
 
-/// A blob as a reader sees it.
+/// A parsed blob.
 pub(crate) struct Blob {
     pub(crate) bucket: String,
     pub(crate) key: String,
@@ -30,7 +30,7 @@ impl Blob {
     }
 }
 
-/// The blobs by id of the delivery.
+/// The blobs, by id of their delivery.
 pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uuid, Vec<Blob>> {
     let mut blobs: BTreeMap<Uuid, Vec<Blob>> = BTreeMap::new();
     for ((bucket, key), bytes) in &world.storage.blobs {
@@ -53,12 +53,12 @@ pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uu
     blobs
 }
 
-/// A key without the prefix of its container.
+/// A key without its container's prefix.
 pub(crate) fn guid_path(key: &str) -> &str {
     key.find("shop/").map_or(key, |at| &key[at..])
 }
 
-/// What a blob says against what the world saw.
+/// What a blob reports, compared with what the world recorded.
 pub(crate) fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let ledger = &world.ledger;
     let sink = blob.properties.get("sink");
@@ -75,15 +75,15 @@ pub(crate) fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
         return None;
     }
     let texts = ledger.texts(id);
-    // In a format of CloudEvents the event has members beside its own; what was too large to be
-    // sent nobody has seen.
+    // In a CloudEvents format the event has further members; an event that was too large to send
+    // has no request to compare with.
     let by_mark = texts.is_empty() || !blob.text.contains("deadletterProperties");
     let whole =
         if by_mark { blob.text.contains(&ledger.mark(id)) } else { texts.iter().any(is_whole) };
     (!whole).then(|| "its blob has other bytes than the event".to_owned())
 }
 
-/// What a blob tells of attempts against those that the endpoint saw.
+/// The attempts that a blob reports, compared with the requests that the endpoint received.
 fn history_agrees(world: &Inner, id: Uuid, told: &Value) -> Option<String> {
     let ledger = &world.ledger;
     let attempts = told["deliveryattempts"].as_u64().unwrap_or(u64::MAX);

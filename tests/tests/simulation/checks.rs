@@ -1,4 +1,4 @@
-//! What is checked of every message that is sent.
+//! Checks on every message that is sent.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, DeadLetter, Delivery};
@@ -16,7 +16,7 @@ use super::sinks::Way;
 use super::world::{Inner, Touched};
 
 impl Inner {
-    /// A message has to say what happened, no more and no less.
+    /// A message has to report exactly what happened.
     pub(crate) fn check_sent(&mut self, queue: QueueName, message: &Message, carried: &Carried) {
         let stores = self.invocation().stores;
         match (queue, carried) {
@@ -51,7 +51,7 @@ impl Inner {
         }
     }
 
-    /// The attempts of a delivery are those of its message and the requests made since.
+    /// The attempts of a delivery are those in its received message plus the requests made since.
     pub(crate) fn check_state(&mut self, delivery: &Delivery) {
         let id = delivery.id;
         let bases = self.bases(id);
@@ -71,7 +71,7 @@ impl Inner {
         }
         let [base] = &bases[..] else { return };
         if self.is_told(id) {
-            // It may be that one, or the same reply once more.
+            // The delivery may have started a second time, or the same reply was sent twice.
             return;
         }
         let least = base.attempts + requests;
@@ -88,7 +88,7 @@ impl Inner {
         }
     }
 
-    /// The wait that a message carries is that of the policy, and the queue is asked for it.
+    /// The wait that a message carries follows its policy, and the queue is given that delay.
     fn check_wait(&mut self, queue: QueueName, delivery: &Delivery, wait_ms: u64) {
         let id = delivery.id;
         let bases = self.bases(id);
@@ -151,7 +151,7 @@ impl Inner {
         }
     }
 
-    /// A dead letter has the delay and the period of its policy, and its reason is true.
+    /// A dead letter has the delay and the retry period of its policy, and its reason is true.
     pub(crate) fn check_reason(&mut self, letter: &DeadLetter) {
         let delivery = &letter.delivery;
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
@@ -177,7 +177,7 @@ impl Inner {
         self.check_limits(delivery.id, number, letter.reason, delivery.attempts, age_ms);
     }
 
-    /// A limit that ends a delivery has to be reached.
+    /// A reason that names a limit requires that the limit was reached.
     pub(crate) fn check_limits(
         &mut self,
         id: Uuid,
@@ -201,7 +201,7 @@ impl Inner {
         }
     }
 
-    /// The bookkeeping of a fault that ends an invocation.
+    /// Records the effects of a fault that ends an invocation.
     pub(crate) fn note_killed(&mut self) {
         if self.invocation().short {
             self.dice.count(Fault::Killed);

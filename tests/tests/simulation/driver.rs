@@ -1,7 +1,7 @@
-//! Runs the functions over the world, in virtual time: receives, polls, lets die, acknowledges.
+//! Runs the functions over the world in virtual time: receives, polls, kills, acknowledges.
 //!
-//! Invocations run side by side, each polled by hand. When none of them can go on, time leaps to
-//! the next moment at which something happens.
+//! Invocations run concurrently, each polled by hand. When none can make progress, time jumps to
+//! the next scheduled event.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -25,12 +25,12 @@ use super::world::World;
 
 /// The end of the simulated time.
 pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
-/// The time of an invocation when nobody shortens it.
+/// The time limit of an invocation without a fault.
 const TIMEOUT_MS: u64 = 120 * SECOND_MS;
-/// Rounds of polling; more of them mean that something spins.
+/// The limit of polling rounds; reaching it means that something spins.
 const ROUNDS_MAX: u32 = 400_000;
 
-/// Remembers that somebody wants to be polled.
+/// Set by a waker: somebody wants to be polled.
 #[derive(Debug, Default)]
 struct Flag(AtomicBool);
 
@@ -40,7 +40,7 @@ impl Wake for Flag {
     }
 }
 
-/// An invocation under way.
+/// A running invocation.
 struct Running {
     number: usize,
     future: Pin<Box<dyn Future<Output = Vec<String>>>>,
@@ -48,7 +48,7 @@ struct Running {
     ends_ms: u64,
 }
 
-/// The functions, deployed into a world.
+/// The functions, over one world.
 pub(crate) struct Driver {
     world: World,
     dispatch: Arc<Dispatch<World>>,
@@ -57,7 +57,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Deploys the functions.
+    /// Creates the functions.
     pub(crate) fn new(world: World) -> Self {
         let container = || DEFAULT_CONTAINER.parse().expect("a container");
         let topic = TOPIC.parse().expect("a topic");
@@ -66,7 +66,7 @@ impl Driver {
         Self { world, dispatch, letters, running: Vec::new() }
     }
 
-    /// Runs until every queue is empty or the time is over.
+    /// Runs until every queue is empty or the simulated time is over.
     pub(crate) fn run(&mut self) {
         for _ in 0..ROUNDS_MAX {
             READ.into_iter().for_each(|queue| self.receive(queue));
@@ -80,7 +80,7 @@ impl Driver {
         self.world.with(|world| world.ledger.broke("it goes on and on".to_owned()));
     }
 
-    /// Starts invocations for all that can be received from a queue.
+    /// Starts invocations for everything that can be received from a queue.
     fn receive(&mut self, queue: QueueName) {
         loop {
             let batch = self.world.with(|world| {
@@ -128,7 +128,7 @@ impl Driver {
         self.running.push(Running { number, future, flag, ends_ms: now_ms + timeout_ms });
     }
 
-    /// Polls every invocation that was woken; says whether there was one.
+    /// Polls every invocation that was woken; returns whether there was one.
     fn poll(&mut self) -> bool {
         let mut polled = false;
         let world = self.world.clone();
@@ -148,7 +148,7 @@ impl Driver {
                     world.with(|world| world.acknowledge(&given_back));
                     false
                 }
-                // The function failed as a whole: everything comes again.
+                // The function failed as a whole: every record is redelivered.
                 Err(_) => false,
                 Ok(Poll::Pending) => !world.with(|world| world.invocation().crashed),
             }
@@ -156,7 +156,7 @@ impl Driver {
         polled
     }
 
-    /// Lets time go on to the next event; says whether there is one in time.
+    /// Advances time to the next event; returns whether there is one within the simulated time.
     fn leap(&mut self) -> bool {
         let ends_ms = self.running.iter().map(|running| running.ends_ms).min();
         let now_ms = self.world.with(|world| {
@@ -196,7 +196,7 @@ impl Driver {
 }
 
 impl super::world::Inner {
-    /// A queue gave a message up.
+    /// A queue moved a message to its redrive target.
     fn note_redriven(&mut self, queue: QueueName, held: &Held) {
         self.dice.count(Fault::Redriven);
         self.tell(|| format!("GIVES UP {} of {queue:?}", held.message));
@@ -220,7 +220,7 @@ impl super::world::Inner {
         }
     }
 
-    /// A queue may hand a message out a second time.
+    /// A queue may deliver a message a second time.
     fn perhaps_twice(&mut self, queue: QueueName, held: &Held) {
         if !self.dice.strikes(Fault::DeliveredTwice) {
             return;
@@ -232,7 +232,7 @@ impl super::world::Inner {
         self.queues.put(queue, Held { copy, visible_ms, ..held.clone() });
     }
 
-    /// What Lambda does with the answer: failed records stay, all others are deleted.
+    /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
     fn acknowledge(&mut self, given_back: &[String]) {
         let taken = std::mem::take(&mut self.invocation().taken);
         self.tell(|| format!("gives back {given_back:?}"));
@@ -252,7 +252,7 @@ impl super::world::Inner {
         self.invocation().taken = taken;
     }
 
-    /// A published record is done: from now on each of its deliveries is owed.
+    /// A published record is acknowledged: from now on each of its deliveries has to end.
     fn note_acknowledged(&mut self, held: &Held) {
         self.ledger.acknowledged.insert(held.message.clone());
         let record = self.ledger.published.iter().position(|(message, _)| *message == held.message);

@@ -1,4 +1,4 @@
-//! Endpoints, and how they behave.
+//! Simulated endpoints and their behaviours.
 
 use delivery::delivery::outcome::TransportResult;
 
@@ -7,33 +7,33 @@ use super::faults::JitterSource;
 /// How the endpoint of one subscription behaves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behaviour {
-    /// Takes everything.
+    /// Accepts everything.
     Good,
-    /// Fails in so many cases of a hundred, in several ways.
+    /// Fails in this percentage of cases, in several ways.
     Flaky(u64),
-    /// Always answers this status.
+    /// Always returns this status.
     Always(u16),
-    /// Never answers in time.
+    /// Never responds in time.
     Silent,
     /// Refuses every connection.
     Refuses,
-    /// Answers 503 until this moment, then takes everything.
+    /// Returns 503 until this time, then accepts everything.
     RecoversAt(u64),
-    /// Shows a certificate that nobody trusts.
+    /// Presents an untrusted certificate.
     Untrusted,
 }
 
-/// What an endpoint did with a request.
+/// What an endpoint does with one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
-    /// What the sender sees, if nothing is lost on the way.
+    /// What the sender sees if nothing is lost on the way.
     pub(crate) result: TransportResult,
-    /// After how long.
+    /// How long the response takes.
     pub(crate) duration_ms: u64,
 }
 
 impl Behaviour {
-    /// A behaviour for one world.
+    /// A random behaviour.
     pub(crate) fn choose(dice: &mut JitterSource, now_ms: u64) -> Self {
         match dice.below(12) {
             0..=2 => Self::Good,
@@ -47,7 +47,7 @@ impl Behaviour {
         }
     }
 
-    /// What it does with a request now.
+    /// The response to a request at this time.
     pub(crate) fn answer(self, dice: &mut JitterSource, now_ms: u64, timeout_ms: u64) -> Answer {
         let result = match self {
             Self::Good => answered(200, None),
@@ -73,7 +73,7 @@ impl Behaviour {
     }
 }
 
-/// An answer with this status.
+/// A response with this status.
 pub(crate) fn answered(status: u16, retry_after: Option<&str>) -> TransportResult {
     let body = format!("status {status}").into_bytes();
     TransportResult::Answered { status, retry_after: retry_after.map(ToOwned::to_owned), body }

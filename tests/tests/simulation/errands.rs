@@ -1,4 +1,4 @@
-//! What is checked of dead letters on their way to a sink, and back from one.
+//! Checks on dead letters that are sent to a sink, and on those that are returned from one.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
@@ -13,7 +13,7 @@ use super::sinks::{Way, errand_of, properties};
 use super::world::Inner;
 
 impl Inner {
-    /// Whether a delivery begins here: it follows from the dead letter of one that was received.
+    /// Whether a delivery starts here: it follows from a dead letter that was received.
     pub(crate) fn is_fresh(&self, delivery: &Delivery) -> bool {
         let Some(from) = self.ledger.known.get(&delivery.id).and_then(|known| known.from) else {
             return false;
@@ -23,8 +23,8 @@ impl Inner {
         !goes_on && !self.bases(from).is_empty()
     }
 
-    /// The chain that ends with a letter: the errand's if it came back, else that of the delivery
-    /// itself.
+    /// The chain that ends with a dead letter: that of the sink delivery if it was returned, else
+    /// that of the delivery itself.
     pub(crate) fn chain_of(&self, id: Uuid) -> Uuid {
         let sink_delivery = errand_of(id);
         if self.bases(sink_delivery).is_empty() || !self.bases(id).is_empty() {
@@ -34,8 +34,8 @@ impl Inner {
         }
     }
 
-    /// What follows from a dead letter begins like new, with all that is known of the letter, and
-    /// not too early.
+    /// A delivery that follows from a dead letter starts with fresh state, carries all that is
+    /// known of the dead letter, and is not sent too early.
     pub(crate) fn check_fresh(&mut self, delivery: &Delivery, message: &Message) {
         let id = delivery.id;
         let known = self.ledger.known[&id].clone();
@@ -74,7 +74,8 @@ impl Inner {
         }
     }
 
-    /// A letter does not go to its sink before its time, and no later than that or now.
+    /// A dead letter is not sent to its sink before its delay has passed, and no later than that or
+    /// now.
     fn check_due(&mut self, from: Uuid, delivery: &Delivery) {
         let number = self.ledger.known[&from].subscription.expect("it has a sink");
         let delay_ms = self.rules[number].subscription.dead_letter.delay_ms;
@@ -95,7 +96,7 @@ impl Inner {
         }
     }
 
-    /// A letter as somebody else reads it: whose it is, why it ended, and the event.
+    /// A dead letter as a reader outside sees it: its id, its reason, and the event.
     fn check_letter_text(&mut self, of: Uuid, text: &str) {
         let told = properties(&serde_json::from_str(text).unwrap_or(Value::Null));
         let mark = self.ledger.mark(of);
@@ -111,7 +112,7 @@ impl Inner {
         }
     }
 
-    /// The body of a request to an address that takes dead letters.
+    /// The body of a request to a sink's address.
     pub(crate) fn check_errand(&mut self, sink_delivery: Uuid, body: &str) {
         let from = self.ledger.known[&sink_delivery].from.expect("it follows from one");
         self.check_letter_text(from, body);
@@ -123,7 +124,8 @@ impl Inner {
         }
     }
 
-    /// A letter that its sink did not take is the one that was to go there, and tells how it fared.
+    /// A dead letter that its sink refused is the one that was sent there, and reports how that
+    /// failed.
     pub(crate) fn check_returned(&mut self, letter: &DeadLetter) {
         let (id, sink_delivery) = (letter.delivery.id, errand_of(letter.delivery.id));
         let Some(returned) = &letter.returned else { return };
@@ -178,14 +180,14 @@ impl Inner {
         );
     }
 
-    /// A delivery that follows from a dead letter was sent.
+    /// Records that a delivery which follows from a dead letter was sent.
     pub(crate) fn note_fresh(&mut self, delivery: &Delivery) {
         let Delivery { published_ms, event, .. } = delivery;
         let fresh = Fresh { published_ms: *published_ms, text: event.text().clone() };
         self.ledger.fresh.entry(delivery.id).or_default().push(fresh);
     }
 
-    /// A dead letter on its way into a queue of somebody else's.
+    /// A dead letter that is sent to an external queue.
     pub(crate) fn send_to_sink(
         &mut self,
         queue: &SinkQueue,
@@ -211,7 +213,7 @@ impl Inner {
     }
 }
 
-/// The letter that a message brings to an address.
+/// The dead letter that a message carries to a sink's address.
 fn errand_letter(held: &Held) -> Option<&DeadLetter> {
     match &held.carried {
         Carried::Delivery(delivery) => match &delivery.target {

@@ -1,4 +1,4 @@
-//! Where dead letters are in the end, and where their subscriptions want them.
+//! Where dead letters end up, and where their subscriptions want them.
 
 use delivery::subscription::sink::Sink;
 use uuid::Uuid;
@@ -9,25 +9,25 @@ use super::rules::OWN_CONTAINER;
 use super::sinks::Way;
 use super::world::Inner;
 
-/// Dead letters that went elsewhere than to a container.
+/// Counts of dead letters that went elsewhere than to a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sunk {
-    /// Taken by an address.
+    /// Accepted by an address.
     pub(crate) taken: u64,
-    /// Came back from one.
+    /// Returned from an address.
     pub(crate) returned: u64,
-    /// Deliveries to subscriptions of a topic.
+    /// Deliveries to the subscriptions of a topic.
     pub(crate) published: u64,
-    /// Those that came by more than one topic.
+    /// Those that passed through more than one topic.
     pub(crate) chained: u64,
-    /// In a queue of somebody else's.
+    /// In an external queue.
     pub(crate) handed: u64,
-    /// Kept here because their sink could not take them.
+    /// Stored in the default container because their sink could not take them.
     pub(crate) store_in_default: u64,
 }
 
 impl Sunk {
-    /// Those of one world.
+    /// The counts of one world.
     pub(crate) fn of(world: &Inner) -> Self {
         let ledger = &world.ledger;
         let begun = |way| {
@@ -52,7 +52,7 @@ impl Sunk {
         }
     }
 
-    /// The sum of two.
+    /// The sum of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             taken: self.taken + other.taken,
@@ -65,14 +65,14 @@ impl Sunk {
     }
 }
 
-/// Whether a blob has this text, also where it stands within a string.
+/// Whether a blob contains this text, also escaped within a string.
 fn holds(blob: &[u8], text: &str) -> bool {
     let blob = String::from_utf8_lossy(blob);
     blob.contains(text) || blob.contains(&text.replace('"', "\\\""))
 }
 
-/// A blob that is not where its subscription wants it has to say why; unless nobody could know what
-/// that one wants.
+/// A blob that is not where its subscription wants it has to report why, unless the subscription
+/// was unreadable at the time.
 pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let number = world.ledger.known.get(&id)?.subscription?;
     let told = |name: &str| blob.properties.get(name).is_some();
@@ -90,7 +90,7 @@ pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> 
         .then(|| format!("its blob in {} does not say why it is there", blob.bucket))
 }
 
-/// Whether what is kept agrees with how the delivery had to end in a quiet world.
+/// Whether what is stored agrees with how the delivery had to end in a world without faults.
 pub(crate) fn end_agrees(
     world: &Inner,
     id: Uuid,
@@ -110,7 +110,7 @@ pub(crate) fn end_agrees(
         Sink::None => Some((0, 0, false)),
         Sink::DefaultContainer | Sink::Container(_) => Some((1, 0, false)),
         Sink::Queue(_) => Some((0, 0, true)),
-        // Its blob is that of its errand, if there is one.
+        // Its blob is that of its sink delivery, if there is one.
         Sink::Address(_) => Some((blobs.len(), 1, false)),
         Sink::Topic(_) => Some((usize::from(wanted == 0), wanted, false)),
     };
@@ -132,7 +132,7 @@ pub(crate) fn end_agrees(
     Ok(())
 }
 
-/// Whether what is kept agrees with how the errand had to end in a quiet world.
+/// Whether what is stored agrees with how the sink delivery had to end in a world without faults.
 pub(crate) fn errand_agrees(
     reasons: Vec<String>,
     seen: &[Seen],

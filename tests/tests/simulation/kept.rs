@@ -1,5 +1,5 @@
-//! What is checked of every dead letter that is kept: blobs, and what they have in common with
-//! letters of queues.
+//! Checks on every dead letter that is stored: blobs, and what they share with dead letters in
+//! external queues.
 
 use delivery::ports::PutError;
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use super::storage::DEFAULT_CONTAINER;
 use super::world::{Inner, Touched};
 
 impl Inner {
-    /// A blob on its way into storage.
+    /// A blob that is written to storage.
     pub(crate) fn store(
         &mut self,
         bucket: &str,
@@ -33,9 +33,9 @@ impl Inner {
         answer
     }
 
-    /// Dispatch wrote a blob itself, or tried to. If it could not, the record comes again, and so
-    /// do its attempts; a container of one's own that is missing is no excuse, because there is the
-    /// deployment's.
+    /// Dispatch wrote a blob itself, or tried to. If it could not, the record is redelivered and
+    /// its attempts are repeated. A missing container of a subscription's own does not count as a
+    /// failure, because the default container replaces it.
     pub(crate) fn note_stored_directly(
         &mut self,
         id: Uuid,
@@ -49,7 +49,8 @@ impl Inner {
             self.ledger.owed.insert(chain);
             let begins = self.ledger.known.get(&id).is_some_and(|known| known.from.is_some());
             if begins && self.bases(id).is_empty() {
-                // Too large to travel: it ends where it would have begun.
+                // Too large to travel to its sink: the dead letter is stored where its delivery
+                // started.
                 *self.ledger.starts.entry(id).or_default() += 1;
             }
         }
@@ -85,7 +86,7 @@ impl Inner {
         self.check_kept(id, bucket, key, bytes);
     }
 
-    /// The messages of the running invocation that tell of a dead letter with this id.
+    /// The messages of the running invocation that carry a dead letter with this id.
     fn telling(&self, id: Uuid) -> Vec<Held> {
         let origin =
             self.ledger.unprocessed.get(&id).map(|record| &self.ledger.published[*record].0);
@@ -102,7 +103,7 @@ impl Inner {
             .collect()
     }
 
-    /// The same message is kept at one place once, or twice alike, and not too early.
+    /// A message is stored in one place once, or twice with the same content, and not too early.
     pub(crate) fn check_kept(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
         let telling = self.telling(id);
         let [held] = &telling[..] else { return };

@@ -1,4 +1,4 @@
-//! Answers that come after their response timeout, and whether anybody still listens.
+//! Responses after the response timeout, and whether a function still waits for them.
 
 use std::future::pending;
 
@@ -11,7 +11,7 @@ use super::faults::JitterSource;
 use super::rules::Expected;
 use super::world::{Inner, World};
 
-/// What an endpoint answers in the end, long after its request began.
+/// The response that an endpoint sends long after the request started.
 #[derive(Debug, Clone)]
 pub(crate) struct LateAnswer {
     pub(crate) result: TransportResult,
@@ -19,8 +19,8 @@ pub(crate) struct LateAnswer {
 }
 
 impl LateAnswer {
-    /// What comes of a request that timed out; an endpoint that has taken its events says nothing
-    /// else.
+    /// The late response to a request that timed out; an endpoint that has accepted its events
+    /// sends only a success.
     pub(crate) fn choose(dice: &mut JitterSource, taken: bool, timeout_ms: u64) -> Option<Self> {
         let after_ms = timeout_ms + dice.one_of(&[1, 500, 3_000, 9_000, 40_000]);
         match dice.below(4) {
@@ -31,7 +31,7 @@ impl LateAnswer {
     }
 }
 
-/// A request whose answer is still awaited.
+/// A request whose response is still awaited.
 pub(crate) struct Open {
     pub(crate) world: World,
     pub(crate) number: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// What becomes of it.
+    /// What happens to it.
     pub(crate) fn late(mut self) -> Late {
         Box::pin(async move {
             let Some(answer) = &self.answer else { return pending().await };
@@ -58,8 +58,8 @@ impl Open {
 }
 
 impl Drop for Open {
-    /// Nobody listens any more. If the endpoint has taken the events, each is under way once more
-    /// than it has to be.
+    /// The function stopped waiting. If the endpoint has accepted the events, each is in flight
+    /// once more than necessary.
     fn drop(&mut self) {
         let (number, ids) = (self.number, &self.ids);
         let Some(LateAnswer { result, .. }) = &self.answer else { return };
@@ -73,7 +73,8 @@ impl Drop for Open {
 }
 
 impl Inner {
-    /// The function hears a late answer: a success is the end, anything else changes nothing.
+    /// The function receives a late response: a success ends the delivery, anything else changes
+    /// nothing.
     fn hear(&mut self, number: usize, ids: &[Uuid], given_up: &Exchange, late: &Exchange) {
         let window_ms = self.rules[number].subscription.destination.late_window_ms;
         if late.ended_ms() > given_up.ended_ms() + window_ms {

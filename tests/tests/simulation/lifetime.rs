@@ -1,4 +1,4 @@
-//! One seed, from an empty world to the verdict, and what many seeds add up to.
+//! One seed, from an empty world to the verdict, and the summary of many seeds.
 
 use std::fmt;
 
@@ -20,15 +20,15 @@ use super::verdict::verdict;
 use super::versions::Versions;
 use super::world::{Inner, World};
 
-/// The morning on which every world begins: 2026-11-20, 07:03 UTC.
+/// The start of every world: 2026-11-20, 07:03 UTC.
 pub(crate) const BEGINNING_MS: u64 = 1_795_158_180_123;
 
-/// What came of one seed.
+/// The result of one seed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Life {
     /// Its seed.
     pub(crate) seed: u64,
-    /// The rule that was to be broken was broken.
+    /// The rule that was to be sabotaged was broken.
     pub(crate) sabotaged: bool,
     deliveries: u64,
     attempts: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// What broke, and how to see it again; `None` if nothing did.
+    /// The broken rules and how to replay them; `None` if there are none.
     pub(crate) fn report(&self) -> Option<String> {
         let Self { seed, broken, .. } = self;
         let replay =
@@ -56,7 +56,7 @@ impl Life {
     }
 }
 
-/// Lives one seed.
+/// Runs one seed.
 pub(crate) fn live(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Life {
     let world = World::new(create(seed, sabotage, trace));
     Driver::new(world.clone()).run();
@@ -80,11 +80,11 @@ pub(crate) fn live(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Life {
     }
 }
 
-/// A world at its beginning: subscriptions, endpoints, and records on their way.
+/// A world at its start: subscriptions, endpoints and published records.
 fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     let mut dice = JitterSource::new(seed);
     let began_ms = BEGINNING_MS + dice.below(24) * HOUR_MS;
-    // Now and then more subscriptions than one invocation serves in place.
+    // Sometimes more subscriptions than one invocation handles in place.
     let subscriptions = if dice.percent(6) { 11 + dice.below(6) } else { 1 + dice.below(3) };
     let choose = |number| Rules::choose(TOPIC, number, &mut dice);
     let mut rules: Vec<Rules> = (0..subscriptions as usize).map(choose).collect();
@@ -97,7 +97,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     }
     let within_ms = dice.one_of(&[1, 1, 10_000, 30 * MINUTE_MS]);
     let records = if subscriptions > 10 { 1 } else { 1 + dice.below(4) as usize };
-    // Big events cost memory, so there are few.
+    // Large events cost memory, so there are few.
     let big = dice.below(1_000) < if subscriptions > 10 { 30 } else { 6 };
     let records = (0..records).map(|number| {
         let at_ms = began_ms + dice.below(within_ms);
@@ -108,7 +108,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
     Inner { saboteur, trace, ..Setting { dice, began_ms, rules, behaviours, records }.begin() }
 }
 
-/// What a world begins with.
+/// The start of a world.
 pub(crate) struct Setting {
     pub(crate) dice: JitterSource,
     pub(crate) began_ms: u64,
@@ -118,7 +118,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The world at its beginning, with whatever else the dice choose.
+    /// The world at its start; everything else is drawn from the random numbers.
     pub(crate) fn begin(self) -> Inner {
         let Self { mut dice, began_ms, rules, behaviours, records } = self;
         let versions = Versions::choose(&rules, &mut dice, began_ms);
@@ -154,7 +154,7 @@ impl Setting {
     }
 }
 
-/// What many lives add up to.
+/// The sum of many seeds.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     seeds: u64,
@@ -162,9 +162,9 @@ pub(crate) struct Summary {
     attempts: u64,
     /// Requests with more than one event.
     pub(crate) shared_requests: u64,
-    /// How often a delivery was put off because its destination was on probation.
+    /// How often a delivery was postponed because its destination was on probation.
     pub(crate) put_offs: u64,
-    /// Answers that carried a reply.
+    /// Responses that carried a reply.
     pub(crate) replies: u64,
     /// Late successes that ended their deliveries.
     pub(crate) late_heard: u64,
@@ -178,7 +178,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Adds a life.
+    /// Adds the result of one seed.
     pub(crate) fn add(&mut self, life: &Life) {
         self.seeds += 1;
         self.deliveries += life.deliveries;

@@ -1,7 +1,7 @@
-//! What is lost: whatever came to no end, and to no place where it waits for one.
+//! Lost deliveries: those that neither ended nor wait anywhere for their end.
 //!
-//! A delivery whose dead letter went to an address or a topic has its end in what followed, which
-//! is looked at in turn.
+//! A delivery whose dead letter went to an address or a topic ends with the deliveries that follow,
+//! which are checked in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,16 +52,16 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     broken
 }
 
-/// Where deliveries may have come to.
+/// Where deliveries may be.
 struct Ends<'a> {
     world: &'a Inner,
     blobs: &'a BTreeMap<Uuid, Vec<Blob>>,
-    /// Chains that stand in a queue of ours.
+    /// Chains that wait in one of our queues.
     kept: BTreeSet<Uuid>,
 }
 
 impl Ends<'_> {
-    /// Whether a delivery came to an end, or is still under way.
+    /// Whether a delivery ended or is still in flight.
     fn has(&self, id: Uuid) -> bool {
         let ledger = &self.world.ledger;
         let known = ledger.known.get(&id);
@@ -79,8 +79,8 @@ impl Ends<'_> {
         }
     }
 
-    /// Whether the letter of this delivery was kept after an address did not take it. Where its
-    /// letter was also kept without that, the first blob stands.
+    /// Whether the dead letter of this delivery was stored after an address refused it. Where it
+    /// was also stored without that, the first blob remains.
     fn came_back(&self, from: Uuid) -> bool {
         let plain = self.world.ledger.letters.get(&from).is_some_and(|letters| *letters > 0);
         self.blobs
@@ -90,7 +90,7 @@ impl Ends<'_> {
             .any(|blob| plain || blob.properties.get("sink").is_some())
     }
 
-    /// Whether everything began that has to follow from its dead letter, and anything at all.
+    /// Whether everything started that has to follow from its dead letter, and anything at all.
     fn went_on(&self, id: Uuid) -> bool {
         let ledger = &self.world.ledger;
         let began = |next: &&Uuid| {
@@ -115,7 +115,7 @@ fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     if rules.subscription.dead_letter.sink != Sink::None {
         return false;
     }
-    // A chain of replies came to its end.
+    // The chain of replies reached its limit.
     if known.hops > HOPS_MAX {
         return true;
     }

@@ -1,19 +1,19 @@
-//! A simulated lifetime: the real functions over one fake world, thousands of times, with failures
-//! on purpose.
+//! Simulated lifetimes: the real functions over a fake world, thousands of times, with injected
+//! faults.
 //!
-//! Time is virtual, dice have a seed, queues, endpoints, storage and subscriptions are fakes that
-//! misbehave. After each lifetime the world, which saw everything, is asked whether the promise was
-//! kept: at least once, never lost, never too often, never too early, and every dead letter tells
-//! the truth. The rules are written down a second time in `simulation/rules.rs`; nothing here asks
-//! the engine what the engine should do.
+//! Time is virtual, randomness is seeded, and queues, endpoints, storage and subscriptions are
+//! fakes that misbehave. After each lifetime the world, which recorded everything, is checked
+//! against the promises: delivery at least once, nothing lost, nothing too often or too early, and
+//! every dead letter reports the truth. The rules are implemented a second time in
+//! `simulation/rules.rs`; nothing here asks the engine what the engine should do.
 //!
-//! Sinks are part of the world: addresses that take, refuse, hang and recover, topics whose
-//! subscriptions send their own dead letters on and back, a queue that is busy or missing. A letter
-//! has to be in one of them, or in the container with a word about why.
+//! Sinks are part of the world: addresses that accept, refuse, hang and recover, topics whose
+//! subscriptions send their own dead letters on and back, a queue that is busy or missing. A dead
+//! letter has to be in one of them, or in the container with the reason why.
 //!
-//! `LASTMILE_SEED=123` replays one seed and tells what happened; `LASTMILE_SEEDS=100000` looks at
-//! more of them. It does not simulate AWS's limits of size and rate, nor HTTP on the wire; the
-//! adapters have tests of their own.
+//! `LASTMILE_SEED=123` replays one seed and prints what happens; `LASTMILE_SEEDS=100000` runs more
+//! of them. AWS's limits of size and rate and HTTP on the wire are not simulated; the adapters have
+//! tests of their own.
 
 mod blobs;
 mod checks;
@@ -52,9 +52,9 @@ use crate::lifetime::{Summary, live};
 use crate::load::{EVENTS, load};
 use crate::sabotage::Sabotage;
 
-/// Seeds of an ordinary run.
+/// Seeds of a normal run.
 const SEEDS: u64 = 2_000;
-/// Failing seeds that are told about; more of them help nobody.
+/// The failing seeds that are printed; more of them do not help.
 const FAILURES_TOLD: usize = 10;
 
 fn variable(name: &str) -> Option<u64> {
@@ -75,7 +75,7 @@ fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
             break;
         }
     }
-    // Past the test harness, which would show it for failures only.
+    // Written past the test harness, which shows output of failed tests only.
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     if seeds.end - seeds.start >= SEEDS {
@@ -109,7 +109,7 @@ fn a_broken_rule_is_found_out_at_once() {
         (Sabotage::MisfilesABlob, &["its blob has a key"]),
         (Sabotage::ForgesABlob, &["its history does not add up"]),
     ] {
-        // Every fourth world is quiet: there, one broken rule cannot be taken for a fault.
+        // Every fourth world has no faults: there, a sabotaged rule cannot be mistaken for one.
         let lives = (0..400).step_by(4).map(|seed| live(seed, Some(sabotage), false));
         let sabotaged: Vec<_> = lives.filter(|life| life.sabotaged).take(5).collect();
         assert_eq!(sabotaged.len(), 5, "{sabotage:?} found no opportunity");

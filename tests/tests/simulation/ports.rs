@@ -1,7 +1,7 @@
 //! The ports of the functions, over the fake world.
 //!
-//! Each call may be troubled before and after its effect: by a crash, a panic, a pause. A crash is
-//! a future that never goes on; whoever drives the invocation sees the mark and drops it.
+//! Each call may be disturbed before and after its effect: by a crash, a panic or a pause. A crash
+//! is a future that never completes; the driver sees the mark and drops the invocation.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,14 +27,14 @@ use super::late::Open;
 use super::world::{Touched, Trouble, World, carried};
 
 impl World {
-    /// A moment at which things may go wrong.
+    /// A point at which a fault may happen.
     async fn step(&self, touched: &Touched) {
         match self.with(|world| world.trouble(touched)) {
             Trouble::None => {}
             Trouble::Yield => yield_once().await,
             Trouble::Linger(wait_ms) => self.sleep(wait_ms).await,
             Trouble::Crash => std::future::pending().await,
-            // Unlike a plain panic this one does not write to the terminal.
+            // Unlike a plain panic, this one does not write to the terminal.
             Trouble::Panic => std::panic::resume_unwind(Box::new("a panic on purpose")),
         }
     }
@@ -100,7 +100,7 @@ impl Secrets for World {
     }
 }
 
-/// In the fake world everybody has consented.
+/// In the fake world every destination has consented.
 impl Consents for World {
     async fn consent(&self, _: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         let (destination, handshake) = (String::new(), String::new());

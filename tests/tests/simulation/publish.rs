@@ -1,21 +1,21 @@
-//! What publishers send: a mix of good records and bad ones.
+//! What publishers send: a mix of valid and invalid records.
 //!
-//! Every element carries a mark of its own, so that a request, a message and a blob can be told
-//! whose they are.
+//! Every element carries a unique mark, so that a request, a message and a blob can be traced to
+//! their element.
 
 use delivery::ports::MESSAGE_MAX_BYTES;
 
 use super::faults::JitterSource;
 use super::rules::{TOPIC, WANTED_TYPE};
 
-/// What one element of a record is.
+/// The kind of one element of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// A CloudEvent of the type that filters take.
+    /// A CloudEvent of the type that filters match.
     Wanted,
     /// Any other event.
     Other,
-    /// No event at all.
+    /// Not an event.
     Malformed,
 }
 
@@ -24,20 +24,20 @@ pub(crate) enum Sort {
 pub(crate) struct Element {
     /// Its text, as published.
     pub(crate) text: String,
-    /// What it is.
+    /// Its kind.
     pub(crate) sort: Sort,
 }
 
-/// A record as it is published.
+/// A published record.
 #[derive(Debug, Clone)]
 pub(crate) struct Published {
-    /// When.
+    /// The publication time.
     pub(crate) at_ms: u64,
     /// The `topic` attribute.
     pub(crate) topic: Option<&'static str>,
     /// Its body.
     pub(crate) body: String,
-    /// What stands in it.
+    /// Its elements.
     pub(crate) elements: Vec<Element>,
     /// Its body leaves no room for our attributes.
     pub(crate) big: bool,
@@ -50,7 +50,7 @@ impl Published {
     }
 }
 
-/// A record of this number; a big one leaves no room for our attributes.
+/// The record of this number; a large one leaves no room for our attributes.
 pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut JitterSource) -> Published {
     let topic = match dice.below(12) {
         0 => Some("shop/nowhere"),
@@ -89,7 +89,7 @@ pub(crate) fn plain_record(number: usize, at_ms: u64) -> Published {
     Published { at_ms, topic: Some(TOPIC), body: text, elements, big: false }
 }
 
-/// One CloudEvent that just fits into a message by itself.
+/// A CloudEvent that just fits into a message by itself.
 fn big_record(number: usize, at_ms: u64) -> Published {
     let head = format!(
         r#"{{"specversion":"1.0","id":"{}","source":"s","type":"big","data":""#,
@@ -128,7 +128,7 @@ pub(crate) fn mark(number: usize, index: usize) -> String {
     format!("ev-{number}-{index}.")
 }
 
-/// The records and the places that a text's marks name, in order.
+/// The record and element numbers of the marks in a text, in order.
 pub(crate) fn marked(text: &str) -> impl Iterator<Item = (usize, usize)> {
     text.match_indices("ev-").filter_map(|(at, _)| mark_at(&text[at..]))
 }

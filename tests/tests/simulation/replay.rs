@@ -1,4 +1,4 @@
-//! The attempts of a delivery in a quiet world, followed by the book.
+//! The attempts of a delivery in a world without faults, replayed by the rules.
 
 use delivery::delivery::outcome::TransportResult;
 
@@ -6,28 +6,28 @@ use super::ledger::Seen;
 use super::rules::{Expected, Rules};
 use super::sinks::Way;
 
-/// The longest that rounding a wait up to whole seconds makes an attempt late.
+/// The most that rounding a wait up to whole seconds may delay an attempt.
 const ROUNDING_MS: u64 = 1_000;
 
-/// How long an invocation listens when it has nothing else to do.
+/// How long an invocation waits for late responses when it has no other work.
 const LISTENING_MS: u64 = 10_000;
 
-/// What the world saw of a delivery.
+/// What the world recorded of a delivery.
 pub(crate) struct Course<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) seen: &'a [Seen],
-    /// When it was put off, and until when.
+    /// When it was postponed, and until when.
     pub(crate) put_offs: &'a [(u64, u64)],
     pub(crate) published_ms: u64,
     pub(crate) way: Way,
     /// It leaves no room for our attributes.
     pub(crate) big: bool,
-    /// Somebody in its world listens for late answers.
+    /// Some subscription in its world waits for late responses.
     pub(crate) listens: bool,
 }
 
-/// Follows the attempts by the book; says with which reasons the delivery may have ended, none if
-/// it was delivered.
+/// Replays the attempts by the rules; returns the reasons that the delivery may have ended with,
+/// none if it was delivered.
 pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
     let Course { rules, seen, put_offs, published_ms, way, big, listens } = course;
     let retry = &rules.subscription.retry;
@@ -40,7 +40,7 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
         while let Some((at_ms, until_ms)) = put_offs.next_if(|(at_ms, _)| *at_ms <= attempt.at_ms) {
             due_ms = put_off(due_ms, *at_ms, *until_ms)?;
         }
-        // Where its invocation ran out of time, it left with the last of the others.
+        // Where its invocation ran out of time, it was re-enqueued with the last of the others.
         let before = index.checked_sub(1).map(|before| &seen[before].told);
         let held_up = listens && matches!(before, Some(TransportResult::TimedOut));
         let late_ms = ROUNDING_MS + if held_up { LISTENING_MS } else { 0 };
@@ -87,7 +87,7 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
     }
     if big && (!seen.is_empty() || (way == Way::Event && rules.subscription.destination.probation))
     {
-        // Found when it has to leave, which may be before its time to live has passed.
+        // Detected when it is re-enqueued, which may be before its time to live has passed.
         ends.push("EventTooLargeToResend".to_owned());
     }
     if !ends.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
     Err(format!("no attempt after {} although one was due", seen.len()))
 }
 
-/// What was due is due at another moment; not before it was due, and not long after.
+/// A due attempt is postponed: not to before it was due, and not long after.
 fn put_off(due_ms: (u64, u64), at_ms: u64, until_ms: u64) -> Result<(u64, u64), String> {
     if at_ms < due_ms.0 || at_ms > due_ms.1 + ROUNDING_MS {
         return Err(format!("put off at {at_ms} although due within {due_ms:?}"));

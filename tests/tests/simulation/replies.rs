@@ -1,7 +1,7 @@
-//! Answers that carry an event: which deliveries follow from them, worked out a second time.
+//! Responses that carry an event: the deliveries that follow from them, computed a second time.
 //!
-//! An endpoint that is asked twice about one event answers it with the same reply. Each reply
-//! stands in the ledger like a record of its own, one that no publisher sent.
+//! An endpoint that receives an event twice sends the same reply both times. Each reply is recorded
+//! in the ledger as a record of its own that no publisher sent.
 
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::{DELIVERY_NAMESPACE, Delivery};
@@ -19,14 +19,14 @@ use super::world::Inner;
 /// The longest chain of replies.
 pub(crate) const HOPS_MAX: u32 = 10;
 
-/// The id of what follows from the answer to a delivery, for this subscription.
+/// The id of the delivery that follows from the response to a delivery, for this subscription.
 fn id_of(answered: Uuid, to: &SubscriptionName) -> Uuid {
     Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{answered}\nreply\n{to}").as_bytes())
 }
 
 impl Inner {
-    /// The answer to the request of one delivery; with a reply, if its subscription wants them and
-    /// the dice do.
+    /// The response to the request of one delivery; with a reply if its subscription wants replies
+    /// and the random numbers choose one.
     pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
         let wanted = self.rules[number].subscription.reply.is_some()
             && self.ledger.known[&id].way == Way::Event;
@@ -81,13 +81,13 @@ impl Inner {
         record
     }
 
-    /// Whether this invocation was told the reply that a delivery follows from.
+    /// Whether this invocation received the reply that a delivery follows from.
     pub(crate) fn is_told(&self, id: Uuid) -> bool {
         let record = self.ledger.known.get(&id).map(|known| known.record);
         self.invocations[self.current].answered.iter().any(|(_, of)| Some(*of) == record)
     }
 
-    /// What follows from a reply begins like new.
+    /// A delivery that follows from a reply starts with fresh state.
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
         let course = (known.hops, known.way);
@@ -101,11 +101,11 @@ impl Inner {
         }
     }
 
-    /// A message is done; if this invocation was told replies to its deliveries, they are owed from
-    /// now on.
+    /// A message is done; if this invocation received replies to its deliveries, those have to be
+    /// delivered from now on.
     pub(crate) fn note_replies_owed(&mut self, held: &Held) {
         if self.invocation().panics > 0 {
-            // Its attempt may have counted as broken off.
+            // Its attempt may have been counted as aborted.
             return;
         }
         let versions = self.invocation().versions.clone();

@@ -1,4 +1,4 @@
-//! What is checked of every request: that it is allowed, due, and true to its events.
+//! Checks on every request: that it is allowed, due, and carries its events unchanged.
 
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::{Batching, Delivery};
@@ -45,7 +45,7 @@ impl Base {
         }
     }
 
-    /// How many attempts it may make where so many are allowed in all; one that is owed is made
+    /// How many attempts it may make under this limit; a retry alone after a refused batch is made
     /// whatever the limit.
     fn left(&self, most: u32) -> u32 {
         most.saturating_sub(self.attempts).max(u32::from(self.batching == Batching::RetryAlone))
@@ -64,8 +64,8 @@ impl Inner {
         speaking.into_iter().map(Base::of).collect()
     }
 
-    /// Whom a request is for, and which deliveries it makes, in order; none if nobody can ask for
-    /// such a request.
+    /// The recipient of a request and its deliveries, in order; `None` if nothing may lead to such
+    /// a request.
     pub(crate) fn addressees(&self, request: &Request) -> (usize, Vec<Uuid>) {
         let host = request.url.host_str().unwrap_or_default();
         let number =
@@ -92,7 +92,7 @@ impl Inner {
         (number, ids)
     }
 
-    /// A request at an endpoint: what the function is told of it, and what comes later.
+    /// A request reaches an endpoint: the result that the function gets, and the late response.
     pub(crate) fn request(&mut self, request: &Request) -> (Exchange, Option<LateAnswer>) {
         let now_ms = self.now_ms;
         let (number, ids) = self.addressees(request);
@@ -138,8 +138,8 @@ impl Inner {
         (exchange, late)
     }
 
-    /// A body holds the events as they were published, and no more of them than its subscription
-    /// asks for.
+    /// A body holds the events as they were published, and no more of them than the subscription
+    /// allows.
     fn check_body(&mut self, number: usize, ids: &[Uuid], request: &Request) {
         let batch = self.rules[number].subscription.batch;
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
@@ -147,7 +147,7 @@ impl Inner {
         if way == Way::Sink {
             return self.check_errand(ids[0], body);
         }
-        // What began twice may have two texts.
+        // A delivery that started twice may have two texts.
         let text = |id: &Uuid| {
             let texts = self.ledger.texts(*id);
             texts
@@ -223,7 +223,7 @@ impl Inner {
         }
     }
 
-    /// Writes down what a request was for one of its events.
+    /// Records what a request means for one of its events.
     fn note_member(
         &mut self,
         number: usize,

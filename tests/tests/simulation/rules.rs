@@ -1,8 +1,8 @@
-//! The subscriptions of a world, each with what the documents say about it, written down a second
+//! The subscriptions of a world, each with the rules of the documentation, implemented a second
 //! time.
 //!
-//! The engine computes its waits from schedules; here they stand as the lists that the documents
-//! print. So a fault in the engine's arithmetic is found by the checks and not repeated by them.
+//! The engine computes its waits from schedules; here they are the lists that the documentation
+//! prints. So the checks find a fault in the engine's arithmetic instead of repeating it.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::sinks;
 pub(crate) const TOPIC: &str = "shop/orders";
 /// The container that some subscriptions name.
 pub(crate) const OWN_CONTAINER: &str = "own-letters/of/ours";
-/// Those with a filter take this type only.
+/// Filters match this type only.
 pub(crate) const WANTED_TYPE: &str = "order.created";
 
 /// The waits, as lists; the last one repeats.
@@ -34,31 +34,31 @@ enum Waits {
     SinceFirst(&'static [u64]),
 }
 
-/// What an exchange has to lead to.
+/// The step that has to follow an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// Done.
     Delivered,
-    /// Tried again after at least this much, if the limits allow.
+    /// A retry after at least this wait, if the limits allow.
     Retry(u64),
-    /// Tried once more at once, alone, whatever the limits are.
+    /// One retry alone, at once, whatever the limits are.
     Alone,
-    /// Trying again cannot help.
+    /// A retry cannot help.
     Final,
 }
 
-/// A subscription and what the documents say about it.
+/// A subscription and its rules by the documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    /// What the engine is given.
+    /// What the engine gets.
     pub(crate) subscription: Subscription,
-    /// It takes one type of CloudEvents only.
+    /// Its filter matches one type of CloudEvents only.
     pub(crate) filtered: bool,
     waits: Waits,
 }
 
 impl Rules {
-    /// A subscription of this topic and number, with rules that the dice choose.
+    /// A subscription of this topic and number, with random rules.
     pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Self {
         let (profile, waits) = policy(dice);
         let filtered = dice.percent(25);
@@ -70,7 +70,7 @@ impl Rules {
         destination.probation = dice.percent(35);
         destination.late_window_ms = dice.one_of(&[0, 0, 5_000, 180_000]);
         subscription.reply = reply(number, dice);
-        // Knative has replies and no batches, the others have batches and no replies.
+        // Knative has replies and no batches; the others have batches and no replies here.
         subscription.batch = batch(dice).filter(|_| subscription.reply.is_none());
         subscription.filter = if filtered { filter } else { Filter::EVERYTHING };
         subscription.dead_letter.sink = sinks::choose(topic, number, dice);
@@ -82,7 +82,7 @@ impl Rules {
         Self { subscription, filtered, waits }
     }
 
-    /// A subscription of this number as Event Grid has it, with a time to live of four hours.
+    /// A subscription of this number in the Event Grid dialect, with a time to live of four hours.
     pub(crate) fn of_event_grid(number: usize, probation: bool) -> Self {
         let (profile, waits) = event_grid(240);
         let mut subscription = bare(TOPIC, number, &profile);
@@ -90,8 +90,8 @@ impl Rules {
         Self { subscription, filtered: false, waits }
     }
 
-    /// What the told ending of a request with so many events has to lead to for each of them,
-    /// limits apart: of several that were refused, perhaps only one was meant.
+    /// The step that has to follow for each event of a request with this result, limits apart: of
+    /// several refused events, perhaps only one was at fault.
     pub(crate) fn expected_of(&self, told: &TransportResult, events: usize) -> Expected {
         let splits =
             self.subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
@@ -145,8 +145,8 @@ impl Rules {
         }
     }
 
-    /// The least and the longest wait after this many attempts, the last of which ended then and
-    /// asked for a least wait.
+    /// The shortest and the longest wait after this many attempts, the last of which ended then and
+    /// asked for a minimum wait.
     pub(crate) fn wait_ms(
         &self,
         attempts: u32,
@@ -165,7 +165,7 @@ impl Rules {
     }
 }
 
-/// The numbers of the subscriptions that published events go to.
+/// The numbers of the subscriptions of a topic.
 pub(crate) fn of_topic(rules: &[Rules]) -> impl Iterator<Item = usize> {
     rules
         .iter()
@@ -174,8 +174,8 @@ pub(crate) fn of_topic(rules: &[Rules]) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at)
 }
 
-/// A subscription of this number with nothing but a profile, whose letters are plain and written at
-/// once.
+/// A subscription of this number with nothing but a profile, whose dead letters are native and
+/// written at once.
 fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     let url = format!("https://s{number}.example.com/in").parse().expect("an address");
     let name = format!("{topic}/s{number}").parse().expect("a name");
@@ -188,8 +188,8 @@ fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     subscription
 }
 
-/// Where replies go, if they are wanted. One subscription at most sends them to its own topic, or a
-/// chain of them would grow with each hop.
+/// The reply target, if replies are wanted. At most one subscription sends them to its own topic,
+/// otherwise a chain of replies would grow with each hop.
 fn reply(number: usize, dice: &mut JitterSource) -> Option<ReplyTo> {
     match dice.below(8) {
         0 => Some(ReplyTo::Address(
@@ -200,7 +200,7 @@ fn reply(number: usize, dice: &mut JitterSource) -> Option<ReplyTo> {
     }
 }
 
-/// How events travel together, if they do: a few at most, since there are few in a world.
+/// The batch settings, if there are any: small ones, since a world has few events.
 fn batch(dice: &mut JitterSource) -> Option<Batch> {
     dice.percent(40).then(|| Batch {
         max_events: 2 + dice.below(4) as u32,
@@ -209,7 +209,7 @@ fn batch(dice: &mut JitterSource) -> Option<Batch> {
     })
 }
 
-/// A profile with changes, and the waits that the documents give for it.
+/// A profile with changes, and its waits by the documentation.
 fn policy(dice: &mut JitterSource) -> (Profile, Waits) {
     match dice.below(11) {
         0 => knative(0, Kind::Exponential { delay_ms: 1_000 }, &[0]),
@@ -291,7 +291,7 @@ fn kubernetes() -> (Profile, Waits) {
     (profile, Waits::Each(&[MINUTE_MS, 10 * MINUTE_MS]))
 }
 
-/// A catalogue's worth of subscriptions.
+/// A catalogue of these subscriptions.
 pub(crate) fn catalogue(
     subscriptions: impl IntoIterator<Item = Subscription>,
 ) -> Arc<delivery::subscription::catalogue::Catalogue> {

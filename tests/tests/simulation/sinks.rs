@@ -1,10 +1,10 @@
-//! Where dead letters of a world go, and which deliveries may follow from them, worked out a second
-//! time.
+//! Where the dead letters of a world go, and which deliveries may follow from them, computed a
+//! second time.
 //!
-//! A dead letter that an address is sent is an errand: a delivery of its own about the same event.
-//! One that a topic gets is a delivery for each of its subscriptions, whose event is the letter. A
-//! topic that a letter came from never gets it again, so all that may follow from a delivery is
-//! known from the beginning.
+//! A dead letter that is sent to an address is a sink delivery: a delivery of its own with the same
+//! event. One that is published to a topic becomes a delivery for each of its subscriptions, whose
+//! event is the dead letter. A topic that a dead letter came from never gets it back, so all that
+//! may follow from a delivery is known from the start.
 
 use delivery::delivery::{DELIVERY_NAMESPACE, DeliveryTarget};
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
@@ -19,26 +19,26 @@ use super::publish::Sort;
 use super::rules::{OWN_CONTAINER, Rules, TOPIC};
 use super::world::Inner;
 
-/// The topics that dead letters are published to; the second one gets what the first one could not
-/// deliver, too.
+/// The topics that dead letters are published to; the second one also gets what the first one could
+/// not deliver.
 const LOST: &str = "shop/lost";
 const BEYOND: &str = "shop/beyond";
-/// The queue of somebody else's.
+/// The external queue.
 pub(crate) const SINK_QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
-/// Where a delivery goes.
+/// The target of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// To the destination.
     Event,
-    /// To the address of replies.
+    /// To the reply address.
     Reply,
-    /// To the address of dead letters.
+    /// To the sink's address.
     Sink,
 }
 
 impl Way {
-    /// The way that a delivery says it goes.
+    /// The target that a delivery names.
     pub(crate) fn of(target: &DeliveryTarget) -> Self {
         match target {
             DeliveryTarget::Destination => Self::Event,
@@ -48,8 +48,8 @@ impl Way {
     }
 }
 
-/// A sink for the subscription of this topic and number; letters that came by a topic often go on
-/// by another.
+/// A sink for the subscription of this topic and number; dead letters that came by a topic often go
+/// on to another.
 pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Sink {
     let goes_on = topic != TOPIC && dice.percent(40);
     match if goes_on { 7 } else { dice.below(14) } {
@@ -64,7 +64,7 @@ pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Sin
     }
 }
 
-/// The subscriptions of the topics that sinks of these name; now and then there are none.
+/// Adds the subscriptions of the topics that these sinks name; sometimes there are none.
 pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut JitterSource) {
     for (topic, most) in [(LOST, 3), (BEYOND, 2)] {
         let is_named = |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
@@ -75,13 +75,13 @@ pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut JitterSource) {
     }
 }
 
-/// What follows from the dead letter of a delivery, for a subscription of a topic, or for an
-/// address.
+/// The id of what follows from the dead letter of a delivery, for a subscription of a topic or for
+/// an address.
 fn id_after(id: Uuid, to: &str) -> Uuid {
     Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{id}\nsink\n{to}").as_bytes())
 }
 
-/// The delivery that brings the dead letter of this one to an address.
+/// The delivery that sends the dead letter of this one to an address.
 pub(crate) fn errand_of(id: Uuid) -> Uuid {
     id_after(id, "")
 }
@@ -93,7 +93,7 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
     let (from, own) = (Some(id), &of.name.topic);
     match &of.dead_letter.sink {
         Sink::Address(_) => {
-            // How its letter came about, the letter itself remembers.
+            // The dead letter itself carries its origin.
             let (hops, via) = (0, Vec::new());
             vec![(errand_of(id), Known { way: Way::Sink, from, hops, via, ..known.clone() })]
         }
@@ -127,7 +127,7 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
     }
 }
 
-/// What a dead letter says of itself, whatever its format; `Null` where it says nothing.
+/// The properties of a dead letter, whatever its format; `Null` where it has none.
 pub(crate) fn properties(letter: &Value) -> Value {
     let letter = letter.get(0).unwrap_or(letter);
     if let Some(properties) = letter.get("deadletterProperties") {
@@ -142,14 +142,14 @@ pub(crate) fn properties(letter: &Value) -> Value {
 }
 
 impl Inner {
-    /// Whether the filter of its subscription takes it; what is no CloudEvent any more has no type.
+    /// Whether its subscription's filter matches; what is no longer a CloudEvent has no type.
     pub(crate) fn takes(&self, known: &Known) -> bool {
         let sort = self.ledger.published[known.record].1.elements[known.index].sort;
         let filtered = known.subscription.is_some_and(|number| self.rules[number].filtered);
         !filtered || known.way != Way::Event || (known.is_bare && sort == Sort::Wanted)
     }
 
-    /// The deliveries whose letters stand in a body, in order; `None` where it has events as they
+    /// The deliveries whose dead letters a body holds, in order; `None` if it holds events as they
     /// were published.
     pub(crate) fn letters_in(body: &str) -> Option<Vec<Uuid>> {
         if !body.contains("deadletterid") {

@@ -1,5 +1,4 @@
-//! Object storage, and a queue of somebody else's: the first write wins, and now and then they
-//! refuse.
+//! Object storage and an external queue: the first write wins, and sometimes they refuse.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +7,27 @@ use uuid::Uuid;
 
 use super::faults::{Fault, JitterSource};
 
-/// The deployment's container.
+/// The default container.
 pub(crate) const DEFAULT_CONTAINER: &str = "dead-letters/all";
 
 /// How a bucket behaves.
 #[derive(Debug, Clone, Copy)]
 enum Mood {
-    /// Takes everything.
+    /// Accepts everything.
     Fine,
-    /// Refuses until this moment.
+    /// Refuses until this time.
     RefusesUntil(u64),
-    /// Does not exist until this moment.
+    /// Is missing until this time.
     MissingUntil(u64),
 }
 
-/// Two buckets: the deployment's, and one that some subscriptions name; and a queue that some name.
+/// Two buckets, the default one and one that some subscriptions name, and a queue that some name.
 #[derive(Debug)]
 pub(crate) struct Storage {
     default: Mood,
     own: Mood,
     queue: Mood,
-    /// What the queue was handed, by the id of the delivery.
+    /// What the queue received, by the id of the delivery.
     pub(crate) handed: BTreeMap<Uuid, u32>,
     /// What is stored, by bucket and key.
     pub(crate) blobs: BTreeMap<(String, String), Vec<u8>>,
@@ -52,7 +51,8 @@ impl Storage {
         if dice.percent(50) { Mood::RefusesUntil(until_ms) } else { Mood::MissingUntil(until_ms) }
     }
 
-    /// Writes a blob; says whether it is there, which is not always what the writer is told.
+    /// Writes a blob; returns whether it is there, which is not always the result that the writer
+    /// gets.
     pub(crate) fn put(
         &mut self,
         dice: &mut JitterSource,
@@ -72,7 +72,7 @@ impl Storage {
         (true, Self::perhaps_lost(dice))
     }
 
-    /// Takes a dead letter into the queue of somebody else's; says whether it is there.
+    /// Puts a dead letter into the external queue; returns whether it is there.
     pub(crate) fn send_to_sink(
         &mut self,
         dice: &mut JitterSource,
@@ -97,7 +97,7 @@ impl Storage {
 }
 
 impl Mood {
-    /// Why nothing is taken now.
+    /// Why nothing is accepted now.
     fn refusal(self, dice: &mut JitterSource, now_ms: u64) -> Option<PutError> {
         match self {
             Self::RefusesUntil(until_ms) if now_ms < until_ms => {

@@ -1,5 +1,5 @@
-//! What is checked at the end: that nothing is lost, nothing multiplied, and every dead letter
-//! tells the truth.
+//! Checks at the end: nothing is lost, nothing is multiplied, and every dead letter reports the
+//! truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::replies::HOPS_MAX;
 use super::sinks::{Way, errand_of};
 use super::world::Inner;
 
-/// Everything that is wrong with a world that has come to its end.
+/// Everything that is wrong with a world at its end.
 pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     let mut broken = world.ledger.broken.clone();
     let blobs = read_blobs(world, &mut broken);
@@ -36,7 +36,7 @@ pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     broken
 }
 
-/// Deliveries with more chains than the faults explain, and more blobs than chains.
+/// Deliveries with more chains than the faults explain, and with more blobs than chains.
 fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let mut broken = Vec::new();
@@ -54,7 +54,7 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
         let number = ledger.known[id].subscription;
         let most = number.map_or(0, |number| world.rules[number].subscription.retry.max_attempts);
         let attempts = ledger.seen.get(id).map_or(0, Vec::len) as u32;
-        // One more alone, after a refusal with others.
+        // One more retry alone, after a refused batch.
         let most = most
             + u32::from(
                 number.is_some_and(|number| world.rules[number].subscription.batch.is_some()),
@@ -80,19 +80,19 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     broken
 }
 
-/// In a quiet world every delivery makes exactly the attempts that its policy and its endpoint
-/// give.
+/// In a world without faults every delivery makes exactly the attempts that its policy and its
+/// endpoint lead to.
 fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let mut broken = Vec::new();
     for id in &ledger.owed {
         let Some(known) = ledger.known.get(id) else { continue };
-        // An errand keeps nothing but the letter that it brought.
+        // A sink delivery leaves nothing but the dead letter that it carried.
         let kept_as = known.from.filter(|_| known.way == Way::Sink).unwrap_or(*id);
         let blobs: &[Blob] = blobs.get(&kept_as).map_or(&[], Vec::as_slice);
         let problem = match known.subscription {
             None => (blobs.len() != 1).then(|| format!("{} blobs instead of one", blobs.len())),
-            // A chain of replies came to its end.
+            // The chain of replies reached its limit.
             Some(number) if known.hops > HOPS_MAX => {
                 let dropped = world.rules[number].subscription.dead_letter.sink == Sink::None;
                 let right = match blobs {

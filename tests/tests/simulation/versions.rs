@@ -7,12 +7,12 @@ use delivery::subscription::catalogue::Catalogue;
 use super::faults::{Fault, JitterSource};
 use super::rules::{Rules, catalogue};
 
-/// What one version says about one subscription, as far as checks look at it.
+/// The facts of one subscription in one version that the checks need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    /// Attempts allowed.
+    /// The maximum number of attempts.
     pub(crate) max_attempts: u32,
-    /// Held, not attempted.
+    /// Paused: held, not attempted.
     pub(crate) paused: bool,
 }
 
@@ -22,9 +22,9 @@ struct Version {
     from_ms: u64,
     /// `None`: they cannot be read.
     catalogue: Option<Arc<Catalogue>>,
-    /// By number of the subscription; `None`: it is not there.
+    /// By number of the subscription; `None`: it is missing.
     facts: Vec<Option<Facts>>,
-    /// What goes wrong with it, until it is counted.
+    /// The faults of this version, until they are counted.
     brings: Vec<Fault>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// The versions of one world; a quiet one never changes.
+    /// The versions of one world; without faults there is one.
     pub(crate) fn choose(rules: &[Rules], dice: &mut JitterSource, now_ms: u64) -> Self {
         let mut versions = Self { list: Vec::new(), read: 0, read_ms: 0 };
         let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
@@ -58,7 +58,8 @@ impl Versions {
         versions
     }
 
-    /// Some time after this moment one subscription is paused for a while, removed or shortened.
+    /// Some time after this one subscription is paused for a while, removed, or gets fewer
+    /// attempts.
     fn change(&mut self, rules: &mut [Option<Rules>], dice: &mut JitterSource, after_ms: u64) {
         let from_ms = after_ms + dice.one_of(&[1_000, 30_000, 600_000, 10_000_000]);
         let mut brings = Vec::new();
@@ -116,7 +117,7 @@ impl Versions {
         });
     }
 
-    /// The version that is read now: the newest, if the last look is so long ago.
+    /// The version that a function reads now: the newest, if its last read is old enough.
     pub(crate) fn look(&mut self, now_ms: u64, looked_at_every_ms: u64) -> usize {
         if now_ms.saturating_sub(self.read_ms) >= looked_at_every_ms {
             self.read_ms = now_ms;
@@ -126,7 +127,7 @@ impl Versions {
         self.read
     }
 
-    /// What a version brings that was not yet counted.
+    /// The faults of a version that were not yet counted.
     pub(crate) fn brings(&mut self, version: usize) -> Vec<Fault> {
         std::mem::take(&mut self.list[version].brings)
     }
@@ -136,7 +137,7 @@ impl Versions {
         self.list[version].catalogue.clone()
     }
 
-    /// What these versions say about a subscription; nothing from those that cannot be read.
+    /// The facts of a subscription in these versions, without those that cannot be read.
     pub(crate) fn facts(&self, versions: &[usize], subscription: usize) -> Vec<Option<Facts>> {
         let readable = versions
             .iter()
@@ -145,13 +146,13 @@ impl Versions {
         readable.map(|version| version.facts[subscription]).collect()
     }
 
-    /// Whether every version that can be read has this subscription.
+    /// Whether every readable version has this subscription.
     pub(crate) fn always_have(&self, subscription: usize) -> bool {
         let mut readable = self.list.iter().filter(|version| version.catalogue.is_some());
         readable.all(|version| version.facts[subscription].is_some())
     }
 
-    /// The fewest attempts that any version allows.
+    /// The lowest maximum of attempts in any version.
     pub(crate) fn fewest_attempts(&self, subscription: usize) -> u32 {
         let facts = self.list.iter().filter_map(|version| version.facts[subscription]);
         facts.map(|facts| facts.max_attempts).min().unwrap_or(0)

@@ -1,8 +1,8 @@
-//! One fake world behind all ports: time, dice, queues, endpoints, storage and subscriptions.
+//! One fake world behind all ports: time, randomness, queues, endpoints, storage, subscriptions.
 //!
-//! The world says what troubles a call, and what a call does. Every message and every request
-//! passes the checks of `checks` on its way and is written down in the ledger; what can only be
-//! judged at the end is in `verdict`.
+//! The world decides which faults disturb a call, and what a call does. Every message and every
+//! request passes `checks` on its way and is recorded in the ledger; what can only be judged at the
+//! end is in `verdict`.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,12 +24,12 @@ use super::sabotage::Saboteur;
 use super::storage::Storage;
 use super::versions::Versions;
 
-/// Everything that is not a function.
+/// The whole environment of the functions.
 #[derive(Debug)]
 pub(crate) struct Inner {
     /// Now.
     pub(crate) now_ms: u64,
-    /// When it all began.
+    /// The start of the world.
     pub(crate) began_ms: u64,
     pub(crate) dice: JitterSource,
     pub(crate) queues: Queues,
@@ -37,30 +37,30 @@ pub(crate) struct Inner {
     pub(crate) versions: Versions,
     pub(crate) rules: Vec<Rules>,
     pub(crate) behaviours: Vec<Behaviour>,
-    /// Those of the addresses that take dead letters.
+    /// The behaviours of the sinks' addresses.
     pub(crate) sink_behaviours: Vec<Behaviour>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
-    /// Who wants to be woken, and when.
+    /// Who waits for which time.
     pub(crate) timers: Vec<(u64, Waker)>,
     /// Every invocation so far.
     pub(crate) invocations: Vec<Invocation>,
     /// The invocation that is being polled.
     pub(crate) current: usize,
-    /// The record whose requests always kill the function.
+    /// The record whose requests always crash the function.
     pub(crate) poisonous: Option<usize>,
     /// Storing always makes the function panic.
     pub(crate) storage_is_poisonous: bool,
-    /// Tell what happens.
+    /// Print what happens.
     pub(crate) trace: bool,
 }
 
-/// A handle on the world; every function holds one.
+/// A handle on the world; every function has one.
 #[derive(Debug, Clone)]
 pub(crate) struct World(Arc<Mutex<Inner>>);
 
-/// What a port call is about, for those who look at what a fault touched.
+/// What a port call touches, for the ledger's account of faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
     Everything,
@@ -75,7 +75,7 @@ impl Touched {
     }
 }
 
-/// What troubles a port call.
+/// What disturbs a port call.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     None,
@@ -86,17 +86,17 @@ pub(crate) enum Trouble {
 }
 
 impl World {
-    /// A handle on this world.
+    /// Another handle on this world.
     pub(crate) fn new(inner: Inner) -> Self {
         Self(Arc::new(Mutex::new(inner)))
     }
 
-    /// Looks into the world, or changes it.
+    /// Reads or changes the world.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
         act(&mut self.lock())
     }
 
-    /// The world itself.
+    /// The locked world.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,12 +108,12 @@ impl Inner {
         &mut self.invocations[self.current]
     }
 
-    /// Tells what happens, to whoever replays a seed.
+    /// Prints what happens while a seed is replayed.
     pub(crate) fn tell(&self, what: impl FnOnce() -> String) {
         if self.trace {
             let since_ms = self.now_ms - self.began_ms;
             let (seconds, ms) = (since_ms / 1_000, since_ms % 1_000);
-            // Past the test harness, which would show it for failures only.
+            // Written past the test harness, which shows output of failed tests only.
             let _ = writeln!(
                 std::io::stdout(),
                 "{seconds:>10}.{ms:03}  #{:<4} {}",
@@ -156,11 +156,11 @@ impl Inner {
         }
     }
 
-    /// Notes that a fault touched these messages of the running invocation.
+    /// Records that a fault touched these messages of the running invocation.
     pub(crate) fn fork(&mut self, touched: &Touched) {
         let Self { invocations, current, ledger, .. } = self;
         let invocation = &invocations[*current];
-        // What nobody speaks for yet follows from the dead letter of another one.
+        // A delivery that no message carries yet follows from the dead letter of another one.
         let of = |id: Uuid| {
             let from = |id: &Uuid| ledger.known.get(id).and_then(|known| known.from);
             let mut line = std::iter::successors(Some(id), from)
@@ -180,7 +180,7 @@ impl Inner {
         }
     }
 
-    /// A message on its way into a queue.
+    /// Sends a message to a queue.
     pub(crate) fn send(
         &mut self,
         queue: QueueName,
@@ -256,7 +256,7 @@ impl Inner {
     }
 }
 
-/// What a message says, read as the next function will read it.
+/// What a message carries, decoded as the next function will decode it.
 pub(crate) fn carried(message: &Message) -> Carried {
     match &message.attribute {
         Attribute::Delivery(value) => {

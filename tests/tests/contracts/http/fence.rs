@@ -1,5 +1,5 @@
-//! What never gets a packet: held with a server that would notice, and with names that resolve as
-//! the test says.
+//! Addresses that never get a packet: checked with a server that counts connections, and with
+//! scripted name resolution.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,7 +12,8 @@ use lastmile_tests::scripted::{Script, Scripted, Step, answer};
 
 use super::{LONG_MS, answered, exchange_with, fence, request, sender_allowing};
 
-/// Answers to lookups, in their order; the last one stays. What was asked is kept.
+/// Scripted answers to lookups, in order; the last one repeats. The names that were looked up are
+/// recorded.
 #[derive(Clone, Default)]
 struct Names {
     answers: Arc<Mutex<Vec<Vec<IpAddr>>>>,
@@ -54,7 +55,8 @@ impl Names {
     }
 }
 
-/// A server whose answers close the connection, so that the next request needs another one.
+/// A server that closes the connection after each response, so that the next request opens another
+/// one.
 fn closing() -> Script {
     Script::Answers(Arc::new(|_| {
         vec![answer("200 OK", &[("connection", "close")], b""), Step::Close]
@@ -65,7 +67,7 @@ async fn server() -> Scripted {
     Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), None, closing()).await.expect("a free port")
 }
 
-/// The port of the Runtime API: if nobody has it, a server that would notice a packet.
+/// The port of the Runtime API: if it is free, a server that counts connections.
 async fn runtime_api() -> Option<Scripted> {
     Scripted::serve((Ipv4Addr::LOCALHOST, 9001).into(), None, closing()).await.ok()
 }
@@ -128,8 +130,8 @@ async fn no_packet_leaves_for_a_name_that_resolves_to_an_address_that_is_not_all
     assert_eq!(server.connections(), 0);
 }
 
-/// The corpus, as `rules` holds it against the fence, held against the sender: nobody is asked for
-/// a literal.
+/// The corpus that `rules` checks against the address policy, here against the sender: literals are
+/// never looked up.
 #[tokio::test]
 async fn every_spelling_of_the_corpus_is_refused() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/addresses/refused.txt");
@@ -172,7 +174,7 @@ async fn one_address_that_is_not_allowed_refuses_the_name_whatever_the_others_ar
     }
 }
 
-/// A name that changes its mind between the judgement and the connection gains nothing: it is asked
+/// A name that resolves differently the second time gains nothing (DNS rebinding): it is looked up
 /// once.
 #[tokio::test]
 async fn the_address_that_was_judged_is_the_one_that_is_dialled() {

@@ -1,4 +1,4 @@
-//! What hostile destinations get: an end in time, and never more of our attention than that.
+//! Hostile destinations: every exchange ends in time, within the limits on what is read.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use lastmile_tests::scripted::{Script, Scripted, answer};
 
 use super::{LONG_MS, SHORT_MS, answered, exchange_with, fence, request};
 
-/// More than the buffers of two sockets hold.
+/// More than the buffers of two sockets take.
 const LARGE_BODY_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// A sender that may reach the loopback address, and trusts this authority.
+/// A sender that may reach the loopback address and trusts this authority.
 fn trusting(authority: &Authority) -> HttpSender {
     let authorities = vec![authority.certificate().expect("a certificate")];
     HttpSender::on(&Network { authorities, ..Network::default() }, fence("127.0.0.1", &[]))
@@ -35,7 +35,7 @@ fn ends(result: &TransportResult, as_told: Ends) -> bool {
     }
 }
 
-/// `exchange_with` holds that each of them ends within its timeout and a second.
+/// `exchange_with` asserts that each of them ends within its timeout plus a second.
 #[tokio::test]
 async fn every_hostile_exchange_ends_in_time_and_as_it_should() {
     let authority = Authority::new().expect("a key");
@@ -65,7 +65,7 @@ async fn every_hostile_exchange_ends_in_time_and_as_it_should() {
     assert!(otherwise.is_empty(), "{otherwise:#?}");
 }
 
-/// A bomb is kept as it came, to its last byte, and inflated by nobody.
+/// A gzip bomb is kept as compressed bytes and never decompressed.
 #[tokio::test]
 async fn a_gzip_bomb_is_bytes() {
     let gzip = answer("200 OK", &[("content-encoding", "gzip")], BOMB);
@@ -74,8 +74,8 @@ async fn a_gzip_bomb_is_bytes() {
     assert_eq!(made.result, answered(200, None, BOMB));
 }
 
-/// A certificate counts if somebody vouches for it, for this host and this day; without that,
-/// nothing is said.
+/// A certificate counts if a trusted authority issued it, for this host and this time; otherwise
+/// nothing is sent.
 #[tokio::test]
 async fn a_certificate_counts_for_its_host_and_its_time() {
     let (known, unknown) = (Authority::new().expect("a key"), Authority::new().expect("a key"));

@@ -1,4 +1,4 @@
-//! `SendHttp`: never fails. Whatever happens is an `Exchange`, and it ends within the request's
+//! `SendHttp`: never fails. Every result is an `Exchange`, and it ends within the request's
 //! timeout.
 
 use std::time::Duration;
@@ -17,13 +17,13 @@ use tokio::net::TcpListener;
 mod fence;
 mod hostile;
 
-/// An exchange may outlast its timeout by this much: time to notice, on a busy machine.
+/// An exchange may exceed its timeout by this much on a busy machine.
 const GRACE_MS: u64 = 1_000;
-/// The timeout of requests that are meant to run into it.
+/// The timeout of requests that are expected to time out.
 const SHORT_MS: u64 = 300;
-/// When a late answer comes.
+/// When a late response comes.
 const LATE: Duration = Duration::from_millis(2 * SHORT_MS);
-/// The timeout of requests that are not.
+/// The timeout of all other requests.
 pub(crate) const LONG_MS: u64 = 10_000;
 
 pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
@@ -46,13 +46,14 @@ fn sender_allowing(private: &str) -> HttpSender {
     HttpSender::new(fence(private, &[])).expect("TLS works")
 }
 
-/// A fence that lets these private destinations through, around these own addresses.
+/// An address policy that allows these private destinations, except for these own addresses.
 fn fence(private: &str, own: &[&str]) -> AddressPolicy {
     let own = OwnAddresses::parse(own.iter().copied()).expect("endpoints");
     AddressPolicy::new(PrivateDestinations::parse(private).expect("destinations"), own)
 }
 
-/// Makes an exchange with a server that answers every request with these steps, within the timeout.
+/// Runs an exchange with a server that responds to every request with these steps, with this
+/// timeout.
 async fn exchange(sender: &impl SendHttp, timeout_ms: u64, steps: &[Step]) -> (Exchange, Scripted) {
     let script = steps.to_vec();
     let server = Scripted::start(move |_| script.clone()).await.expect("a free port");
@@ -60,7 +61,8 @@ async fn exchange(sender: &impl SendHttp, timeout_ms: u64, steps: &[Step]) -> (E
     (made, server)
 }
 
-/// Makes an exchange and holds what is promised of every one: it ends in time and tells its times.
+/// Runs an exchange and asserts what is promised of every one: it ends in time and reports its
+/// times.
 pub(crate) async fn exchange_with(sender: &impl SendHttp, request: &Request) -> Exchange {
     let before_ms = Machine.now_ms();
     let made = sender.exchange(request).await;
@@ -85,7 +87,7 @@ fn answered(status: u16, retry_after: Option<&str>, body: &[u8]) -> TransportRes
     }
 }
 
-/// The request is a POST with the headers and the body as they were given.
+/// The request is a POST with the given headers and body.
 async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     let mut request = request(&format!("{}/in/a%20b?code=1%2F2", server.endpoint()), LONG_MS);
@@ -105,7 +107,7 @@ async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
     assert_eq!(asked.header("referer"), None);
 }
 
-/// An empty body is said to be empty.
+/// An empty body has a content length of 0.
 async fn says_the_length_of_an_empty_body(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     let mut request = request(&server.endpoint(), LONG_MS);
@@ -114,8 +116,8 @@ async fn says_the_length_of_an_empty_body(sender: &impl SendHttp) {
     assert_eq!(server.asked()[0].header("content-length"), Some("0"));
 }
 
-/// An exchange without an answer in time may stay open, and tells what came of it; its times are
-/// those of the whole.
+/// An exchange that timed out may stay open and report the late response; its times cover the whole
+/// exchange.
 async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync)) {
     let late = vec![Step::Pause(LATE), answer("200 OK", &[], b"late")];
     let server = Scripted::start(move |_| late.clone()).await.expect("a free port");
@@ -130,7 +132,7 @@ async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync
     assert_eq!(server.asked().len(), 2);
 }
 
-/// Any status is an answer, with its body and Retry-After as they came.
+/// Any status is a result, with its body and Retry-After as they were received.
 async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
     for (line, headers, body, result) in [
         ("200 OK", vec![], "taken", answered(200, None, b"taken")),
@@ -156,7 +158,7 @@ async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
     }
 }
 
-/// What an answer says about its body, and whether all of it was read, is told beside it.
+/// What a response says about its body, and whether all of it was read, is reported too.
 async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
     let headers = [
         ("Content-Type", "text/plain"),
@@ -182,7 +184,7 @@ async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
     assert_eq!(made.content, None);
 }
 
-/// A request that may be answered with more gets more, and no more than it asked for.
+/// A request that allows a longer response gets it, up to its own limit.
 async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let whole = answer("200 OK", &[], long.as_bytes());
@@ -198,8 +200,8 @@ async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
     }
 }
 
-/// Silence ends with the timeout, wherever in the exchange it begins, and so does an answer that
-/// never ends.
+/// Silence ends with the timeout, wherever in the exchange it starts, and so does an endless
+/// response.
 async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
     for steps in [
@@ -217,8 +219,7 @@ async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
     }
 }
 
-/// A connection that is refused, or ends before the answer is whole, is a failure of the
-/// connection.
+/// A refused connection, or one that ends before the response is complete, is a connection failure.
 async fn tells_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let nobody = format!("http://{}", listener.local_addr().expect("an address"));
@@ -245,7 +246,7 @@ async fn tells_a_broken_connection(sender: &impl SendHttp) {
     }
 }
 
-/// What answers in clear where TLS is expected is a broken connection, not a refused certificate.
+/// A server without TLS where TLS is expected is a broken connection, not a refused certificate.
 async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("https://{}", listener.local_addr().expect("an address"));
@@ -260,7 +261,7 @@ async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHtt
     assert_eq!(made.result, TransportResult::SocketError);
 }
 
-/// No more of a body than its beginning is read, and an endless one is an answer all the same.
+/// Only the start of a body is read, and a response with an endless body is still a response.
 async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let (made, _server) =
@@ -275,7 +276,7 @@ async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
     );
 }
 
-/// A redirect is an answer; nobody goes where it points.
+/// A redirect is a response; it is not followed.
 async fn follows_no_redirect(sender: &impl SendHttp) {
     for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
         let elsewhere =
@@ -287,7 +288,7 @@ async fn follows_no_redirect(sender: &impl SendHttp) {
     }
 }
 
-/// A body is kept as it came; nobody asked for a compressed one.
+/// A body is kept as it was received; the request did not ask for compression.
 async fn does_not_decompress(sender: &impl SendHttp) {
     let gzip = [
         0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0x4b, 0x04, 0, 0x43, 0xbe, 0xb7, 0xe8, 0x01, 0,
@@ -300,7 +301,7 @@ async fn does_not_decompress(sender: &impl SendHttp) {
     assert_eq!(server.asked()[0].header("accept-encoding"), None);
 }
 
-/// A connection that the destination has closed meanwhile is no failure of the next request.
+/// A connection that the destination closed while idle does not fail the next request.
 async fn survives_a_connection_that_was_closed_while_idle(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b""), Step::Close])
         .await
@@ -391,7 +392,7 @@ async fn a_full_lane_connects_once_and_not_for_each_batch() {
 
 #[tokio::test]
 async fn a_name_that_does_not_resolve_is_told_apart() {
-    // A label of more than 63 characters resolves nowhere, without asking anyone.
+    // A label of more than 63 characters never resolves, and needs no lookup.
     let host = format!("{}.invalid", "a".repeat(64));
     let made =
         exchange_with(&sender_allowing(&host), &request(&format!("http://{host}/"), LONG_MS)).await;

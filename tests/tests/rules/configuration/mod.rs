@@ -1,6 +1,6 @@
 //! `docs/configuration.md` against what is read: the schema of the native format, the functions'
-//! environment, the templates. A field that is not documented, or documented otherwise, is found
-//! here; `UPDATE_GOLDEN=1` writes the tables.
+//! environment, the templates. A field that is missing or wrong in the documentation is found here;
+//! `UPDATE_GOLDEN=1` writes the tables.
 
 mod schema;
 mod template;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const PAGE: &str = "configuration.md";
 const SETTINGS: &str = include_str!("../../../../crates/adapters/src/settings.rs");
 
-/// What has to be there for the functions to start.
+/// The variables without which the functions do not start.
 const NEEDED: [(&str, &str); 6] = [
     ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
@@ -30,7 +30,7 @@ const NEEDED: [(&str, &str); 6] = [
     ("DEAD_LETTER_CONTAINER", "letters"),
 ];
 
-/// What a variable may stand for when it is not set: the value that changes nothing is its default.
+/// What a variable may default to: the value that changes nothing is its default.
 const DEFAULTS: [(&str, &str); 4] = [
     ("MAX_CONCURRENCY", "1"),
     ("METRICS_NAMESPACE", NAMESPACE),
@@ -51,13 +51,13 @@ fn every_field_of_the_native_format_is_documented_as_the_schema_has_it() {
     }
 }
 
-/// Puts a value at a path of members.
+/// Puts a value at a dotted path.
 fn put(document: &mut Value, path: &str, value: &Value) {
     let place = path.split('.').fold(document, |place, name| &mut place[name]);
     *place = value.clone();
 }
 
-/// The Subscription of this spec, as it is read.
+/// The Subscription with this spec, as it is read.
 fn subscribed(spec: &Value) -> Arc<Subscription> {
     let metadata = json!({"namespace": "shop", "topic": "orders", "name": "billing"});
     let subscription = json!({"apiVersion": "lastmile.dev/v1", "kind": "Subscription", "metadata": metadata, "spec": spec});
@@ -75,7 +75,7 @@ fn the_documented_defaults_are_those_that_count() {
         documents.iter().find(|(kind, _)| kind == "Subscription").expect("there are subscriptions");
     let (mut all, mut tried) = (plain.clone(), 0);
     for field in fields {
-        // `onRefused` cannot stand alone: nothing is batched by default.
+        // `onRefused` is invalid alone: nothing is batched by default.
         let Some(default) = field.default.as_ref().filter(|_| field.path != "spec.batch.onRefused")
         else {
             continue;
@@ -88,7 +88,7 @@ fn the_documented_defaults_are_those_that_count() {
     assert_eq!(subscribed(&all), subscribed(&plain));
 }
 
-/// Which variables the functions look at, dispatch first.
+/// The variables that the functions read, dispatch first.
 fn looked_at() -> [BTreeSet<String>; 2] {
     let names = [RefCell::new(BTreeSet::new()), RefCell::new(BTreeSet::new())];
     let lookup = |of: usize| {
@@ -107,7 +107,7 @@ fn needed(name: &str) -> Option<String> {
     NEEDED.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned())
 }
 
-/// What a variable is when it is not set.
+/// The default of a variable.
 fn default_of(name: &str) -> String {
     let read = |value: Option<&str>| {
         let lookup = |of: &str| if of == name { value.map(ToOwned::to_owned) } else { needed(of) };
@@ -126,7 +126,7 @@ fn default_of(name: &str) -> String {
     found.map_or("none".to_owned(), |value| format!("`{value}`"))
 }
 
-/// The names of variables, with the sentences about them: `/// …` before `pub const NAME: &str =
+/// The names of variables, with their descriptions: `/// …` before `pub const NAME: &str =
 /// "NAME";`.
 fn variables() -> Vec<(String, String)> {
     let (mut found, mut sentences) = (Vec::new(), Vec::new());
