@@ -82,7 +82,7 @@ impl Authority {
             .with_no_client_auth();
         let mut config = config
             .with_single_cert(vec![certificate.der().clone()], key)
-            .expect("the key is its own");
+            .expect("the key belongs to the certificate");
         config.alpn_protocols =
             protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         Ok(Arc::new(config))

@@ -16,22 +16,22 @@ const MISSING: i32 = 3;
 /// # Panics
 /// If the installation fails.
 pub fn install(name: &str, language: &str, pins: &Path) -> Result<PathBuf, String> {
-    let folder = kept().join(name);
+    let folder = cache_folder().join(name);
     let mut setup =
         Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/receivers/setup.sh"));
     setup.arg(&folder).arg(language).arg(pins).stdin(Stdio::null());
     let done = setup.output().expect("setup.sh starts");
-    let said = String::from_utf8_lossy(&done.stderr);
+    let output = String::from_utf8_lossy(&done.stderr);
     if done.status.code() == Some(MISSING) {
-        return Err(said.trim().to_owned());
+        return Err(output.trim().to_owned());
     }
-    assert!(done.status.success(), "setup.sh {language}: {}\n{said}", done.status);
+    assert!(done.status.success(), "setup.sh {language}: {}\n{output}", done.status);
     Ok(folder.join(language))
 }
 
 /// The folder where installed libraries are kept between runs.
-fn kept() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
+fn cache_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of the test binary");
     let target = test.ancestors().find(|folder| folder.join(".rustc_info.json").exists());
     target.map_or_else(std::env::temp_dir, Path::to_owned)
 }

@@ -27,14 +27,14 @@ const DRIP_EVERY: Duration = Duration::from_millis(20);
 
 /// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ScriptedRequest {
     /// The request line and the headers, without the empty line.
     pub head: String,
     /// The body, as long as `content-length` says.
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl ScriptedRequest {
     /// The value of a header; the name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -74,7 +74,7 @@ pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
 }
 
 /// The steps that follow a request.
-pub type Answers = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
+pub type Answers = Arc<dyn Fn(&ScriptedRequest) -> Vec<Step> + Send + Sync>;
 
 /// When the server runs its steps.
 #[derive(Clone)]
@@ -82,14 +82,14 @@ pub enum Script {
     /// After each request, depending on the request.
     Answers(Answers),
     /// Once, as soon as a client connects; only a step reads what the client sends.
-    Greets(Vec<Step>),
+    OnConnect(Vec<Step>),
 }
 
 impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answers(_) => f.write_str("Answers"),
-            Self::Greets(steps) => f.debug_tuple("Greets").field(steps).finish(),
+            Self::OnConnect(steps) => f.debug_tuple("Greets").field(steps).finish(),
         }
     }
 }
@@ -99,16 +99,16 @@ impl fmt::Debug for Script {
 pub struct Scripted {
     address: SocketAddr,
     scheme: &'static str,
-    seen: Arc<Seen>,
+    recorded: Arc<Recorded>,
     /// Aborted on drop, which closes every connection.
     _connections: JoinSet<()>,
 }
 
 /// What the server received.
 #[derive(Debug, Default)]
-struct Seen {
+struct Recorded {
     connections: AtomicUsize,
-    asked: Mutex<Vec<Asked>>,
+    requests: Mutex<Vec<ScriptedRequest>>,
 }
 
 impl Scripted {
@@ -117,7 +117,7 @@ impl Scripted {
     /// # Errors
     /// If the machine has no free port.
     pub async fn start(
-        script: impl Fn(&Asked) -> Vec<Step> + Send + Sync + 'static,
+        script: impl Fn(&ScriptedRequest) -> Vec<Step> + Send + Sync + 'static,
     ) -> io::Result<Self> {
         Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Answers(Arc::new(script))).await
     }
@@ -126,8 +126,8 @@ impl Scripted {
     ///
     /// # Errors
     /// If the machine has no free port.
-    pub async fn greet(steps: &[Step]) -> io::Result<Self> {
-        Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Greets(steps.to_vec())).await
+    pub async fn on_connect(steps: &[Step]) -> io::Result<Self> {
+        Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::OnConnect(steps.to_vec())).await
     }
 
     /// Starts at an address, where port 0 means a free one, over TLS if it has a configuration.
@@ -142,10 +142,15 @@ impl Scripted {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let seen = Arc::default();
+        let recorded = Arc::default();
         let mut connections = JoinSet::new();
-        connections.spawn(listen(listener, tls.map(TlsAcceptor::from), script, Arc::clone(&seen)));
-        Ok(Self { address, scheme, seen, _connections: connections })
+        connections.spawn(listen(
+            listener,
+            tls.map(TlsAcceptor::from),
+            script,
+            Arc::clone(&recorded),
+        ));
+        Ok(Self { address, scheme, recorded, _connections: connections })
     }
 
     /// Its address, `http://127.0.0.1:PORT`.
@@ -162,41 +167,46 @@ impl Scripted {
 
     /// The requests received so far.
     #[must_use]
-    pub fn asked(&self) -> Vec<Asked> {
-        self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn requests(&self) -> Vec<ScriptedRequest> {
+        self.recorded.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The number of connections so far, with or without a request.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.seen.connections.load(Ordering::SeqCst)
+        self.recorded.connections.load(Ordering::SeqCst)
     }
 }
 
-async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, script: Script, seen: Arc<Seen>) {
+async fn listen(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    script: Script,
+    recorded: Arc<Recorded>,
+) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        seen.connections.fetch_add(1, Ordering::SeqCst);
-        let (tls, script, seen) = (tls.clone(), script.clone(), Arc::clone(&seen));
+        recorded.connections.fetch_add(1, Ordering::SeqCst);
+        let (tls, script, recorded) = (tls.clone(), script.clone(), Arc::clone(&recorded));
         connections.spawn(async move {
             // A client that disconnects is no error here: the test checks what the client made of
             // it.
             let _ = match tls {
-                None => converse(stream, &script, &seen).await,
-                Some(tls) => shake_hands_and_converse(&tls, stream, &script, &seen).await,
+                None => serve_connection(stream, &script, &recorded).await,
+                Some(tls) => handshake_and_serve(&tls, stream, &script, &recorded).await,
             };
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn shake_hands_and_converse(
+async fn handshake_and_serve(
     tls: &TlsAcceptor,
     stream: TcpStream,
     script: &Script,
-    seen: &Seen,
+    recorded: &Recorded,
 ) -> io::Result<()> {
-    converse(tls.accept(stream).await?, script, seen).await
+    serve_connection(tls.accept(stream).await?, script, recorded).await
 }
 
 /// A connection with or without TLS.
@@ -217,16 +227,20 @@ impl Connection for TlsStream<TcpStream> {
 }
 
 /// Serves one connection, request after request, until a step or the client ends it.
-async fn converse(mut stream: impl Connection, script: &Script, seen: &Seen) -> io::Result<()> {
+async fn serve_connection(
+    mut stream: impl Connection,
+    script: &Script,
+    recorded: &Recorded,
+) -> io::Result<()> {
     let script = match script {
         Script::Answers(script) => script,
-        Script::Greets(steps) => return take(&mut stream, steps).await.map(|_| ()),
+        Script::OnConnect(steps) => return run_steps(&mut stream, steps).await.map(|_| ()),
     };
     let mut received = Vec::new();
     while let Some(request) = next_request(&mut stream, &mut received).await? {
         let steps = script(&request);
-        seen.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        if !take(&mut stream, &steps).await? {
+        recorded.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        if !run_steps(&mut stream, &steps).await? {
             break;
         }
     }
@@ -234,7 +248,7 @@ async fn converse(mut stream: impl Connection, script: &Script, seen: &Seen) -> 
 }
 
 /// Runs the steps; returns whether the connection continues.
-async fn take(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> {
+async fn run_steps(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> {
     for step in steps {
         match step {
             Step::Write(bytes) => write(stream, bytes).await?,
@@ -247,6 +261,7 @@ async fn take(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> 
             Step::Silence => std::future::pending().await,
             Step::Close => return Ok(false),
             Step::Reset => {
+                // With zero linger, closing sends RST instead of FIN.
                 stream.tcp().set_zero_linger()?;
                 return Ok(false);
             }
@@ -277,7 +292,7 @@ async fn skip(stream: &mut impl Connection, bytes: usize) -> io::Result<()> {
 async fn next_request(
     stream: &mut impl Connection,
     received: &mut Vec<u8>,
-) -> io::Result<Option<Asked>> {
+) -> io::Result<Option<ScriptedRequest>> {
     loop {
         if let Some((request, length)) = first_request(received) {
             received.drain(..length);
@@ -290,11 +305,11 @@ async fn next_request(
 }
 
 /// The first request in the bytes and its length, once it is complete.
-fn first_request(received: &[u8]) -> Option<(Asked, usize)> {
+fn first_request(received: &[u8]) -> Option<(ScriptedRequest, usize)> {
     const END: &[u8] = b"\r\n\r\n";
     let head_length = received.windows(END.len()).position(|window| window == END)?;
     let head = String::from_utf8_lossy(&received[..head_length]).into_owned();
-    let mut request = Asked { head, body: Vec::new() };
+    let mut request = ScriptedRequest { head, body: Vec::new() };
     let body_length =
         request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let body_at = head_length + END.len();

@@ -31,7 +31,7 @@ pub struct Snippet {
 /// # Panics
 /// If there is no such page.
 #[must_use]
-pub fn of(page: &str) -> Vec<Snippet> {
+pub fn of_page(page: &str) -> Vec<Snippet> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
     let text =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -45,7 +45,7 @@ pub fn of(page: &str) -> Vec<Snippet> {
                 open = Some(Snippet { heading, language, text: String::new() });
             }
             (None, None) if line.starts_with('#') => {
-                line.trim_start_matches(['#', ' ']).clone_into(&mut heading)
+                line.trim_start_matches(['#', ' ']).clone_into(&mut heading);
             }
             (None, None) => {}
         }
@@ -59,7 +59,7 @@ pub fn of(page: &str) -> Vec<Snippet> {
 /// If the page has no example there.
 #[must_use]
 pub fn under(page: &str, heading: &str) -> Snippet {
-    let mut all = of(page).into_iter();
+    let mut all = of_page(page).into_iter();
     all.find(|snippet| snippet.heading == heading)
         .unwrap_or_else(|| panic!("{page} has no example under {heading}"))
 }
@@ -88,21 +88,21 @@ impl Snippet {
         command.env_remove("AWS_PROFILE").env_remove("AWS_SESSION_TOKEN");
         command.envs(fixed).envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut running = command.spawn().expect("an installed language starts");
-        let mut input = running.stdin.take().expect("its standard input is ours");
+        let mut running = command.spawn().expect("an installed interpreter starts");
+        let mut input = running.stdin.take().expect("standard input is piped");
         let program =
             if self.language == "sh" { format!("{AWS}{}", self.text) } else { self.text.clone() };
-        input.write_all(program.as_bytes()).expect("it reads its program");
+        input.write_all(program.as_bytes()).expect("the interpreter reads its program");
         drop(input);
-        let done = running.wait_with_output().expect("it ends");
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let done = running.wait_with_output().expect("the process is ours");
+        let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let heading = &self.heading;
         assert!(
             done.status.success(),
             "{heading}: {}\n{}\n{}",
             done.status,
-            said(&done.stdout),
-            said(&done.stderr)
+            text_of(&done.stdout),
+            text_of(&done.stderr)
         );
         true
     }
@@ -123,12 +123,12 @@ impl Snippet {
                 node.args(["--input-type=module", "-"]).current_dir(folder);
                 Some(node)
             }
-            other => panic!("{}: nobody runs {other}", self.heading),
+            other => panic!("{}: unknown language {other}", self.heading),
         }
     }
 
     fn shell(&self) -> Option<Command> {
-        let tool = self.text.split_whitespace().next().expect("an example says something");
+        let tool = self.text.split_whitespace().next().expect("an example is not empty");
         if !Command::new(tool).arg("--version").output().is_ok_and(|done| done.status.success()) {
             self.skipped(tool);
             return None;
@@ -148,11 +148,11 @@ impl Snippet {
     }
 
     fn skipped(&self, missing: &str) {
-        let said = writeln!(
+        let text_of = writeln!(
             std::io::stderr(),
             "SKIPPED: the example \"{}\": {missing} is not on this machine",
             self.heading
         );
-        said.expect("standard error takes a line");
+        text_of.expect("standard error is writable");
     }
 }

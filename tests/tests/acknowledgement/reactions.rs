@@ -7,7 +7,7 @@ use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::Late;
 use delivery::request::Request;
 
-use crate::hours::Hours;
+use crate::virtual_clock::VirtualClock;
 
 /// The reaction to one request.
 #[derive(Clone)]
@@ -55,10 +55,10 @@ impl Reaction {
     }
 
     /// The result for the sender, and the late response if one is still to come.
-    pub(crate) async fn happen(self, hours: Hours) -> (Exchange, Option<Late>) {
-        let started_ms = hours.now_ms();
-        hours.sleep(self.takes_ms).await;
-        (self.exchange(started_ms), self.late(started_ms, hours))
+    pub(crate) async fn run(self, clock: VirtualClock) -> (Exchange, Option<Late>) {
+        let started_ms = clock.now_ms();
+        clock.sleep(self.takes_ms).await;
+        (self.exchange(started_ms), self.late(started_ms, clock))
     }
 
     fn exchange(&self, started_ms: u64) -> Exchange {
@@ -68,13 +68,13 @@ impl Reaction {
         }
     }
 
-    fn late(self, started_ms: u64, hours: Hours) -> Option<Late> {
+    fn late(self, started_ms: u64, clock: VirtualClock) -> Option<Late> {
         if self.result != TransportResult::TimedOut {
             return None;
         }
         let Some((after_ms, late)) = self.late else { return Some(Box::pin(pending())) };
         Some(Box::pin(async move {
-            hours.sleep((started_ms + after_ms).saturating_sub(hours.now_ms())).await;
+            clock.sleep((started_ms + after_ms).saturating_sub(clock.now_ms())).await;
             Exchange { duration_ms: after_ms, ..late.exchange(started_ms) }
         }))
     }
@@ -86,16 +86,16 @@ pub(crate) struct Reactions(Mutex<Vec<(String, Vec<Reaction>)>>);
 
 impl Reactions {
     pub(crate) fn add(&mut self, text: &str, reactions: &[Reaction]) {
-        let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        known.push((text.to_owned(), reactions.to_vec()));
+        let entries = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        entries.push((text.to_owned(), reactions.to_vec()));
     }
 
     /// The reaction to this request; the first text that it contains decides.
     pub(crate) fn next(&self, request: &Request) -> Option<Reaction> {
         let body = String::from_utf8_lossy(&request.body);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = |text: &str| request.url.as_str().contains(text) || body.contains(text);
-        let (_, turns) = known.iter_mut().find(|(text, _)| held(text))?;
-        Some(if turns.len() > 1 { turns.remove(0) } else { turns[0].clone() })
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let contains = |text: &str| request.url.as_str().contains(text) || body.contains(text);
+        let (_, remaining) = entries.iter_mut().find(|(text, _)| contains(text))?;
+        Some(if remaining.len() > 1 { remaining.remove(0) } else { remaining[0].clone() })
     }
 }

@@ -1,7 +1,7 @@
 //! `infra/athena.sql`, checked against the blobs that are written.
 //!
 //! The tests have no Athena. The tables' properties are checked against the keys of blobs, and
-//! views and queries run, translated, over the golden blobs of all five formats (`athena/ask.py`
+//! views and queries run, translated, over the golden blobs of all five formats (`athena/run_queries.py`
 //! says how). The view has to report each dead letter as [`delivery::deadletter::stored`] reads it.
 //! A machine without Python skips the test and reports that.
 
@@ -40,7 +40,7 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
         let (name, bytes) = (path.file_name().expect("a name"), fs::read(&path).expect("a blob"));
         fs::write(blobs.join(name), &bytes).expect("a file can be written");
         let key = format!("{FOLDER}/{}", name.to_str().expect("a plain name"));
-        for letter in stored::read(&key, "", &bytes).expect("a golden blob is one") {
+        for letter in stored::read(&key, "", &bytes).expect("a golden blob is valid") {
             letters.insert((format!("s3://letters/{key}"), letter.id.to_string()), letter);
         }
     }
@@ -50,30 +50,33 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
     let lines = format!("{}\n{}\n", line(REPLAYED, "sent"), line(refused, "refused"));
     fs::write(ledger.join("1.ndjson"), lines).expect("a file can be written");
     fs::write(ledger.join("plan.ndjson"), format!("{}\n", json!({"v": 1, "job": "job"})))
-        .expect("likewise");
+        .expect("a file can be written");
     letters
 }
 
 /// The statements of `infra/athena.sql`, and the query of the page.
 fn script() -> String {
-    let page: Vec<Snippet> =
-        snippets::of("dead-letters.md").into_iter().filter(|of| of.language == "sql").collect();
-    let [question] = &page[..] else { panic!("the page has one question: {page:#?}") };
-    let statements = fs::read_to_string(here("../infra/athena.sql")).expect("there are statements");
+    let page: Vec<Snippet> = snippets::of_page("dead-letters.md")
+        .into_iter()
+        .filter(|of| of.language == "sql")
+        .collect();
+    let [question] = &page[..] else { panic!("the page has one query: {page:#?}") };
+    let statements =
+        fs::read_to_string(here("../infra/athena.sql")).expect("the statements can be read");
     format!("{statements}\n-- Question: of the page?\n{}", question.text)
 }
 
-/// What `ask.py` reports about the container; `None`, reported as skipped, without Python.
-fn ask(root: &Path) -> Option<Value> {
+/// What `run_queries.py` reports about the container; `None`, reported as skipped, without Python.
+fn run_queries(root: &Path) -> Option<Value> {
     let sources = here("tests/athena");
     let folder = match libraries::install("athena", "python", &sources) {
         Ok(folder) => folder,
         Err(missing) => {
             writeln!(
                 std::io::stderr(),
-                "SKIPPED: the questions to Athena: {missing} is not on this machine"
+                "SKIPPED: the Athena queries: {missing} is not on this machine"
             )
-            .expect("standard error takes a line");
+            .expect("standard error is writable");
             return None;
         }
     };
@@ -89,11 +92,11 @@ fn ask(root: &Path) -> Option<Value> {
 /// A time as DuckDB writes it, `2026-11-20 07:03:00.123+00`, in milliseconds.
 fn moment_ms(value: &Value) -> Option<u64> {
     let text = value.as_str()?.replace(' ', "T").replace("+00", "Z");
-    Some(moment::parse(&text).unwrap_or_else(|| panic!("{text} is no moment")))
+    Some(moment::parse(&text).unwrap_or_else(|| panic!("{text} is not a valid time")))
 }
 
 /// The columns of the view that the reader has too.
-fn seen(row: &Value) -> Value {
+fn columns_of_view(row: &Value) -> Value {
     json!({
         "subscription": row["subscription"], "reason": row["reason"], "outcome": row["outcome"],
         "status": row["status"], "attempts": row["attempts"], "published": moment_ms(&row["published_at"]),
@@ -103,7 +106,7 @@ fn seen(row: &Value) -> Value {
     })
 }
 
-fn meant(letter: &StoredDeadLetter) -> Value {
+fn expected(letter: &StoredDeadLetter) -> Value {
     json!({
         "subscription": letter.subscription.name, "reason": letter.reason, "outcome": letter.outcome,
         "status": letter.status, "attempts": letter.attempts, "published": letter.published_ms,
@@ -118,7 +121,7 @@ fn texts<'a>(rows: &'a Value, name: &str) -> Vec<&'a str> {
     rows.as_array().expect("rows").iter().filter_map(|row| row[name].as_str()).collect()
 }
 
-fn the_partitions_are_those_of_the_key(tables: &Value) {
+fn assert_partitions_match_the_keys(tables: &Value) {
     let lines = &tables["deadletter_lines"];
     let names = ["namespace", "topic", "subscription", "year", "month", "day", "hour"];
     assert_eq!(lines["partitions"], json!(names));
@@ -139,7 +142,7 @@ fn the_partitions_are_those_of_the_key(tables: &Value) {
     }
 }
 
-fn the_view_tells_of_each_letter_what_the_reader_reads(
+fn assert_view_matches_the_reader(
     rows: &Value,
     mut letters: BTreeMap<(String, String), StoredDeadLetter>,
 ) {
@@ -151,23 +154,23 @@ fn the_view_tells_of_each_letter_what_the_reader_reads(
         };
         let letter = letters
             .remove(&(path, id.to_owned()))
-            .unwrap_or_else(|| panic!("no such letter: {row:#}"));
-        assert_eq!(seen(row), meant(&letter), "{row:#}");
-        for (name, meant) in [
+            .unwrap_or_else(|| panic!("no such dead letter: {row:#}"));
+        assert_eq!(columns_of_view(row), expected(&letter), "{row:#}");
+        for (name, expected) in [
             ("event_id", &letter.event_id),
             ("event_type", &letter.event_type),
             ("event_source", &letter.source),
         ] {
             assert!(
-                meant.is_none() || row[name].as_str() == meant.as_deref(),
-                "{name} of {row:#}: {meant:?}"
+                expected.is_none() || row[name].as_str() == expected.as_deref(),
+                "{name} of {row:#}: {expected:?}"
             );
         }
     }
-    assert_eq!(letters.into_keys().collect::<Vec<_>>(), [], "the view leaves letters out");
+    assert_eq!(letters.into_keys().collect::<Vec<_>>(), [], "the view omits dead letters");
 }
 
-fn the_questions_have_answers(
+fn assert_queries_return_rows(
     questions: &Value,
     letters: &BTreeMap<(String, String), StoredDeadLetter>,
 ) {
@@ -190,12 +193,12 @@ fn the_questions_have_answers(
 }
 
 #[test]
-fn athena_is_told_of_every_letter_of_every_format_what_the_reader_reads() {
+fn athena_reads_every_dead_letter_of_every_format_as_the_reader_does() {
     let root = tempfile::tempdir().expect("a folder can be made");
     let letters = container(root.path());
     assert!(letters.len() > 40, "{letters:#?}");
-    let Some(told) = ask(root.path()) else { return };
-    the_partitions_are_those_of_the_key(&told["tables"]);
-    the_questions_have_answers(&told["questions"], &letters);
-    the_view_tells_of_each_letter_what_the_reader_reads(&told["deadletters"], letters);
+    let Some(reported) = run_queries(root.path()) else { return };
+    assert_partitions_match_the_keys(&reported["tables"]);
+    assert_queries_return_rows(&reported["questions"], &letters);
+    assert_view_matches_the_reader(&reported["deadletters"], letters);
 }

@@ -88,9 +88,9 @@ fn message(body: impl Into<Arc<str>>) -> Message {
 async fn receive_all(queue: &impl Observed, name: QueueName, count: usize) -> Vec<Received> {
     let mut all = Vec::new();
     while all.len() < count {
-        let some = queue.receive(name, 5).await;
-        assert!(!some.is_empty(), "{} of {count} messages came", all.len());
-        all.extend(some);
+        let batch = queue.receive(name, 5).await;
+        assert!(!batch.is_empty(), "{} of {count} messages arrived", all.len());
+        all.extend(batch);
     }
     all
 }
@@ -110,7 +110,7 @@ async fn keeps_a_message_as_it_is(queue: &impl Observed) {
         (QueueName::DeadLetter, &of_letter),
         (QueueName::LastResort, &of_letter),
     ] {
-        queue.send(name, sent.clone()).await.expect("taken");
+        queue.send(name, sent.clone()).await.expect("accepted");
         let [received] = &queue.receive(name, 5).await[..] else {
             panic!("one message is in {name:?}")
         };
@@ -135,8 +135,8 @@ async fn refuses_what_is_too_large_or_unsendable_and_nothing_else(queue: &impl O
     let too_large = "x".repeat(MESSAGE_MAX_BYTES + 1);
     let sends = ["one", too_large.as_str(), "two", "not XML 1.0: \u{1}", "three"].map(message);
     let results = join_all(sends.map(|message| queue.send(QueueName::Events, message))).await;
-    let taken: Vec<bool> = results.iter().map(Result::is_ok).collect();
-    assert_eq!(taken, [true, false, true, false, true], "{results:?}");
+    let accepted: Vec<bool> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(accepted, [true, false, true, false, true], "{results:?}");
     let mut bodies: Vec<String> = receive_all(queue, QueueName::Events, 3)
         .await
         .into_iter()
@@ -163,7 +163,7 @@ async fn takes_the_largest_message_that_fits(queue: &impl Observed) {
     let room = MESSAGE_MAX_BYTES - message("").size_bytes();
     let largest = message("x".repeat(room));
     assert!(largest.fits() && !message("x".repeat(room + 1)).fits());
-    queue.send(QueueName::Events, largest).await.expect("taken");
+    queue.send(QueueName::Events, largest).await.expect("accepted");
     assert_eq!(receive_all(queue, QueueName::Events, 1).await[0].body.len(), room);
 }
 
@@ -194,13 +194,13 @@ async fn sqs_takes_the_largest_message_that_fits() {
 }
 
 #[tokio::test]
-async fn sqs_delays_by_whole_seconds_and_never_comes_early() {
+async fn sqs_delays_by_whole_seconds_and_never_delivers_early() {
     let sqs = Sqs::start(false).await;
     let sent_ms = Machine.now_ms();
     // 1.001 s is rounded up to two seconds.
     sqs.send(QueueName::Retry, Message { wait_ms: 1_001, ..message("later") })
         .await
-        .expect("taken");
+        .expect("accepted");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
     assert_eq!(sqs.receive(QueueName::Retry, 10).await[0].body, "later");
     let waited_ms = Machine.now_ms() - sent_ms;
@@ -212,7 +212,7 @@ async fn sqs_takes_a_wait_longer_than_it_can_delay() {
     let sqs = Sqs::start(false).await;
     sqs.send(QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") })
         .await
-        .expect("taken");
+        .expect("accepted");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
     assert_eq!(sqs.cloud.aws.messages_held().await.expect("counts")["retry"], 1);
 }
@@ -257,5 +257,5 @@ async fn a_queue_that_the_function_does_not_have_is_an_error() {
     assert!(
         queues.send(QueueName::Retry, message("x")).await.expect_err("unknown").0.contains("Retry")
     );
-    queues.send(QueueName::Events, message("x")).await.expect("taken");
+    queues.send(QueueName::Events, message("x")).await.expect("accepted");
 }

@@ -11,7 +11,7 @@ use adapters::metrics::emf::VALUES_MAX;
 use adapters::metrics::{Dimensions, Metric};
 use serde_json::Value;
 
-use crate::{SOON, Stage, event, now, on_the_stack};
+use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 
 /// The metric namespace of a stack named `lastmile` whose `MetricsNamespace` is empty.
 const NAMESPACE: &str = "lastmile/lastmile";
@@ -39,19 +39,19 @@ struct Counted {
 }
 
 #[test]
-fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_dimension_set() {
-    on_the_stack(|stage| async move {
-        stage.stack.publish("shop/counted", &event("counted-1")).await;
+fn metric_lines_in_the_logs_are_valid_for_cloudwatch_with_one_value_per_metric_and_dimension_set() {
+    on_deployment(|deployment| async move {
+        deployment.stack.publish("shop/counted", &event("counted-1")).await;
         let read_all =
             |lines: &[String]| lines.iter().filter_map(|line| read(line)).collect::<Vec<Counted>>();
-        let ended = |lines: &[String]| {
+        let is_ended = |lines: &[String]| {
             let of_topic = |metric| total(&read_all(lines), "topic", "shop/counted", metric);
             let matched = of_topic(Metric::MatchedEventCount);
             matched > 0
                 && of_topic(Metric::DeliverySuccessCount) + of_topic(Metric::DeadLetteredCount)
                     == matched
         };
-        let lines = told(stage, ended).await;
+        let lines = log_lines_until(deployment, is_ended).await;
         let counted = read_all(&lines);
         let mut once = BTreeSet::new();
         for line in counted
@@ -61,7 +61,7 @@ fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_d
             for (metric, _) in &line.metrics {
                 assert!(
                     once.insert((line.at_ms, *metric)),
-                    "{} stands twice: {lines:#?}",
+                    "{} is reported twice: {lines:#?}",
                     metric.name()
                 );
             }
@@ -93,9 +93,9 @@ fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_d
 }
 
 #[test]
-fn the_log_tells_where_an_event_is_by_its_id() {
-    on_the_stack(|stage| async move {
-        stage.stack.publish("shop/told", &event("told-1")).await;
+fn the_log_shows_the_progress_of_an_event_by_its_id() {
+    on_deployment(|deployment| async move {
+        deployment.stack.publish("shop/told", &event("told-1")).await;
         let of_event = |lines: &[String]| -> Vec<Value> {
             let lines = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
             lines.filter(|line| line["event_id"] == "told-1").collect()
@@ -106,7 +106,7 @@ fn the_log_tells_where_an_event_is_by_its_id() {
             stored
                 && of_event.iter().filter(|line| line["message"] == "delivery.ended").count() >= 2
         };
-        let lines = of_event(&told(stage, ends).await);
+        let lines = of_event(&log_lines_until(deployment, ends).await);
         let attempts = lines.iter().filter(|line| line["message"] == "delivery.attempted").count();
         assert!(attempts >= 3, "{lines:#?}");
         for line in &lines {
@@ -119,11 +119,13 @@ fn the_log_tells_where_an_event_is_by_its_id() {
 
 #[test]
 fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
-    on_the_stack(|stage| async move {
-        let observed = stage.stack.observed();
+    on_deployment(|deployment| async move {
+        let observed = deployment.stack.observed();
         let alarms = observed["alarms"].as_object().expect("alarms by name");
-        let names: Vec<&str> =
-            alarms.keys().map(|name| name.strip_prefix("lastmile-").expect("ours")).collect();
+        let names: Vec<&str> = alarms
+            .keys()
+            .map(|name| name.strip_prefix("lastmile-").expect("the stack's prefix"))
+            .collect();
         assert_eq!(names, ALARMS);
         for (name, alarm) in alarms {
             assert_eq!(
@@ -143,11 +145,15 @@ fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
 }
 
 /// The log lines of both functions, once they contain what is expected.
-async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<String> {
-    let deadline = now() + SOON;
+async fn log_lines_until(
+    deployment: &'static Deployment,
+    is_complete: impl Fn(&[String]) -> bool,
+) -> Vec<String> {
+    let deadline = now() + ARRIVAL_LIMIT;
     loop {
-        let observed =
-            tokio::task::spawn_blocking(|| stage.stack.observed()).await.expect("observe.sh runs");
+        let observed = tokio::task::spawn_blocking(|| deployment.stack.observed())
+            .await
+            .expect("observe.sh runs");
         let groups = observed["logs"].as_object().expect("log lines by group").values();
         let lines: Vec<String> = groups
             .flat_map(|lines| {
@@ -159,10 +165,10 @@ async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<S
                     .map(ToOwned::to_owned)
             })
             .collect();
-        if shown(&lines) {
+        if is_complete(&lines) {
             return lines;
         }
-        assert!(now() < deadline, "not told within {SOON:?}: {lines:#?}");
+        assert!(now() < deadline, "no such log lines within {ARRIVAL_LIMIT:?}: {lines:#?}");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }

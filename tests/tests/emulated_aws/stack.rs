@@ -96,14 +96,14 @@ impl Stack {
             .message_attributes("topic", attribute)
             .send()
             .await
-            .expect("the events queue takes an event");
+            .expect("the events queue accepts an event");
     }
 
     /// Sends a message without attributes, as AWS services do.
     pub(crate) async fn publish_without_a_topic(&self, body: &str) {
         let send =
             self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
-        send.send().await.expect("the events queue takes a message");
+        send.send().await.expect("the events queue accepts a message");
     }
 
     /// URL and ARN of the events queue.
@@ -121,7 +121,7 @@ impl Stack {
             .attribute_names(name.clone())
             .send()
             .await;
-        let answer = answer.expect("a queue tells its attributes");
+        let answer = answer.expect("the queue returns its attributes");
         answer
             .attributes()
             .and_then(|attributes| attributes.get(&name))
@@ -139,7 +139,7 @@ impl Stack {
             .attribute_names(name.clone())
             .send()
             .await
-            .expect("the retry queue tells its attributes");
+            .expect("the retry queue returns its attributes");
         let count = answer.attributes().and_then(|attributes| attributes.get(&name));
         count.expect("the attribute asked for").parse().expect("a number of messages")
     }
@@ -159,7 +159,7 @@ impl Stack {
                     .body
                     .collect()
                     .await
-                    .expect("a whole blob");
+                    .expect("a complete blob");
                 let letter =
                     serde_json::from_slice(&body.into_bytes()).expect("a dead letter is JSON");
                 letters.push((key.to_owned(), letter));
@@ -179,13 +179,18 @@ impl Stack {
         put.body(ByteStream::from_static(b"{}"))
             .send()
             .await
-            .expect("the dead-letter bucket takes an object");
+            .expect("the dead-letter bucket accepts an object");
     }
 
     /// A new queue, beside those of the application: its URL and ARN.
     pub(crate) async fn new_queue(&self, name: &str) -> (String, String) {
-        let answer =
-            self.queues.create_queue().queue_name(name).send().await.expect("a queue can be made");
+        let answer = self
+            .queues
+            .create_queue()
+            .queue_name(name)
+            .send()
+            .await
+            .expect("a queue can be created");
         let url = answer.queue_url().expect("a queue has a URL").to_owned();
         let arn = self.arn(&url).await;
         (url, arn)
@@ -200,10 +205,11 @@ impl Stack {
             .max_number_of_messages(10)
             .wait_time_seconds(1);
         let messages =
-            receive.send().await.expect("a queue gives messages").messages.unwrap_or_default();
+            receive.send().await.expect("the queue can be read").messages.unwrap_or_default();
         let mut bodies = Vec::new();
         for message in messages {
-            let receipt = message.receipt_handle().expect("a received message has one");
+            let receipt =
+                message.receipt_handle().expect("a received message has a receipt handle");
             let delete = self.queues.delete_message().queue_url(url).receipt_handle(receipt);
             delete.send().await.expect("a received message can be deleted");
             bodies.extend(message.body);
@@ -225,7 +231,7 @@ impl Stack {
             .body(ByteStream::from(subscriptions.into_bytes()))
             .send()
             .await
-            .expect("the config bucket takes the subscriptions");
+            .expect("the config bucket accepts the subscriptions");
     }
 
     fn output(&self, name: &str) -> &str {
@@ -249,15 +255,15 @@ pub(crate) fn script(name: &str, arguments: &[&str]) -> String {
     let done = command(name, arguments)
         .output()
         .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let output = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         done.status.success(),
         "{name}: {}\n{}\n{}",
         done.status,
-        said(&done.stdout),
-        said(&done.stderr)
+        output(&done.stdout),
+        output(&done.stderr)
     );
-    said(&done.stdout)
+    output(&done.stdout)
 }
 
 /// The folder where the scripts' results are kept between runs, in cargo's target folder.
@@ -286,7 +292,7 @@ async fn serve(port: u16) -> Child {
     let health = format!("http://127.0.0.1:{port}/_ministack/health");
     let answering = async {
         while !reqwest::get(&health).await.is_ok_and(|answer| answer.status().is_success()) {
-            let ended = server.try_wait().expect("a child can be asked");
+            let ended = server.try_wait().expect("the child's status can be read");
             assert!(ended.is_none(), "the emulated AWS ended: {ended:?}\n{}", server_log());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -73,13 +73,16 @@ impl Subscriber {
         &self,
         path: &str,
         limit: Duration,
-        hoped: impl Fn(&[Arrival]) -> bool,
+        condition: impl Fn(&[Arrival]) -> bool,
     ) -> Vec<Arrival> {
         let mut changes = self.shared.arrivals.subscribe();
-        let hope = changes.wait_for(|all| hoped(&at_path(all, path)));
-        let in_time = tokio::time::timeout(limit, hope).await.is_ok();
+        let reached = changes.wait_for(|all| condition(&at_path(all, path)));
+        let in_time = tokio::time::timeout(limit, reached).await.is_ok();
         let arrivals = self.arrivals(path);
-        assert!(in_time, "not what was hoped for at {path} in {limit:?}: {arrivals:#?}");
+        assert!(
+            in_time,
+            "the expected requests to {path} did not arrive within {limit:?}: {arrivals:#?}"
+        );
         arrivals
     }
 
@@ -118,26 +121,26 @@ async fn answer(
         from,
         answered: None,
     };
-    let (place, turn) = shared.remember(arrival);
+    let (index, earlier_requests) = shared.record(arrival);
     let mut held = shared.held.subscribe();
     let released = held.wait_for(|held| !held.is_some_and(|held| path.starts_with(held))).await;
     released.expect("the sender lives as long as this server");
     let script = shared.scripts.get(path.as_str()).copied().unwrap_or(&[404]);
-    let status = script.get(turn).or(script.last()).copied().unwrap_or(404);
-    shared.arrivals.send_modify(|arrivals| arrivals[place].answered = Some(status));
+    let status = script.get(earlier_requests).or(script.last()).copied().unwrap_or(404);
+    shared.arrivals.send_modify(|arrivals| arrivals[index].answered = Some(status));
     StatusCode::from_u16(status).expect("scripts hold statuses")
 }
 
 impl Shared {
     /// The index of this request among all, and how many to its path came before.
-    fn remember(&self, arrival: Arrival) -> (usize, usize) {
-        let mut place = (0, 0);
+    fn record(&self, arrival: Arrival) -> (usize, usize) {
+        let mut index = (0, 0);
         self.arrivals.send_modify(|arrivals| {
             let before = arrivals.iter().filter(|earlier| earlier.path == arrival.path).count();
-            place = (arrivals.len(), before);
+            index = (arrivals.len(), before);
             arrivals.push(arrival);
         });
-        place
+        index
     }
 }
 

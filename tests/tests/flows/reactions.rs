@@ -51,9 +51,9 @@ pub(crate) async fn serve(
     let port = listener.local_addr().expect("it listens").port();
     let shared = Arc::new((react, keep, AtomicUsize::new(0)));
     let answer = async move |request: Request| {
-        let (react, keep, turns) = &*shared;
+        let (react, keep, counter) = &*shared;
         let received = read(request).await;
-        let reaction = react(turns.fetch_add(1, Ordering::Relaxed), &received);
+        let reaction = react(counter.fetch_add(1, Ordering::Relaxed), &received);
         keep.lock().unwrap_or_else(PoisonError::into_inner).push(received);
         tokio::time::sleep(reaction.after).await;
         let status = StatusCode::from_u16(reaction.status).expect("a status");

@@ -36,10 +36,10 @@ const HOSTILE: &str = "hostile";
 const AUTHORITY: &str = "authority.der";
 
 #[tokio::test]
-async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() {
+async fn sixteen_concurrent_hostile_exchanges_end_in_time_and_need_little_memory() {
     if !Path::new("/proc/self/clear_refs").exists() {
         println!(
-            "not measured: this machine has no /proc that tells and forgets the peak of a process"
+            "not measured: /proc on this machine cannot report and reset the peak memory of a process"
         );
         return;
     }
@@ -47,14 +47,14 @@ async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() 
     let folder = tempfile::tempdir().expect("a folder");
     let write =
         |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a file");
-    let friends = friendly_servers(&authority).await;
+    let friendly = friendly_servers(&authority).await;
     let urls: Vec<String> =
-        friends.iter().map(|server| format!("{}/", server.endpoint())).collect();
+        friendly.iter().map(|server| format!("{}/", server.endpoint())).collect();
     write(FRIENDLY, urls.join("\n").as_bytes());
     let (mut servers, mut urls) = (Vec::new(), Vec::new());
-    for hostility in catalogue() {
-        let server = hostility.serve(&authority).await.expect("a free port");
-        urls.push(format!("{} {}", hostility.url(&server), hostility.name));
+    for behaviour in catalogue() {
+        let server = behaviour.serve(&authority).await.expect("a free port");
+        urls.push(format!("{} {}", behaviour.url(&server), behaviour.name));
         servers.push(server);
     }
     write(HOSTILE, urls.join("\n").as_bytes());
@@ -65,14 +65,14 @@ async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() 
     println!("{}", String::from_utf8_lossy(&stdout));
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     let idle = servers.iter().zip(catalogue()).filter(|(server, _)| server.connections() == 0);
-    assert_eq!(idle.map(|(_, hostility)| hostility.name).collect::<Vec<_>>(), Vec::<&str>::new());
+    assert_eq!(idle.map(|(_, behaviour)| behaviour.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
 /// Runs this file's other test in a child process.
 fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output {
     move || {
         let mut command = Command::new(env::current_exe().expect("this binary"));
-        command.args(["--exact", "the_client_of_the_other_test", "--ignored", "--nocapture"]);
+        command.args(["--exact", "child_process_of_the_memory_test", "--ignored", "--nocapture"]);
         // Freed buffers are returned to the system at once; otherwise the allocator keeps ever
         // larger ones, and the peak adds up what was needed at different times.
         command.env("MALLOC_MMAP_THRESHOLD_", "131072");
@@ -92,20 +92,20 @@ async fn friendly_servers(authority: &Authority) -> Vec<Scripted> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the other test runs it in a process of its own"]
-async fn the_client_of_the_other_test() {
+async fn child_process_of_the_memory_test() {
     let Some(folder) = env::var_os(FOLDER) else {
         println!("not measured: no {FOLDER}");
         return;
     };
     let read = |name: &str| fs::read(Path::new(&folder).join(name)).expect("a file");
     let sender = sender(&read(AUTHORITY));
-    let (friends, hostile) =
+    let (friendly, hostile) =
         [FRIENDLY, HOSTILE].map(|name| String::from_utf8(read(name)).expect("text")).into();
-    for url in friends.lines() {
+    for url in friendly.lines() {
         let made = sender.exchange(&request(url, ANSWER_MAX_BYTES)).await;
         assert!(matches!(made.result, TransportResult::Answered { status: 200, .. }), "{made:?}");
     }
-    forget_peak();
+    reset_peak();
     let before_bytes = memory_bytes("VmRSS");
     let all: Vec<(&str, &str)> = hostile.lines().filter_map(|line| line.split_once(' ')).collect();
     let alike = all.iter().map(|one| (vec![*one; AT_ONCE], REPLY_MAX_BYTES));
@@ -120,11 +120,11 @@ async fn the_client_of_the_other_test() {
 
 fn sender(authority: &[u8]) -> HttpSender {
     let authorities = vec![Certificate::from_der(authority).expect("a certificate")];
-    let fence = AddressPolicy::new(
+    let policy = AddressPolicy::new(
         PrivateDestinations::parse("127.0.0.1").expect("destinations"),
         OwnAddresses::default(),
     );
-    HttpSender::on(&Network { authorities, ..Network::default() }, fence).expect("TLS works")
+    HttpSender::on(&Network { authorities, ..Network::default() }, policy).expect("TLS works")
 }
 
 fn request(url: &str, answer_max_bytes: usize) -> Request {
@@ -166,14 +166,14 @@ async fn lateness(sender: &HttpSender, name: &str, request: Request) -> Option<S
 
 /// A memory figure of this process.
 fn memory_bytes(figure: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux tells");
+    let status =
+        fs::read_to_string("/proc/self/status").expect("Linux reports the memory of a process");
     let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kilobytes.unwrap_or_else(|| panic!("no {figure} in {status}")) * 1_024
 }
 
 /// Resets the peak of this process.
-fn forget_peak() {
-    fs::write("/proc/self/clear_refs", "5")
-        .expect("Linux resets the peak of a process of one's own");
+fn reset_peak() {
+    fs::write("/proc/self/clear_refs", "5").expect("Linux resets the peak of the own process");
 }

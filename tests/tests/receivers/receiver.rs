@@ -59,9 +59,9 @@ impl Sdk {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("an installed language starts");
+            .expect("an installed interpreter starts");
         let mut port = String::new();
-        let printed = process.stdout.take().expect("its standard output is ours");
+        let printed = process.stdout.take().expect("standard output is piped");
         BufReader::new(printed).read_line(&mut port).expect("a receiver prints its port");
         assert!(!port.is_empty(), "the receiver in {} does not start", self.as_str());
         Some(Receiver { endpoint: format!("http://127.0.0.1:{}", port.trim()), _process: process })
@@ -80,24 +80,24 @@ impl Sdk {
             .stdin(Stdio::null())
             .output()
             .expect("setup.sh starts");
-        let said = String::from_utf8_lossy(&done.stderr);
+        let output = String::from_utf8_lossy(&done.stderr);
         if done.status.code() == Some(MISSING) {
-            skipped(self, said.trim());
+            skipped(self, output.trim());
             return None;
         }
-        assert!(done.status.success(), "setup.sh {}: {}\n{said}", self.as_str(), done.status);
+        assert!(done.status.success(), "setup.sh {}: {}\n{output}", self.as_str(), done.status);
         Some(folder.join(self.as_str()))
     }
 }
 
 /// Reports a skipped receiver, written past the test harness, which would swallow it.
 fn skipped(sdk: Sdk, missing: &str) {
-    let said = writeln!(
+    let output = writeln!(
         std::io::stderr(),
         "SKIPPED: the receiver in {}: {missing} is not on this machine",
         sdk.as_str()
     );
-    said.expect("standard error takes a line");
+    output.expect("standard error is writable");
 }
 
 fn sources() -> PathBuf {

@@ -22,32 +22,34 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     let origin =
         ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
     let moments = (any::<u64>(), option::of(any::<u64>()), any::<u64>());
-    let told = (any::<u32>(), history(), option::of(response()));
-    (name(), origin, moments, told, course()).prop_map(|(name, origin, moments, told, course)| {
-        let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
-            (moments, told);
-        let (target, hops, via, batching, traceparent) = course;
-        let event = Event::recall(&EVENT.into(), Input::CloudEvents);
-        let new = Delivery::new(event, name, origin, published_ms);
-        Delivery {
-            attempts,
-            first_ms,
-            due_ms,
-            history,
-            last_response,
-            target,
-            hops,
-            via,
-            batching,
-            traceparent,
-            ..new
-        }
-    })
+    let state = (any::<u32>(), history(), option::of(response()));
+    (name(), origin, moments, state, routing()).prop_map(
+        |(name, origin, moments, state, routing)| {
+            let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
+                (moments, state);
+            let (target, hops, via, batching, traceparent) = routing;
+            let event = Event::recall(&EVENT.into(), Input::CloudEvents);
+            let new = Delivery::new(event, name, origin, published_ms);
+            Delivery {
+                attempts,
+                first_ms,
+                due_ms,
+                history,
+                last_response,
+                target,
+                hops,
+                via,
+                batching,
+                traceparent,
+                ..new
+            }
+        },
+    )
 }
 
 /// Any position in a chain of replies, in a batch and in a trace.
-fn course() -> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>)>
-{
+fn routing()
+-> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>)> {
     let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
     let batching = select(&[Batching::Allowed, Batching::RetryAlone, Batching::Disabled][..]);
     let via = vec(name().prop_map(|name| name.topic), 0..3);
@@ -71,10 +73,16 @@ pub(crate) fn sink_delivery() -> impl Strategy<Value = Delivery> {
 /// Any dead letter about such a delivery.
 pub(crate) fn letter() -> impl Strategy<Value = DeadLetter> {
     let moments = (any::<u64>(), any::<u64>(), any::<u64>());
-    let place = (store(), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
-    let stored = (delivery(), reason(), option::of(".{0,80}"), moments, place).prop_map(
-        |(delivery, reason, detail, (decided_ms, not_before_ms, keep_trying_for_ms), place)| {
-            let (store, destination, headers) = place;
+    let target_fields = (store(), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
+    let stored = (delivery(), reason(), option::of(".{0,80}"), moments, target_fields).prop_map(
+        |(
+            delivery,
+            reason,
+            detail,
+            (decided_ms, not_before_ms, keep_trying_for_ms),
+            target_fields,
+        )| {
+            let (store, destination, headers) = target_fields;
             let bare = DeadLetter::without_subscription(delivery, reason, decided_ms);
             DeadLetter {
                 detail,

@@ -104,41 +104,41 @@ fn assert_blob(name: &str, letter: &DeadLetter) {
 }
 
 #[test]
-fn a_letter_without_an_attempt_names_neither_outcome_nor_attempt_nor_status() {
+fn a_dead_letter_without_an_attempt_has_neither_outcome_nor_attempt_nor_status() {
     assert_blob("no-attempt", &letter(delivery(), Reason::TimeToLiveExceeded));
 }
 
 #[test]
-fn a_letter_after_an_attempt_tells_status_and_response() {
+fn a_dead_letter_after_an_attempt_has_status_and_response() {
     assert_blob("one-attempt", &refused(b"{\"error\":\"who are you?\"}\n"));
 }
 
 #[test]
-fn a_response_that_is_no_text_is_kept_in_base64() {
+fn a_binary_response_is_kept_in_base64() {
     assert_blob("binary-response", &refused(&[0xff, 0x00, 0x1f, 0x8b]));
 }
 
 #[test]
-fn a_response_cut_within_a_character_stays_text_and_an_empty_one_is_told() {
+fn a_response_cut_within_a_character_stays_text_and_an_empty_one_is_recorded() {
     let cut = [b"gr".as_slice(), &"ü".as_bytes()[..1]].concat();
     assert_blob("cut-response", &refused(&cut));
     assert_blob("empty-response", &refused(b""));
 }
 
 #[test]
-fn a_long_history_tells_how_many_attempts_were_left_out() {
+fn a_long_history_counts_the_omitted_attempts() {
     assert_blob("long-history", &long());
 }
 
 #[test]
-fn headers_stand_in_the_custom_properties_as_they_were_spelled() {
+fn headers_keep_their_spelling_in_the_custom_properties() {
     let headers = [("X-Tenant", "acme"), ("x-größe", "7 \"Zoll\"")];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     assert_blob("headers", &DeadLetter { headers, ..refused(b"") });
 }
 
 #[test]
-fn what_was_no_event_is_kept_as_text_with_the_reason() {
+fn a_malformed_event_is_kept_as_text_with_the_reason() {
     for (name, text) in [
         ("malformed-text", "{\"id\": \"1\",\n <oops> \u{fffd} \"ü\""),
         ("malformed-json", "{\"a\":1,\"a\":2}"),
@@ -160,7 +160,7 @@ fn the_text_of_an_opaque_topic_stays_text() {
 }
 
 #[test]
-fn a_letter_that_missed_its_container_says_why() {
+fn a_dead_letter_that_could_not_reach_its_container_says_why() {
     let letter = letter(delivery(), Reason::TimeToLiveExceeded);
     assert_golden(
         "sink-error",
@@ -169,7 +169,7 @@ fn a_letter_that_missed_its_container_says_why() {
 }
 
 #[test]
-fn the_events_own_bytes_are_not_touched() {
+fn the_events_own_bytes_are_unchanged() {
     let letter = letter(delivery_of(EXACT, Input::CloudEvents), Reason::TimeToLiveExceeded);
     let bytes = blob::bytes(&letter, None);
     assert!(
@@ -179,7 +179,7 @@ fn the_events_own_bytes_are_not_touched() {
 }
 
 #[test]
-fn an_event_of_another_shape_stands_in_the_blob_as_it_came() {
+fn an_event_of_another_shape_is_unchanged_in_the_blob() {
     for (name, text, input) in [
         (
             "event-grid",
@@ -227,7 +227,7 @@ const DOCUMENTED_PROPERTIES: [&str; 5] =
     ["deadletterreason", "deliveryattempts", "deliveryresult", "publishutc", "deliveryattemptutc"];
 
 #[test]
-fn the_documents_sample_is_written_with_its_names_in_its_order_and_ours_after_them() {
+fn the_documented_sample_is_written_with_its_names_in_its_order_and_ours_after_them() {
     let blob = String::from_utf8(blob::bytes(&documented(), None)).expect("text");
     assert_golden("documented", blob.as_bytes());
     assert_eq!(
@@ -243,7 +243,7 @@ fn the_documents_sample_is_written_with_its_names_in_its_order_and_ours_after_th
 }
 
 #[test]
-fn a_key_is_names_hour_and_guid_behind_the_prefix() {
+fn a_key_is_prefix_names_hour_and_guid() {
     let guid = delivery().id;
     let mut letter = letter(delivery(), Reason::TimeToLiveExceeded);
     for (prefix, expected) in [
@@ -273,8 +273,7 @@ fn a_key_is_percent_encoded_and_stays_within_its_folders() {
             .expect("the hour")
             .to_owned()
     };
-    let in_place =
-        |place: &str| SubscriptionName { topic: nameless_topic(), name: place.to_owned() };
+    let in_place = |text: &str| SubscriptionName { topic: nameless_topic(), name: text.to_owned() };
     for (name, key) in [
         ("a b/ö+ü/日本".parse().expect("well formed"), "a%20b/%C3%B6%2B%C3%BC/%E6%97%A5%E6%9C%AC"),
         ("a/b/..".parse().expect("well formed"), "a/b/%2E%2E"),

@@ -34,7 +34,7 @@ struct Sample {
     blob: &'static str,
     page: &'static str,
     /// Its index among the dead letters of the page.
-    place: usize,
+    index: usize,
     /// Members that the sample lacks: name and reason.
     more: &'static [(&'static str, &'static str)],
     /// Members with other values: name and reason.
@@ -56,7 +56,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "eventgrid-documented",
         page: EVENT_GRID,
-        place: 0,
+        index: 0,
         more: &[("lastHttpStatusCode", STATUS), ("lastmile", OURS)],
         other: &[],
         array: true,
@@ -65,7 +65,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "cloudevents-documented",
         page: EVENT_GRID,
-        place: 1,
+        index: 1,
         more: &[
             ("specversion", "no CloudEvent is without it (§10)"),
             ("lastdeliveryattempttime", "the sample ends before it, with a comma"),
@@ -79,7 +79,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "custom-documented",
         page: EVENT_GRID,
-        place: 2,
+        index: 2,
         more: &[("lastHttpStatusCode", STATUS), ("lastmile", OURS)],
         other: &[],
         array: true,
@@ -88,7 +88,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "documented",
         page: NAMESPACES,
-        place: 0,
+        index: 0,
         more: &[],
         other: &[("deadletterProperties", WHOLE)],
         array: false,
@@ -97,7 +97,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "namespace-flat-documented",
         page: NAMESPACES,
-        place: 1,
+        index: 1,
         more: &[],
         other: &[("deadletterProperties", WHOLE)],
         array: false,
@@ -106,7 +106,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "namespace-binary-documented",
         page: NAMESPACES,
-        place: 2,
+        index: 2,
         more: &[],
         other: &[("event", SHORT), ("deadletterProperties", WHOLE)],
         array: false,
@@ -120,7 +120,7 @@ const TIMES: [&str; 3] = ["publishTime", "lastDeliveryAttemptTime", "publishtime
 fn delivery(event: &str, input: Input, published: &str) -> Delivery {
     let origin = Origin { message: "8bc07e6f-0885-4729-90e4-7c3f052bd754".to_owned(), index: 0 };
     let name = "rgwithoutpolicy/myegteststgfoo/mysubscription".parse().expect("well formed");
-    let published_ms = moment::parse(published).expect("a moment");
+    let published_ms = moment::parse(published).expect("a time");
     Delivery::new(Event::recall(&event.into(), input), name, origin, published_ms)
 }
 
@@ -146,7 +146,7 @@ fn not_found(
     format: Format,
 ) -> DeadLetter {
     let mut delivery = delivery(event, input, published);
-    let at_ms = moment::parse(attempted_at).expect("a moment");
+    let at_ms = moment::parse(attempted_at).expect("a time");
     attempted(&mut delivery, at_ms, Outcome::NotFound, Some(404), "");
     let letter =
         DeadLetter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, at_ms + 12);
@@ -254,9 +254,9 @@ fn every_sample_has_its_golden_blob() {
 }
 
 #[test]
-fn a_blob_has_the_samples_names_in_the_samples_order_and_nothing_more_than_is_listed() {
+fn a_blob_has_the_samples_names_in_the_samples_order_and_only_listed_additions() {
     for sample in &SAMPLES {
-        let Some(shown) = shown(sample.page, sample.place) else {
+        let Some(shown) = shown(sample.page, sample.index) else {
             return skipped("the samples of dead letters", "../shared/seeds");
         };
         let ours = one(
@@ -283,18 +283,23 @@ fn a_blob_has_the_samples_names_in_the_samples_order_and_nothing_more_than_is_li
 }
 
 #[test]
-fn the_properties_of_a_namespaces_letter_begin_with_the_samples_and_its_event_has_its_names() {
+fn the_properties_of_a_namespace_dead_letter_start_with_the_samples_and_its_event_has_its_names() {
     for sample in SAMPLES.iter().filter(|sample| sample.page == NAMESPACES) {
-        let Some(shown) = shown(sample.page, sample.place) else {
+        let Some(shown) = shown(sample.page, sample.index) else {
             return skipped("the samples of dead letters", "../shared/seeds");
         };
         let ours = String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text");
         let of = |text: &str, name| {
             Members::parse(text).expect("an object").get(name).map(str::to_owned)
         };
-        let [ours_said, said] =
+        let [our_properties, properties] =
             [&ours, &shown].map(|text| of(text, "deadletterProperties").expect("properties"));
-        assert_eq!(names_in_order(&ours_said)[..5], names_in_order(&said), "{}", sample.blob);
+        assert_eq!(
+            names_in_order(&our_properties)[..5],
+            names_in_order(&properties),
+            "{}",
+            sample.blob
+        );
         if let (Some(ours), Some(shown)) = (of(&ours, "event"), of(&shown, "event")) {
             assert_eq!(names_in_order(&ours), names_in_order(&shown), "{}", sample.blob);
         }
@@ -304,7 +309,7 @@ fn the_properties_of_a_namespaces_letter_begin_with_the_samples_and_its_event_ha
 #[test]
 fn the_samples_themselves_are_read_as_dead_letters() {
     for sample in &SAMPLES {
-        let Some(shown) = shown(sample.page, sample.place) else {
+        let Some(shown) = shown(sample.page, sample.index) else {
             return skipped("the samples of dead letters", "../shared/seeds");
         };
         let letter = (sample.letter)();
@@ -328,7 +333,7 @@ fn the_samples_themselves_are_read_as_dead_letters() {
 }
 
 /// A dead letter of a page, as JSON: without its comments and its superfluous comma.
-fn shown(page: &str, place: usize) -> Option<String> {
+fn shown(page: &str, index: usize) -> Option<String> {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/seeds").join(page);
     let page = fs::read_to_string(file).ok()?;
     let lines = page.lines().filter(|line| !line.trim().starts_with("//"));
@@ -343,27 +348,27 @@ fn shown(page: &str, place: usize) -> Option<String> {
         letters.extend(is_letter.then(|| object.replace(",\n}", "\n}")));
         rest = &rest[begin + length..];
     }
-    Some(letters.into_iter().nth(place).expect("the page shows it"))
+    Some(letters.into_iter().nth(index).expect("the page shows it"))
 }
 
 /// The length of the object at the start of a text.
 fn object_length(text: &str) -> Option<usize> {
     let mut depth = 0;
-    for (place, byte) in text.bytes().enumerate() {
+    for (index, byte) in text.bytes().enumerate() {
         match byte {
             b'{' => depth += 1,
             b'}' => depth -= 1,
             _ => {}
         }
         if depth == 0 {
-            return Some(place + 1);
+            return Some(index + 1);
         }
     }
     None
 }
 
 #[test]
-fn errors_of_knative_are_told_to_the_letter() {
+fn errors_in_knatives_format_match_its_documentation_exactly() {
     let of = |letter: &DeadLetter| {
         let text = one(&String::from_utf8(blob::bytes(letter, None)).expect("text"), true);
         let added = names_in_order(&text).split_off(5);
@@ -376,16 +381,16 @@ fn errors_of_knative_are_told_to_the_letter() {
         "errorsubscriberuri",
         "errorreason",
     ];
-    let (names, told) = of(&knative());
+    let (names, members) = of(&knative());
     assert_eq!(names, [&all[..], &["errorretry", "lastmile"]].concat());
     assert_eq!(
-        told["knativeerrordest"],
+        members["knativeerrordest"],
         "http://myservice.mynamespace.svc.cluster.local:3000/mypath"
     );
-    assert_eq!(told["knativeerrorcode"], 500);
-    assert_eq!(told["knativeerrordata"], "Internal Server Error: Failed to process event.");
+    assert_eq!(members["knativeerrorcode"], 500);
+    assert_eq!(members["knativeerrordata"], "Internal Server Error: Failed to process event.");
     assert_eq!(
-        (&told["errorreason"], &told["errorretry"]),
+        (&members["errorreason"], &members["errorretry"]),
         (&"MaxDeliveryAttemptsExceeded".into(), &1.into())
     );
     let base64 = DeadLetter { error_data: ErrorData::Base64, ..knative() };

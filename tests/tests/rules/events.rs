@@ -31,7 +31,7 @@ pub(crate) fn decode_one(text: &str, input: Input) -> Result<Event, String> {
 
 proptest! {
     #[test]
-    fn what_an_independent_library_builds_is_an_event_with_the_same_id_type_and_source(
+    fn an_event_built_by_an_independent_library_is_read_with_the_same_id_type_and_source(
         (id, ty, source) in ("\\PC{1,40}", ".{1,40}", "[a-z/:.#ü]{1,40}"),
         subject in option::of(".{0,20}"), flag in any::<bool>(), count in any::<i64>(), data in option::of(".{0,60}"),
     ) {
@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn nesting_without_end_is_kept_and_does_not_exhaust_the_stack() {
+fn endless_nesting_is_kept_and_does_not_exhaust_the_stack() {
     let data = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let text = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":{data}}}"#);
     assert_eq!(decode_one(&text, Input::Auto).expect("an event").text().as_ref(), text);
@@ -209,31 +209,31 @@ pub(crate) fn why_laxer(case: &str) -> &'static str {
 }
 
 #[test]
-fn of_every_invalid_event_of_the_format_tests_it_is_known_whether_we_take_it() {
+fn every_invalid_event_of_the_format_tests_has_a_known_verdict() {
     let Some(text) = corpus("cloudevents-format/invalid-events.json") else { return };
     let mut table = String::new();
     for (name, text) in cases(&text, "event") {
-        let judged = match decode_one(&text, Input::CloudEvents) {
+        let decision = match decode_one(&text, Input::CloudEvents) {
             Ok(_) => format!("accepted: {}", why_laxer(&name)),
             Err(why) => format!("refused:  {why}"),
         };
-        writeln!(table, "{name:<34} {judged}").expect("a string takes every line");
+        writeln!(table, "{name:<34} {decision}").expect("writing to a string never fails");
     }
     insta::assert_snapshot!("invalid_events", table);
 }
 
 #[test]
-fn of_every_invalid_batch_of_the_format_tests_only_the_bad_elements_are_refused() {
+fn only_the_invalid_elements_of_an_invalid_batch_of_the_format_tests_are_refused() {
     let Some(text) = corpus("cloudevents-format/invalid-batches.json") else { return };
     let mut table = String::new();
     for (name, batch) in cases(&text, "batch") {
-        writeln!(table, "{name}").expect("a string takes every line");
+        writeln!(table, "{name}").expect("writing to a string never fails");
         for element in decode(&batch.as_str().into(), Input::CloudEvents) {
-            let judged = match element {
+            let decision = match element {
                 Element::Event(_) => "accepted".to_owned(),
                 Element::Malformed { why, .. } => format!("refused:  {why}"),
             };
-            writeln!(table, "    {judged}").expect("a string takes every line");
+            writeln!(table, "    {decision}").expect("writing to a string never fails");
         }
     }
     insta::assert_snapshot!("invalid_batches", table);

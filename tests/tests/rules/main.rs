@@ -7,15 +7,15 @@
 
 mod addresses;
 mod arbitrary;
+mod aws_envelopes;
 mod batches;
 mod blobs;
 mod configuration;
 mod corpus;
 mod documented;
 mod events;
-mod foreign;
 mod formats;
-mod lives;
+mod lifetimes;
 mod observability;
 mod requests;
 mod samples;

@@ -45,7 +45,7 @@ pub(crate) fn answered(status: u16, started_ms: u64) -> Exchange {
 
 /// Reports a skipped test, written past the test harness, which would swallow it.
 pub(crate) fn skipped(what: &str, missing: &str) {
-    let said =
+    let written =
         writeln!(std::io::stderr(), "SKIPPED: {what}: {missing} is not beside the repository");
-    said.expect("standard error takes a line");
+    written.expect("standard error is writable");
 }

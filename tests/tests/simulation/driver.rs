@@ -17,7 +17,7 @@ use dispatch::{Deadline, Dispatch};
 
 use super::faults::Fault;
 use super::ledger::Invocation;
-use super::publish::Sort;
+use super::publish::ElementKind;
 use super::queues::{Held, READ};
 use super::rules::TOPIC;
 use super::storage::DEFAULT_CONTAINER;
@@ -73,18 +73,21 @@ impl Driver {
             if self.poll() {
                 continue;
             }
-            if !self.leap() {
+            if !self.jump() {
                 return;
             }
         }
-        self.world.with(|world| world.ledger.broke("it goes on and on".to_owned()));
+        self.world.with(|world| {
+            world.ledger.record_violation("the functions never stop making progress".to_owned());
+        });
     }
 
     /// Starts invocations for everything that can be received from a queue.
     fn receive(&mut self, queue: QueueName) {
         loop {
             let batch = self.world.with(|world| {
-                let most = 1 + world.dice.below(10) as usize;
+                // Lambda receives batches of any size up to the maximum.
+                let most = 1 + world.random.below(10) as usize;
                 let received = world.queues.receive(queue, most, world.now_ms);
                 received.redriven.iter().for_each(|held| world.note_redriven(queue, held));
                 received.batch
@@ -100,21 +103,21 @@ impl Driver {
         let records: Vec<_> = batch.iter().map(|held| held.record(queue)).collect();
         let stores = queue == QueueName::DeadLetter;
         let (number, now_ms, timeout_ms) = self.world.with(|world| {
-            let short = world.dice.strikes(Fault::ShortDeadline);
+            let short = world.random.injects(Fault::ShortDeadline);
             let timeout_ms = if short {
-                world.dice.one_of(&[500, 1_500, 4_000, 7_000, 16_000])
+                world.random.pick(&[500, 1_500, 4_000, 7_000, 16_000])
             } else {
                 TIMEOUT_MS
             };
             world.current = world.invocations.len();
-            world.tell(|| {
+            world.print(|| {
                 let what: Vec<_> =
                     records.iter().map(|record| (&record.message, record.receives)).collect();
                 format!("RECEIVES {what:?} from {queue:?}")
             });
             let taken = batch.iter().map(|held| (queue, held.clone())).collect();
             world.invocations.push(Invocation { stores, taken, short, ..Invocation::default() });
-            batch.iter().for_each(|held| world.perhaps_twice(queue, held));
+            batch.iter().for_each(|held| world.maybe_duplicate(queue, held));
             (world.current, world.now_ms, timeout_ms)
         });
         let (dispatch, letters) = (Arc::clone(&self.dispatch), Arc::clone(&self.letters));
@@ -140,12 +143,13 @@ impl Driver {
             world.with(|world| world.current = running.number);
             let waker = Waker::from(Arc::clone(&running.flag));
             let mut context = Context::from_waker(&waker);
+            // A panic that escapes the function ends the process on Lambda, but not the simulation.
             let poll = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 running.future.as_mut().poll(&mut context)
             }));
             match poll {
-                Ok(Poll::Ready(given_back)) => {
-                    world.with(|world| world.acknowledge(&given_back));
+                Ok(Poll::Ready(returned_records)) => {
+                    world.with(|world| world.acknowledge(&returned_records));
                     false
                 }
                 // The function failed as a whole: every record is redelivered.
@@ -157,7 +161,7 @@ impl Driver {
     }
 
     /// Advances time to the next event; returns whether there is one within the simulated time.
-    fn leap(&mut self) -> bool {
+    fn jump(&mut self) -> bool {
         let ends_ms = self.running.iter().map(|running| running.ends_ms).min();
         let now_ms = self.world.with(|world| {
             let timer_ms = world.timers.iter().map(|(at_ms, _)| *at_ms).min();
@@ -175,17 +179,18 @@ impl Driver {
                 }
                 waits
             });
-            world.queues.forget_old(now_ms);
+            world.queues.delete_expired(now_ms);
             Some(now_ms)
         });
         let Some(now_ms) = now_ms else { return false };
         let world = self.world.clone();
         self.running.retain(|running| {
+            // An invocation that was woken just now may still finish in time.
             let ended = now_ms >= running.ends_ms && !running.flag.0.load(Ordering::Relaxed);
             if ended {
                 world.with(|world| {
                     world.current = running.number;
-                    world.tell(|| "KILLED".to_owned());
+                    world.print(|| "KILLED".to_owned());
                     world.note_killed();
                 });
             }
@@ -198,8 +203,8 @@ impl Driver {
 impl super::world::Inner {
     /// A queue moved a message to its redrive target.
     fn note_redriven(&mut self, queue: QueueName, held: &Held) {
-        self.dice.count(Fault::Redriven);
-        self.tell(|| format!("GIVES UP {} of {queue:?}", held.message));
+        self.random.count(Fault::Redriven);
+        self.print(|| format!("REDRIVES {} from {queue:?}", held.message));
         if queue == QueueName::DeadLetter {
             return;
         }
@@ -212,35 +217,37 @@ impl super::world::Inner {
                 .next(),
         };
         if held.carried.delivery().is_none() {
-            self.ledger.given_up.insert(held.message.clone());
+            self.ledger.redriven_records.insert(held.message.clone());
         }
         if let Some(id) = id {
-            self.ledger.owed.insert(id);
+            self.ledger.must_end.insert(id);
             *self.ledger.letters.entry(id).or_default() += 1;
         }
     }
 
     /// A queue may deliver a message a second time.
-    fn perhaps_twice(&mut self, queue: QueueName, held: &Held) {
-        if !self.dice.strikes(Fault::DeliveredTwice) {
+    fn maybe_duplicate(&mut self, queue: QueueName, held: &Held) {
+        if !self.random.injects(Fault::DeliveredTwice) {
             return;
         }
         self.ledger.fork(held);
-        let visible_ms = self.now_ms + self.dice.one_of(&[0, 30, 1_000, 500_000]);
+        let visible_ms = self.now_ms + self.random.pick(&[0, 30, 1_000, 500_000]);
         let copy = self.queues.number();
-        self.tell(|| format!("TWICE {}", held.message));
+        self.print(|| format!("TWICE {}", held.message));
         self.queues.put(queue, Held { copy, visible_ms, ..held.clone() });
     }
 
     /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
-    fn acknowledge(&mut self, given_back: &[String]) {
+    fn acknowledge(&mut self, returned_records: &[String]) {
         let taken = std::mem::take(&mut self.invocation().taken);
-        self.tell(|| format!("gives back {given_back:?}"));
-        if given_back.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
-            self.ledger.broke("an answer names a message that was not received".to_owned());
+        self.print(|| format!("returns {returned_records:?} to the queue"));
+        if returned_records.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
+            self.ledger.record_violation(
+                "a batch response names a message that was not received".to_owned(),
+            );
         }
         for (queue, held) in &taken {
-            if given_back.contains(&held.message) {
+            if returned_records.contains(&held.message) {
                 continue;
             }
             self.queues.delete(*queue, held.copy);
@@ -267,12 +274,12 @@ impl super::world::Inner {
                 None => true,
                 Some(number) => {
                     let facts = self.versions.facts(&versions, number);
-                    let takes = !self.rules[number].filtered || element.sort == Sort::Wanted;
+                    let takes = !self.rules[number].filtered || element.kind == ElementKind::Wanted;
                     takes && !facts.is_empty() && facts.iter().all(Option::is_some)
                 }
             };
             if wanted {
-                self.ledger.owed.insert(id);
+                self.ledger.must_end.insert(id);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use delivery::delivery::outcome::TransportResult;
 
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 
 /// How the endpoint of one subscription behaves.
 #[derive(Debug, Clone, Copy)]
@@ -34,26 +34,26 @@ pub(crate) struct Answer {
 
 impl Behaviour {
     /// A random behaviour.
-    pub(crate) fn choose(dice: &mut JitterSource, now_ms: u64) -> Self {
-        match dice.below(12) {
+    pub(crate) fn choose(random: &mut SeededRandom, now_ms: u64) -> Self {
+        match random.below(12) {
             0..=2 => Self::Good,
-            3..=5 => Self::Flaky(dice.one_of(&[30, 60, 90])),
-            6 => Self::Always(dice.one_of(&[400, 404, 410, 413, 302, 401])),
+            3..=5 => Self::Flaky(random.pick(&[30, 60, 90])),
+            6 => Self::Always(random.pick(&[400, 404, 410, 413, 302, 401])),
             7 => Self::Silent,
             8 => Self::Refuses,
-            9 => Self::RecoversAt(now_ms + dice.one_of(&[2_000, 60_000, 3_600_000, 40_000_000])),
-            10 => dice.one_of(&[Self::Untrusted, Self::Always(203), Self::Always(207)]),
+            9 => Self::RecoversAt(now_ms + random.pick(&[2_000, 60_000, 3_600_000, 40_000_000])),
+            10 => random.pick(&[Self::Untrusted, Self::Always(203), Self::Always(207)]),
             _ => Self::Always(500),
         }
     }
 
     /// The response to a request at this time.
-    pub(crate) fn answer(self, dice: &mut JitterSource, now_ms: u64, timeout_ms: u64) -> Answer {
+    pub(crate) fn answer(self, random: &mut SeededRandom, now_ms: u64, timeout_ms: u64) -> Answer {
         let result = match self {
             Self::Good => answered(200, None),
-            Self::Flaky(percent) if dice.percent(percent) => match dice.below(7) {
+            Self::Flaky(percent) if random.percent(percent) => match random.below(7) {
                 0 => answered(503, Some("7")),
-                1 => answered(429, Some(dice.one_of(&["1", "100000", "soon"]))),
+                1 => answered(429, Some(random.pick(&["1", "100000", "soon"]))),
                 2 => answered(408, None),
                 3 => TransportResult::TimedOut,
                 4 => TransportResult::ResolutionError,
@@ -67,7 +67,7 @@ impl Behaviour {
             Self::RecoversAt(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
         };
-        let takes_ms = dice.one_of(&[0, 1, 20, 250, 4_000]);
+        let takes_ms = random.pick(&[0, 1, 20, 250, 4_000]);
         let silent = result == TransportResult::TimedOut;
         Answer { result, duration_ms: if silent { timeout_ms } else { takes_ms.min(timeout_ms) } }
     }

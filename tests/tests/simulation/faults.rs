@@ -33,7 +33,7 @@ pub(crate) enum Fault {
     /// The platform kills an invocation that had too little time.
     Killed,
     /// A record's visibility cannot be changed.
-    HideFailed,
+    ChangeVisibilityFailed,
     /// The subscriptions cannot be read.
     Unusable,
     /// A subscription is paused.
@@ -67,7 +67,7 @@ impl Fault {
         Self::Panic,
         Self::ShortDeadline,
         Self::Killed,
-        Self::HideFailed,
+        Self::ChangeVisibilityFailed,
         Self::Unusable,
         Self::Paused,
         Self::Removed,
@@ -85,25 +85,25 @@ pub(crate) type Counts = BTreeMap<Fault, u64>;
 
 /// The random numbers of a seed, and its budget of faults.
 #[derive(Debug)]
-pub(crate) struct JitterSource {
+pub(crate) struct SeededRandom {
     rng: StdRng,
     budget: u32,
-    favourite: Fault,
+    preferred: Fault,
     /// How often each fault happened so far.
     pub(crate) counts: Counts,
     /// This world has no faults.
     pub(crate) quiet: bool,
 }
 
-impl JitterSource {
+impl SeededRandom {
     /// The random numbers of a seed. Every fourth world has no faults; each other one prefers one
     /// kind.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let quiet = seed.is_multiple_of(4);
         let budget = if quiet { 0 } else { rng.random_range(1..=10) };
-        let favourite = Fault::ALL[rng.random_range(0..Fault::ALL.len())];
-        Self { rng, budget, favourite, counts: Counts::new(), quiet }
+        let preferred = Fault::ALL[rng.random_range(0..Fault::ALL.len())];
+        Self { rng, budget, preferred, counts: Counts::new(), quiet }
     }
 
     /// A number from 0 up to, but not including, `end`.
@@ -117,18 +117,19 @@ impl JitterSource {
     }
 
     /// One of these values.
-    pub(crate) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.rng.random_range(0..of.len())]
     }
 
     /// A value for jitter.
-    pub(crate) fn roll(&mut self) -> u32 {
+    pub(crate) fn jitter(&mut self) -> u32 {
         self.rng.random()
     }
 
     /// Whether this fault happens now; if so, it is counted.
-    pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
-        let chance = if fault == self.favourite { 15 } else { 2 };
+    pub(crate) fn injects(&mut self, fault: Fault) -> bool {
+        // A preferred kind makes combinations of the same fault likely within one seed.
+        let chance = if fault == self.preferred { 15 } else { 2 };
         if self.budget == 0 || !self.percent(chance) {
             return false;
         }

@@ -7,7 +7,7 @@ use delivery::ports::{Clock as _, Late};
 use uuid::Uuid;
 
 use super::endpoints::answered;
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 use super::rules::Expected;
 use super::world::{Inner, World};
 
@@ -21,9 +21,9 @@ pub(crate) struct LateAnswer {
 impl LateAnswer {
     /// The late response to a request that timed out; an endpoint that has accepted its events
     /// sends only a success.
-    pub(crate) fn choose(dice: &mut JitterSource, taken: bool, timeout_ms: u64) -> Option<Self> {
-        let after_ms = timeout_ms + dice.one_of(&[1, 500, 3_000, 9_000, 40_000]);
-        match dice.below(4) {
+    pub(crate) fn choose(random: &mut SeededRandom, taken: bool, timeout_ms: u64) -> Option<Self> {
+        let after_ms = timeout_ms + random.pick(&[1, 500, 3_000, 9_000, 40_000]);
+        match random.below(4) {
             0 | 1 => None,
             2 if !taken => Some(Self { result: answered(500, None), after_ms }),
             _ => Some(Self { result: answered(200, None), after_ms }),
@@ -36,7 +36,7 @@ pub(crate) struct Open {
     pub(crate) world: World,
     pub(crate) number: usize,
     pub(crate) ids: Vec<Uuid>,
-    pub(crate) given_up: Exchange,
+    pub(crate) timed_out: Exchange,
     pub(crate) answer: Option<LateAnswer>,
 }
 
@@ -45,13 +45,15 @@ impl Open {
     pub(crate) fn late(mut self) -> Late {
         Box::pin(async move {
             let Some(answer) = &self.answer else { return pending().await };
-            let at_ms = self.given_up.started_ms + answer.after_ms;
+            let at_ms = self.timed_out.started_ms + answer.after_ms;
             self.world.sleep(at_ms.saturating_sub(self.world.now_ms())).await;
             let Some(LateAnswer { result, after_ms }) = self.answer.take() else {
                 return pending().await;
             };
-            let exchange = Exchange::new(result, self.given_up.started_ms, after_ms);
-            self.world.with(|world| world.hear(self.number, &self.ids, &self.given_up, &exchange));
+            let exchange = Exchange::new(result, self.timed_out.started_ms, after_ms);
+            self.world.with(|world| {
+                world.receive_late(self.number, &self.ids, &self.timed_out, &exchange);
+            });
             exchange
         })
     }
@@ -66,7 +68,7 @@ impl Drop for Open {
         self.world.with(|world| {
             if world.rules[number].expected(result) == Expected::Delivered {
                 ids.iter().for_each(|id| *world.ledger.forks.entry(*id).or_default() += 1);
-                world.ledger.late_unheard += 1;
+                world.ledger.late_too_late += 1;
             }
         });
     }
@@ -75,21 +77,21 @@ impl Drop for Open {
 impl Inner {
     /// The function receives a late response: a success ends the delivery, anything else changes
     /// nothing.
-    fn hear(&mut self, number: usize, ids: &[Uuid], given_up: &Exchange, late: &Exchange) {
+    fn receive_late(&mut self, number: usize, ids: &[Uuid], timed_out: &Exchange, late: &Exchange) {
         let window_ms = self.rules[number].subscription.destination.late_window_ms;
-        if late.ended_ms() > given_up.ended_ms() + window_ms {
-            self.broke(ids[0], "an answer was awaited after its window");
+        if late.ended_ms() > timed_out.ended_ms() + window_ms {
+            self.record_violation(ids[0], "a response was awaited after its window");
         }
         if self.rules[number].expected(&late.result) != Expected::Delivered {
             return;
         }
-        self.ledger.late_heard += 1;
+        self.ledger.late_in_time += 1;
         for id in ids {
-            self.tell(|| format!("hears late of {}", self.ledger.name(*id)));
+            self.print(|| format!("receives a late response about {}", self.ledger.name(*id)));
             self.invocation().tallies.entry(*id).or_default().last =
                 Some((late.ended_ms(), Expected::Delivered));
             let seen = self.ledger.seen.get_mut(id).into_iter().flatten();
-            seen.filter(|seen| seen.at_ms == given_up.started_ms)
+            seen.filter(|seen| seen.at_ms == timed_out.started_ms)
                 .for_each(|seen| seen.expected = Expected::Delivered);
         }
     }

@@ -14,10 +14,10 @@ use delivery::ports::QueueName;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
-use super::publish::{Published, Sort, mark};
+use super::publish::{ElementKind, Published, mark};
 use super::queues::Held;
 use super::rules::{Expected, Rules, TOPIC, of_topic};
-use super::sinks::{Way, after};
+use super::sinks::{Route, after};
 
 /// The identity of a delivery.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct Known {
     /// How many replies led to it.
     pub(crate) hops: u32,
     /// Where it goes.
-    pub(crate) way: Way,
+    pub(crate) route: Route,
     /// The delivery whose dead letter it is, or follows from.
     pub(crate) from: Option<Uuid>,
     /// The topics that its dead letters were published to.
@@ -48,7 +48,7 @@ impl Known {
             record,
             index,
             hops: 0,
-            way: Way::Event,
+            route: Route::Event,
             from: None,
             via: Vec::new(),
             is_bare: true,
@@ -73,7 +73,7 @@ pub(crate) struct Seen {
     /// Its end.
     pub(crate) ended_ms: u64,
     /// The result that the function got.
-    pub(crate) told: TransportResult,
+    pub(crate) result_seen: TransportResult,
     /// The step that has to follow.
     pub(crate) expected: Expected,
     /// The endpoint accepted the event, whatever result the function got.
@@ -117,12 +117,12 @@ pub(crate) struct Invocation {
 
 impl Invocation {
     /// The received messages that carry a delivery of this published record.
-    pub(crate) fn speaking_for(&self, id: Uuid, origin: &str) -> Vec<&Held> {
-        let speaks = |held: &Held| match held.carried.id() {
+    pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Held> {
+        let carries_it = |held: &Held| match held.carried.id() {
             Some(of) => of == id,
             None => held.message == origin,
         };
-        self.taken.iter().map(|(_, held)| held).filter(|held| speaks(held)).collect()
+        self.taken.iter().map(|(_, held)| held).filter(|held| carries_it(held)).collect()
     }
 }
 
@@ -142,10 +142,10 @@ pub(crate) struct Ledger {
     /// How often a function received the reply that each of these follows from.
     pub(crate) starts: BTreeMap<Uuid, u32>,
     /// When each delivery was postponed, and until when.
-    pub(crate) put_offs: BTreeMap<Uuid, Vec<(u64, u64)>>,
+    pub(crate) postponements: BTreeMap<Uuid, Vec<(u64, u64)>>,
     /// Late successes that ended their deliveries, and those that no function waited for.
-    pub(crate) late_heard: u64,
-    pub(crate) late_unheard: u64,
+    pub(crate) late_in_time: u64,
+    pub(crate) late_too_late: u64,
     /// Requests with more than one event.
     pub(crate) shared_requests: u64,
     /// Requests, by delivery.
@@ -153,11 +153,11 @@ pub(crate) struct Ledger {
     /// Dead letters that dispatch sent or stored itself, or that a queue redrove, by delivery.
     pub(crate) letters: BTreeMap<Uuid, u32>,
     /// Deliveries that have to end.
-    pub(crate) owed: BTreeSet<Uuid>,
+    pub(crate) must_end: BTreeSet<Uuid>,
     /// Records that were acknowledged.
     pub(crate) acknowledged: BTreeSet<String>,
     /// Records that a queue redrove before a function handled them.
-    pub(crate) given_up: BTreeSet<String>,
+    pub(crate) redriven_records: BTreeSet<String>,
     /// Faults that may have duplicated the chain of one delivery.
     pub(crate) forks: BTreeMap<Uuid, u32>,
     /// Faults that may have duplicated every chain of a record.
@@ -187,7 +187,7 @@ impl Ledger {
                 };
                 let place =
                     |name: &str| SubscriptionName { topic: topic.clone(), name: name.to_owned() };
-                if element.sort == Sort::Malformed {
+                if element.kind == ElementKind::Malformed {
                     know(None, place(MALFORMED));
                 } else if published.is_known() {
                     of_topic(rules)
@@ -240,7 +240,7 @@ impl Ledger {
     }
 
     /// Records that a rule was broken.
-    pub(crate) fn broke(&mut self, what: String) {
+    pub(crate) fn record_violation(&mut self, what: String) {
         self.broken.push(what);
     }
 
@@ -258,7 +258,7 @@ impl Ledger {
         let follow_ups = self.known.get(&id).is_some_and(|known| known.from.is_some());
         let starts = self.starts.get(&id).copied().unwrap_or(u32::from(!follow_ups));
         starts
-            + self.begun(id)
+            + self.started_count(id)
             + self.forks.get(&id).copied().unwrap_or(0)
             + of_record.copied().unwrap_or(0)
     }
@@ -272,7 +272,7 @@ impl Ledger {
             .get(&id)
             .into_iter()
             .flatten()
-            .map(|next| self.begun(*next))
+            .map(|next| self.started_count(*next))
             .max()
             .unwrap_or(0);
         u32::try_from(taken).unwrap_or(u32::MAX)
@@ -281,24 +281,24 @@ impl Ledger {
     }
 
     /// How often a delivery started that follows from a dead letter.
-    pub(crate) fn begun(&self, id: Uuid) -> u32 {
+    pub(crate) fn started_count(&self, id: Uuid) -> u32 {
         self.fresh.get(&id).map_or(0, |fresh| fresh.len() as u32)
     }
 
     /// A readable name for a delivery.
     pub(crate) fn name(&self, id: Uuid) -> String {
         match (self.known.get(&id), self.unprocessed.get(&id)) {
-            (Some(Known { subscription: Some(number), record, index, way, from, .. }), _) => {
+            (Some(Known { subscription: Some(number), record, index, route, from, .. }), _) => {
                 let of = from
                     .map_or(String::new(), |from| format!(", dead letter of {}", self.name(from)));
-                let to = if *way == Way::Sink { "d" } else { "s" };
+                let to = if *route == Route::Sink { "d" } else { "s" };
                 format!("ev-{record}-{index} for {to}{number}{of}")
             }
             (Some(Known { subscription: None, record, index, .. }), _) => {
-                format!("ev-{record}-{index} for nobody")
+                format!("ev-{record}-{index} for no subscription")
             }
             (None, Some(record)) => format!("record {record}, unprocessed"),
-            (None, None) => format!("{id}, which nobody knows"),
+            (None, None) => format!("{id}, unknown"),
         }
     }
 }

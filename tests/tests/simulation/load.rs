@@ -2,7 +2,7 @@
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 use super::lifetime::{BEGINNING_MS, Setting};
 use super::publish::plain_record;
 use super::rules::Rules;
@@ -37,8 +37,13 @@ pub(crate) fn load(dead: Behaviour, probation: bool) -> Load {
         .map(|number| plain_record(number, BEGINNING_MS + EVERY_MS * number as u64))
         .collect();
     // Seed 0 has no faults.
-    let setting =
-        Setting { dice: JitterSource::new(0), began_ms: BEGINNING_MS, rules, behaviours, records };
+    let setting = Setting {
+        random: SeededRandom::new(0),
+        began_ms: BEGINNING_MS,
+        rules,
+        behaviours,
+        records,
+    };
     let world = World::new(setting.begin());
     Driver::new(world.clone()).run();
     let world = world.lock();

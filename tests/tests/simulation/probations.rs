@@ -53,7 +53,7 @@ fn first_ms(result: &TransportResult) -> Option<u64> {
 
 impl Watch {
     /// The function got the result of this exchange.
-    fn told(&mut self, ids: &[Uuid], exchange: &Exchange, now_ms: u64) {
+    fn result_seen(&mut self, ids: &[Uuid], exchange: &Exchange, now_ms: u64) {
         if matches!(
             exchange.result,
             TransportResult::Blocked | TransportResult::Unsendable | TransportResult::Aborted
@@ -95,14 +95,14 @@ impl Inner {
         let watched = self.rules[number].subscription.destination.probation;
         let (now_ms, [first, ..]) = (self.now_ms, ids) else { return };
         if let Some(complaint) =
-            self.watches[number].admit(now_ms).filter(|_| watched && self.dice.quiet)
+            self.watches[number].admit(now_ms).filter(|_| watched && self.random.quiet)
         {
-            self.broke(*first, complaint);
+            self.record_violation(*first, complaint);
         }
     }
 
     /// The function gets its result.
-    pub(crate) fn watch_told(&mut self, number: usize, ids: &[Uuid], exchange: &Exchange) {
+    pub(crate) fn watch_result(&mut self, number: usize, ids: &[Uuid], exchange: &Exchange) {
         let now_ms = self.now_ms;
         if ids.is_empty() {
             return;
@@ -111,7 +111,7 @@ impl Inner {
             let failed = self.watches[number].failed;
             self.watches[number] = Watch { failed, ..Watch::default() };
         } else {
-            self.watches[number].told(ids, exchange, now_ms);
+            self.watches[number].result_seen(ids, exchange, now_ms);
         }
     }
 
@@ -133,19 +133,19 @@ impl Inner {
         });
         let possible = watch.failed >= 10 && delivery.due_ms <= now_ms + HOUR_MS;
         let watched = self.rules[number].subscription.destination.probation;
-        if !watched || !possible || (self.dice.quiet && !exact) {
-            self.broke(
+        if !watched || !possible || (self.random.quiet && !exact) {
+            self.record_violation(
                 id,
                 &format!(
-                    "put off until {} although its destination is on no such probation",
+                    "postponed until {} although its destination is on no such probation",
                     delivery.due_ms
                 ),
             );
         }
         if requests == 0 && delivery.due_ms <= base.due_ms {
-            self.broke(id, "put off to an earlier moment");
+            self.record_violation(id, "postponed to an earlier time");
         }
-        self.ledger.put_offs.entry(id).or_default().push((now_ms, delivery.due_ms));
+        self.ledger.postponements.entry(id).or_default().push((now_ms, delivery.due_ms));
     }
 }
 

@@ -10,7 +10,7 @@ use delivery::time::duration::{DAY_MS, SECOND_MS};
 use uuid::Uuid;
 
 use super::publish::Published;
-use super::sinks::errand_of;
+use super::sinks::sink_delivery_of;
 
 /// The queues that functions read, in polling order.
 pub(crate) const READ: [QueueName; 3] =
@@ -57,7 +57,7 @@ impl Carried {
     pub(crate) fn id(&self) -> Option<Uuid> {
         match self {
             Self::DeadLetter(letter) if letter.returned.is_some() => {
-                Some(errand_of(letter.delivery.id))
+                Some(sink_delivery_of(letter.delivery.id))
             }
             Self::Nothing | Self::Delivery(_) | Self::DeadLetter(_) => {
                 self.delivery().map(|delivery| delivery.id)
@@ -195,6 +195,7 @@ impl Queues {
     pub(crate) fn receive(&mut self, queue: QueueName, most: usize, now_ms: u64) -> Received {
         let (next, limit) = redrive(queue);
         let mut received = Received::default();
+        // Copies and receipts share one counter, so a receipt is never reused.
         let mut receipts = self.copies;
         for held in self.held.entry(label(queue)).or_default() {
             if held.visible_ms > now_ms || received.batch.len() >= most {
@@ -238,7 +239,7 @@ impl Queues {
 
     /// Deletes messages past their retention, except in the last-resort queue, which is for people
     /// to read.
-    pub(crate) fn forget_old(&mut self, now_ms: u64) {
+    pub(crate) fn delete_expired(&mut self, now_ms: u64) {
         for queue in READ {
             self.held
                 .entry(label(queue))

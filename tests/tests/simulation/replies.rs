@@ -13,7 +13,7 @@ use super::ledger::Known;
 use super::publish::plain_record;
 use super::queues::Held;
 use super::rules::of_topic;
-use super::sinks::Way;
+use super::sinks::Route;
 use super::world::Inner;
 
 /// The longest chain of replies.
@@ -29,11 +29,11 @@ impl Inner {
     /// and the random numbers choose one.
     pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
         let wanted = self.rules[number].subscription.reply.is_some()
-            && self.ledger.known[&id].way == Way::Event;
+            && self.ledger.known[&id].route == Route::Event;
         let TransportResult::Answered { status: 200, retry_after, .. } = &exchange.result else {
             return exchange;
         };
-        if !wanted || self.dice.percent(25) {
+        if !wanted || self.random.percent(25) {
             return exchange;
         }
         let record = self.reply(number, id, exchange.ended_ms());
@@ -58,20 +58,20 @@ impl Inner {
         }
         let record = self.ledger.published.len();
         let hops = self.ledger.known[&answered].hops + 1;
-        let to: Vec<(usize, Way)> = match &self.rules[number].subscription.reply {
+        let to: Vec<(usize, Route)> = match &self.rules[number].subscription.reply {
             Some(ReplyTo::Topic(_)) => {
-                of_topic(&self.rules).map(|number| (number, Way::Event)).collect()
+                of_topic(&self.rules).map(|number| (number, Route::Event)).collect()
             }
-            Some(ReplyTo::Address(_)) => vec![(number, Way::Reply)],
+            Some(ReplyTo::Address(_)) => vec![(number, Route::Reply)],
             None => Vec::new(),
         };
-        for (number, way) in to {
+        for (number, route) in to {
             let id = id_of(answered, &self.rules[number].subscription.name);
             self.ledger.ids.insert((Some(number), record, 0), id);
             self.ledger.know(
                 &self.rules,
                 id,
-                Known { hops, way, ..Known::new(Some(number), record, 0) },
+                Known { hops, route, ..Known::new(Some(number), record, 0) },
             );
         }
         let message = format!("reply-{record}");
@@ -90,14 +90,14 @@ impl Inner {
     /// A delivery that follows from a reply starts with fresh state.
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
-        let course = (known.hops, known.way);
+        let routing = (known.hops, known.route);
         let fresh =
             (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
         if !fresh
             || delivery.due_ms != delivery.published_ms
-            || (delivery.hops, Way::of(&delivery.target)) != course
+            || (delivery.hops, Route::of(&delivery.target)) != routing
         {
-            self.broke(delivery.id, "a reply that is not like new");
+            self.record_violation(delivery.id, "a reply does not start with fresh state");
         }
     }
 
@@ -110,18 +110,18 @@ impl Inner {
         }
         let versions = self.invocation().versions.clone();
         for (answered, record) in self.invocation().answered.clone() {
-            let speaks = match held.carried.delivery() {
+            let carries_it = match held.carried.delivery() {
                 Some(delivery) => delivery.id == answered,
                 None => self.ledger.origin(answered) == held.message,
             };
-            let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && speaks);
+            let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && carries_it);
             let there = ids.filter(|((number, ..), id)| {
                 let facts =
                     number.map_or(Vec::new(), |number| self.versions.facts(&versions, number));
-                self.ledger.known[id].way == Way::Reply || facts.iter().all(Option::is_some)
+                self.ledger.known[id].route == Route::Reply || facts.iter().all(Option::is_some)
             });
-            let owed: Vec<Uuid> = there.map(|(_, id)| *id).collect();
-            self.ledger.owed.extend(owed);
+            let must_end: Vec<Uuid> = there.map(|(_, id)| *id).collect();
+            self.ledger.must_end.extend(must_end);
         }
     }
 }

@@ -13,22 +13,22 @@ use delivery::subscription::sink::Sink;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 use super::ledger::Known;
-use super::publish::Sort;
+use super::publish::ElementKind;
 use super::rules::{OWN_CONTAINER, Rules, TOPIC};
 use super::world::Inner;
 
 /// The topics that dead letters are published to; the second one also gets what the first one could
 /// not deliver.
-const LOST: &str = "shop/lost";
-const BEYOND: &str = "shop/beyond";
+const FIRST_SINK_TOPIC: &str = "shop/lost";
+const SECOND_SINK_TOPIC: &str = "shop/beyond";
 /// The external queue.
 pub(crate) const SINK_QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
 /// The target of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Route {
     /// To the destination.
     Event,
     /// To the reply address.
@@ -37,7 +37,7 @@ pub(crate) enum Way {
     Sink,
 }
 
-impl Way {
+impl Route {
     /// The target that a delivery names.
     pub(crate) fn of(target: &DeliveryTarget) -> Self {
         match target {
@@ -50,27 +50,32 @@ impl Way {
 
 /// A sink for the subscription of this topic and number; dead letters that came by a topic often go
 /// on to another.
-pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Sink {
-    let goes_on = topic != TOPIC && dice.percent(40);
-    match if goes_on { 7 } else { dice.below(14) } {
+pub(crate) fn choose(topic: &str, number: usize, random: &mut SeededRandom) -> Sink {
+    let goes_on = topic != TOPIC && random.percent(40);
+    match if goes_on { 7 } else { random.below(14) } {
         0 | 1 => Sink::None,
         2 | 3 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
         4..=6 => {
             Sink::Address(format!("https://d{number}.example.com/in").parse().expect("an address"))
         }
-        7..=9 => Sink::Topic(dice.one_of(&[LOST, LOST, BEYOND, TOPIC]).parse().expect("a topic")),
+        7..=9 => Sink::Topic(
+            random
+                .pick(&[FIRST_SINK_TOPIC, FIRST_SINK_TOPIC, SECOND_SINK_TOPIC, TOPIC])
+                .parse()
+                .expect("a topic"),
+        ),
         10 | 11 => Sink::Queue(SINK_QUEUE.parse().expect("a queue")),
         _ => Sink::DefaultContainer,
     }
 }
 
 /// Adds the subscriptions of the topics that these sinks name; sometimes there are none.
-pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut JitterSource) {
-    for (topic, most) in [(LOST, 3), (BEYOND, 2)] {
+pub(crate) fn add_sink_subscriptions(rules: &mut Vec<Rules>, random: &mut SeededRandom) {
+    for (topic, most) in [(FIRST_SINK_TOPIC, 3), (SECOND_SINK_TOPIC, 2)] {
         let is_named = |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
-        let count = if rules.iter().any(is_named) { dice.below(most) } else { 0 };
+        let count = if rules.iter().any(is_named) { random.below(most) } else { 0 };
         for _ in 0..count {
-            rules.push(Rules::choose(topic, rules.len(), dice));
+            rules.push(Rules::choose(topic, rules.len(), random));
         }
     }
 }
@@ -82,20 +87,23 @@ fn id_after(id: Uuid, to: &str) -> Uuid {
 }
 
 /// The delivery that sends the dead letter of this one to an address.
-pub(crate) fn errand_of(id: Uuid) -> Uuid {
+pub(crate) fn sink_delivery_of(id: Uuid) -> Uuid {
     id_after(id, "")
 }
 
 /// Every delivery that may follow from the dead letter of this one.
 pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Known)> {
-    let number = known.subscription.filter(|_| known.way != Way::Sink);
+    let number = known.subscription.filter(|_| known.route != Route::Sink);
     let Some(of) = number.map(|number| &rules[number].subscription) else { return Vec::new() };
     let (from, own) = (Some(id), &of.name.topic);
     match &of.dead_letter.sink {
         Sink::Address(_) => {
             // The dead letter itself carries its origin.
             let (hops, via) = (0, Vec::new());
-            vec![(errand_of(id), Known { way: Way::Sink, from, hops, via, ..known.clone() })]
+            vec![(
+                sink_delivery_of(id),
+                Known { route: Route::Sink, from, hops, via, ..known.clone() },
+            )]
         }
         Sink::Topic(topic) if topic != own && !known.via.contains(topic) => {
             let via: Vec<TopicName> = known.via.iter().chain([own]).cloned().collect();
@@ -109,7 +117,7 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
                 let subscription = Some(number);
                 let known = Known {
                     subscription,
-                    way: Way::Event,
+                    route: Route::Event,
                     from,
                     via: via.clone(),
                     is_bare,
@@ -144,9 +152,9 @@ pub(crate) fn properties(letter: &Value) -> Value {
 impl Inner {
     /// Whether its subscription's filter matches; what is no longer a CloudEvent has no type.
     pub(crate) fn takes(&self, known: &Known) -> bool {
-        let sort = self.ledger.published[known.record].1.elements[known.index].sort;
+        let kind = self.ledger.published[known.record].1.elements[known.index].kind;
         let filtered = known.subscription.is_some_and(|number| self.rules[number].filtered);
-        !filtered || known.way != Way::Event || (known.is_bare && sort == Sort::Wanted)
+        !filtered || known.route != Route::Event || (known.is_bare && kind == ElementKind::Wanted)
     }
 
     /// The deliveries whose dead letters a body holds, in order; `None` if it holds events as they

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use delivery::subscription::catalogue::Catalogue;
 
-use super::faults::{Fault, JitterSource};
+use super::faults::{Fault, SeededRandom};
 use super::rules::{Rules, catalogue};
 
 /// The facts of one subscription in one version that the checks need.
@@ -38,21 +38,21 @@ pub(crate) struct Versions {
 
 impl Versions {
     /// The versions of one world; without faults there is one.
-    pub(crate) fn choose(rules: &[Rules], dice: &mut JitterSource, now_ms: u64) -> Self {
+    pub(crate) fn choose(rules: &[Rules], random: &mut SeededRandom, now_ms: u64) -> Self {
         let mut versions = Self { list: Vec::new(), read: 0, read_ms: 0 };
         let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
         let mut at_ms = now_ms;
-        if !dice.quiet && dice.percent(6) {
+        if !random.quiet && random.percent(6) {
             versions.add_unusable(at_ms, rules.len());
-            at_ms += dice.one_of(&[20_000, 1_000_000, 4_000_000, 31_000_000]);
+            at_ms += random.pick(&[20_000, 1_000_000, 4_000_000, 31_000_000]);
         }
         versions.add(at_ms, &whole, Vec::new());
-        if !dice.quiet && dice.percent(30) {
+        if !random.quiet && random.percent(30) {
             let mut changed = whole.clone();
-            versions.change(&mut changed, dice, at_ms);
-            if dice.percent(30) {
+            versions.change(&mut changed, random, at_ms);
+            if random.percent(30) {
                 let from_ms = versions.list.last().map_or(at_ms, |version| version.from_ms);
-                versions.change(&mut changed, dice, from_ms);
+                versions.change(&mut changed, random, from_ms);
             }
         }
         versions
@@ -60,35 +60,35 @@ impl Versions {
 
     /// Some time after this one subscription is paused for a while, removed, or gets fewer
     /// attempts.
-    fn change(&mut self, rules: &mut [Option<Rules>], dice: &mut JitterSource, after_ms: u64) {
-        let from_ms = after_ms + dice.one_of(&[1_000, 30_000, 600_000, 10_000_000]);
+    fn change(&mut self, rules: &mut [Option<Rules>], random: &mut SeededRandom, after_ms: u64) {
+        let from_ms = after_ms + random.pick(&[1_000, 30_000, 600_000, 10_000_000]);
         let mut brings = Vec::new();
-        let number = dice.below(rules.len() as u64) as usize;
+        let number = random.below(rules.len() as u64) as usize;
         if let Some(rules) = &mut rules[number] {
-            match dice.below(5) {
+            match random.below(5) {
                 0 | 1 => {
                     rules.subscription.paused = true;
                     brings.push(Fault::Paused);
                 }
                 2 | 3 => {
                     let before = &mut rules.subscription.retry.max_attempts;
-                    let fewer = (1 + dice.below(3) as u32).min(*before);
+                    let fewer = (1 + random.below(3) as u32).min(*before);
                     brings.extend((fewer < *before).then_some(Fault::FewerAttempts));
                     *before = fewer;
                 }
                 _ => {}
             }
         }
-        let gone = dice.percent(20);
+        let gone = random.percent(20);
         if gone && rules[number].take().is_some() {
             brings.push(Fault::Removed);
         }
         self.add(from_ms, rules, brings);
         let mut resumed = rules.to_vec();
         let paused = resumed.iter().flatten().any(|rules| rules.subscription.paused);
-        if paused && dice.percent(97) {
+        if paused && random.percent(97) {
             resumed.iter_mut().flatten().for_each(|rules| rules.subscription.paused = false);
-            self.add(from_ms + dice.one_of(&[10_000, 1_000_000, 30_000_000]), &resumed, Vec::new());
+            self.add(from_ms + random.pick(&[10_000, 1_000_000, 30_000_000]), &resumed, Vec::new());
             rules.clone_from_slice(&resumed);
         }
     }

@@ -14,7 +14,7 @@ use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use tokio::net::TcpListener;
 
-mod fence;
+mod address_policy;
 mod hostile;
 
 /// An exchange may exceed its timeout by this much on a busy machine.
@@ -43,11 +43,11 @@ pub(crate) fn sender() -> HttpSender {
 }
 
 fn sender_allowing(private: &str) -> HttpSender {
-    HttpSender::new(fence(private, &[])).expect("TLS works")
+    HttpSender::new(address_policy(private, &[])).expect("TLS works")
 }
 
 /// An address policy that allows these private destinations, except for these own addresses.
-fn fence(private: &str, own: &[&str]) -> AddressPolicy {
+fn address_policy(private: &str, own: &[&str]) -> AddressPolicy {
     let own = OwnAddresses::parse(own.iter().copied()).expect("endpoints");
     AddressPolicy::new(PrivateDestinations::parse(private).expect("destinations"), own)
 }
@@ -96,29 +96,36 @@ async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
             .map(|(n, v)| (n.into(), v.into())),
     );
     assert_eq!(exchange_with(sender, &request).await.result, answered(200, None, b""));
-    let [asked] = &server.asked()[..] else { panic!("one request is expected") };
-    assert!(asked.head.starts_with("POST /in/a%20b?code=1%2F2 HTTP/1.1\r\n"), "{}", asked.head);
-    assert_eq!(asked.body, request.body);
-    assert_eq!(asked.header("content-type"), Some("application/json"));
-    assert_eq!(asked.header("x-latin"), Some("größe"));
-    let twice =
-        asked.head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-twice:")).count();
-    assert_eq!(twice, 2, "{}", asked.head);
-    assert_eq!(asked.header("referer"), None);
+    let [received] = &server.requests()[..] else { panic!("one request is expected") };
+    assert!(
+        received.head.starts_with("POST /in/a%20b?code=1%2F2 HTTP/1.1\r\n"),
+        "{}",
+        received.head
+    );
+    assert_eq!(received.body, request.body);
+    assert_eq!(received.header("content-type"), Some("application/json"));
+    assert_eq!(received.header("x-latin"), Some("größe"));
+    let twice = received
+        .head
+        .lines()
+        .filter(|line| line.to_ascii_lowercase().starts_with("x-twice:"))
+        .count();
+    assert_eq!(twice, 2, "{}", received.head);
+    assert_eq!(received.header("referer"), None);
 }
 
 /// An empty body has a content length of 0.
-async fn says_the_length_of_an_empty_body(sender: &impl SendHttp) {
+async fn sends_the_length_of_an_empty_body(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     let mut request = request(&server.endpoint(), LONG_MS);
     request.body = bytes::Bytes::new();
     assert_eq!(exchange_with(sender, &request).await.result, answered(200, None, b""));
-    assert_eq!(server.asked()[0].header("content-length"), Some("0"));
+    assert_eq!(server.requests()[0].header("content-length"), Some("0"));
 }
 
 /// An exchange that timed out may stay open and report the late response; its times cover the whole
 /// exchange.
-async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync)) {
+async fn keeps_an_exchange_open_for_a_late_response(sender: &(impl SendHttp + Sync)) {
     let late = vec![Step::Pause(LATE), answer("200 OK", &[], b"late")];
     let server = Scripted::start(move |_| late.clone()).await.expect("a free port");
     let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), SHORT_MS)).await;
@@ -129,11 +136,11 @@ async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync
     assert!(answer.duration_ms > made.duration_ms, "{answer:?}");
     let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), LONG_MS)).await;
     assert!(made.result == answered(200, None, b"late") && open.is_none());
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.requests().len(), 2);
 }
 
 /// Any status is a result, with its body and Retry-After as they were received.
-async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
+async fn reports_status_body_and_retry_after(sender: &impl SendHttp) {
     for (line, headers, body, result) in [
         ("200 OK", vec![], "taken", answered(200, None, b"taken")),
         ("204 No Content", vec![], "", answered(204, None, b"")),
@@ -159,7 +166,7 @@ async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
 }
 
 /// What a response says about its body, and whether all of it was read, is reported too.
-async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
+async fn reports_what_the_response_says_about_its_body(sender: &impl SendHttp) {
     let headers = [
         ("Content-Type", "text/plain"),
         ("CE-Id", "1"),
@@ -185,13 +192,13 @@ async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
 }
 
 /// A request that allows a longer response gets it, up to its own limit.
-async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
+async fn reads_as_much_as_the_request_allows(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let whole = answer("200 OK", &[], long.as_bytes());
     let server = Scripted::start(move |_| vec![whole.clone()]).await.expect("a free port");
     for answer_max_bytes in [1, 1_000, 100_000, 512 * 1_024, long.len(), long.len() + 1] {
-        let asked = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
-        let made = exchange_with(sender, &asked).await;
+        let received = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
+        let made = exchange_with(sender, &received).await;
         assert_eq!(
             made.result,
             answered(200, None, &long.as_bytes()[..answer_max_bytes.min(long.len())])
@@ -202,7 +209,7 @@ async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
 
 /// Silence ends with the timeout, wherever in the exchange it starts, and so does an endless
 /// response.
-async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
+async fn times_out_wherever_the_silence_starts(sender: &impl SendHttp) {
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
     for steps in [
         vec![Step::Silence],
@@ -220,12 +227,12 @@ async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
 }
 
 /// A refused connection, or one that ends before the response is complete, is a connection failure.
-async fn tells_a_broken_connection(sender: &impl SendHttp) {
+async fn reports_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let nobody = format!("http://{}", listener.local_addr().expect("an address"));
+    let unreachable = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     assert_eq!(
-        exchange_with(sender, &request(&nobody, LONG_MS)).await.result,
+        exchange_with(sender, &request(&unreachable, LONG_MS)).await.result,
         TransportResult::SocketError
     );
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
@@ -247,7 +254,7 @@ async fn tells_a_broken_connection(sender: &impl SendHttp) {
 }
 
 /// A server without TLS where TLS is expected is a broken connection, not a refused certificate.
-async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHttp) {
+async fn reports_a_server_without_tls_as_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("https://{}", listener.local_addr().expect("an address"));
     let in_clear = async {
@@ -262,7 +269,7 @@ async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHtt
 }
 
 /// Only the start of a body is read, and a response with an endless body is still a response.
-async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
+async fn reads_no_more_than_the_start_of_a_body(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let (made, _server) =
         exchange(sender, LONG_MS, &[answer("500 Long", &[], long.as_bytes())]).await;
@@ -284,7 +291,7 @@ async fn follows_no_redirect(sender: &impl SendHttp) {
         let redirect = answer(status, &[("location", &elsewhere.endpoint())], b"");
         let (made, server) = exchange(sender, LONG_MS, &[redirect]).await;
         assert_eq!(made.status().map(|code| code.to_string()).as_deref(), status.get(..3));
-        assert_eq!((server.asked().len(), elsewhere.asked().len()), (1, 0), "{status}");
+        assert_eq!((server.requests().len(), elsewhere.requests().len()), (1, 0), "{status}");
     }
 }
 
@@ -298,7 +305,7 @@ async fn does_not_decompress(sender: &impl SendHttp) {
         exchange(sender, LONG_MS, &[answer("200 OK", &[("content-encoding", "gzip")], &gzip)])
             .await;
     assert_eq!(made.result, answered(200, None, &gzip));
-    assert_eq!(server.asked()[0].header("accept-encoding"), None);
+    assert_eq!(server.requests()[0].header("accept-encoding"), None);
 }
 
 /// A connection that the destination closed while idle does not fail the next request.
@@ -318,48 +325,48 @@ async fn the_sender_sends_the_request_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_sender_says_the_length_of_an_empty_body() {
-    says_the_length_of_an_empty_body(&sender()).await;
+async fn the_sender_sends_the_length_of_an_empty_body() {
+    sends_the_length_of_an_empty_body(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_keeps_an_exchange_open_for_a_late_answer() {
-    keeps_an_exchange_open_for_a_late_answer(&sender()).await;
+async fn the_sender_keeps_an_exchange_open_for_a_late_response() {
+    keeps_an_exchange_open_for_a_late_response(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_status_body_and_retry_after() {
-    tells_status_body_and_retry_after(&sender()).await;
+async fn the_sender_reports_status_body_and_retry_after() {
+    reports_status_body_and_retry_after(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_what_the_answer_says_about_its_body() {
-    tells_what_the_answer_says_about_its_body(&sender()).await;
+async fn the_sender_reports_what_the_response_says_about_its_body() {
+    reports_what_the_response_says_about_its_body(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_reads_as_much_as_the_request_asks_for() {
-    reads_as_much_as_the_request_asks_for(&sender()).await;
+async fn the_sender_reads_as_much_as_the_request_allows() {
+    reads_as_much_as_the_request_allows(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_times_out_wherever_the_silence_begins() {
-    times_out_wherever_the_silence_begins(&sender()).await;
+async fn the_sender_times_out_wherever_the_silence_starts() {
+    times_out_wherever_the_silence_starts(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_a_broken_connection() {
-    tells_a_broken_connection(&sender()).await;
+async fn the_sender_reports_a_broken_connection() {
+    reports_a_broken_connection(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_a_server_without_tls_as_a_broken_connection() {
-    tells_a_server_without_tls_as_a_broken_connection(&sender()).await;
+async fn the_sender_reports_a_server_without_tls_as_a_broken_connection() {
+    reports_a_server_without_tls_as_a_broken_connection(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_reads_no_more_than_the_beginning_of_a_body() {
-    reads_no_more_than_the_beginning_of_a_body(&sender()).await;
+async fn the_sender_reads_no_more_than_the_start_of_a_body() {
+    reads_no_more_than_the_start_of_a_body(&sender()).await;
 }
 
 #[tokio::test]
@@ -378,7 +385,7 @@ async fn the_sender_survives_a_connection_that_was_closed_while_idle() {
 }
 
 #[tokio::test]
-async fn a_full_lane_connects_once_and_not_for_each_batch() {
+async fn connections_are_reused_at_maximum_concurrency() {
     let slow = vec![Step::Pause(LATE), answer("204 No Content", &[], b"")];
     let server = Scripted::start(move |_| slow.clone()).await.expect("a free port");
     let (sender, request) = (sender(), request(&server.endpoint(), LONG_MS));
@@ -391,7 +398,7 @@ async fn a_full_lane_connects_once_and_not_for_each_batch() {
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_resolve_is_told_apart() {
+async fn an_unresolvable_name_has_its_own_result() {
     // A label of more than 63 characters never resolves, and needs no lookup.
     let host = format!("{}.invalid", "a".repeat(64));
     let made =
@@ -441,11 +448,11 @@ async fn a_url_of_another_scheme_is_not_sent() {
 }
 
 #[tokio::test]
-async fn what_people_are_told_names_no_query() {
+async fn details_contain_no_query_string() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let nobody = format!("http://{}/?code=secret", listener.local_addr().expect("an address"));
+    let unreachable = format!("http://{}/?code=secret", listener.local_addr().expect("an address"));
     drop(listener);
     let detail =
-        exchange_with(&sender(), &request(&nobody, LONG_MS)).await.detail.expect("a detail");
+        exchange_with(&sender(), &request(&unreachable, LONG_MS)).await.detail.expect("a detail");
     assert!(detail.contains("refused") && !detail.contains("secret"), "{detail}");
 }

@@ -39,7 +39,7 @@ const DEFAULTS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn every_field_of_the_native_format_is_documented_as_the_schema_has_it() {
+fn every_field_of_the_native_format_is_documented_as_in_the_schema() {
     for (kind, fields) in schema::documents() {
         let rows: Vec<String> = fields.iter().map(schema::Field::row).collect();
         assert_table(
@@ -53,8 +53,8 @@ fn every_field_of_the_native_format_is_documented_as_the_schema_has_it() {
 
 /// Puts a value at a dotted path.
 fn put(document: &mut Value, path: &str, value: &Value) {
-    let place = path.split('.').fold(document, |place, name| &mut place[name]);
-    *place = value.clone();
+    let member = path.split('.').fold(document, |member, name| &mut member[name]);
+    *member = value.clone();
 }
 
 /// The Subscription with this spec, as it is read.
@@ -68,7 +68,7 @@ fn subscribed(spec: &Value) -> Arc<Subscription> {
 }
 
 #[test]
-fn the_documented_defaults_are_those_that_count() {
+fn the_documented_defaults_are_the_real_ones() {
     let plain = json!({"destination": {"url": "https://billing.example.com/"}});
     let documents = schema::documents();
     let (_, fields) =
@@ -98,8 +98,8 @@ fn looked_at() -> [BTreeSet<String>; 2] {
             needed(name)
         }
     };
-    DispatchSettings::read(lookup(0)).expect("what is needed is there");
-    DeadLetterSettings::read(lookup(1)).expect("what is needed is there");
+    DispatchSettings::read(lookup(0)).expect("all required variables are set");
+    DeadLetterSettings::read(lookup(1)).expect("all required variables are set");
     names.map(RefCell::into_inner)
 }
 
@@ -149,7 +149,7 @@ fn every_variable_of_the_functions_is_documented() {
     let variables = variables();
     let named: BTreeSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
     for name in dispatch.iter().chain(&deadletter) {
-        assert!(named.contains(name.as_str()), "{name} is read and is no constant of the settings");
+        assert!(named.contains(name.as_str()), "{name} is read but is no constant of the settings");
     }
     let row = |(name, meaning): &(String, String)| {
         let functions = [("dispatch", &dispatch), ("deadletter", &deadletter)];
@@ -166,7 +166,7 @@ fn every_variable_of_the_functions_is_documented() {
     for name in template::environment(&template::file("template.yaml")) {
         assert!(
             page.contains(&format!("`{name}`")),
-            "{name} is set by the template and is not on the page"
+            "{name} is set by the template but not on the page"
         );
     }
 }
@@ -188,7 +188,7 @@ fn every_parameter_and_output_of_the_template_is_documented() {
 }
 
 #[test]
-fn every_parameter_of_the_templates_beside_it_is_documented() {
+fn every_parameter_of_the_other_templates_is_documented() {
     let mut rows = Vec::new();
     for path in template::surrounding() {
         let parameters = template::section(&template::file(&path), "Parameters");
@@ -220,7 +220,7 @@ fn first_cells(table: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_table_of_equivalents_names_fields_that_there_are() {
+fn the_table_of_equivalents_names_existing_fields() {
     let fields: BTreeSet<String> = schema::documents()
         .into_iter()
         .flat_map(|(_, fields)| fields)

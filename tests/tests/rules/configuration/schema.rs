@@ -206,7 +206,7 @@ fn list(
         node.get("description").map(|text| value(text).as_str().unwrap_or_default().to_owned())
     };
     let inner = node.get("items").map(Node::of);
-    let (holder, place) = match &inner {
+    let (holder, prefix) = match &inner {
         Some(items) => (items, format!("{path}[]")),
         None => (node, path.clone()),
     };
@@ -231,23 +231,23 @@ fn list(
         return;
     }
     for (name, texts, required) in holder.fields() {
-        let place = format!("{place}.{name}");
+        let path = format!("{prefix}.{name}");
         if let [text] = &texts[..] {
-            list(place, &Node::of(text), required, seen, fields);
+            list(path, &Node::of(text), required, seen, fields);
             continue;
         }
         // The descriptions of one member in all alternatives, each once.
         let nodes: Vec<Node<'_>> = texts.iter().map(|text| Node::of(text)).collect();
         let values = nodes.iter().map(Node::values).collect::<Vec<_>>().join(" or ");
-        let told = nodes
+        let descriptions = nodes
             .iter()
             .map(|node| format!("{}: {}", node.values(), described(node).unwrap_or_default()));
         fields.push(Field {
-            path: place,
+            path,
             values,
             default: None,
             required,
-            meaning: told.collect::<Vec<_>>().join(" "),
+            meaning: descriptions.collect::<Vec<_>>().join(" "),
         });
     }
 }

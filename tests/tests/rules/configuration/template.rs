@@ -80,7 +80,7 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
         let indent = line.len() - line.trim_start().len();
         match (indent, line.trim().split_once(':'), entries.last_mut()) {
             (2, Some((name, "")), _) => {
-                entries.push(Entry { name: name.to_owned(), properties: BTreeMap::new() })
+                entries.push(Entry { name: name.to_owned(), properties: BTreeMap::new() });
             }
             (4, Some((property, text)), Some(entry)) => {
                 let text = text.trim();
@@ -119,7 +119,7 @@ pub(super) fn environment(template: &str) -> Vec<String> {
         match (inside, line.trim()) {
             (None, "Variables:") => inside = Some(indent),
             (Some(at), text) if indent == at + 2 => {
-                names.extend(text.split(':').next().map(ToOwned::to_owned))
+                names.extend(text.split(':').next().map(ToOwned::to_owned));
             }
             (_, _) => {}
         }
