@@ -92,12 +92,12 @@ impl Sdk {
 
 /// Reports a skipped receiver, written past the test harness, which would swallow it.
 fn skipped(sdk: Sdk, missing: &str) {
-    let output = writeln!(
+    let written = writeln!(
         std::io::stderr(),
         "SKIPPED: the receiver in {}: {missing} is not on this machine",
         sdk.as_str()
     );
-    output.expect("standard error is writable");
+    written.expect("standard error is writable");
 }
 
 fn sources() -> PathBuf {

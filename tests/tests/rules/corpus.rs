@@ -132,8 +132,8 @@ fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
         let decoded = percent_encoding::percent_decode_str(header).decode_utf8().expect("UTF-8");
         if let AttributeValue::Time(time) = value {
             // The SDK writes times in its own form; they are equal as instants.
-            let moment = |text: &str| text.parse::<jiff::Timestamp>().expect("a time");
-            assert_eq!(moment(&decoded), moment(&time.to_rfc3339()), "{name}");
+            let instant = |text: &str| text.parse::<jiff::Timestamp>().expect("a time");
+            assert_eq!(instant(&decoded), instant(&time.to_rfc3339()), "{name}");
         } else {
             assert_eq!(decoded, value.to_string(), "{name}: {attribute}");
         }

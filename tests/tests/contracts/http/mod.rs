@@ -390,8 +390,8 @@ async fn connections_are_reused_at_maximum_concurrency() {
     let server = Scripted::start(move |_| slow.clone()).await.expect("a free port");
     let (sender, request) = (sender(), request(&server.endpoint(), LONG_MS));
     for _ in 0..3 {
-        let lane = (0..MAX_CONCURRENCY).map(|_| sender.exchange(&request));
-        let made = join_all(lane).await;
+        let exchanges = (0..MAX_CONCURRENCY).map(|_| sender.exchange(&request));
+        let made = join_all(exchanges).await;
         assert!(made.iter().all(|made| made.result == answered(204, None, b"")), "{made:?}");
         assert_eq!(server.connections(), MAX_CONCURRENCY as usize);
     }
