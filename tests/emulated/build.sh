@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # build.sh <build folder>: `sam build` of both functions into <build folder>/sam, as users build them, but for this
-# machine and cheaply: the tests need a bootstrap that works, not one that is fast.
+# machine and without optimization: the tests need a bootstrap that works, not one that is fast.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
-# The host's own linker instead of zig: there is no other platform to link for.
+# The host's linker instead of zig: there is no other platform to link for.
 export CARGO_LAMBDA_COMPILER=cargo
-# A folder of its own, so that a cheap binary is never mistaken for a release build; shared by both functions, so
-# that what they have in common is compiled once.
+# A separate folder, so that these binaries are never mistaken for a release build; shared by both functions, so that
+# their common dependencies are compiled once.
 export CARGO_TARGET_DIR=$build/cargo
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 

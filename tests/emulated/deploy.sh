@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # deploy.sh <build folder> <port> <Parameter=Value>…: deploys what build.sh built to the emulated AWS on that port
-# and prints the outputs of the stack as one JSON object on standard output. All else goes to standard error.
+# and prints the outputs of the stack as one JSON object on standard output. All other output goes to standard error.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
 export AWS_ENDPOINT_URL=http://127.0.0.1:$2
-# The emulated deployment is over in a moment; asking every five seconds would be most of the time it takes.
+# The emulated deployment ends at once; polling every five seconds, the default, would take most of the time.
 export SAM_CLI_POLL_DELAY=0.2
 
 sam deploy \

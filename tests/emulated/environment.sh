@@ -1,9 +1,8 @@
-# Sourced by the scripts beside it, with the build folder as first argument. It defines where things lie and keeps
-# every tool away from the real AWS: credentials that mean nothing, no profile, no telemetry, no proxy on the way
-# to this machine itself.
+# Sourced by the scripts beside it, with the build folder as first argument. It defines the paths and keeps every tool
+# away from the real AWS: invalid credentials, no profile, no telemetry, and no proxy for this machine's own addresses.
 #
 #   $build/venv    the Python tools           $build/cargo   what cargo compiles for the functions
-#   $build/sam     what `sam build` packs     $build/*.log   what the emulated AWS says
+#   $build/sam     what `sam build` packs     $build/*.log   output of the emulated AWS
 
 if [[ $# -lt 1 ]]; then
   echo "usage: $0 <build folder> …" >&2
@@ -24,12 +23,12 @@ export SAM_CLI_TELEMETRY=0
 export NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost
 unset AWS_PROFILE AWS_SESSION_TOKEN
 
-# The functions run on this machine, so they are built for it.
+# The functions run on this machine and are built for it.
 case $(uname -m) in
   x86_64) architecture=x86_64 ;;
   aarch64 | arm64) architecture=arm64 ;;
   *)
-    echo "$(uname -m): Lambda has no such architecture" >&2
+    echo "Lambda does not support the architecture $(uname -m)" >&2
     exit 1
     ;;
 esac

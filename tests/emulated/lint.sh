@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# lint.sh <build folder>: fails when SAM or CloudFormation would find fault with template.yaml or infra/*.yaml.
+# lint.sh <build folder>: fails if the linters of SAM or CloudFormation report an error in template.yaml or
+# infra/*.yaml.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 

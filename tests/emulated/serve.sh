@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# serve.sh <build folder> <port>: the emulated AWS on 127.0.0.1:<port>, for as long as our standard input is open.
-# However the tests end, even killed, the system closes that pipe, and nothing is left running.
+# serve.sh <build folder> <port>: runs the emulated AWS on 127.0.0.1:<port> until our standard input is closed.
+# However the tests end, even killed, the operating system closes that pipe, so nothing is left running.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
 export GATEWAY_PORT=$2 BIND_HOST=127.0.0.1 MINISTACK_HOST=127.0.0.1
 export AWS_ENDPOINT_URL=http://127.0.0.1:$2
 
-# Job control gives the background job a process group of its own; the function processes it starts are in it.
+# Job control gives the background job its own process group, which includes the function processes that it starts.
 set -m
 ministack >"$build/ministack.log" 2>&1 </dev/null &
 server=$!

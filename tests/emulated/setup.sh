@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# setup.sh <build folder>: puts the tools of requirements.txt into <build folder>/venv. Does nothing when they are
-# there already. The stamp is written last, so an interrupted installation is started over.
+# setup.sh <build folder>: installs the tools of requirements.txt into <build folder>/venv. Does nothing if they are
+# installed. The stamp is written last, so an interrupted installation is repeated.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
 python=${PYTHON:-python3}
 if ! command -v "$python" >/dev/null; then
-  echo "$python is missing: the emulated AWS runs on Python 3.10 or newer (set PYTHON to choose one)" >&2
+  echo "$python is missing: the emulated AWS needs Python 3.10 or newer (set PYTHON to choose one)" >&2
   exit 1
 fi
 

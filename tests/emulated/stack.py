@@ -1,8 +1,8 @@
 """Finishes a deployment on the emulated AWS and prints the stack's outputs as JSON.
 
-CloudFormation turns the text of a parameter into the number a property wants. The emulator forgets that for the
-concurrency of an event source mapping, and its poller then stops at the comparison. Setting the number again through
-the Lambda API is what the template already says.
+CloudFormation converts the text of a parameter to the number that a property needs. The emulator does not do that for
+the concurrency of an event source mapping, and its poller then fails at a comparison. This script sets the same
+number again through the Lambda API.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 import botocore.session
 
 
-def mend_concurrency(functions):
+def fix_concurrency(functions):
     for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
         concurrency = mapping.get("ScalingConfig", {}).get("MaximumConcurrency")
         if concurrency is not None:
@@ -26,5 +26,5 @@ def outputs(cloudformation, stack):
 
 
 session = botocore.session.get_session()
-mend_concurrency(session.create_client("lambda"))
+fix_concurrency(session.create_client("lambda"))
 json.dump(outputs(session.create_client("cloudformation"), sys.argv[1]), sys.stdout)

@@ -1,4 +1,4 @@
-//! Certificates of servers, made for one test: by an authority that the test may trust or not.
+//! Server certificates for tests, issued by an authority that the test may trust or not.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// An authority that nobody knows who is not told.
+/// A certificate authority that only clients with its certificate trust.
 #[derive(Debug)]
 pub struct Authority {
     certificate: rcgen::Certificate,
@@ -18,11 +18,11 @@ pub struct Authority {
 /// When a certificate is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
-    /// For as long as anyone asks.
+    /// Now.
     Always,
-    /// No longer.
+    /// In the past.
     Expired,
-    /// Not yet.
+    /// In the future.
     Future,
 }
 
@@ -30,7 +30,7 @@ impl Authority {
     /// A new authority.
     ///
     /// # Errors
-    /// When the machine makes no key.
+    /// If no key can be generated.
     pub fn new() -> Result<Self, Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new([])?;
@@ -39,25 +39,25 @@ impl Authority {
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }
 
-    /// What a client needs to trust it.
+    /// The certificate, for a client that trusts it.
     ///
     /// # Errors
-    /// When the client cannot read it.
+    /// If the client cannot read it.
     pub fn certificate(&self) -> Result<Certificate, reqwest::Error> {
         Certificate::from_der(self.certificate.der())
     }
 
-    /// The same as bytes, for a client in another process.
+    /// The certificate as DER bytes, for a client in another process.
     #[must_use]
     pub fn der(&self) -> &[u8] {
         self.certificate.der()
     }
 
-    /// A server with a certificate of this authority, for this name or address, that offers these
-    /// protocols.
+    /// The configuration of a server with a certificate of this authority, for this name or
+    /// address, that offers these protocols by ALPN.
     ///
     /// # Errors
-    /// When the machine makes no key.
+    /// If no key can be generated.
     pub fn server(
         &self,
         name: &str,
@@ -82,7 +82,7 @@ impl Authority {
             .with_no_client_auth();
         let mut config = config
             .with_single_cert(vec![certificate.der().clone()], key)
-            .expect("the key is its own");
+            .expect("the key belongs to the certificate");
         config.alpn_protocols =
             protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         Ok(Arc::new(config))

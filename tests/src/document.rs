@@ -1,19 +1,19 @@
-//! Tables of the documentation that a test holds: what `docs` say is what the tests saw.
+//! Tables of the documentation that tests generate: `docs` say what the tests found.
 //!
-//! A table stands between `<!-- NAME -->` and `<!-- /NAME -->`. With `UPDATE_GOLDEN` set, it is
-//! written instead of compared, as all files are that tests hold.
+//! A table is between `<!-- NAME -->` and `<!-- /NAME -->`. With `UPDATE_GOLDEN` set, it is written
+//! instead of compared, like all golden files.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Holds the table of this name in a file of `docs` against these lines.
+/// Compares the table of this name in a file of `docs` with these rows.
 ///
 /// # Panics
-/// When the file has no such table, or another one.
+/// If the file has no such table, or a different one.
 #[track_caller]
 pub fn assert_table(file: &str, name: &str, head: &str, rows: &[String]) {
-    // Tests run side by side, and each writes the whole file.
+    // Tests run concurrently, and each of them writes the whole file.
     static WRITING: Mutex<()> = Mutex::new(());
     let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs").join(file);

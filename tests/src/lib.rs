@@ -1,5 +1,5 @@
-//! What the tests of the whole share. The tests themselves stand in `tests`; nothing here is part
-//! of the product.
+//! Helpers shared by the tests of the whole system. The tests themselves are in `tests/tests`;
+//! nothing here is part of the product.
 
 pub mod certificates;
 pub mod document;

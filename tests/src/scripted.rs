@@ -1,9 +1,9 @@
-//! A server that does exactly what a test tells it, down to the byte: answers, halves of answers,
+//! A server that sends exactly what a test scripts, down to the byte: responses, partial responses,
 //! silence, resets.
 //!
-//! It is raw TCP on purpose: what an HTTP library would never send is what destinations do send.
-//! For every request it asks the script for the steps that follow, and it keeps what it was asked.
-//! It may also speak before it was asked, and do all of that inside TLS. Dropping it closes every
+//! It uses raw TCP on purpose: destinations do send what an HTTP library would never send. For
+//! every request it asks the script for the next steps, and it records the request. It may also
+//! send before it receives a request, and all of that over TLS. Dropping it closes every
 //! connection.
 
 use std::fmt;
@@ -20,21 +20,21 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// A request longer than this is cut off: no test sends one.
+/// Longer requests are cut off: no test sends one.
 const REQUEST_MAX_BYTES: usize = 4 * 1_024 * 1_024;
 /// The pause between the bytes of [`Step::Drip`].
 const DRIP_EVERY: Duration = Duration::from_millis(20);
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ScriptedRequest {
     /// The request line and the headers, without the empty line.
     pub head: String,
     /// The body, as long as `content-length` says.
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl ScriptedRequest {
     /// The value of a header; the name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -43,28 +43,28 @@ impl Asked {
     }
 }
 
-/// What the server does next on a connection. After the last step it waits for the next request.
+/// The server's next action on a connection. After the last step it waits for the next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Writes these bytes.
     Write(Vec<u8>),
-    /// Writes these bytes again and again, as fast as the client takes them.
+    /// Writes these bytes repeatedly, as fast as the client reads them.
     Flood(Vec<u8>),
-    /// Writes this byte again and again, slowly, for as long as the client stays.
+    /// Writes this byte repeatedly, slowly, until the client disconnects.
     Drip(u8),
-    /// Reads this much of what the client sends, and keeps none of it.
+    /// Reads this many bytes of what the client sends, and discards them.
     Read(usize),
-    /// Says nothing for so long.
+    /// Sends nothing for this long.
     Pause(Duration),
-    /// Says nothing more, reads nothing more, and keeps the connection open.
+    /// Sends and reads nothing more, and keeps the connection open.
     Silence,
-    /// Closes the connection in order.
+    /// Closes the connection cleanly.
     Close,
-    /// Breaks the connection off.
+    /// Resets the connection.
     Reset,
 }
 
-/// A whole answer with this status line, these headers and this body.
+/// A complete response with this status line, these headers and this body.
 #[must_use]
 pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
     let headers: String =
@@ -74,23 +74,22 @@ pub fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Step {
 }
 
 /// The steps that follow a request.
-pub type Answers = Arc<dyn Fn(&Asked) -> Vec<Step> + Send + Sync>;
+pub type Answers = Arc<dyn Fn(&ScriptedRequest) -> Vec<Step> + Send + Sync>;
 
-/// When the server does its steps.
+/// When the server runs its steps.
 #[derive(Clone)]
 pub enum Script {
-    /// After each request, as the request asks for.
+    /// After each request, depending on the request.
     Answers(Answers),
-    /// Once, as soon as there is a connection; what the client says meanwhile is not read but by a
-    /// step.
-    Greets(Vec<Step>),
+    /// Once, as soon as a client connects; only a step reads what the client sends.
+    OnConnect(Vec<Step>),
 }
 
 impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answers(_) => f.write_str("Answers"),
-            Self::Greets(steps) => f.debug_tuple("Greets").field(steps).finish(),
+            Self::OnConnect(steps) => f.debug_tuple("Greets").field(steps).finish(),
         }
     }
 }
@@ -100,41 +99,41 @@ impl fmt::Debug for Script {
 pub struct Scripted {
     address: SocketAddr,
     scheme: &'static str,
-    seen: Arc<Seen>,
-    /// Dropped with the server, which ends every connection.
+    recorded: Arc<Recorded>,
+    /// Aborted on drop, which closes every connection.
     _connections: JoinSet<()>,
 }
 
-/// What came in.
+/// What the server received.
 #[derive(Debug, Default)]
-struct Seen {
+struct Recorded {
     connections: AtomicUsize,
-    asked: Mutex<Vec<Asked>>,
+    requests: Mutex<Vec<ScriptedRequest>>,
 }
 
 impl Scripted {
-    /// Starts on a free port of the loopback address, in clear, and answers what it is asked.
+    /// Starts on a free port of the loopback address, without TLS, and responds to requests.
     ///
     /// # Errors
-    /// When the machine has no port left.
+    /// If the machine has no free port.
     pub async fn start(
-        script: impl Fn(&Asked) -> Vec<Step> + Send + Sync + 'static,
+        script: impl Fn(&ScriptedRequest) -> Vec<Step> + Send + Sync + 'static,
     ) -> io::Result<Self> {
         Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Answers(Arc::new(script))).await
     }
 
-    /// The same for a server that does these steps as soon as it has a connection.
+    /// The same for a server that runs these steps as soon as a client connects.
     ///
     /// # Errors
-    /// When the machine has no port left.
-    pub async fn greet(steps: &[Step]) -> io::Result<Self> {
-        Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::Greets(steps.to_vec())).await
+    /// If the machine has no free port.
+    pub async fn on_connect(steps: &[Step]) -> io::Result<Self> {
+        Self::serve((Ipv4Addr::LOCALHOST, 0).into(), None, Script::OnConnect(steps.to_vec())).await
     }
 
-    /// Starts at an address, where port 0 means a free one, inside TLS if it is told how.
+    /// Starts at an address, where port 0 means a free one, over TLS if it has a configuration.
     ///
     /// # Errors
-    /// When the address is not free.
+    /// If the address is in use.
     pub async fn serve(
         address: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
@@ -143,10 +142,15 @@ impl Scripted {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let seen = Arc::default();
+        let recorded = Arc::default();
         let mut connections = JoinSet::new();
-        connections.spawn(listen(listener, tls.map(TlsAcceptor::from), script, Arc::clone(&seen)));
-        Ok(Self { address, scheme, seen, _connections: connections })
+        connections.spawn(listen(
+            listener,
+            tls.map(TlsAcceptor::from),
+            script,
+            Arc::clone(&recorded),
+        ));
+        Ok(Self { address, scheme, recorded, _connections: connections })
     }
 
     /// Its address, `http://127.0.0.1:PORT`.
@@ -161,45 +165,51 @@ impl Scripted {
         self.address.port()
     }
 
-    /// What it was asked so far.
+    /// The requests received so far.
     #[must_use]
-    pub fn asked(&self) -> Vec<Asked> {
-        self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn requests(&self) -> Vec<ScriptedRequest> {
+        self.recorded.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often somebody connected so far, whether or not anything was asked.
+    /// The number of connections so far, with or without a request.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.seen.connections.load(Ordering::SeqCst)
+        self.recorded.connections.load(Ordering::SeqCst)
     }
 }
 
-async fn listen(listener: TcpListener, tls: Option<TlsAcceptor>, script: Script, seen: Arc<Seen>) {
+async fn listen(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    script: Script,
+    recorded: Arc<Recorded>,
+) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        seen.connections.fetch_add(1, Ordering::SeqCst);
-        let (tls, script, seen) = (tls.clone(), script.clone(), Arc::clone(&seen));
+        recorded.connections.fetch_add(1, Ordering::SeqCst);
+        let (tls, script, recorded) = (tls.clone(), script.clone(), Arc::clone(&recorded));
         connections.spawn(async move {
-            // A client that leaves is the client's affair: the test looks at what it made of it.
+            // A client that disconnects is no error here: the test checks what the client made of
+            // it.
             let _ = match tls {
-                None => converse(stream, &script, &seen).await,
-                Some(tls) => shake_hands_and_converse(&tls, stream, &script, &seen).await,
+                None => serve_connection(stream, &script, &recorded).await,
+                Some(tls) => handshake_and_serve(&tls, stream, &script, &recorded).await,
             };
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn shake_hands_and_converse(
+async fn handshake_and_serve(
     tls: &TlsAcceptor,
     stream: TcpStream,
     script: &Script,
-    seen: &Seen,
+    recorded: &Recorded,
 ) -> io::Result<()> {
-    converse(tls.accept(stream).await?, script, seen).await
+    serve_connection(tls.accept(stream).await?, script, recorded).await
 }
 
-/// A connection, in clear or inside TLS.
+/// A connection with or without TLS.
 trait Connection: AsyncRead + AsyncWrite + Unpin {
     fn tcp(&self) -> &TcpStream;
 }
@@ -217,24 +227,28 @@ impl Connection for TlsStream<TcpStream> {
 }
 
 /// Serves one connection, request after request, until a step or the client ends it.
-async fn converse(mut stream: impl Connection, script: &Script, seen: &Seen) -> io::Result<()> {
+async fn serve_connection(
+    mut stream: impl Connection,
+    script: &Script,
+    recorded: &Recorded,
+) -> io::Result<()> {
     let script = match script {
         Script::Answers(script) => script,
-        Script::Greets(steps) => return take(&mut stream, steps).await.map(|_| ()),
+        Script::OnConnect(steps) => return run_steps(&mut stream, steps).await.map(|_| ()),
     };
     let mut received = Vec::new();
     while let Some(request) = next_request(&mut stream, &mut received).await? {
         let steps = script(&request);
-        seen.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        if !take(&mut stream, &steps).await? {
+        recorded.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        if !run_steps(&mut stream, &steps).await? {
             break;
         }
     }
     Ok(())
 }
 
-/// Takes the steps, and tells whether the connection goes on.
-async fn take(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> {
+/// Runs the steps; returns whether the connection continues.
+async fn run_steps(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> {
     for step in steps {
         match step {
             Step::Write(bytes) => write(stream, bytes).await?,
@@ -247,6 +261,7 @@ async fn take(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> 
             Step::Silence => std::future::pending().await,
             Step::Close => return Ok(false),
             Step::Reset => {
+                // With zero linger, closing sends RST instead of FIN.
                 stream.tcp().set_zero_linger()?;
                 return Ok(false);
             }
@@ -273,11 +288,11 @@ async fn skip(stream: &mut impl Connection, bytes: usize) -> io::Result<()> {
     stream.read_exact(&mut skipped).await.map(|_| ())
 }
 
-/// The next request of a connection; `None` when the client has left.
+/// The next request of a connection; `None` when the client has disconnected.
 async fn next_request(
     stream: &mut impl Connection,
     received: &mut Vec<u8>,
-) -> io::Result<Option<Asked>> {
+) -> io::Result<Option<ScriptedRequest>> {
     loop {
         if let Some((request, length)) = first_request(received) {
             received.drain(..length);
@@ -289,12 +304,12 @@ async fn next_request(
     }
 }
 
-/// The first request among the bytes and its length, once all of it is there.
-fn first_request(received: &[u8]) -> Option<(Asked, usize)> {
+/// The first request in the bytes and its length, once it is complete.
+fn first_request(received: &[u8]) -> Option<(ScriptedRequest, usize)> {
     const END: &[u8] = b"\r\n\r\n";
     let head_length = received.windows(END.len()).position(|window| window == END)?;
     let head = String::from_utf8_lossy(&received[..head_length]).into_owned();
-    let mut request = Asked { head, body: Vec::new() };
+    let mut request = ScriptedRequest { head, body: Vec::new() };
     let body_length =
         request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let body_at = head_length + END.len();

@@ -1,9 +1,8 @@
-//! The examples of a page of `docs`, and how they are run: as a reader would, with the reader's
-//! tools.
+//! The examples of a page of `docs`, run as a reader would, with the reader's tools.
 //!
-//! Separate because two stages run them: what needs only SQS runs on the local AWS, the rest on the
-//! emulated one. An example whose tool this machine lacks is said to be skipped, past the test
-//! harness that would swallow it.
+//! Separate because two test binaries run them: what needs only SQS runs on the local AWS, the rest
+//! on the emulated one. An example whose tool this machine lacks is reported as skipped, written
+//! past the test harness, which would swallow it.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,27 +11,27 @@ use std::process::{Command, Stdio};
 
 use crate::libraries;
 
-/// Version 1 of the AWS CLI goes to the real SQS whatever `AWS_ENDPOINT_URL` says; only its option
-/// is stronger.
+/// Version 1 of the AWS CLI ignores `AWS_ENDPOINT_URL` and uses the real SQS; only its option
+/// overrides that.
 const AWS: &str = "aws() { command aws --endpoint-url \"$AWS_ENDPOINT_URL\" \"$@\"; }\n";
 
-/// One example: a fenced block.
+/// One example: a fenced code block.
 #[derive(Debug, Clone)]
 pub struct Snippet {
-    /// The heading it stands under.
+    /// The heading above it.
     pub heading: String,
     /// The language of the fence.
     pub language: String,
-    /// What stands between the fences.
+    /// The text between the fences.
     pub text: String,
 }
 
 /// The examples of a page, in order.
 ///
 /// # Panics
-/// When there is no such page.
+/// If there is no such page.
 #[must_use]
-pub fn of(page: &str) -> Vec<Snippet> {
+pub fn of_page(page: &str) -> Vec<Snippet> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
     let text =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -46,7 +45,7 @@ pub fn of(page: &str) -> Vec<Snippet> {
                 open = Some(Snippet { heading, language, text: String::new() });
             }
             (None, None) if line.starts_with('#') => {
-                line.trim_start_matches(['#', ' ']).clone_into(&mut heading)
+                line.trim_start_matches(['#', ' ']).clone_into(&mut heading);
             }
             (None, None) => {}
         }
@@ -57,19 +56,20 @@ pub fn of(page: &str) -> Vec<Snippet> {
 /// The example under this heading.
 ///
 /// # Panics
-/// When the page has none there.
+/// If the page has no example there.
 #[must_use]
 pub fn under(page: &str, heading: &str) -> Snippet {
-    let mut all = of(page).into_iter();
+    let mut all = of_page(page).into_iter();
     all.find(|snippet| snippet.heading == heading)
         .unwrap_or_else(|| panic!("{page} has no example under {heading}"))
 }
 
 impl Snippet {
-    /// Runs it in this environment, to its end; `false`, having said so, where this machine cannot.
+    /// Runs it in this environment until it ends; returns `false`, and reports it as skipped, if
+    /// this machine lacks the tool.
     ///
     /// # Panics
-    /// When it fails, with all it printed.
+    /// If it fails, with its output.
     #[must_use]
     pub fn run(&self, environment: &[(&str, &str)]) -> bool {
         let Some(mut command) = self.command() else { return false };
@@ -88,26 +88,26 @@ impl Snippet {
         command.env_remove("AWS_PROFILE").env_remove("AWS_SESSION_TOKEN");
         command.envs(fixed).envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut running = command.spawn().expect("an installed language starts");
-        let mut input = running.stdin.take().expect("its standard input is ours");
+        let mut running = command.spawn().expect("an installed interpreter starts");
+        let mut input = running.stdin.take().expect("standard input is piped");
         let program =
             if self.language == "sh" { format!("{AWS}{}", self.text) } else { self.text.clone() };
-        input.write_all(program.as_bytes()).expect("it reads its program");
+        input.write_all(program.as_bytes()).expect("the interpreter reads its program");
         drop(input);
-        let done = running.wait_with_output().expect("it ends");
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let done = running.wait_with_output().expect("the process is ours");
+        let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let heading = &self.heading;
         assert!(
             done.status.success(),
             "{heading}: {}\n{}\n{}",
             done.status,
-            said(&done.stdout),
-            said(&done.stderr)
+            text_of(&done.stdout),
+            text_of(&done.stderr)
         );
         true
     }
 
-    /// What reads it from standard input.
+    /// The command that reads it from standard input.
     fn command(&self) -> Option<Command> {
         match self.language.as_str() {
             "sh" => self.shell(),
@@ -123,12 +123,12 @@ impl Snippet {
                 node.args(["--input-type=module", "-"]).current_dir(folder);
                 Some(node)
             }
-            other => panic!("{}: nobody runs {other}", self.heading),
+            other => panic!("{}: unknown language {other}", self.heading),
         }
     }
 
     fn shell(&self) -> Option<Command> {
-        let tool = self.text.split_whitespace().next().expect("an example says something");
+        let tool = self.text.split_whitespace().next().expect("an example is not empty");
         if !Command::new(tool).arg("--version").output().is_ok_and(|done| done.status.success()) {
             self.skipped(tool);
             return None;
@@ -138,7 +138,7 @@ impl Snippet {
         Some(shell)
     }
 
-    /// The folder with the libraries of its language, installed the first time.
+    /// The folder with the libraries of its language, installed on first use.
     fn libraries(&self) -> Option<PathBuf> {
         let language = if self.language == "js" { "node" } else { "python" };
         let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flows/publishers");
@@ -148,11 +148,11 @@ impl Snippet {
     }
 
     fn skipped(&self, missing: &str) {
-        let said = writeln!(
+        let text_of = writeln!(
             std::io::stderr(),
             "SKIPPED: the example \"{}\": {missing} is not on this machine",
             self.heading
         );
-        said.expect("standard error takes a line");
+        text_of.expect("standard error is writable");
     }
 }

@@ -1,4 +1,4 @@
-//! Several events in one request: each keeps a message and an end of its own.
+//! Several events in one request: each delivery is settled and re-enqueued by itself.
 
 use adapters::records::Record;
 use delivery::delivery::outcome::Outcome;
@@ -9,34 +9,38 @@ use delivery::ports::QueueName;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 
 use super::reactions::answers;
-use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retried, subscription};
-use crate::desk::{Desk, catalogue_of, record};
+use super::{ENDS_MS, EVENT, carried, delivery, dispatch, letter, retry_record, subscription};
+use crate::fake_ports::{FakePorts, catalogue_of, record};
 
 fn batching(on_refused: OnRefused) -> Subscription {
     let batch = Batch { max_events: 100, preferred_bytes: 64 * 1_024, on_refused };
     Subscription { batch: Some(batch), ..subscription("shop/orders/s0") }
 }
 
-fn desk(subscription: Subscription) -> Desk {
-    Desk::new(catalogue_of([subscription]))
+fn ports_for(subscription: Subscription) -> FakePorts {
+    FakePorts::new(catalogue_of([subscription]))
 }
 
-fn three() -> [Record; 3] {
+fn three_records() -> [Record; 3] {
     ["m1", "m2", "m3"].map(|message| record(message, EVENT))
 }
 
-fn bodies(desk: &Desk) -> Vec<String> {
-    desk.posts().iter().map(|request| String::from_utf8_lossy(&request.body).into_owned()).collect()
+fn bodies(ports: &FakePorts) -> Vec<String> {
+    ports
+        .posts()
+        .iter()
+        .map(|request| String::from_utf8_lossy(&request.body).into_owned())
+        .collect()
 }
 
 #[test]
-fn a_batch_that_fails_leaves_one_message_per_member_with_its_own_state() {
-    let desk = desk(batching(OnRefused::Split)).answering(503);
+fn each_member_of_a_failed_batch_is_re_enqueued_with_its_own_state() {
+    let ports = ports_for(batching(OnRefused::Split)).with_status(503);
     let before = Delivery { attempts: 2, ..delivery("shop/orders/s0") };
-    let old = Record { message: "m4".to_owned(), ..retried(&before) };
-    assert_eq!(dispatch(&desk, &[&three()[..], &[old]].concat(), ENDS_MS), [""; 0]);
-    assert_eq!(bodies(&desk), [format!("[{EVENT},{EVENT},{EVENT},{EVENT}]")]);
-    let mut left: Vec<(QueueName, String, u32, u64)> = desk
+    let old = Record { message: "m4".to_owned(), ..retry_record(&before) };
+    assert_eq!(dispatch(&ports, &[&three_records()[..], &[old]].concat(), ENDS_MS), [""; 0]);
+    assert_eq!(bodies(&ports), [format!("[{EVENT},{EVENT},{EVENT},{EVENT}]")]);
+    let mut left: Vec<(QueueName, String, u32, u64)> = ports
         .sent()
         .iter()
         .map(|(queue, message)| {
@@ -57,29 +61,29 @@ fn a_batch_that_fails_leaves_one_message_per_member_with_its_own_state() {
 }
 
 #[test]
-fn members_of_a_failed_batch_come_again_with_their_records_while_the_queue_takes_nothing() {
-    let desk = desk(batching(OnRefused::Split)).answering(503).refusing_messages();
-    assert_eq!(dispatch(&desk, &three(), ENDS_MS), ["m1", "m2", "m3"]);
-    assert_eq!(desk.requests(), 1);
+fn members_of_a_failed_batch_are_redelivered_with_their_records_while_the_queue_refuses_messages() {
+    let ports = ports_for(batching(OnRefused::Split)).with_status(503).with_failing_queue();
+    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), ["m1", "m2", "m3"]);
+    assert_eq!(ports.requests(), 1);
 }
 
 #[test]
-fn a_panic_while_one_member_leaves_is_its_own() {
-    let desk = desk(batching(OnRefused::Split)).answering(503).panicking_once_while_sending();
-    assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
+fn a_panic_while_one_member_is_sent_affects_no_other_member() {
+    let ports = ports_for(batching(OnRefused::Split)).with_status(503).with_one_panic_on_send();
+    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
     let newest = |message| carried(message).history.newest().map(|entry| entry.outcome);
     let mut outcomes: Vec<_> =
-        desk.sent().iter().filter_map(|(_, message)| newest(message)).collect();
+        ports.sent().iter().filter_map(|(_, message)| newest(message)).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, [Outcome::Busy, Outcome::Busy, Outcome::Aborted]);
 }
 
 #[test]
-fn a_refused_batch_leaves_each_member_as_a_message_that_is_owed_an_attempt_alone() {
-    let desk = desk(batching(OnRefused::Split)).answering(400);
-    assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
-    let sent = desk.sent();
-    assert_eq!((desk.requests(), sent.len()), (1, 3));
+fn each_member_of_a_refused_batch_is_re_enqueued_for_a_retry_alone() {
+    let ports = ports_for(batching(OnRefused::Split)).with_status(400);
+    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
+    let sent = ports.sent();
+    assert_eq!((ports.requests(), sent.len()), (1, 3));
     for (queue, message) in &sent {
         let state = carried(message);
         assert_eq!(
@@ -90,21 +94,21 @@ fn a_refused_batch_leaves_each_member_as_a_message_that_is_owed_an_attempt_alone
 }
 
 #[test]
-fn what_is_owed_an_attempt_alone_gets_it_even_at_its_limit_and_then_ends() {
+fn a_retry_alone_is_made_even_at_the_limit_of_attempts_and_then_the_delivery_ends() {
     for (status, reason) in [
         (400, Reason::UndeliverableDueToHttpBadRequest),
         (503, Reason::MaxDeliveryAttemptsExceeded),
     ] {
         let mut once = batching(OnRefused::Split);
         once.retry.max_attempts = 1;
-        let desk = desk(once).answering(status);
-        let owed =
+        let ports = ports_for(once).with_status(status);
+        let retries_alone =
             Delivery { attempts: 1, batching: Batching::RetryAlone, ..delivery("shop/orders/s0") };
-        let owed =
-            ["m1", "m2"].map(|message| Record { message: message.to_owned(), ..retried(&owed) });
-        assert_eq!(dispatch(&desk, &owed, ENDS_MS), [""; 0]);
-        assert_eq!(bodies(&desk), [format!("[{EVENT}]"), format!("[{EVENT}]")]);
-        for (queue, message) in desk.sent() {
+        let retries_alone = ["m1", "m2"]
+            .map(|message| Record { message: message.to_owned(), ..retry_record(&retries_alone) });
+        assert_eq!(dispatch(&ports, &retries_alone, ENDS_MS), [""; 0]);
+        assert_eq!(bodies(&ports), [format!("[{EVENT}]"), format!("[{EVENT}]")]);
+        for (queue, message) in ports.sent() {
             let letter = letter(&message);
             assert_eq!(
                 (queue, letter.reason, letter.delivery.attempts),
@@ -115,11 +119,11 @@ fn what_is_owed_an_attempt_alone_gets_it_even_at_its_limit_and_then_ends() {
 }
 
 #[test]
-fn where_a_refusal_is_for_all_a_refused_batch_is_one_request_and_a_letter_for_each() {
-    let desk = desk(batching(OnRefused::All)).answering(400);
-    assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
-    let sent = desk.sent();
-    assert_eq!((desk.requests(), sent.len()), (1, 3));
+fn with_on_refused_all_a_refused_batch_is_one_request_and_one_dead_letter_per_member() {
+    let ports = ports_for(batching(OnRefused::All)).with_status(400);
+    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
+    let sent = ports.sent();
+    assert_eq!((ports.requests(), sent.len()), (1, 3));
     for (queue, message) in &sent {
         assert_eq!(*queue, QueueName::DeadLetter);
         assert_eq!(letter(message).reason, Reason::UndeliverableDueToHttpBadRequest);
@@ -127,15 +131,16 @@ fn where_a_refusal_is_for_all_a_refused_batch_is_one_request_and_a_letter_for_ea
 }
 
 #[test]
-fn an_event_that_cannot_be_sent_keeps_no_other_from_being_sent() {
+fn an_event_that_cannot_be_sent_does_not_block_the_others() {
     let mut grid_only = batching(OnRefused::Split);
     grid_only.destination.schema = Some(Schema::EventGrid);
-    let desk = desk(grid_only);
-    let grid = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z"}"#;
-    let records = [record("m1", grid), record("m2", EVENT), record("m3", grid)];
-    assert_eq!(dispatch(&desk, &records, ENDS_MS), [""; 0]);
-    assert_eq!(bodies(&desk), [format!("[{grid},{grid}]")]);
-    let sent = desk.sent();
+    let ports = ports_for(grid_only);
+    let grid_record =
+        r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z"}"#;
+    let records = [record("m1", grid_record), record("m2", EVENT), record("m3", grid_record)];
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    assert_eq!(bodies(&ports), [format!("[{grid_record},{grid_record}]")]);
+    let sent = ports.sent();
     let [(QueueName::DeadLetter, message)] = &sent[..] else { panic!("{sent:?}") };
     let letter = letter(message);
     assert_eq!(letter.reason, Reason::UndeliverableDueToInvalidRequest);
@@ -143,13 +148,15 @@ fn an_event_that_cannot_be_sent_keeps_no_other_from_being_sent() {
 }
 
 #[test]
-fn one_of_a_batch_that_is_retried_within_the_second_is_tried_again_with_the_others() {
-    let mut quick = batching(OnRefused::Split);
-    quick.retry.schedule.kind = delivery::subscription::schedule::Kind::Constant { delay_ms: 200 };
-    let desk = desk(quick).meeting("s0.example.com", &[answers(503), answers(200)]);
-    assert_eq!(dispatch(&desk, &three(), ENDS_MS), [""; 0]);
+fn a_member_whose_retry_is_due_within_a_second_is_retried_with_the_others() {
+    let mut quick_retry = batching(OnRefused::Split);
+    quick_retry.retry.schedule.kind =
+        delivery::subscription::schedule::Kind::Constant { delay_ms: 200 };
+    let ports =
+        ports_for(quick_retry).with_reactions("s0.example.com", &[answers(503), answers(200)]);
+    assert_eq!(dispatch(&ports, &three_records(), ENDS_MS), [""; 0]);
     assert_eq!(
-        (bodies(&desk), desk.sent().len()),
+        (bodies(&ports), ports.sent().len()),
         (vec![format!("[{EVENT},{EVENT},{EVENT}]"); 2], 0)
     );
 }
@@ -164,9 +171,9 @@ fn ids_in(body: &str) -> Vec<usize> {
 
 #[test]
 fn of_250_events_in_invocations_of_100_records_none_is_lost_while_every_second_request_fails() {
-    let turns: Vec<_> =
-        (0..200).map(|turn| answers(if turn % 2 == 0 { 503 } else { 200 })).collect();
-    let desk = desk(batching(OnRefused::Split)).meeting("specversion", &turns);
+    let responses: Vec<_> =
+        (0..200).map(|index| answers(if index % 2 == 0 { 503 } else { 200 })).collect();
+    let ports = ports_for(batching(OnRefused::Split)).with_reactions("specversion", &responses);
     let published = |id: usize| {
         record(&format!("m{id}"), &EVENT.replace("\"id\":\"1\"", &format!("\"id\":\"{id}\"")))
     };
@@ -174,21 +181,21 @@ fn of_250_events_in_invocations_of_100_records_none_is_lost_while_every_second_r
     let mut invocations = 0;
     while !waiting.is_empty() && invocations < 50 {
         let rest = waiting.split_off(waiting.len().min(100));
-        let before = desk.sent().len();
-        assert_eq!(dispatch(&desk, &waiting, ENDS_MS + 36_000_000), [""; 0]);
-        let again = desk.sent().into_iter().skip(before).map(|(_, message)| {
+        let before = ports.sent().len();
+        assert_eq!(dispatch(&ports, &waiting, ENDS_MS + 36_000_000), [""; 0]);
+        let retries = ports.sent().into_iter().skip(before).map(|(_, message)| {
             let state = carried(&message);
             Record {
                 message: format!("r{}", state.origin.message),
                 body: message.body,
-                ..retried(&state)
+                ..retry_record(&state)
             }
         });
-        waiting = rest.into_iter().chain(again).collect();
-        desk.passes_ms(600_000);
+        waiting = rest.into_iter().chain(retries).collect();
+        ports.advance_ms(600_000);
         invocations += 1;
     }
-    let requests: Vec<Vec<usize>> = bodies(&desk).iter().map(|body| ids_in(body)).collect();
+    let requests: Vec<Vec<usize>> = bodies(&ports).iter().map(|body| ids_in(body)).collect();
     assert!(
         requests.iter().all(|ids| ids.len() <= 100) && requests.len() <= 12,
         "{} requests",

@@ -1,21 +1,21 @@
-//! What the functions tell their queue: which records come again, when, and what left as its own
-//! message before.
+//! The functions' responses to their queue: which records are redelivered, when, and what was
+//! re-enqueued before.
 //!
-//! One scene per rule of giving back, splitting and finishing, over a desk of ports that keep what
-//! they were asked.
+//! One test per rule of returning, splitting and acknowledging records, over fake ports that record
+//! every call.
 
 mod batches;
+mod blob_batches;
 mod consent;
-mod desk;
-mod hours;
+mod fake_ports;
+mod json_log;
 mod late;
-mod lines;
 mod metrics;
-mod parcels;
 mod probation;
 mod reactions;
 mod replies;
 mod sinks;
+mod virtual_clock;
 
 use adapters::records::Record;
 use deadletter::DeadLetters;
@@ -30,19 +30,21 @@ use delivery::subscription::profile::Dialect;
 use delivery::wire::{read_dead_letter, read_delivery, write_dead_letter, write_delivery};
 use dispatch::{Deadline, Dispatch};
 
-use crate::desk::{Desk, NOW_MS, container, record, subscriptions, subscriptions_with_sink};
+use crate::fake_ports::{
+    FakePorts, NOW_MS, container, record, subscriptions, subscriptions_with_sink,
+};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// A deadline two minutes away, as the template sets it.
 const ENDS_MS: u64 = NOW_MS + 120_000;
 
-fn dispatch(desk: &Desk, records: &[Record], ends_ms: u64) -> Vec<String> {
-    let dispatch = Dispatch::new(desk.clone(), container(), None);
-    desk.run(dispatch.handle(records, &Deadline::new(NOW_MS, ends_ms)))
+fn dispatch(ports: &FakePorts, records: &[Record], ends_ms: u64) -> Vec<String> {
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    ports.run(dispatch.handle(records, &Deadline::new(NOW_MS, ends_ms)))
 }
 
-fn deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
-    desk.run(DeadLetters::new(desk.clone(), container()).handle(records))
+fn deadletter(ports: &FakePorts, records: &[Record]) -> Vec<String> {
+    ports.run(DeadLetters::new(ports.clone(), container()).handle(records))
 }
 
 fn delivery(name: &str) -> Delivery {
@@ -67,16 +69,16 @@ fn subscription(name: &str) -> Subscription {
 /// The delivery that a message carries.
 fn carried(message: &Message) -> Delivery {
     let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
-    read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours")
+    read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("a valid attribute")
 }
 
-/// The letter that a message carries.
+/// The dead letter that a message carries.
 fn letter(message: &Message) -> DeadLetter {
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
-    read_dead_letter(attribute, &message.body).expect("ours")
+    read_dead_letter(attribute, &message.body).expect("a valid attribute")
 }
 
-/// An event so large that no state fits beside it in a message.
+/// An event so large that no delivery state fits into a message with it.
 fn large() -> String {
     format!(
         r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#,
@@ -85,7 +87,7 @@ fn large() -> String {
 }
 
 /// A record of the retry queue that carries this delivery.
-fn retried(delivery: &Delivery) -> Record {
+fn retry_record(delivery: &Delivery) -> Record {
     Record {
         delivery: Some(write_delivery(delivery)),
         queue: "retry".to_owned(),
@@ -93,8 +95,8 @@ fn retried(delivery: &Delivery) -> Record {
     }
 }
 
-/// A record of the dead-letter queue that carries this letter.
-fn buried(letter: &DeadLetter) -> Record {
+/// A record of the dead-letter queue that carries this dead letter.
+fn dead_letter_record(letter: &DeadLetter) -> Record {
     Record {
         deadletter: Some(write_dead_letter(letter)),
         queue: "dead-letter".to_owned(),
@@ -103,20 +105,21 @@ fn buried(letter: &DeadLetter) -> Record {
 }
 
 #[test]
-fn a_delivered_record_is_acknowledged_and_leaves_nothing() {
-    let desk = Desk::new(subscriptions(1));
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    assert_eq!((desk.requests(), desk.sent().len(), desk.hidden().len()), (1, 0, 0));
+fn a_delivered_record_is_acknowledged_and_nothing_is_enqueued() {
+    let ports = FakePorts::new(subscriptions(1));
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len(), ports.visibility_changes().len()), (1, 0, 0));
 }
 
 #[test]
-fn a_failure_leaves_as_a_message_with_its_state_before_the_record_is_acknowledged() {
-    let desk = Desk::new(subscriptions(1)).answering(503);
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let (queue, message) = desk.sent().remove(0);
+fn a_failed_delivery_is_re_enqueued_with_its_state_before_the_record_is_acknowledged() {
+    let ports = FakePorts::new(subscriptions(1)).with_status(503);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
     assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::Retry, EVENT, 2_000));
     let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
-    let sent = read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours");
+    let sent = read_delivery(attribute, Event::recall(&message.body, Input::Auto))
+        .expect("a valid attribute");
     assert_eq!(
         (sent.attempts, sent.due_ms, sent.origin.message.as_str()),
         (1, NOW_MS + 2_000, "m1")
@@ -124,145 +127,151 @@ fn a_failure_leaves_as_a_message_with_its_state_before_the_record_is_acknowledge
 }
 
 #[test]
-fn a_record_whose_message_the_queue_does_not_take_comes_again_after_its_own_visibility() {
-    let desk = Desk::new(subscriptions(1)).answering(503).refusing_messages();
+fn a_record_whose_message_cannot_be_sent_is_redelivered_after_its_visibility_timeout() {
+    let ports = FakePorts::new(subscriptions(1)).with_status(503).with_failing_queue();
     assert_eq!(
-        dispatch(&desk, &[record("m1", EVENT), record("m2", "not JSON")], ENDS_MS),
+        dispatch(&ports, &[record("m1", EVENT), record("m2", "not JSON")], ENDS_MS),
         ["m1", "m2"]
     );
-    assert_eq!(desk.hidden(), []);
+    assert_eq!(ports.visibility_changes(), []);
 }
 
 #[test]
-fn without_usable_subscriptions_every_record_comes_again_after_300_seconds() {
-    let desk = Desk::without_subscriptions();
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS), ["m1", "m2"]);
+fn without_usable_subscriptions_every_record_is_redelivered_after_300_seconds() {
+    let ports = FakePorts::without_subscriptions();
     assert_eq!(
-        desk.hidden(),
+        dispatch(&ports, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS),
+        ["m1", "m2"]
+    );
+    assert_eq!(
+        ports.visibility_changes(),
         [("events".to_owned(), "m1".to_owned(), 300), ("events".to_owned(), "m2".to_owned(), 300)]
     );
-    assert_eq!(desk.requests(), 0);
+    assert_eq!(ports.requests(), 0);
 }
 
 #[test]
-fn an_unknown_wire_version_is_given_back_and_never_dead_lettered() {
-    let desk = Desk::new(subscriptions(1));
+fn an_unknown_wire_version_is_returned_to_the_queue_and_never_dead_lettered() {
+    let ports = FakePorts::new(subscriptions(1));
     let newer = Record { delivery: Some(r#"{"v":2}"#.to_owned()), ..record("m1", EVENT) };
-    assert_eq!(dispatch(&desk, std::slice::from_ref(&newer), ENDS_MS), ["m1"]);
+    assert_eq!(dispatch(&ports, std::slice::from_ref(&newer), ENDS_MS), ["m1"]);
     let newer_letter = Record { deadletter: Some(r#"{"v":2}"#.to_owned()), ..newer.clone() };
     assert_eq!(
-        deadletter(&desk, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]),
+        deadletter(&ports, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]),
         ["m1", "m2"]
     );
-    assert_eq!((desk.sent().len(), desk.blobs().len(), desk.hidden().len()), (0, 0, 0));
+    assert_eq!(
+        (ports.sent().len(), ports.blobs().len(), ports.visibility_changes().len()),
+        (0, 0, 0)
+    );
 }
 
 #[test]
 fn a_record_with_eleven_deliveries_is_split_onto_the_events_queue_without_a_request() {
-    let desk = Desk::new(subscriptions(11));
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    assert_eq!(desk.requests(), 0);
-    assert_eq!(desk.sent().iter().filter(|(queue, _)| *queue == QueueName::Events).count(), 11);
-    let ten = Desk::new(subscriptions(10));
+    let ports = FakePorts::new(subscriptions(11));
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!(ports.requests(), 0);
+    assert_eq!(ports.sent().iter().filter(|(queue, _)| *queue == QueueName::Events).count(), 11);
+    let ten = FakePorts::new(subscriptions(10));
     dispatch(&ten, &[record("m1", EVENT)], ENDS_MS);
     assert_eq!((ten.requests(), ten.sent().len()), (10, 0));
 }
 
 #[test]
-fn out_of_time_an_untouched_record_is_given_back_for_a_second_less_than_its_receives_at_most_thirty()
- {
+fn out_of_time_an_unstarted_record_is_hidden_for_its_receives_less_one_in_seconds_at_most_thirty() {
     for (receives, seconds) in [(1, 0), (2, 1), (31, 30), (99, 30)] {
-        let desk = Desk::new(subscriptions(1)).taking_ms(60_000);
+        let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
         let late = Record { receives, ..record("m2", EVENT) };
-        // The first exchange takes so long that the second would not end in time.
-        assert_eq!(dispatch(&desk, &[record("m1", EVENT), late], NOW_MS + 45_000), ["m2"]);
-        assert_eq!(desk.hidden(), [("events".to_owned(), "m2".to_owned(), seconds)]);
+        // The first exchange takes so long that the second one would not end in time.
+        assert_eq!(dispatch(&ports, &[record("m1", EVENT), late], NOW_MS + 45_000), ["m2"]);
+        assert_eq!(ports.visibility_changes(), [("events".to_owned(), "m2".to_owned(), seconds)]);
     }
 }
 
 #[test]
-fn out_of_time_what_is_left_of_a_touched_record_leaves_as_its_own_message() {
-    let desk = Desk::new(subscriptions(2)).taking_ms(60_000);
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT)], NOW_MS + 45_000), [""; 0]);
-    assert_eq!(desk.requests(), 1);
-    let (queue, message) = desk.sent().remove(0);
+fn out_of_time_the_unfinished_deliveries_of_a_started_record_are_re_enqueued() {
+    let ports = FakePorts::new(subscriptions(2)).with_duration_ms(60_000);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], NOW_MS + 45_000), [""; 0]);
+    assert_eq!(ports.requests(), 1);
+    let (queue, message) = ports.sent().remove(0);
     let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
-    let left = read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("ours");
+    let left = read_delivery(attribute, Event::recall(&message.body, Input::Auto))
+        .expect("a valid attribute");
     assert_eq!((queue, message.wait_ms, left.attempts), (QueueName::Retry, 0, 0));
 }
 
 #[test]
-fn a_panic_counts_as_an_attempt_and_spoils_no_other_record() {
-    let desk = Desk::new(subscriptions(1)).panicking_once();
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS), [""; 0]);
-    let sent = desk.sent();
+fn a_panic_counts_as_an_attempt_and_affects_no_other_record() {
+    let ports = FakePorts::new(subscriptions(1)).with_one_panic();
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS), [""; 0]);
+    let sent = ports.sent();
     let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
     let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
     assert!(attribute.contains(r#""attempts":1"#) && attribute.contains("Aborted"), "{attribute}");
 }
 
 #[test]
-fn an_early_delivery_is_sent_on_with_the_rest_of_its_wait_and_counts_nothing() {
-    let desk = Desk::new(subscriptions(1));
+fn an_early_delivery_is_re_enqueued_with_the_rest_of_its_wait_and_without_an_attempt() {
+    let ports = FakePorts::new(subscriptions(1));
     let mut early = delivery("shop/orders/s0");
     (early.attempts, early.due_ms) = (1, NOW_MS + 5_000);
-    assert_eq!(dispatch(&desk, &[retried(&early)], ENDS_MS), [""; 0]);
-    let (queue, message) = desk.sent().remove(0);
-    assert_eq!((desk.requests(), queue, message.wait_ms), (0, QueueName::Retry, 5_000));
+    assert_eq!(dispatch(&ports, &[retry_record(&early)], ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
+    assert_eq!((ports.requests(), queue, message.wait_ms), (0, QueueName::Retry, 5_000));
     assert_eq!(message.attribute, Attribute::Delivery(write_delivery(&early)));
 }
 
 #[test]
-fn a_rest_below_a_second_is_waited_in_place() {
-    let desk = Desk::new(subscriptions(1));
+fn a_remaining_wait_below_a_second_is_spent_in_place() {
+    let ports = FakePorts::new(subscriptions(1));
     let mut early = delivery("shop/orders/s0");
     early.due_ms = NOW_MS + 999;
-    assert_eq!(dispatch(&desk, &[retried(&early)], ENDS_MS), [""; 0]);
-    assert_eq!((desk.requests(), desk.sent().len(), desk.slept_ms()), (1, 0, 999));
+    assert_eq!(dispatch(&ports, &[retry_record(&early)], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len(), ports.slept_ms()), (1, 0, 999));
 }
 
 #[test]
-fn a_missing_name_is_looked_for_again_before_it_becomes_a_dead_letter() {
-    let desk = Desk::new(subscriptions(0)).finding_on_reread(subscriptions(1));
-    assert_eq!(dispatch(&desk, &[retried(&delivery("shop/orders/s0"))], ENDS_MS), [""; 0]);
-    assert_eq!((desk.requests(), desk.sent().len()), (1, 0));
-    let desk = Desk::new(subscriptions(1));
-    dispatch(&desk, &[retried(&delivery("shop/orders/gone"))], ENDS_MS);
-    let (queue, message) = desk.sent().remove(0);
+fn subscriptions_are_reread_before_a_missing_name_becomes_a_dead_letter() {
+    let ports = FakePorts::new(subscriptions(0)).with_newer_catalogue(subscriptions(1));
+    assert_eq!(dispatch(&ports, &[retry_record(&delivery("shop/orders/s0"))], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
+    let ports = FakePorts::new(subscriptions(1));
+    dispatch(&ports, &[retry_record(&delivery("shop/orders/gone"))], ENDS_MS);
+    let (queue, message) = ports.sent().remove(0);
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
-    let letter = read_dead_letter(attribute, &message.body).expect("ours");
+    let letter = read_dead_letter(attribute, &message.body).expect("a valid attribute");
     assert_eq!((queue, letter.reason), (QueueName::DeadLetter, Reason::SubscriptionNotFound));
     assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/gone");
 }
 
 #[test]
-fn while_nobody_can_say_what_the_newest_subscriptions_are_no_name_counts_as_missing() {
-    let desk = Desk::new(subscriptions(1)).with_a_broken_reload();
+fn while_the_newest_subscriptions_cannot_be_read_no_name_counts_as_missing() {
+    let ports = FakePorts::new(subscriptions(1)).with_failing_reload();
     let unknown = Record { topic: Some("shop/new".to_owned()), ..record("m2", EVENT) };
-    assert_eq!(dispatch(&desk, &[record("m1", EVENT), unknown], ENDS_MS), ["m2"]);
-    assert_eq!((desk.requests(), desk.sent().len()), (1, 0));
-    assert_eq!(desk.hidden(), [("events".to_owned(), "m2".to_owned(), 300)]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT), unknown], ENDS_MS), ["m2"]);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
+    assert_eq!(ports.visibility_changes(), [("events".to_owned(), "m2".to_owned(), 300)]);
 }
 
 #[test]
-fn an_attribute_that_is_not_ours_ends_as_a_dead_letter_at_once() {
-    let desk = Desk::new(subscriptions(1));
-    let foreign = Record { delivery: Some("express".to_owned()), ..record("m1", EVENT) };
-    assert_eq!(dispatch(&desk, std::slice::from_ref(&foreign), ENDS_MS), [""; 0]);
-    assert_eq!(desk.sent()[0].0, QueueName::DeadLetter);
+fn a_record_with_an_invalid_attribute_is_dead_lettered_at_once() {
+    let ports = FakePorts::new(subscriptions(1));
+    let invalid = Record { delivery: Some("express".to_owned()), ..record("m1", EVENT) };
+    assert_eq!(dispatch(&ports, std::slice::from_ref(&invalid), ENDS_MS), [""; 0]);
+    assert_eq!(ports.sent()[0].0, QueueName::DeadLetter);
     assert_eq!(
-        deadletter(&desk, &[Record { queue: "dead-letter".to_owned(), ..foreign }]),
+        deadletter(&ports, &[Record { queue: "dead-letter".to_owned(), ..invalid }]),
         [""; 0]
     );
-    assert!(desk.blobs()[0].0.starts_with("letters/shop/orders/_unprocessed/"));
+    assert!(ports.blobs()[0].0.starts_with("letters/shop/orders/_unprocessed/"));
 }
 
 #[test]
-fn what_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
-    let desk = Desk::new(subscriptions(1)).answering(503);
-    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
-    let blobs = desk.blobs();
-    assert_eq!((desk.sent().len(), blobs.len()), (0, 1));
+fn a_delivery_that_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
+    let ports = FakePorts::new(subscriptions(1)).with_status(503);
+    assert_eq!(dispatch(&ports, &[record("m1", &large())], ENDS_MS), [""; 0]);
+    let blobs = ports.blobs();
+    assert_eq!((ports.sent().len(), blobs.len()), (0, 1));
     assert!(
         blobs[0].0.starts_with("letters/shop/orders/s0/")
             && blobs[0].1.contains("EventTooLargeToResend")
@@ -271,116 +280,116 @@ fn what_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() {
 
 #[test]
 fn a_large_event_for_many_subscriptions_is_attempted_in_place_instead_of_split() {
-    let desk = Desk::new(subscriptions(11));
-    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
-    assert_eq!((desk.requests(), desk.sent().len(), desk.blobs().len()), (11, 0, 0));
+    let ports = FakePorts::new(subscriptions(11));
+    assert_eq!(dispatch(&ports, &[record("m1", &large())], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len(), ports.blobs().len()), (11, 0, 0));
 }
 
 #[test]
-fn a_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
+fn a_dead_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
     let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
-    let desk = Desk::new(subscriptions_with_sink("s3://elsewhere"))
-        .answering(400)
-        .refusing_blobs("elsewhere", missing);
-    assert_eq!(dispatch(&desk, &[record("m1", &large())], ENDS_MS), [""; 0]);
+    let ports = FakePorts::new(subscriptions_with_sink("s3://elsewhere"))
+        .with_status(400)
+        .with_put_error("elsewhere", missing);
+    assert_eq!(dispatch(&ports, &[record("m1", &large())], ENDS_MS), [""; 0]);
     assert!(
-        desk.blobs()[0].0.starts_with("letters/shop/orders/s0/")
-            && desk.blobs()[0].1.contains("sinkerror")
+        ports.blobs()[0].0.starts_with("letters/shop/orders/s0/")
+            && ports.blobs()[0].1.contains("sinkerror")
     );
 }
 
 #[test]
-fn a_letter_that_storage_refuses_waits_by_visibility_from_the_time_since_the_decision() {
+fn the_visibility_of_a_dead_letter_that_storage_refuses_follows_the_time_since_the_decision() {
     for (since_ms, seconds) in
         [(0, 10), (9_000, 1), (10_000, 50), (60_000, 240), (300_000, 300), (86_400_000, 300)]
     {
-        let desk = Desk::new(subscriptions(0))
-            .refusing_blobs("letters", PutError::Refused("503".to_owned()));
+        let ports = FakePorts::new(subscriptions(0))
+            .with_put_error("letters", PutError::Refused("503".to_owned()));
         let letter = DeadLetter::without_subscription(
             delivery("a/b/c"),
             Reason::TimeToLiveExceeded,
             NOW_MS - since_ms,
         );
-        assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
+        assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
         assert_eq!(
-            desk.hidden(),
+            ports.visibility_changes(),
             [("dead-letter".to_owned(), "m1".to_owned(), seconds)],
             "{since_ms}"
         );
-        assert_eq!(desk.sent().len(), 0);
+        assert_eq!(ports.sent().len(), 0);
     }
 }
 
 #[test]
-fn a_letter_that_storage_refuses_for_too_long_goes_to_the_last_resort_queue() {
+fn a_dead_letter_that_storage_refuses_for_too_long_moves_to_the_last_resort_queue() {
     let two_days_ms = 2 * 86_400_000;
-    let desk =
-        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()));
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error("letters", PutError::Refused("503".to_owned()));
     let letter = DeadLetter::without_subscription(
         delivery("a/b/c"),
         Reason::TimeToLiveExceeded,
         NOW_MS - two_days_ms,
     );
-    assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
-    let (queue, message) = desk.sent().remove(0);
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
     assert_eq!((queue, message.body.as_ref()), (QueueName::LastResort, EVENT));
     assert_eq!(message.attribute, Attribute::DeadLetter(write_dead_letter(&letter)));
-    let desk = Desk::new(subscriptions(0))
-        .refusing_blobs("letters", PutError::Refused("503".to_owned()))
-        .refusing_messages();
-    assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error("letters", PutError::Refused("503".to_owned()))
+        .with_failing_queue();
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
 }
 
 #[test]
-fn a_container_that_refuses_for_good_is_replaced_by_the_default_and_the_letter_says_so() {
+fn a_container_that_refuses_permanently_is_replaced_by_the_default_and_the_dead_letter_says_so() {
     let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
-    let desk = Desk::new(subscriptions(0)).refusing_blobs("elsewhere", missing);
+    let ports = FakePorts::new(subscriptions(0)).with_put_error("elsewhere", missing);
     let mut letter =
         DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     letter.store = Store::Container("elsewhere/deep".parse().expect("a container"));
-    assert_eq!(deadletter(&desk, &[buried(&letter)]), [""; 0]);
-    let blobs = desk.blobs();
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), [""; 0]);
+    let blobs = ports.blobs();
     assert!(
         blobs[0].0.starts_with("letters/a/b/c/")
             && blobs[0].1.contains(r#""sinkerror":"elsewhere/deep"#),
         "{blobs:?}"
     );
-    let desk = Desk::new(subscriptions(0));
-    deadletter(&desk, &[buried(&letter)]);
-    assert!(desk.blobs()[0].0.starts_with("elsewhere/deep/a/b/c/"));
+    let ports = FakePorts::new(subscriptions(0));
+    deadletter(&ports, &[dead_letter_record(&letter)]);
+    assert!(ports.blobs()[0].0.starts_with("elsewhere/deep/a/b/c/"));
 }
 
 #[test]
-fn a_letter_is_not_written_before_its_time() {
-    let desk = Desk::new(subscriptions(0));
+fn a_dead_letter_is_not_written_before_its_delay_has_passed() {
+    let ports = FakePorts::new(subscriptions(0));
     let mut letter =
         DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     letter.not_before_ms = NOW_MS + 300_000;
-    assert_eq!(deadletter(&desk, &[buried(&letter)]), ["m1"]);
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
     assert_eq!(
-        (desk.blobs().len(), desk.hidden()),
+        (ports.blobs().len(), ports.visibility_changes()),
         (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 300)])
     );
 }
 
 #[test]
-fn a_message_that_came_by_native_redrive_is_stored_with_what_is_known_of_it() {
-    let desk = Desk::new(subscriptions(0));
-    let known = Record { message: "m2".to_owned(), ..retried(&delivery("shop/orders/s0")) };
-    assert_eq!(deadletter(&desk, &[record("m1", "[{"), known]), [""; 0]);
-    let mut keys: Vec<String> = desk.blobs().into_iter().map(|(key, _)| key).collect();
+fn a_message_from_native_redrive_is_stored_with_what_is_known_of_it() {
+    let ports = FakePorts::new(subscriptions(0));
+    let known = Record { message: "m2".to_owned(), ..retry_record(&delivery("shop/orders/s0")) };
+    assert_eq!(deadletter(&ports, &[record("m1", "[{"), known]), [""; 0]);
+    let mut keys: Vec<String> = ports.blobs().into_iter().map(|(key, _)| key).collect();
     keys.sort();
     assert!(keys[0].starts_with("letters/shop/orders/_unprocessed/"), "{keys:?}");
     assert!(keys[1].starts_with("letters/shop/orders/s0/"), "{keys:?}");
-    assert!(desk.blobs().iter().all(|(_, blob)| blob.contains("ProcessingFailed")));
+    assert!(ports.blobs().iter().all(|(_, blob)| blob.contains("ProcessingFailed")));
 }
 
 #[test]
-fn a_refused_certificate_or_address_is_one_request_and_a_dead_letter() {
+fn a_refused_certificate_or_address_is_one_attempt_and_a_dead_letter() {
     for result in [TransportResult::TlsError, TransportResult::Blocked, TransportResult::Unsendable]
     {
-        let desk = Desk::new(subscriptions(1)).result(result.clone());
-        assert_eq!(dispatch(&desk, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-        assert_eq!((desk.requests(), desk.sent()[0].0), (1, QueueName::DeadLetter), "{result:?}");
+        let ports = FakePorts::new(subscriptions(1)).with_result(result.clone());
+        assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+        assert_eq!((ports.requests(), ports.sent()[0].0), (1, QueueName::DeadLetter), "{result:?}");
     }
 }

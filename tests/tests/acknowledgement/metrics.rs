@@ -1,5 +1,5 @@
-//! What a scene counts: each metric once, in each of its dimension sets, in one line per
-//! combination.
+//! What an invocation counts: each metric once per dimension set, one line per combination of
+//! dimension values.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,14 @@ use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 
 use super::reactions::{answers, times_out_after};
-use super::{ENDS_MS, EVENT, buried, delivery, large, letter, retried, subscriptions};
-use crate::desk::{Desk, NOW_MS, container, record, subscriptions_with_destination};
+use super::{
+    ENDS_MS, EVENT, dead_letter_record, delivery, large, letter, retry_record, subscriptions,
+};
+use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
 
-/// One event for four destinations that take it, are busy, refuse it, and refuse it without a dead
-/// letter; and a topic whose events nobody wants.
-const SCENE: &str = "
+/// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
+/// without a dead letter; and a topic whose events no filter matches.
+const SUBSCRIPTIONS: &str = "
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: takes}
@@ -51,22 +53,22 @@ spec: {destination: {url: 'https://picky.example.com/'}, filter: {exact: {type: 
 ";
 
 fn catalogue() -> Catalogue {
-    manifest::read(&[Source { name: "scene", text: SCENE }])
+    manifest::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
         .into_result()
-        .expect("the scene is right")
+        .expect("the subscriptions are valid")
 }
 
 fn telemetry(per_subscription: bool) -> Telemetry {
     Telemetry::new(MetricsSettings { per_subscription, ..MetricsSettings::default() })
 }
 
-fn with_telemetry(desk: &Desk, per_subscription: bool) -> Dispatch<Desk> {
-    Dispatch::new(desk.clone(), container(), None).with_telemetry(telemetry(per_subscription))
+fn with_telemetry(ports: &FakePorts, per_subscription: bool) -> Dispatch<FakePorts> {
+    Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry(per_subscription))
 }
 
-/// What the lines say: `<values of the dimensions> <metric>` and the value of each.
-fn said(lines: &[String]) -> BTreeMap<String, Value> {
-    let mut said = BTreeMap::new();
+/// The metrics in the lines: `<dimension values> <metric>` and its value.
+fn metric_values(lines: &[String]) -> BTreeMap<String, Value> {
+    let mut reported = BTreeMap::new();
     for line in lines {
         let line: Value = serde_json::from_str(line).expect("a line is JSON");
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
@@ -77,15 +79,16 @@ fn said(lines: &[String]) -> BTreeMap<String, Value> {
         let values: Vec<String> = dimensions.map(|name| value(name).to_owned()).collect();
         for metric in directive["Metrics"].as_array().expect("metrics") {
             let name = metric["Name"].as_str().expect("a name");
-            let again = said.insert(format!("[{}] {name}", values.join(" ")), line[name].clone());
-            assert_eq!(again, None, "{name} stands twice: {lines:#?}");
+            let duplicate =
+                reported.insert(format!("[{}] {name}", values.join(" ")), line[name].clone());
+            assert_eq!(duplicate, None, "{name} is reported twice: {lines:#?}");
         }
     }
-    said
+    reported
 }
 
 fn table(lines: &[String]) -> Vec<String> {
-    said(lines).iter().map(|(what, value)| format!("{what} {value}")).collect()
+    metric_values(lines).iter().map(|(what, value)| format!("{what} {value}")).collect()
 }
 
 fn sorted<const N: usize>(mut lines: [&str; N]) -> [&str; N] {
@@ -93,32 +96,32 @@ fn sorted<const N: usize>(mut lines: [&str; N]) -> [&str; N] {
     lines
 }
 
-/// One invocation, and what it says of itself.
-fn counted(desk: &Desk, records: &[Record]) -> Vec<String> {
-    let dispatch = with_telemetry(desk, false);
-    desk.run(dispatch.handle(records, &Deadline::new(NOW_MS, ENDS_MS)));
+/// The metrics of one invocation of dispatch.
+fn dispatch_metrics(ports: &FakePorts, records: &[Record]) -> Vec<String> {
+    let dispatch = with_telemetry(ports, false);
+    ports.run(dispatch.handle(records, &Deadline::new(NOW_MS, ENDS_MS)));
     table(&dispatch.metrics())
 }
 
-/// One invocation of deadletter, and what it says of itself.
-fn counted_by_deadletter(desk: &Desk, records: &[Record]) -> Vec<String> {
-    let letters = DeadLetters::new(desk.clone(), container()).with_telemetry(telemetry(false));
-    desk.run(letters.handle(records));
+/// The metrics of one invocation of deadletter.
+fn deadletter_metrics(ports: &FakePorts, records: &[Record]) -> Vec<String> {
+    let letters = DeadLetters::new(ports.clone(), container()).with_telemetry(telemetry(false));
+    ports.run(letters.handle(records));
     table(&letters.metrics())
 }
 
 #[test]
-fn a_scene_with_every_end_counts_each_of_them_once_per_dimension_set() {
-    let desk = Desk::new(catalogue())
-        .meeting("takes.example.com", &[answers(200).after_ms(5)])
-        .meeting("busy.example.com", &[answers(503).after_ms(5)])
-        .meeting("refuses.example.com", &[answers(400).after_ms(5)])
-        .meeting("drops.example.com", &[answers(400).after_ms(5)]);
-    let dispatch = with_telemetry(&desk, false);
-    let quiet = Record { topic: Some("shop/quiet".to_owned()), ..record("m2", EVENT) };
-    let records = [record("m1", EVENT), quiet];
-    assert_eq!(desk.run(dispatch.handle(&records, &Deadline::new(NOW_MS, ENDS_MS))), [""; 0]);
-    let counted = [
+fn an_invocation_with_every_outcome_counts_each_of_them_once_per_dimension_set() {
+    let ports = FakePorts::new(catalogue())
+        .with_reactions("takes.example.com", &[answers(200).after_ms(5)])
+        .with_reactions("busy.example.com", &[answers(503).after_ms(5)])
+        .with_reactions("refuses.example.com", &[answers(400).after_ms(5)])
+        .with_reactions("drops.example.com", &[answers(400).after_ms(5)]);
+    let dispatch = with_telemetry(&ports, false);
+    let unmatched = Record { topic: Some("shop/quiet".to_owned()), ..record("m2", EVENT) };
+    let records = [record("m1", EVENT), unmatched];
+    assert_eq!(ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, ENDS_MS))), [""; 0]);
+    let expected = [
         "[] DeliveryAttemptFailCount 3",
         "[] DeliverySuccessCount 1",
         "[] DestinationProcessingDurationInMs [5,5,5,5]",
@@ -140,37 +143,37 @@ fn a_scene_with_every_end_counts_each_of_them_once_per_dimension_set() {
         "[shop/orders] RetryScheduledCount 1",
         "[shop/quiet] UnmatchedEventCount 1",
     ];
-    assert_eq!(table(&dispatch.metrics()), sorted(counted));
-    assert!(dispatch.metrics().is_empty(), "what was read is not said again");
+    assert_eq!(table(&dispatch.metrics()), sorted(expected));
+    assert!(dispatch.metrics().is_empty(), "what was read is not reported again");
 
-    // The dead letter counts where it comes into storage, and nowhere else.
-    let (_, message) = desk
+    // A dead letter counts when it is stored, and nowhere else.
+    let (_, message) = ports
         .sent()
         .into_iter()
         .find(|(queue, _)| *queue == QueueName::DeadLetter)
-        .expect("a letter");
-    let stored = counted_by_deadletter(&desk, &[buried(&letter(&message))]);
-    let counted = [
+        .expect("a dead letter");
+    let stored = deadletter_metrics(&ports, &[dead_letter_record(&letter(&message))]);
+    let expected = [
         "[] DeadLetteredCount 1",
         "[UndeliverableDueToHttpBadRequest] DeadLetteredCount 1",
         "[shop/orders] DeadLetteredCount 1",
     ];
-    assert_eq!(stored, sorted(counted));
+    assert_eq!(stored, sorted(expected));
 }
 
 #[test]
-fn subscriptions_have_metrics_of_their_own_only_where_that_is_asked_for() {
-    let desk = Desk::new(subscriptions(2));
-    let dispatch = with_telemetry(&desk, true);
-    desk.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
-    let said = table(&dispatch.metrics());
+fn subscriptions_have_metrics_of_their_own_only_if_configured() {
+    let ports = FakePorts::new(subscriptions(2));
+    let dispatch = with_telemetry(&ports, true);
+    ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
+    let reported = table(&dispatch.metrics());
     for name in ["s0", "s1"] {
         for metric in ["MatchedEventCount 1", "DeliverySuccessCount 1"] {
-            assert!(said.contains(&format!("[shop/orders {name}] {metric}")), "{said:#?}");
+            assert!(reported.contains(&format!("[shop/orders {name}] {metric}")), "{reported:#?}");
         }
     }
-    assert!(said.contains(&"[shop/orders] MatchedEventCount 2".to_owned()), "{said:#?}");
-    let without = counted(&Desk::new(subscriptions(2)), &[record("m1", EVENT)]);
+    assert!(reported.contains(&"[shop/orders] MatchedEventCount 2".to_owned()), "{reported:#?}");
+    let without = dispatch_metrics(&FakePorts::new(subscriptions(2)), &[record("m1", EVENT)]);
     assert!(
         without.iter().all(|line| !line.contains("s0") && !line.contains("s1")),
         "{without:#?}"
@@ -178,80 +181,102 @@ fn subscriptions_have_metrics_of_their_own_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_record_that_comes_again_and_a_delivery_that_comes_back_match_once() {
-    let desk = Desk::new(subscriptions(1)).taking_ms(60_000);
-    let dispatch = with_telemetry(&desk, false);
+fn a_redelivered_record_and_a_retried_delivery_match_once() {
+    let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
+    let dispatch = with_telemetry(&ports, false);
     let records = [record("m1", EVENT), record("m2", EVENT)];
-    // The first exchange takes so long that the second would not end in time.
+    // The first exchange takes so long that the second one would not end in time.
     assert_eq!(
-        desk.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 45_000))),
+        ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 45_000))),
         ["m2"]
     );
-    assert_eq!(said(&dispatch.metrics())["[] MatchedEventCount"], 1);
+    assert_eq!(metric_values(&dispatch.metrics())["[] MatchedEventCount"], 1);
     let now_ms = NOW_MS + 60_000;
-    desk.run(dispatch.handle(&records[1..], &Deadline::new(now_ms, now_ms + 120_000)));
-    assert_eq!(said(&dispatch.metrics())["[] MatchedEventCount"], 1);
+    ports.run(dispatch.handle(&records[1..], &Deadline::new(now_ms, now_ms + 120_000)));
+    assert_eq!(metric_values(&dispatch.metrics())["[] MatchedEventCount"], 1);
 
-    let back = counted(&Desk::new(subscriptions(1)), &[retried(&delivery("shop/orders/s0"))]);
-    assert!(back.contains(&"[] DeliverySuccessCount 1".to_owned()), "{back:#?}");
-    assert!(back.iter().all(|line| !line.contains("MatchedEventCount")), "{back:#?}");
+    let retried_metrics = dispatch_metrics(
+        &FakePorts::new(subscriptions(1)),
+        &[retry_record(&delivery("shop/orders/s0"))],
+    );
+    assert!(
+        retried_metrics.contains(&"[] DeliverySuccessCount 1".to_owned()),
+        "{retried_metrics:#?}"
+    );
+    assert!(
+        retried_metrics.iter().all(|line| !line.contains("MatchedEventCount")),
+        "{retried_metrics:#?}"
+    );
 }
 
 #[test]
 fn a_record_that_is_split_matches_where_it_is_split() {
-    let desk = Desk::new(subscriptions(11));
-    let split = counted(&desk, &[record("m1", EVENT)]);
+    let ports = FakePorts::new(subscriptions(11));
+    let split = dispatch_metrics(&ports, &[record("m1", EVENT)]);
     assert_eq!(split, ["[] MatchedEventCount 11", "[shop/orders] MatchedEventCount 11"]);
 }
 
 #[test]
-fn an_attempt_of_which_no_packet_left_has_no_duration() {
+fn an_attempt_that_sent_no_packet_has_no_duration() {
     for result in [TransportResult::Blocked, TransportResult::Unsendable] {
-        let said = counted(&Desk::new(subscriptions(1)).result(result), &[record("m1", EVENT)]);
-        assert!(said.contains(&"[] DeliveryAttemptFailCount 1".to_owned()), "{said:#?}");
-        assert!(said.iter().all(|line| !line.contains("Duration")), "{said:#?}");
+        let reported = dispatch_metrics(
+            &FakePorts::new(subscriptions(1)).with_result(result),
+            &[record("m1", EVENT)],
+        );
+        assert!(reported.contains(&"[] DeliveryAttemptFailCount 1".to_owned()), "{reported:#?}");
+        assert!(reported.iter().all(|line| !line.contains("Duration")), "{reported:#?}");
     }
 }
 
 #[test]
-fn waits_that_are_no_retries_count_nothing() {
+fn waits_other_than_retries_count_nothing() {
     let mut early = delivery("shop/orders/s0");
     (early.attempts, early.due_ms) = (1, NOW_MS + 5_000);
-    assert_eq!(counted(&Desk::new(subscriptions(1)), &[retried(&early)]), [""; 0]);
-    let without = Desk::without_subscriptions();
-    assert_eq!(counted(&without, &[record("m1", EVENT)]), [""; 0]);
+    assert_eq!(
+        dispatch_metrics(&FakePorts::new(subscriptions(1)), &[retry_record(&early)]),
+        [""; 0]
+    );
+    let without = FakePorts::without_subscriptions();
+    assert_eq!(dispatch_metrics(&without, &[record("m1", EVENT)]), [""; 0]);
 }
 
 #[test]
-fn a_late_answer_makes_a_success_of_an_attempt_that_had_failed() {
-    let desk = Desk::new(subscriptions_with_destination("timeout: PT1S, lateResponseWindow: PT1M"));
-    let desk = desk.meeting("s0", &[times_out_after(1_000).and_late(1_500, answers(200))]);
-    let said = counted(&desk, &[record("m1", EVENT)]);
+fn a_late_success_counts_beside_the_failed_attempt() {
+    let ports =
+        FakePorts::new(subscriptions_with_destination("timeout: PT1S, lateResponseWindow: PT1M"));
+    let ports = ports.with_reactions("s0", &[times_out_after(1_000).and_late(1_500, answers(200))]);
+    let reported = dispatch_metrics(&ports, &[record("m1", EVENT)]);
     for line in [
         "DeliveryAttemptFailCount 1",
         "RetryScheduledCount 1",
         "DeliverySuccessCount 1",
         "EventAgeAtDeliveryInMs [1510]",
     ] {
-        assert!(said.contains(&format!("[] {line}")), "{line}: {said:#?}");
+        assert!(reported.contains(&format!("[] {line}")), "{line}: {reported:#?}");
     }
-    assert_eq!(desk.sent().len(), 0);
+    assert_eq!(ports.sent().len(), 0);
 }
 
 #[test]
-fn a_letter_that_dispatch_stores_itself_counts_there() {
-    let said = counted(&Desk::new(subscriptions(1)).answering(503), &[record("m1", &large())]);
-    assert!(said.contains(&"[EventTooLargeToResend] DeadLetteredCount 1".to_owned()), "{said:#?}");
+fn a_dead_letter_that_dispatch_stores_itself_is_counted_by_dispatch() {
+    let reported = dispatch_metrics(
+        &FakePorts::new(subscriptions(1)).with_status(503),
+        &[record("m1", &large())],
+    );
+    assert!(
+        reported.contains(&"[EventTooLargeToResend] DeadLetteredCount 1".to_owned()),
+        "{reported:#?}"
+    );
 }
 
 #[test]
-fn a_letter_for_an_unknown_topic_makes_no_dimension_of_its_name() {
-    let desk = Desk::new(subscriptions(1));
+fn a_dead_letter_for_an_unknown_topic_adds_no_dimension_value() {
+    let ports = FakePorts::new(subscriptions(1));
     let unknown = Record { topic: Some("any/thing".to_owned()), ..record("m1", EVENT) };
-    assert_eq!(counted(&desk, &[unknown]), [""; 0]);
-    let said = counted_by_deadletter(&desk, &[buried(&letter(&desk.sent()[0].1))]);
+    assert_eq!(dispatch_metrics(&ports, &[unknown]), [""; 0]);
+    let reported = deadletter_metrics(&ports, &[dead_letter_record(&letter(&ports.sent()[0].1))]);
     assert_eq!(
-        said,
+        reported,
         sorted([
             "[] DeadLetteredCount 1",
             "[TopicNotFound] DeadLetteredCount 1",
@@ -261,9 +286,10 @@ fn a_letter_for_an_unknown_topic_makes_no_dimension_of_its_name() {
 }
 
 #[test]
-fn a_letter_counts_as_refused_only_when_it_lies_in_the_last_resort_queue() {
-    let ill = || {
-        Desk::new(subscriptions(0)).refusing_blobs("letters", PutError::Refused("503".to_owned()))
+fn a_dead_letter_counts_as_failed_only_when_it_is_in_the_last_resort_queue() {
+    let failing_storage = || {
+        FakePorts::new(subscriptions(0))
+            .with_put_error("letters", PutError::Refused("503".to_owned()))
     };
     let letter = |since_ms| {
         DeadLetter::without_subscription(
@@ -273,20 +299,26 @@ fn a_letter_counts_as_refused_only_when_it_lies_in_the_last_resort_queue() {
         )
     };
     let (young, old) = (letter(0), letter(2 * 86_400_000));
-    assert_eq!(counted_by_deadletter(&ill(), &[buried(&young)]), [""; 0]);
-    assert_eq!(counted_by_deadletter(&ill().refusing_messages(), &[buried(&old)]), [""; 0]);
-    let counted = [
+    assert_eq!(deadletter_metrics(&failing_storage(), &[dead_letter_record(&young)]), [""; 0]);
+    assert_eq!(
+        deadletter_metrics(&failing_storage().with_failing_queue(), &[dead_letter_record(&old)]),
+        [""; 0]
+    );
+    let expected = [
         "[] FailedDeadLetteredCount 1",
         "[TimeToLiveExceeded] FailedDeadLetteredCount 1",
         "[shop/orders] FailedDeadLetteredCount 1",
     ];
-    assert_eq!(counted_by_deadletter(&ill(), &[buried(&old)]), sorted(counted));
+    assert_eq!(
+        deadletter_metrics(&failing_storage(), &[dead_letter_record(&old)]),
+        sorted(expected)
+    );
 }
 
 #[test]
-fn a_function_that_nobody_asks_counts_nothing() {
-    let desk = Desk::new(subscriptions(1));
-    let dispatch = Dispatch::new(desk.clone(), container(), None);
-    desk.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
+fn without_telemetry_nothing_is_counted() {
+    let ports = FakePorts::new(subscriptions(1));
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
     assert!(dispatch.metrics().is_empty());
 }

@@ -1,5 +1,4 @@
-//! A destination that is dead is left alone: what is due meanwhile is put off, and one of them
-//! probes.
+//! Probation of a dead destination: due deliveries are postponed, and one of them probes it.
 
 use adapters::records::Record;
 use delivery::delivery::Delivery;
@@ -9,58 +8,61 @@ use delivery::subscription::Subscription;
 use dispatch::{Deadline, Dispatch};
 
 use super::reactions::{Reaction, answers, times_out_after};
-use super::{EVENT, carried, delivery, retried, subscription};
-use crate::desk::{Desk, NOW_MS, catalogue_of, container, record};
+use super::{EVENT, carried, delivery, retry_record, subscription};
+use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record};
 
-/// A process that lives over several invocations.
+/// A process that handles several invocations.
 struct Process {
-    desk: Desk,
-    dispatch: Dispatch<Desk>,
+    ports: FakePorts,
+    dispatch: Dispatch<FakePorts>,
 }
 
-fn watched(name: &str) -> Subscription {
+fn with_probation(name: &str) -> Subscription {
     let mut subscription = subscription(name);
     subscription.destination.probation = true;
     subscription
 }
 
 impl Process {
-    /// Topic shop/orders goes to s0, which meets requests so; topic shop/others to s1, which is
-    /// well.
-    fn meeting(reactions: &[Reaction]) -> Self {
-        let desk = Desk::new(catalogue_of([watched("shop/orders/s0"), watched("shop/others/s1")]));
-        let desk = desk.meeting("s0.example.com", reactions);
-        Self { dispatch: Dispatch::new(desk.clone(), container(), None), desk }
+    /// Topic shop/orders goes to s0, with these reactions; topic shop/others goes to s1, which is
+    /// healthy.
+    fn with_reactions_of_s0(reactions: &[Reaction]) -> Self {
+        let ports = FakePorts::new(catalogue_of([
+            with_probation("shop/orders/s0"),
+            with_probation("shop/others/s1"),
+        ]));
+        let ports = ports.with_reactions("s0.example.com", reactions);
+        Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports }
     }
 
-    /// The same, after ten timeouts of one second each, of as many events.
+    /// The same, after ten timeouts of one second each, of ten events.
     fn after_ten_timeouts(then: &[Reaction]) -> Self {
         let silent = vec![times_out_after(1_000); 10];
-        let process = Self::meeting(&[&silent[..], then].concat());
+        let process = Self::with_reactions_of_s0(&[&silent[..], then].concat());
         for number in 0..10 {
-            process.takes(&[record(&format!("m{number}"), EVENT)]);
+            process.invoke(&[record(&format!("m{number}"), EVENT)]);
         }
-        assert_eq!((process.desk.requests(), process.desk.after_ms()), (10, 10_000));
+        assert_eq!((process.ports.requests(), process.ports.elapsed_ms()), (10, 10_000));
         process
     }
 
-    /// One invocation with time enough; what it sent.
-    fn takes(&self, records: &[Record]) -> Vec<(QueueName, Message)> {
-        let before = self.desk.sent().len();
-        let now_ms = self.desk.now_ms();
+    /// Runs one invocation without a tight deadline; returns the messages that it sent.
+    fn invoke(&self, records: &[Record]) -> Vec<(QueueName, Message)> {
+        let before = self.ports.sent().len();
+        let now_ms = self.ports.now_ms();
         assert_eq!(
-            self.desk.run(self.dispatch.handle(records, &Deadline::new(now_ms, 0))),
+            self.ports.run(self.dispatch.handle(records, &Deadline::new(now_ms, 0))),
             [""; 0]
         );
-        self.desk.sent().split_off(before)
+        self.ports.sent().split_off(before)
     }
 
-    /// The one delivery that an invocation with one record put off, and its wait.
-    fn puts_off(&self, record: Record) -> (Delivery, u64) {
-        let before = self.desk.requests();
-        let sent = self.takes(&[record]);
+    /// The one delivery that an invocation with one record postponed, and its wait.
+    fn postpone(&self, record: Record) -> (Delivery, u64) {
+        let before = self.ports.requests();
+        let sent = self.invoke(&[record]);
         let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
-        assert_eq!(self.desk.requests(), before, "a put-off is no request");
+        assert_eq!(self.ports.requests(), before, "a postponed delivery is not sent");
         (carried(message), message.wait_ms)
     }
 }
@@ -70,94 +72,95 @@ fn outcomes(delivery: &Delivery) -> Vec<Outcome> {
 }
 
 #[test]
-fn after_ten_timeouts_the_next_due_delivery_is_put_off_without_a_request_or_an_attempt() {
+fn after_ten_timeouts_the_next_due_delivery_is_postponed_without_a_request_or_an_attempt() {
     let process = Process::after_ten_timeouts(&[answers(200)]);
-    process.desk.passes_ms(4_000);
+    process.ports.advance_ms(4_000);
     let tried = Delivery { attempts: 3, ..delivery("shop/orders/s0") };
-    let (put_off, wait_ms) = process.puts_off(retried(&tried));
+    let (postponed, wait_ms) = process.postpone(retry_record(&tried));
     // On probation for ten seconds since the last timeout.
-    assert_eq!((wait_ms, put_off.due_ms, put_off.attempts), (6_000, NOW_MS + 20_000, 3));
-    assert_eq!(outcomes(&put_off), [Outcome::Probation]);
-    let (fresh, wait_ms) = process.puts_off(record("m11", EVENT));
+    assert_eq!((wait_ms, postponed.due_ms, postponed.attempts), (6_000, NOW_MS + 20_000, 3));
+    assert_eq!(outcomes(&postponed), [Outcome::Probation]);
+    let (fresh, wait_ms) = process.postpone(record("m11", EVENT));
     assert_eq!((wait_ms, fresh.attempts, fresh.first_ms), (6_000, 0, None));
 }
 
 #[test]
 fn one_event_that_always_fails_puts_no_destination_on_probation() {
-    let process = Process::meeting(&[times_out_after(1_000)]);
+    let process = Process::with_reactions_of_s0(&[times_out_after(1_000)]);
     for _ in 0..30 {
-        process.takes(&[retried(&delivery("shop/orders/s0"))]);
+        process.invoke(&[retry_record(&delivery("shop/orders/s0"))]);
     }
-    assert_eq!(process.desk.requests(), 30);
+    assert_eq!(process.ports.requests(), 30);
 }
 
 #[test]
-fn put_offs_in_a_row_leave_one_entry_and_a_failed_probe_doubles_the_probation() {
+fn consecutive_postponements_leave_one_history_entry_and_a_failed_probe_doubles_the_probation() {
     let process = Process::after_ten_timeouts(&[times_out_after(1_000)]);
-    let (put_off, _) = process.puts_off(record("m11", EVENT));
-    process.desk.passes_ms(10_000);
-    let sent = process.takes(&[record("m12", EVENT)]);
-    assert_eq!((process.desk.requests(), carried(&sent[0].1).attempts), (11, 1), "the probe");
-    let (put_off, wait_ms) = process.puts_off(retried(&put_off));
+    let (postponed, _) = process.postpone(record("m11", EVENT));
+    process.ports.advance_ms(10_000);
+    let sent = process.invoke(&[record("m12", EVENT)]);
+    assert_eq!((process.ports.requests(), carried(&sent[0].1).attempts), (11, 1), "the probe");
+    let (postponed, wait_ms) = process.postpone(retry_record(&postponed));
     assert_eq!(
-        (wait_ms, outcomes(&put_off), put_off.attempts),
+        (wait_ms, outcomes(&postponed), postponed.attempts),
         (20_000, vec![Outcome::Probation], 0)
     );
 }
 
 #[test]
-fn of_several_that_are_due_when_it_ends_one_probes_and_after_its_success_all_are_delivered() {
+fn of_several_due_deliveries_one_probes_and_after_its_success_all_are_delivered() {
     let process = Process::after_ten_timeouts(&[answers(200).after_ms(500)]);
-    process.desk.passes_ms(10_000);
-    let sent = process.takes(&[record("m11", EVENT), record("m12", EVENT), record("m13", EVENT)]);
-    assert_eq!((process.desk.requests(), sent.len()), (11, 2));
+    process.ports.advance_ms(10_000);
+    let sent = process.invoke(&[record("m11", EVENT), record("m12", EVENT), record("m13", EVENT)]);
+    assert_eq!((process.ports.requests(), sent.len()), (11, 2));
     assert!(
         sent.iter().all(|(queue, message)| *queue == QueueName::Retry && message.wait_ms == 10_000)
     );
-    let back: Vec<Record> = sent.iter().map(|(_, message)| retried(&carried(message))).collect();
-    process.desk.passes_ms(10_000);
-    assert_eq!((process.takes(&back).len(), process.desk.requests()), (0, 13));
+    let back: Vec<Record> =
+        sent.iter().map(|(_, message)| retry_record(&carried(message))).collect();
+    process.ports.advance_ms(10_000);
+    assert_eq!((process.invoke(&back).len(), process.ports.requests()), (0, 13));
 }
 
 #[test]
-fn an_invocation_without_time_for_its_probe_leaves_it_to_another() {
+fn an_invocation_without_time_for_its_probe_lets_another_probe() {
     let process = Process::after_ten_timeouts(&[answers(200)]);
-    process.desk.passes_ms(10_000);
-    let now_ms = process.desk.now_ms();
+    process.ports.advance_ms(10_000);
+    let now_ms = process.ports.now_ms();
     let other = Record { topic: Some("shop/others".to_owned()), ..record("m11", EVENT) };
-    // Time enough for the first attempt only, which every invocation may make.
+    // Only enough time for the first attempt, which every invocation may make.
     let (records, short) = ([other, record("m12", EVENT)], Deadline::new(now_ms, now_ms + 9_500));
-    assert_eq!(process.desk.run(process.dispatch.handle(&records, &short)), ["m12"]);
-    assert_eq!(process.desk.requests(), 11);
+    assert_eq!(process.ports.run(process.dispatch.handle(&records, &short)), ["m12"]);
+    assert_eq!(process.ports.requests(), 11);
     assert_eq!(
-        (process.takes(&[record("m12", EVENT)]).len(), process.desk.requests()),
+        (process.invoke(&[record("m12", EVENT)]).len(), process.ports.requests()),
         (0, 12),
         "the probe"
     );
     assert_eq!(
-        (process.takes(&[record("m13", EVENT)]).len(), process.desk.requests()),
+        (process.invoke(&[record("m13", EVENT)]).len(), process.ports.requests()),
         (0, 13),
         "no probation"
     );
 }
 
 #[test]
-fn other_destinations_are_not_touched() {
+fn a_probation_does_not_affect_other_destinations() {
     let process = Process::after_ten_timeouts(&[times_out_after(1_000)]);
     let other =
         |message: &str| Record { topic: Some("shop/others".to_owned()), ..record(message, EVENT) };
-    let sent = process.takes(&[other("m11"), record("m12", EVENT), other("m13")]);
-    assert_eq!((process.desk.requests(), sent.len()), (12, 1));
+    let sent = process.invoke(&[other("m11"), record("m12", EVENT), other("m13")]);
+    assert_eq!((process.ports.requests(), sent.len()), (12, 1));
     assert_eq!(carried(&sent[0].1).subscription.name, "s0");
 }
 
 #[test]
-fn a_subscription_that_asks_for_no_probation_is_always_tried() {
-    let desk = Desk::new(catalogue_of([subscription("shop/orders/s0")]))
-        .meeting("s0.example.com", &[times_out_after(1_000)]);
-    let process = Process { dispatch: Dispatch::new(desk.clone(), container(), None), desk };
+fn without_probation_a_destination_is_always_attempted() {
+    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]))
+        .with_reactions("s0.example.com", &[times_out_after(1_000)]);
+    let process = Process { dispatch: Dispatch::new(ports.clone(), container(), None), ports };
     for number in 0..30 {
-        process.takes(&[record(&format!("m{number}"), EVENT)]);
+        process.invoke(&[record(&format!("m{number}"), EVENT)]);
     }
-    assert_eq!(process.desk.requests(), 30);
+    assert_eq!(process.ports.requests(), 30);
 }

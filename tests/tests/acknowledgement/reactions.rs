@@ -1,5 +1,4 @@
-//! How the destinations of a scene react to requests, in turn, after how long, and perhaps too
-//! late.
+//! How fake destinations react to requests: in order, with a delay, and perhaps after the timeout.
 
 use std::future::pending;
 use std::sync::{Mutex, PoisonError};
@@ -8,26 +7,26 @@ use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::Late;
 use delivery::request::Request;
 
-use crate::hours::Hours;
+use crate::virtual_clock::VirtualClock;
 
-/// What meets a request.
+/// The reaction to one request.
 #[derive(Clone)]
 pub(crate) struct Reaction {
     result: TransportResult,
-    /// After so long its sender knows.
+    /// The time until the sender has a result.
     takes_ms: u64,
     content: Option<Content>,
-    /// What comes after it was given up, and how long after its start.
+    /// The late response, and its time after the start of the request.
     late: Option<(u64, Box<Reaction>)>,
 }
 
-/// An answer with this status.
+/// A response with this status.
 pub(crate) fn answers(status: u16) -> Reaction {
     let result = TransportResult::Answered { status, retry_after: None, body: Vec::new() };
     Reaction { result, takes_ms: 0, content: None, late: None }
 }
 
-/// An answer that carries a structured CloudEvent.
+/// A response that carries a structured CloudEvent.
 pub(crate) fn replies(event: &str) -> Reaction {
     let result = TransportResult::Answered {
         status: 200,
@@ -39,27 +38,27 @@ pub(crate) fn replies(event: &str) -> Reaction {
     Reaction { result, content, ..answers(200) }
 }
 
-/// No answer within so long, and none later.
+/// A timeout after this long, without a late response.
 pub(crate) fn times_out_after(takes_ms: u64) -> Reaction {
     Reaction { result: TransportResult::TimedOut, takes_ms, ..answers(0) }
 }
 
 impl Reaction {
-    /// The same, after so long.
+    /// The same, after this long.
     pub(crate) fn after_ms(self, takes_ms: u64) -> Self {
         Self { takes_ms, ..self }
     }
 
-    /// So long after its start the answer comes after all.
+    /// The response comes late, this long after the start of the request.
     pub(crate) fn and_late(self, after_ms: u64, late: Self) -> Self {
         Self { late: Some((after_ms, Box::new(late))), ..self }
     }
 
-    /// What its sender sees in time, and what is still open then.
-    pub(crate) async fn happen(self, hours: Hours) -> (Exchange, Option<Late>) {
-        let started_ms = hours.now_ms();
-        hours.sleep(self.takes_ms).await;
-        (self.exchange(started_ms), self.late(started_ms, hours))
+    /// The result for the sender, and the late response if one is still to come.
+    pub(crate) async fn run(self, clock: VirtualClock) -> (Exchange, Option<Late>) {
+        let started_ms = clock.now_ms();
+        clock.sleep(self.takes_ms).await;
+        (self.exchange(started_ms), self.late(started_ms, clock))
     }
 
     fn exchange(&self, started_ms: u64) -> Exchange {
@@ -69,34 +68,34 @@ impl Reaction {
         }
     }
 
-    fn late(self, started_ms: u64, hours: Hours) -> Option<Late> {
+    fn late(self, started_ms: u64, clock: VirtualClock) -> Option<Late> {
         if self.result != TransportResult::TimedOut {
             return None;
         }
         let Some((after_ms, late)) = self.late else { return Some(Box::pin(pending())) };
         Some(Box::pin(async move {
-            hours.sleep((started_ms + after_ms).saturating_sub(hours.now_ms())).await;
+            clock.sleep((started_ms + after_ms).saturating_sub(clock.now_ms())).await;
             Exchange { duration_ms: after_ms, ..late.exchange(started_ms) }
         }))
     }
 }
 
-/// All reactions of a scene, by a text that the request holds.
+/// All reactions of a test, by a text that the request contains.
 #[derive(Default)]
 pub(crate) struct Reactions(Mutex<Vec<(String, Vec<Reaction>)>>);
 
 impl Reactions {
     pub(crate) fn add(&mut self, text: &str, reactions: &[Reaction]) {
-        let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        known.push((text.to_owned(), reactions.to_vec()));
+        let entries = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        entries.push((text.to_owned(), reactions.to_vec()));
     }
 
-    /// What meets this request; the first text that it holds decides.
+    /// The reaction to this request; the first text that it contains decides.
     pub(crate) fn next(&self, request: &Request) -> Option<Reaction> {
         let body = String::from_utf8_lossy(&request.body);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = |text: &str| request.url.as_str().contains(text) || body.contains(text);
-        let (_, turns) = known.iter_mut().find(|(text, _)| held(text))?;
-        Some(if turns.len() > 1 { turns.remove(0) } else { turns[0].clone() })
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let contains = |text: &str| request.url.as_str().contains(text) || body.contains(text);
+        let (_, remaining) = entries.iter_mut().find(|(text, _)| contains(text))?;
+        Some(if remaining.len() > 1 { remaining.remove(0) } else { remaining[0].clone() })
     }
 }

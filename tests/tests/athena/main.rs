@@ -1,9 +1,9 @@
-//! `infra/athena.sql` against the blobs that are written.
+//! `infra/athena.sql`, checked against the blobs that are written.
 //!
-//! There is no Athena to ask. The tables' properties are held against the keys of blobs, and views
-//! and questions run, translated, over the golden blobs of all five formats (`athena/ask.py` says
-//! how). What the view tells of each letter has to be what [`delivery::deadletter::stored`] reads there. A
-//! machine without Python skips it and says so.
+//! The tests have no Athena. The tables' properties are checked against the keys of blobs, and
+//! views and queries run, translated, over the golden blobs of all five formats (`athena/run_queries.py`
+//! says how). The view has to report each dead letter as [`delivery::deadletter::stored`] reads it.
+//! A machine without Python skips the test and reports that.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,17 +18,17 @@ use lastmile_tests::libraries;
 use lastmile_tests::snippets::{self, Snippet};
 use serde_json::{Value, json};
 
-/// Where the sample questions look.
+/// The folder that the sample queries read.
 const FOLDER: &str = "shop/orders/billing/2026/11/20/7";
-/// A letter that was sent again, of those in a blob that holds two.
+/// A replayed dead letter, one of two in its blob.
 const REPLAYED: &str = "769012cb-982e-5281-a432-6457e5b6b038";
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Every golden blob, one blob that is none, and the ledger of a replay; and the letters by blob
-/// and id.
+/// Writes every golden blob, one invalid blob, and the ledger of a replay; returns the dead letters
+/// by blob and id.
 fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
     let (blobs, ledger) = (root.join(FOLDER), root.join("_replays/job"));
     fs::create_dir_all(&blobs)
@@ -40,7 +40,7 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
         let (name, bytes) = (path.file_name().expect("a name"), fs::read(&path).expect("a blob"));
         fs::write(blobs.join(name), &bytes).expect("a file can be written");
         let key = format!("{FOLDER}/{}", name.to_str().expect("a plain name"));
-        for letter in stored::read(&key, "", &bytes).expect("a golden blob is one") {
+        for letter in stored::read(&key, "", &bytes).expect("a golden blob is valid") {
             letters.insert((format!("s3://letters/{key}"), letter.id.to_string()), letter);
         }
     }
@@ -50,30 +50,33 @@ fn container(root: &Path) -> BTreeMap<(String, String), StoredDeadLetter> {
     let lines = format!("{}\n{}\n", line(REPLAYED, "sent"), line(refused, "refused"));
     fs::write(ledger.join("1.ndjson"), lines).expect("a file can be written");
     fs::write(ledger.join("plan.ndjson"), format!("{}\n", json!({"v": 1, "job": "job"})))
-        .expect("likewise");
+        .expect("a file can be written");
     letters
 }
 
-/// The statements of `infra/athena.sql`, and the question of the page.
+/// The statements of `infra/athena.sql`, and the query of the page.
 fn script() -> String {
-    let page: Vec<Snippet> =
-        snippets::of("dead-letters.md").into_iter().filter(|of| of.language == "sql").collect();
-    let [question] = &page[..] else { panic!("the page has one question: {page:#?}") };
-    let statements = fs::read_to_string(here("../infra/athena.sql")).expect("there are statements");
+    let page: Vec<Snippet> = snippets::of_page("dead-letters.md")
+        .into_iter()
+        .filter(|of| of.language == "sql")
+        .collect();
+    let [question] = &page[..] else { panic!("the page has one query: {page:#?}") };
+    let statements =
+        fs::read_to_string(here("../infra/athena.sql")).expect("the statements can be read");
     format!("{statements}\n-- Question: of the page?\n{}", question.text)
 }
 
-/// What `ask.py` tells of the container; `None`, having said so, without Python.
-fn ask(root: &Path) -> Option<Value> {
+/// What `run_queries.py` reports about the container; `None`, reported as skipped, without Python.
+fn run_queries(root: &Path) -> Option<Value> {
     let sources = here("tests/athena");
     let folder = match libraries::install("athena", "python", &sources) {
         Ok(folder) => folder,
         Err(missing) => {
             writeln!(
                 std::io::stderr(),
-                "SKIPPED: the questions to Athena: {missing} is not on this machine"
+                "SKIPPED: the Athena queries: {missing} is not on this machine"
             )
-            .expect("standard error takes a line");
+            .expect("standard error is writable");
             return None;
         }
     };
@@ -86,14 +89,14 @@ fn ask(root: &Path) -> Option<Value> {
     Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
 }
 
-/// A moment as DuckDB writes it, `2026-11-20 07:03:00.123+00`, in milliseconds.
+/// A time as DuckDB writes it, `2026-11-20 07:03:00.123+00`, in milliseconds.
 fn moment_ms(value: &Value) -> Option<u64> {
     let text = value.as_str()?.replace(' ', "T").replace("+00", "Z");
-    Some(moment::parse(&text).unwrap_or_else(|| panic!("{text} is no moment")))
+    Some(moment::parse(&text).unwrap_or_else(|| panic!("{text} is not a valid time")))
 }
 
-/// What the view says of a letter that the reader says too.
-fn seen(row: &Value) -> Value {
+/// The columns of the view that the reader has too.
+fn columns_of_view(row: &Value) -> Value {
     json!({
         "subscription": row["subscription"], "reason": row["reason"], "outcome": row["outcome"],
         "status": row["status"], "attempts": row["attempts"], "published": moment_ms(&row["published_at"]),
@@ -103,7 +106,7 @@ fn seen(row: &Value) -> Value {
     })
 }
 
-fn meant(letter: &StoredDeadLetter) -> Value {
+fn expected(letter: &StoredDeadLetter) -> Value {
     json!({
         "subscription": letter.subscription.name, "reason": letter.reason, "outcome": letter.outcome,
         "status": letter.status, "attempts": letter.attempts, "published": letter.published_ms,
@@ -118,7 +121,7 @@ fn texts<'a>(rows: &'a Value, name: &str) -> Vec<&'a str> {
     rows.as_array().expect("rows").iter().filter_map(|row| row[name].as_str()).collect()
 }
 
-fn the_partitions_are_those_of_the_key(tables: &Value) {
+fn assert_partitions_match_the_keys(tables: &Value) {
     let lines = &tables["deadletter_lines"];
     let names = ["namespace", "topic", "subscription", "year", "month", "day", "hour"];
     assert_eq!(lines["partitions"], json!(names));
@@ -139,7 +142,7 @@ fn the_partitions_are_those_of_the_key(tables: &Value) {
     }
 }
 
-fn the_view_tells_of_each_letter_what_the_reader_reads(
+fn assert_view_matches_the_reader(
     rows: &Value,
     mut letters: BTreeMap<(String, String), StoredDeadLetter>,
 ) {
@@ -151,23 +154,23 @@ fn the_view_tells_of_each_letter_what_the_reader_reads(
         };
         let letter = letters
             .remove(&(path, id.to_owned()))
-            .unwrap_or_else(|| panic!("no such letter: {row:#}"));
-        assert_eq!(seen(row), meant(&letter), "{row:#}");
-        for (name, meant) in [
+            .unwrap_or_else(|| panic!("no such dead letter: {row:#}"));
+        assert_eq!(columns_of_view(row), expected(&letter), "{row:#}");
+        for (name, expected) in [
             ("event_id", &letter.event_id),
             ("event_type", &letter.event_type),
             ("event_source", &letter.source),
         ] {
             assert!(
-                meant.is_none() || row[name].as_str() == meant.as_deref(),
-                "{name} of {row:#}: {meant:?}"
+                expected.is_none() || row[name].as_str() == expected.as_deref(),
+                "{name} of {row:#}: {expected:?}"
             );
         }
     }
-    assert_eq!(letters.into_keys().collect::<Vec<_>>(), [], "the view leaves letters out");
+    assert_eq!(letters.into_keys().collect::<Vec<_>>(), [], "the view omits dead letters");
 }
 
-fn the_questions_have_answers(
+fn assert_queries_return_rows(
     questions: &Value,
     letters: &BTreeMap<(String, String), StoredDeadLetter>,
 ) {
@@ -179,7 +182,7 @@ fn the_questions_have_answers(
             "{question}: {questions:#}"
         );
     }
-    // How many depends on the day; that it is a question at all does not.
+    // How many there are depends on the day; that the query runs does not.
     assert!(questions["how many of the last day, by reason?"].is_array());
     let waiting = texts(&questions["which were not sent again, the oldest first?"], "deadletterid");
     let expected = letters.keys().filter(|(_, id)| id != REPLAYED).count();
@@ -190,12 +193,12 @@ fn the_questions_have_answers(
 }
 
 #[test]
-fn athena_is_told_of_every_letter_of_every_format_what_the_reader_reads() {
+fn athena_reads_every_dead_letter_of_every_format_as_the_reader_does() {
     let root = tempfile::tempdir().expect("a folder can be made");
     let letters = container(root.path());
     assert!(letters.len() > 40, "{letters:#?}");
-    let Some(told) = ask(root.path()) else { return };
-    the_partitions_are_those_of_the_key(&told["tables"]);
-    the_questions_have_answers(&told["questions"], &letters);
-    the_view_tells_of_each_letter_what_the_reader_reads(&told["deadletters"], letters);
+    let Some(reported) = run_queries(root.path()) else { return };
+    assert_partitions_match_the_keys(&reported["tables"]);
+    assert_queries_return_rows(&reported["questions"], &letters);
+    assert_view_matches_the_reader(&reported["deadletters"], letters);
 }

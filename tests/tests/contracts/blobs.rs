@@ -1,4 +1,4 @@
-//! `PutBlob` and `ReadBlobs`: the same key twice is one blob, and the first wins; a listing shows
+//! `PutBlob` and `ReadBlobs`: two writes of the same key leave one blob, the first; a listing shows
 //! what was written.
 
 use adapters::blobs::S3Blobs;
@@ -19,7 +19,7 @@ async fn keys(blobs: &impl ReadBlobs, of: &str) -> Vec<String> {
     blobs.list(&container(of)).await.expect("a list").into_iter().map(|blob| blob.key).collect()
 }
 
-/// Both writes are a success, and the first one stands.
+/// Both writes succeed, and the first content stays.
 async fn the_first_write_of_a_key_wins(blobs: &(impl PutBlob + ReadBlobs)) {
     for bytes in [b"first".to_vec(), b"second".to_vec(), b"third, longer".to_vec()] {
         assert_eq!(blobs.put(BUCKET, "a/b.json", bytes).await, Ok(()));
@@ -31,8 +31,8 @@ async fn the_first_write_of_a_key_wins(blobs: &(impl PutBlob + ReadBlobs)) {
     );
 }
 
-/// Writes of one key at the same time are all a success, and one of their contents is there, whole.
-async fn racing_writes_are_all_a_success_and_leave_one_content(blobs: &(impl PutBlob + ReadBlobs)) {
+/// Concurrent writes of one key all succeed, and one of their contents is stored completely.
+async fn concurrent_writes_all_succeed_and_leave_one_content(blobs: &(impl PutBlob + ReadBlobs)) {
     for key in ["1", "2", "3", "4", "5"] {
         let contents = [vec![b'a'; 50_000], vec![b'b'; 40_000], vec![b'c'; 30_000]];
         let puts = contents.clone().map(|bytes| blobs.put(BUCKET, key, bytes));
@@ -42,7 +42,7 @@ async fn racing_writes_are_all_a_success_and_leave_one_content(blobs: &(impl Put
     }
 }
 
-/// What was written is listed, under its container's prefix, in the order of the keys' bytes.
+/// What was written is listed, under its container's prefix, in byte order of the keys.
 async fn a_listing_shows_what_was_written_before_it(blobs: &(impl PutBlob + ReadBlobs)) {
     for key in ["b/2.json", "b/10.json", "a/%C3%B6%20.json", "c.json", "b/A.json"] {
         assert_eq!(blobs.put(BUCKET, key, b"{}".to_vec()).await, Ok(()));
@@ -55,14 +55,14 @@ async fn a_listing_shows_what_was_written_before_it(blobs: &(impl PutBlob + Read
     assert_eq!(keys(blobs, "dead-letters/none").await, [""; 0]);
 }
 
-/// A container that is not there refuses for good, which is not the same as refusing now.
-async fn a_missing_container_refuses_for_good(blobs: &(impl PutBlob + ReadBlobs)) {
+/// A missing container is a permanent error, different from a temporary refusal.
+async fn a_missing_container_is_a_permanent_error(blobs: &(impl PutBlob + ReadBlobs)) {
     let refused = blobs.put("no-such-bucket", "a.json", b"{}".to_vec()).await;
     assert!(matches!(refused, Err(PutError::NoSuchContainer(_))), "{refused:?}");
     assert!(blobs.list(&container("no-such-bucket")).await.is_err());
 }
 
-/// Nothing under a key is no error.
+/// A missing key is no error.
 async fn what_was_never_written_is_none(blobs: &impl ReadBlobs) {
     assert_eq!(blobs.get(BUCKET, "never.json").await, Ok(None));
 }
@@ -80,9 +80,9 @@ async fn in_s3_the_first_write_of_a_key_wins() {
 }
 
 #[tokio::test]
-async fn in_s3_racing_writes_are_all_a_success_and_leave_one_content() {
+async fn in_s3_concurrent_writes_all_succeed_and_leave_one_content() {
     let (_cloud, blobs) = on_s3().await;
-    racing_writes_are_all_a_success_and_leave_one_content(&blobs).await;
+    concurrent_writes_all_succeed_and_leave_one_content(&blobs).await;
 }
 
 #[tokio::test]
@@ -92,9 +92,9 @@ async fn in_s3_a_listing_shows_what_was_written_before_it() {
 }
 
 #[tokio::test]
-async fn in_s3_a_missing_container_refuses_for_good() {
+async fn in_s3_a_missing_container_is_a_permanent_error() {
     let (_cloud, blobs) = on_s3().await;
-    a_missing_container_refuses_for_good(&blobs).await;
+    a_missing_container_is_a_permanent_error(&blobs).await;
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn in_s3_what_was_never_written_is_none() {
 }
 
 #[tokio::test]
-async fn in_s3_a_listing_of_more_than_a_page_is_whole() {
+async fn in_s3_a_listing_of_more_than_a_page_is_complete() {
     let (_cloud, blobs) = on_s3().await;
     let expected: Vec<String> = (0..1_005).map(|index| format!("many/{index:04}.json")).collect();
     for key in &expected {
@@ -114,7 +114,7 @@ async fn in_s3_a_listing_of_more_than_a_page_is_whole() {
 }
 
 #[tokio::test]
-async fn a_blob_in_s3_is_json_to_whoever_reads_it() {
+async fn a_blob_in_s3_has_the_content_type_of_json() {
     let (cloud, blobs) = on_s3().await;
     assert_eq!(blobs.put(BUCKET, "a.json", b"{}".to_vec()).await, Ok(()));
     let head =
@@ -123,7 +123,7 @@ async fn a_blob_in_s3_is_json_to_whoever_reads_it() {
 }
 
 #[tokio::test]
-async fn storage_that_cannot_be_reached_is_an_error_and_not_missing_for_good() {
+async fn unreachable_storage_is_a_temporary_error() {
     let (cloud, _) = on_s3().await;
     let unreachable = S3Blobs::new(s3_client(&cloud.aws.endpoint()));
     cloud.aws.stop().await;

@@ -7,7 +7,7 @@ use delivery::ports::QueueName;
 use local::aws::{LocalAws, LocalAwsConfig};
 use tempfile::TempDir;
 
-/// The buckets and queues of one test; they end with it.
+/// The buckets and queues of one test; dropped with it.
 pub(crate) struct Cloud {
     pub(crate) aws: LocalAws,
     pub(crate) sqs: aws_sdk_sqs::Client,
@@ -24,7 +24,7 @@ impl Cloud {
         Self { aws, sqs, s3, _folder: folder }
     }
 
-    /// The queues as the functions have them.
+    /// The queue URLs as the functions have them.
     pub(crate) fn queues(&self, fair: bool) -> SqsQueues {
         SqsQueues::new(self.sqs.clone(), self.urls(), fair)
     }
@@ -45,7 +45,7 @@ fn local_name(queue: QueueName) -> &'static str {
     }
 }
 
-/// A client that makes each request once, so that a test can count.
+/// A client without retries, so that a test can count requests.
 pub(crate) fn sqs_client(endpoint: &str) -> aws_sdk_sqs::Client {
     use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
     let config = aws_sdk_sqs::Config::builder()

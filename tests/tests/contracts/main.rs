@@ -1,8 +1,8 @@
-//! What each port promises, held against every implementation.
+//! The promises of each port, checked against every implementation.
 //!
 //! A contract is a function over the trait, written once, with the doc comment of the port as its
-//! text. Beside the contracts stand the few promises that only one implementation makes: how many
-//! requests it needs, say.
+//! text. Beside the contracts are the few promises of a single implementation, such as the number
+//! of its requests.
 
 mod blobs;
 mod cloud;

@@ -1,5 +1,5 @@
-//! `Queue`: what it took is received after about the wait; perhaps early, perhaps twice, but not
-//! lost.
+//! `Queue`: a message that was accepted is received after about its wait; perhaps early, perhaps
+//! twice, but never lost.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use futures::future::join_all;
 
 use crate::cloud::Cloud;
 
-/// What comes out of a queue.
+/// A message received from a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Received {
     body: String,
@@ -23,13 +23,13 @@ struct Received {
     group: Option<String>,
 }
 
-/// A queue under test that lets us see what it holds.
+/// A queue under test whose messages the test can receive.
 trait Observed: Queue {
-    /// Takes out what can be received now, or the first that can be within so many seconds.
+    /// Receives what is available now, or the first messages within this many seconds.
     async fn receive(&self, queue: QueueName, within_seconds: i32) -> Vec<Received>;
 }
 
-/// Queues in SQS, and the client that looks into them.
+/// SQS queues, and a client to receive from them.
 struct Sqs {
     queues: SqsQueues,
     cloud: Cloud,
@@ -84,19 +84,18 @@ fn message(body: impl Into<Arc<str>>) -> Message {
     }
 }
 
-/// Receives until there are so many messages.
+/// Receives until there are this many messages.
 async fn receive_all(queue: &impl Observed, name: QueueName, count: usize) -> Vec<Received> {
     let mut all = Vec::new();
     while all.len() < count {
-        let some = queue.receive(name, 5).await;
-        assert!(!some.is_empty(), "{} of {count} messages came", all.len());
-        all.extend(some);
+        let batch = queue.receive(name, 5).await;
+        assert!(!batch.is_empty(), "{} of {count} messages arrived", all.len());
+        all.extend(batch);
     }
     all
 }
 
-/// A message comes out with body, topic and our attribute as they went in, from its own queue and
-/// no other.
+/// A message is received with body, topic and our attribute unchanged, from its own queue only.
 async fn keeps_a_message_as_it_is(queue: &impl Observed) {
     let body = "{ \"b\" : 1.50,\n\"a\":\"\\u0000 é 漢 🦀\" }";
     let of_delivery = message(body);
@@ -111,7 +110,7 @@ async fn keeps_a_message_as_it_is(queue: &impl Observed) {
         (QueueName::DeadLetter, &of_letter),
         (QueueName::LastResort, &of_letter),
     ] {
-        queue.send(name, sent.clone()).await.expect("taken");
+        queue.send(name, sent.clone()).await.expect("accepted");
         let [received] = &queue.receive(name, 5).await[..] else {
             panic!("one message is in {name:?}")
         };
@@ -121,7 +120,7 @@ async fn keeps_a_message_as_it_is(queue: &impl Observed) {
     }
 }
 
-/// Sends at the same time are each taken or refused for themselves, and what was taken is there.
+/// Concurrent sends are each accepted or refused by themselves, and what was accepted is there.
 async fn loses_none_of_many_concurrent_messages(queue: &impl Observed) {
     let sends = (0..25).map(|index| queue.send(QueueName::Events, message(index.to_string())));
     assert_eq!(join_all(sends).await, vec![Ok(()); 25]);
@@ -131,13 +130,13 @@ async fn loses_none_of_many_concurrent_messages(queue: &impl Observed) {
     assert_eq!(bodies, (0..25).collect());
 }
 
-/// A message that cannot be taken is refused alone; those sent at the same time arrive.
+/// A message that cannot be sent is refused alone; those sent at the same time arrive.
 async fn refuses_what_is_too_large_or_unsendable_and_nothing_else(queue: &impl Observed) {
     let too_large = "x".repeat(MESSAGE_MAX_BYTES + 1);
     let sends = ["one", too_large.as_str(), "two", "not XML 1.0: \u{1}", "three"].map(message);
     let results = join_all(sends.map(|message| queue.send(QueueName::Events, message))).await;
-    let taken: Vec<bool> = results.iter().map(Result::is_ok).collect();
-    assert_eq!(taken, [true, false, true, false, true], "{results:?}");
+    let accepted: Vec<bool> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(accepted, [true, false, true, false, true], "{results:?}");
     let mut bodies: Vec<String> = receive_all(queue, QueueName::Events, 3)
         .await
         .into_iter()
@@ -147,7 +146,7 @@ async fn refuses_what_is_too_large_or_unsendable_and_nothing_else(queue: &impl O
     assert_eq!(bodies, ["one", "three", "two"]);
 }
 
-/// Messages that are large only together are all taken.
+/// Messages that are too large together are sent in several requests.
 async fn takes_large_messages_at_the_same_time(queue: &impl Observed) {
     let sends = (0..4)
         .map(|index| queue.send(QueueName::Events, message(index.to_string().repeat(600_000))));
@@ -158,12 +157,13 @@ async fn takes_large_messages_at_the_same_time(queue: &impl Observed) {
     assert!(received.iter().all(|message| message.body.len() == 600_000));
 }
 
-/// The largest message that fits by our own reckoning is taken: the reckoning is not too generous.
+/// The largest message that fits by our own calculation is accepted: the calculation is not too
+/// generous.
 async fn takes_the_largest_message_that_fits(queue: &impl Observed) {
     let room = MESSAGE_MAX_BYTES - message("").size_bytes();
     let largest = message("x".repeat(room));
     assert!(largest.fits() && !message("x".repeat(room + 1)).fits());
-    queue.send(QueueName::Events, largest).await.expect("taken");
+    queue.send(QueueName::Events, largest).await.expect("accepted");
     assert_eq!(receive_all(queue, QueueName::Events, 1).await[0].body.len(), room);
 }
 
@@ -194,13 +194,13 @@ async fn sqs_takes_the_largest_message_that_fits() {
 }
 
 #[tokio::test]
-async fn sqs_delays_by_whole_seconds_and_never_comes_early() {
+async fn sqs_delays_by_whole_seconds_and_never_delivers_early() {
     let sqs = Sqs::start(false).await;
     let sent_ms = Machine.now_ms();
-    // 1.001 s is two whole seconds.
+    // 1.001 s is rounded up to two seconds.
     sqs.send(QueueName::Retry, Message { wait_ms: 1_001, ..message("later") })
         .await
-        .expect("taken");
+        .expect("accepted");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
     assert_eq!(sqs.receive(QueueName::Retry, 10).await[0].body, "later");
     let waited_ms = Machine.now_ms() - sent_ms;
@@ -212,7 +212,7 @@ async fn sqs_takes_a_wait_longer_than_it_can_delay() {
     let sqs = Sqs::start(false).await;
     sqs.send(QueueName::Retry, Message { wait_ms: u64::MAX, ..message("much later") })
         .await
-        .expect("taken");
+        .expect("accepted");
     assert_eq!(sqs.receive(QueueName::Retry, 0).await, []);
     assert_eq!(sqs.cloud.aws.messages_held().await.expect("counts")["retry"], 1);
 }
@@ -257,5 +257,5 @@ async fn a_queue_that_the_function_does_not_have_is_an_error() {
     assert!(
         queues.send(QueueName::Retry, message("x")).await.expect_err("unknown").0.contains("Retry")
     );
-    queues.send(QueueName::Events, message("x")).await.expect("taken");
+    queues.send(QueueName::Events, message("x")).await.expect("accepted");
 }

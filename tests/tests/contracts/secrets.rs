@@ -1,7 +1,7 @@
-//! `Secrets`: every name that was asked for is in the keyring, with a value that was right a few
-//! minutes ago; no value is ever shown.
+//! `Secrets`: every requested name is in the keyring, with a value that was valid a few minutes
+//! ago; no value is ever printed.
 //!
-//! The extension of AWS is a scripted server here, and the clock stands still until a test moves
+//! The AWS extension is a scripted server here, and the clock stands still until a test advances
 //! it.
 
 use std::net::Ipv4Addr;
@@ -13,66 +13,67 @@ use adapters::secrets::{PORT, SecretStores, TOKEN};
 use delivery::ports::{Clock, SecretError, Secrets};
 use delivery::subscription::secret::{Secret, SecretName};
 use futures::future::join_all;
-use lastmile_tests::scripted::{Asked, Scripted, Step, answer};
+use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 use tokio::net::TcpListener;
 
-/// What no message may show.
-const HUSH: &str = "hush-hush";
-/// A value is used for this long, less a moment.
+/// A value that no error or log may contain.
+const SECRET_VALUE: &str = "hush-hush";
+/// Slightly less than the time that a value is used.
 const FRESH_MS: u64 = 5 * 60 * 1_000 - 1;
-/// A failure without a last value is remembered no longer.
+/// The longest time that a failure without an earlier value is remembered.
 const FAILED_MS: u64 = 5_000;
-/// A look-up may outlast its deadline of three seconds by this much, on a busy machine.
+/// A lookup may exceed its deadline of three seconds by this much on a busy machine.
 const DEADLINE_MS: u64 = 3_000;
 const GRACE_MS: u64 = 1_500;
 
-/// A clock that moves when it is told to, or slept by.
+/// A clock that moves only when a test or a sleep advances it.
 #[derive(Clone, Default)]
-struct Standing(Arc<AtomicU64>);
+struct ManualClock(Arc<AtomicU64>);
 
-impl Standing {
-    fn pass(&self, ms: u64) {
+impl ManualClock {
+    fn advance(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }
 }
 
-impl Clock for Standing {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 
     async fn sleep(&self, wait_ms: u64) {
-        self.pass(wait_ms);
+        self.advance(wait_ms);
+        // Lets other tasks run, as a real sleep would.
         tokio::task::yield_now().await;
     }
 }
 
-/// An extension, what it answers from now on, and stores that ask it.
-struct Beside {
+/// A scripted extension, its current response, and stores that use it.
+struct ScriptedExtension {
     server: Scripted,
-    says: Arc<Mutex<Vec<Step>>>,
-    clock: Standing,
-    stores: SecretStores<Standing>,
+    set_step: Arc<Mutex<Vec<Step>>>,
+    clock: ManualClock,
+    stores: SecretStores<ManualClock>,
 }
 
-impl Beside {
-    async fn saying(step: Step) -> Self {
-        let says = Arc::new(Mutex::new(vec![step]));
-        let script = Arc::clone(&says);
+impl ScriptedExtension {
+    async fn responding(step: Step) -> Self {
+        let set_step = Arc::new(Mutex::new(vec![step]));
+        let script = Arc::clone(&set_step);
         let server = Scripted::start(move |_| script.lock().expect("no panic").clone())
             .await
             .expect("a free port");
-        let clock = Standing::default();
+        let clock = ManualClock::default();
         let stores = stores(&server, clock.clone());
-        Self { server, says, clock, stores }
+        Self { server, set_step, clock, stores }
     }
 
-    fn says(&self, step: Step) {
-        *self.says.lock().expect("no panic") = vec![step];
+    fn set_step(&self, step: Step) {
+        *self.set_step.lock().expect("no panic") = vec![step];
     }
 
-    fn asked(&self) -> Vec<Asked> {
-        self.server.asked()
+    fn requests(&self) -> Vec<ScriptedRequest> {
+        self.server.requests()
     }
 }
 
@@ -88,7 +89,7 @@ fn stores_at<C: Clock + Send + Sync>(port: String, clock: C) -> SecretStores<C> 
         TOKEN => Some("session/token==".to_owned()),
         "BILLING" => Some("from-the-environment".to_owned()),
         "EMPTY" => Some(String::new()),
-        "AWS_SECRET_ACCESS_KEY" => Some(HUSH.to_owned()),
+        "AWS_SECRET_ACCESS_KEY" => Some(SECRET_VALUE.to_owned()),
         _ => None,
     };
     SecretStores::with_clock(environment, clock).expect("TLS works")
@@ -101,15 +102,19 @@ fn name(text: &str) -> SecretName {
 async fn value(secrets: &impl Secrets, text: &str) -> Result<String, SecretError> {
     let name = name(text);
     let keyring = secrets.keyring(&[&name]).await?;
-    Ok(keyring.get(&name).map(Secret::expose).expect("what was asked for is there").to_owned())
+    Ok(keyring
+        .get(&name)
+        .map(Secret::expose)
+        .expect("the keyring has every requested secret")
+        .to_owned())
 }
 
-/// What is told about a secret that cannot be had: its name, and nothing of what was answered.
+/// The error for a secret that is not available: it has the name, and nothing of the response.
 async fn problem(secrets: &impl Secrets, text: &str) -> String {
     let error = value(secrets, text).await.expect_err(text);
     assert_eq!(error.name, name(text));
-    let said = format!("{error} {error:?}");
-    assert!(!said.contains(HUSH), "{said}");
+    let shown = format!("{error} {error:?}");
+    assert!(!shown.contains(SECRET_VALUE), "{shown}");
     error.problem
 }
 
@@ -124,98 +129,108 @@ fn parameter(value: &str) -> Step {
 }
 
 fn refusal(status: &str) -> Step {
-    answer(status, &[], HUSH.as_bytes())
+    answer(status, &[], SECRET_VALUE.as_bytes())
 }
 
 #[tokio::test]
-async fn a_variable_is_read_from_the_environment() {
-    let beside = Beside::saying(refusal("500 Oh")).await;
-    assert_eq!(value(&beside.stores, "env:BILLING").await, Ok("from-the-environment".to_owned()));
-    assert!(problem(&beside.stores, "env:ABSENT").await.contains("no such variable"));
-    assert!(problem(&beside.stores, "env:EMPTY").await.contains("empty"));
-    assert_eq!(beside.asked(), []);
+async fn an_environment_variable_is_a_secret() {
+    let extension = ScriptedExtension::responding(refusal("500 Oh")).await;
+    assert_eq!(
+        value(&extension.stores, "env:BILLING").await,
+        Ok("from-the-environment".to_owned())
+    );
+    assert!(problem(&extension.stores, "env:ABSENT").await.contains("no such variable"));
+    assert!(problem(&extension.stores, "env:EMPTY").await.contains("empty"));
+    assert_eq!(extension.requests(), []);
 }
 
 #[tokio::test]
-async fn the_function_s_own_credentials_are_no_secret_to_send() {
-    let beside = Beside::saying(refusal("500 Oh")).await;
-    // No file can name them; should anybody else, they are refused once more.
+async fn the_functions_own_credentials_are_never_a_secret_to_send() {
+    let extension = ScriptedExtension::responding(refusal("500 Oh")).await;
+    // No subscription file can name them; if they are requested anyway, they are refused here too.
     for variable in ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "aws_session_token"] {
         let name = SecretName::Environment(variable.to_owned());
         assert!(format!("env:{variable}").parse::<SecretName>().is_err());
-        let error = beside.stores.keyring(&[&name]).await.expect_err(variable);
-        assert!(error.problem.contains("AWS_") && !error.problem.contains(HUSH), "{error}");
+        let error = extension.stores.keyring(&[&name]).await.expect_err(variable);
+        assert!(error.problem.contains("AWS_") && !error.problem.contains(SECRET_VALUE), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_secret_is_asked_for_with_its_name_encoded_and_the_token() {
-    let beside = Beside::saying(secret_string("token-1")).await;
+async fn a_secret_is_requested_with_its_name_encoded_and_the_token() {
+    let extension = ScriptedExtension::responding(secret_string("token-1")).await;
     let text =
         "secretsmanager:arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/billing-AbCdEf";
-    assert_eq!(value(&beside.stores, text).await, Ok("token-1".to_owned()));
-    let [asked] = &beside.asked()[..] else { panic!("one request is expected") };
+    assert_eq!(value(&extension.stores, text).await, Ok("token-1".to_owned()));
+    let [received] = &extension.requests()[..] else { panic!("one request is expected") };
     let line = "GET /secretsmanager/get?secretId=arn%3Aaws%3Asecretsmanager%3Aeu-west-1%3A123456789012%3Asecret%3A\
                 prod%2Fbilling-AbCdEf HTTP/1.1\r\n";
-    assert!(asked.head.starts_with(line), "{}", asked.head);
-    assert_eq!(asked.header("x-aws-parameters-secrets-token"), Some("session/token=="));
+    assert!(received.head.starts_with(line), "{}", received.head);
+    assert_eq!(received.header("x-aws-parameters-secrets-token"), Some("session/token=="));
 }
 
 #[tokio::test]
-async fn a_parameter_is_asked_for_decrypted() {
-    let beside = Beside::saying(parameter("token-2")).await;
-    assert_eq!(value(&beside.stores, "ssm:/billing/token").await, Ok("token-2".to_owned()));
-    let [asked] = &beside.asked()[..] else { panic!("one request is expected") };
+async fn a_parameter_is_requested_decrypted() {
+    let extension = ScriptedExtension::responding(parameter("token-2")).await;
+    assert_eq!(value(&extension.stores, "ssm:/billing/token").await, Ok("token-2".to_owned()));
+    let [received] = &extension.requests()[..] else { panic!("one request is expected") };
     let line = "GET /systemsmanager/parameters/get?name=%2Fbilling%2Ftoken&withDecryption=true HTTP/1.1\r\n";
-    assert!(asked.head.starts_with(line), "{}", asked.head);
-    assert_eq!(asked.header("x-aws-parameters-secrets-token"), Some("session/token=="));
+    assert!(received.head.starts_with(line), "{}", received.head);
+    assert_eq!(received.header("x-aws-parameters-secrets-token"), Some("session/token=="));
 }
 
 #[tokio::test]
-async fn the_members_of_one_secret_are_one_look_up() {
-    let beside =
-        Beside::saying(secret_string(r#"{"user": "acme", "pin": 0042e1, "hush-hush": []}"#)).await;
+async fn the_members_of_one_secret_share_one_lookup() {
+    let extension = ScriptedExtension::responding(secret_string(
+        r#"{"user": "acme", "pin": 0042e1, "hush-hush": []}"#,
+    ))
+    .await;
     assert!(
-        problem(&beside.stores, "secretsmanager:billing#user").await.contains("no JSON object")
+        problem(&extension.stores, "secretsmanager:billing#user").await.contains("no JSON object")
     );
-    beside.clock.pass(FRESH_MS + 1);
-    beside.says(secret_string(r#"{"user": "acme", "pin": 42.0, "list": ["hush-hush"]}"#));
+    extension.clock.advance(FRESH_MS + 1);
+    extension.set_step(secret_string(r#"{"user": "acme", "pin": 42.0, "list": ["hush-hush"]}"#));
     let names =
         ["env:BILLING", "secretsmanager:billing#user", "secretsmanager:billing#pin"].map(name);
     let keyring =
-        beside.stores.keyring(&names.iter().collect::<Vec<_>>()).await.expect("all are there");
+        extension.stores.keyring(&names.iter().collect::<Vec<_>>()).await.expect("all are there");
     let values = names.iter().map(|name| keyring.get(name).map(Secret::expose)).collect::<Vec<_>>();
     assert_eq!(values, [Some("from-the-environment"), Some("acme"), Some("42.0")]);
     assert!(
-        problem(&beside.stores, "secretsmanager:billing#password").await.contains("no such member")
+        problem(&extension.stores, "secretsmanager:billing#password")
+            .await
+            .contains("no such member")
     );
     assert!(
-        problem(&beside.stores, "secretsmanager:billing#list").await.contains("neither a text")
+        problem(&extension.stores, "secretsmanager:billing#list").await.contains("neither a text")
     );
-    assert_eq!(beside.asked().len(), 2);
+    assert_eq!(extension.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_refusal_tells_its_status_and_nothing_of_its_text() {
+async fn a_refusal_reports_its_status_and_nothing_of_its_text() {
     for (status, code) in [
         ("400 Bad Request", "400"),
         ("401 Unauthorized", "401"),
         ("500 Oh", "500"),
         ("302 Go", "302"),
     ] {
-        let beside =
-            Beside::saying(answer(status, &[("location", "/secretsmanager/get")], HUSH.as_bytes()))
-                .await;
-        let problem = problem(&beside.stores, "secretsmanager:billing").await;
+        let extension = ScriptedExtension::responding(answer(
+            status,
+            &[("location", "/secretsmanager/get")],
+            SECRET_VALUE.as_bytes(),
+        ))
+        .await;
+        let problem = problem(&extension.stores, "secretsmanager:billing").await;
         assert!(problem.contains(code) && problem.contains("SecretArns"), "{problem}");
-        assert_eq!(beside.asked().len(), 1);
+        assert_eq!(extension.requests().len(), 1);
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_text_is_no_secret() {
-    let long = format!(r#"{{"SecretString": "{}"}}"#, HUSH.repeat(20_000));
-    for (body, says) in [
+async fn a_response_that_is_no_text_is_no_secret() {
+    let long = format!(r#"{{"SecretString": "{}"}}"#, SECRET_VALUE.repeat(20_000));
+    for (body, set_step) in [
         (r#"{"SecretBinary": "aHVzaC1odXNo", "SecretString": null}"#, "SecretBinary"),
         (r#"{"SecretString": "hush-hush"#, "cannot be read"),
         (r#"{"SecretString": ["hush-hush"]}"#, "cannot be read"),
@@ -223,14 +238,14 @@ async fn an_answer_that_is_no_text_is_no_secret() {
         (r#"{"SecretString": ""}"#, "empty"),
         (&long, "longer than"),
     ] {
-        let beside = Beside::saying(answer("200 OK", &[], body.as_bytes())).await;
-        let problem = problem(&beside.stores, "secretsmanager:billing").await;
-        assert!(problem.contains(says), "{problem}");
+        let extension = ScriptedExtension::responding(answer("200 OK", &[], body.as_bytes())).await;
+        let problem = problem(&extension.stores, "secretsmanager:billing").await;
+        assert!(problem.contains(set_step), "{problem}");
     }
 }
 
 #[tokio::test]
-async fn without_the_extension_the_problem_says_how_to_add_it() {
+async fn without_the_extension_the_error_says_how_to_add_it() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     drop(listener);
@@ -246,23 +261,23 @@ async fn without_the_extension_the_problem_says_how_to_add_it() {
 }
 
 #[tokio::test]
-async fn an_extension_that_is_not_ready_is_asked_again() {
+async fn an_extension_that_is_not_ready_is_retried() {
     let tries = AtomicU64::new(0);
     let not_ready = || answer("400 Bad Request", &[], b"not ready to serve traffic, please wait");
-    let script = move |_: &Asked| {
+    let script = move |_: &ScriptedRequest| {
         let is_ready = tries.fetch_add(1, Ordering::SeqCst) == 3;
         vec![if is_ready { parameter("token-3") } else { not_ready() }]
     };
     let server = Scripted::start(script).await.expect("a free port");
     assert_eq!(value(&stores(&server, Machine), "ssm:token").await, Ok("token-3".to_owned()));
-    assert_eq!(server.asked().len(), 4);
+    assert_eq!(server.requests().len(), 4);
 
-    let never = Beside::saying(not_ready()).await;
+    let never = ScriptedExtension::responding(not_ready()).await;
     assert!(problem(&never.stores, "ssm:token").await.contains("ready"));
 }
 
 #[tokio::test]
-async fn a_look_up_ends_within_its_deadline() {
+async fn a_lookup_ends_within_its_deadline() {
     let drip = [answer_head(), Step::Drip(b' ')];
     join_all([vec![Step::Silence], drip.to_vec()].map(async |steps| {
         let server = Scripted::start(move |_| steps.clone()).await.expect("a free port");
@@ -275,76 +290,78 @@ async fn a_look_up_ends_within_its_deadline() {
     .await;
 }
 
-/// The head of an answer whose body does not come to its end.
+/// The head of a response whose body never ends.
 fn answer_head() -> Step {
     Step::Write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n".to_vec())
 }
 
 #[tokio::test]
-async fn a_hundred_who_ask_at_once_share_one_look_up() {
-    let beside = Beside::saying(secret_string("token-4")).await;
-    let asked = join_all((0..100).map(|_| value(&beside.stores, "secretsmanager:billing"))).await;
-    assert!(asked.iter().all(|value| value.as_deref() == Ok("token-4")), "{asked:?}");
-    assert_eq!(beside.asked().len(), 1);
+async fn a_hundred_concurrent_requests_share_one_lookup() {
+    let extension = ScriptedExtension::responding(secret_string("token-4")).await;
+    let received =
+        join_all((0..100).map(|_| value(&extension.stores, "secretsmanager:billing"))).await;
+    assert!(received.iter().all(|value| value.as_deref() == Ok("token-4")), "{received:?}");
+    assert_eq!(extension.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn an_asker_who_leaves_takes_no_answer_with_it() {
-    let beside = Beside::saying(Step::Silence).await;
+async fn a_cancelled_request_does_not_cancel_the_lookup() {
+    let extension = ScriptedExtension::responding(Step::Silence).await;
     {
-        let impatient = value(&beside.stores, "secretsmanager:billing");
+        let impatient = value(&extension.stores, "secretsmanager:billing");
         let gone = tokio::time::timeout(std::time::Duration::from_millis(50), impatient).await;
         assert!(gone.is_err(), "{gone:?}");
     }
-    beside.says(secret_string("token-5"));
-    assert_eq!(value(&beside.stores, "secretsmanager:billing").await, Ok("token-5".to_owned()));
+    extension.set_step(secret_string("token-5"));
+    assert_eq!(value(&extension.stores, "secretsmanager:billing").await, Ok("token-5".to_owned()));
 }
 
 #[tokio::test]
-async fn a_value_is_used_for_five_minutes_and_then_asked_for_again() {
-    let beside = Beside::saying(secret_string("old")).await;
-    assert_eq!(value(&beside.stores, "secretsmanager:billing").await, Ok("old".to_owned()));
-    beside.says(secret_string("new"));
-    beside.clock.pass(FRESH_MS);
-    assert_eq!(value(&beside.stores, "secretsmanager:billing").await, Ok("old".to_owned()));
-    beside.clock.pass(1);
-    let asked = join_all((0..100).map(|_| value(&beside.stores, "secretsmanager:billing"))).await;
-    assert!(asked.iter().all(|value| value.as_deref() == Ok("new")), "{asked:?}");
-    assert_eq!(beside.asked().len(), 2);
+async fn a_value_is_used_for_five_minutes_and_then_read_again() {
+    let extension = ScriptedExtension::responding(secret_string("old")).await;
+    assert_eq!(value(&extension.stores, "secretsmanager:billing").await, Ok("old".to_owned()));
+    extension.set_step(secret_string("new"));
+    extension.clock.advance(FRESH_MS);
+    assert_eq!(value(&extension.stores, "secretsmanager:billing").await, Ok("old".to_owned()));
+    extension.clock.advance(1);
+    let received =
+        join_all((0..100).map(|_| value(&extension.stores, "secretsmanager:billing"))).await;
+    assert!(received.iter().all(|value| value.as_deref() == Ok("new")), "{received:?}");
+    assert_eq!(extension.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn a_failure_is_remembered_for_a_few_seconds() {
-    let beside = Beside::saying(refusal("500 Oh")).await;
-    for failed in join_all((0..100).map(|_| value(&beside.stores, "ssm:token"))).await {
+    let extension = ScriptedExtension::responding(refusal("500 Oh")).await;
+    for failed in join_all((0..100).map(|_| value(&extension.stores, "ssm:token"))).await {
         assert!(failed.is_err());
     }
-    assert_eq!(beside.asked().len(), 1);
-    beside.says(parameter("token-6"));
-    beside.clock.pass(FAILED_MS);
-    assert_eq!(value(&beside.stores, "ssm:token").await, Ok("token-6".to_owned()));
+    assert_eq!(extension.requests().len(), 1);
+    extension.set_step(parameter("token-6"));
+    extension.clock.advance(FAILED_MS);
+    assert_eq!(value(&extension.stores, "ssm:token").await, Ok("token-6".to_owned()));
 }
 
 #[tokio::test]
-async fn the_last_value_is_used_while_there_is_no_newer_one() {
-    let beside = Beside::saying(parameter("last")).await;
-    assert_eq!(value(&beside.stores, "ssm:token").await, Ok("last".to_owned()));
-    beside.says(refusal("500 Oh"));
-    beside.clock.pass(FRESH_MS + 1);
-    for used in join_all((0..100).map(|_| value(&beside.stores, "ssm:token"))).await {
+async fn the_last_value_is_used_while_a_newer_one_is_unavailable() {
+    let extension = ScriptedExtension::responding(parameter("last")).await;
+    assert_eq!(value(&extension.stores, "ssm:token").await, Ok("last".to_owned()));
+    extension.set_step(refusal("500 Oh"));
+    extension.clock.advance(FRESH_MS + 1);
+    for used in join_all((0..100).map(|_| value(&extension.stores, "ssm:token"))).await {
         assert_eq!(used, Ok("last".to_owned()));
     }
-    assert_eq!(beside.asked().len(), 2);
-    beside.says(parameter("newer"));
-    beside.clock.pass(60_000);
-    assert_eq!(value(&beside.stores, "ssm:token").await, Ok("newer".to_owned()));
+    assert_eq!(extension.requests().len(), 2);
+    extension.set_step(parameter("newer"));
+    extension.clock.advance(60_000);
+    assert_eq!(value(&extension.stores, "ssm:token").await, Ok("newer".to_owned()));
 }
 
 #[tokio::test]
-async fn of_several_names_the_first_that_cannot_be_had_is_told() {
-    let beside = Beside::saying(secret_string("token-7")).await;
+async fn of_several_missing_secrets_the_first_is_reported() {
+    let extension = ScriptedExtension::responding(secret_string("token-7")).await;
     let names = ["secretsmanager:billing", "env:ABSENT", "env:EMPTY"].map(name);
-    let error = beside
+    let error = extension
         .stores
         .keyring(&names.iter().collect::<Vec<_>>())
         .await
@@ -353,11 +370,14 @@ async fn of_several_names_the_first_that_cannot_be_had_is_told() {
 }
 
 #[tokio::test]
-async fn nothing_that_prints_the_stores_shows_a_secret() {
-    let beside = Beside::saying(secret_string(HUSH)).await;
-    assert_eq!(value(&beside.stores, "secretsmanager:billing").await, Ok(HUSH.to_owned()));
+async fn debug_output_of_the_stores_shows_no_secret() {
+    let extension = ScriptedExtension::responding(secret_string(SECRET_VALUE)).await;
+    assert_eq!(
+        value(&extension.stores, "secretsmanager:billing").await,
+        Ok(SECRET_VALUE.to_owned())
+    );
     let name = name("secretsmanager:billing");
-    let keyring = beside.stores.keyring(&[&name]).await;
-    let shown = format!("{:?} {keyring:?}", beside.stores);
-    assert!(!shown.contains(HUSH) && !shown.contains("session/token"), "{shown}");
+    let keyring = extension.stores.keyring(&[&name]).await;
+    let shown = format!("{:?} {keyring:?}", extension.stores);
+    assert!(!shown.contains(SECRET_VALUE) && !shown.contains("session/token"), "{shown}");
 }

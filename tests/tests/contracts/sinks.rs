@@ -1,4 +1,4 @@
-//! `PutMessage`: what the queue took is in the queue; a queue that is missing refuses for good.
+//! `PutMessage`: what was accepted is in the queue; a missing queue is a permanent error.
 
 use adapters::sinks::{ID_ATTRIBUTE, SqsSinks};
 use delivery::delivery::DELIVERY_NAMESPACE;
@@ -7,14 +7,14 @@ use delivery::subscription::sink::SinkQueue;
 
 use crate::cloud::Cloud;
 
-/// A queue of the local AWS, as a subscription would name it.
+/// A queue of the local AWS, as a subscription names it.
 fn queue(cloud: &Cloud, name: &str) -> SinkQueue {
     let url = cloud.aws.queue_url(name);
     url.trim_start_matches("http://").parse().expect("a queue of this machine")
 }
 
 #[tokio::test]
-async fn what_was_taken_is_in_the_queue_with_its_id() {
+async fn an_accepted_message_is_in_the_queue_with_its_id() {
     let cloud = Cloud::start().await;
     let sinks = SqsSinks::new(cloud.sqs.clone());
     let json = r#"{"id":"größe","data":"\u0001"}"#;
@@ -39,7 +39,7 @@ async fn what_was_taken_is_in_the_queue_with_its_id() {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_missing_refuses_for_good_and_so_does_one_that_is_asked_for_too_much() {
+async fn a_missing_queue_is_a_permanent_error_and_so_is_a_message_that_is_too_large() {
     let cloud = Cloud::start().await;
     let sinks = SqsSinks::new(cloud.sqs.clone());
     let large = "x".repeat(MESSAGE_MAX_BYTES);
@@ -50,9 +50,9 @@ async fn a_queue_that_is_missing_refuses_for_good_and_so_does_one_that_is_asked_
 }
 
 #[tokio::test]
-async fn a_queue_that_nobody_answers_for_may_take_it_later() {
-    let nobody = crate::cloud::sqs_client("http://127.0.0.1:9");
+async fn an_unreachable_queue_is_a_temporary_error() {
+    let unreachable = crate::cloud::sqs_client("http://127.0.0.1:9");
     let queue = "127.0.0.1:9/000000000000/lost".parse().expect("a queue");
-    let refused = SqsSinks::new(nobody).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
+    let refused = SqsSinks::new(unreachable).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
     assert!(matches!(refused, Err(PutError::Refused(_))), "{refused:?}");
 }

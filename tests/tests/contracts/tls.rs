@@ -1,7 +1,6 @@
-//! What the sender makes of a certificate that nobody vouches for.
+//! How the sender reports a certificate that no trusted authority issued.
 //!
-//! The certificate in `golden/tls` is signed by itself, for 127.0.0.1; it and its key are worth
-//! nothing to anyone.
+//! The certificate in `golden/tls` is self-signed, for 127.0.0.1; it and its key protect nothing.
 
 use std::io;
 use std::net::TcpListener;
@@ -16,7 +15,7 @@ use rustls::{ServerConfig, ServerConnection};
 
 use crate::http::{LONG_MS, exchange_with, request, sender};
 
-/// A server's side of one connection, with the certificate of `golden/tls`.
+/// The server side of one connection, with the certificate of `golden/tls`.
 fn untrusted() -> ServerConnection {
     let file = |name: &str| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/tls").join(name);
     let certificate =
@@ -32,8 +31,11 @@ fn untrusted() -> ServerConnection {
     ServerConnection::new(Arc::new(config)).expect("a connection")
 }
 
-/// Shakes hands with the first client, or says why that failed.
-fn shake_hands(listener: &TcpListener, mut connection: ServerConnection) -> io::Result<()> {
+/// Accepts the first client and runs the TLS handshake, or returns why that failed.
+fn accept_and_handshake(
+    listener: &TcpListener,
+    mut connection: ServerConnection,
+) -> io::Result<()> {
     let (mut stream, _) = listener.accept()?;
     while connection.is_handshaking() {
         connection.complete_io(&mut stream)?;
@@ -42,13 +44,15 @@ fn shake_hands(listener: &TcpListener, mut connection: ServerConnection) -> io::
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_told_apart_from_a_broken_connection() {
+async fn an_untrusted_certificate_is_distinguished_from_a_broken_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("https://{}/", listener.local_addr().expect("an address"));
-    let server = tokio::task::spawn_blocking(move || shake_hands(&listener, untrusted()));
+    let server = tokio::task::spawn_blocking(move || accept_and_handshake(&listener, untrusted()));
     let made = exchange_with(&sender(), &request(&url, LONG_MS)).await;
     assert_eq!(made.result, TransportResult::TlsError);
-    let refused =
-        server.await.expect("no panic").expect_err("the client goes away before it says anything");
+    let refused = server
+        .await
+        .expect("no panic")
+        .expect_err("the client disconnects before it sends a request");
     assert!(refused.to_string().contains("fatal alert"), "{refused}");
 }

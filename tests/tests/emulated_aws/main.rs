@@ -1,9 +1,9 @@
 //! The whole application on an emulated AWS: the template as it is deployed, the binaries as they
 //! are built, real queues, event source mappings and buckets, and processes that are killed.
 //!
-//! It is apart from the simulation, which knows every rule and has no processes: here it is shown
+//! Separate from the simulation, which covers every rule and has no processes: these tests show
 //! that what was simulated is what runs. The first run installs about 900 MB of tools and compiles
-//! the functions; later runs take about a minute before the first test. It needs Linux and Python,
+//! the functions; later runs take about a minute before the first test. They need Linux and Python,
 //! and no Docker.
 #![cfg(target_os = "linux")]
 
@@ -29,11 +29,11 @@ use tokio::time::Instant;
 use stack::{Stack, script, tools};
 use subscriber::{Arrival, Scripts, Subscriber};
 
-/// Long enough for a cold start and a message or two on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
+/// Enough for a cold start and a few messages on a busy machine.
+const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// The waits before the second and the third attempt. Above a second, so that they are spent in the
-/// retry queue.
+/// The waits before the second and the third attempt. Above a second, so that the deliveries wait
+/// in the retry queue.
 const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(3)];
 
 /// How many events the kill test publishes, and to which subscriptions.
@@ -41,36 +41,38 @@ const KILLED_EVENTS: usize = 50;
 const KILLED_SUBSCRIPTIONS: [&str; 2] = ["left", "right"];
 const KILLS: usize = 3;
 
-/// A killed function's messages come back after 30 s, and may meet the next kill.
+/// A killed function's messages are redelivered after 30 s, and the next kill may hit them too.
 const KILLED_LIMIT: Duration = Duration::from_secs(180);
 
 #[test]
-fn the_template_has_no_fault_that_sam_or_cloudformation_would_find() {
+fn the_templates_pass_the_linters_of_sam_and_cloudformation() {
     tools();
     script("lint.sh", &[]);
 }
 
 #[test]
 fn an_event_reaches_its_subscriber_byte_for_byte() {
-    on_the_stack(|stage| async move {
-        // Everything a careless pair of hands would change: order, spaces, escapes, big and precise
+    on_deployment(|deployment| async move {
+        // Everything that re-serializing would change: order, spaces, escapes, large and precise
         // numbers.
         let event = "{ \"type\":\"order.created\",\"specversion\":\"1.0\",\n  \"source\": \"/shop\", \"id\":\"exact-1\",\
                      \"time\":\"2026-11-20T07:00:00.1234567+01:00\",\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\
                      \"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}\t}";
-        stage.stack.publish("shop/orders", event).await;
-        let arrivals =
-            stage.subscriber.arrived("/good", SOON, |arrivals| !arrivals.is_empty()).await;
+        deployment.stack.publish("shop/orders", event).await;
+        let arrivals = deployment
+            .subscriber
+            .arrived("/good", ARRIVAL_LIMIT, |arrivals| !arrivals.is_empty())
+            .await;
         assert_eq!(std::str::from_utf8(&arrivals[0].body), Ok(event));
         assert_eq!(arrivals[0].content_type, "application/cloudevents+json; charset=utf-8");
     });
 }
 
 #[test]
-fn an_event_refused_with_400_becomes_one_dead_letter_that_says_why() {
-    on_the_stack(|stage| async move {
-        stage.stack.publish("shop/refused", &event("refused-1")).await;
-        let letters = stage.dead_letters("shop/refused/", 1).await;
+fn an_event_refused_with_400_becomes_one_dead_letter_with_the_reason() {
+    on_deployment(|deployment| async move {
+        deployment.stack.publish("shop/refused", &event("refused-1")).await;
+        let letters = deployment.dead_letters("shop/refused/", 1).await;
         let [(key, letter)] = letters.as_slice() else {
             panic!("one dead letter is expected: {letters:#?}")
         };
@@ -84,79 +86,82 @@ fn an_event_refused_with_400_becomes_one_dead_letter_that_says_why() {
             serde_json::from_str::<Value>(&event("refused-1")).expect("an event is JSON")
         );
         assert_eq!(
-            stage.subscriber.arrivals("/refuses").len(),
+            deployment.subscriber.arrivals("/refuses").len(),
             1,
-            "a refused event is not tried again"
+            "a refused event is not retried"
         );
     });
 }
 
 #[test]
-fn an_event_refused_with_503_is_tried_again_through_the_retry_queue_and_never_early() {
-    on_the_stack(|stage| async move {
-        stage.stack.publish("shop/retried", &event("retried-1")).await;
-        stage.subscriber.arrived("/busy-twice", SOON, |arrivals| !arrivals.is_empty()).await;
-        stage.seen_in_the_retry_queue().await;
-        let arrivals = stage
+fn an_event_refused_with_503_is_retried_through_the_retry_queue_and_never_early() {
+    on_deployment(|deployment| async move {
+        deployment.stack.publish("shop/retried", &event("retried-1")).await;
+        deployment
             .subscriber
-            .arrived("/busy-twice", SOON, |arrivals| answers(arrivals).len() == 3)
+            .arrived("/busy-twice", ARRIVAL_LIMIT, |arrivals| !arrivals.is_empty())
+            .await;
+        deployment.seen_in_the_retry_queue().await;
+        let arrivals = deployment
+            .subscriber
+            .arrived("/busy-twice", ARRIVAL_LIMIT, |arrivals| answers(arrivals).len() == 3)
             .await;
         assert_eq!(answers(&arrivals), [503, 503, 200]);
         for (pair, wait) in arrivals.windows(2).zip(WAITS) {
             let waited = pair[1].at.duration_since(pair[0].at);
-            assert!(waited >= wait, "tried again after {waited:?} instead of {wait:?}");
+            assert!(waited >= wait, "retried after {waited:?} instead of {wait:?}");
         }
-        assert!(stage.stack.dead_letters("shop/retried/").await.is_empty());
+        assert!(deployment.stack.dead_letters("shop/retried/").await.is_empty());
     });
 }
 
 #[test]
-fn no_event_is_lost_when_functions_are_killed_while_a_subscriber_thinks() {
-    on_the_stack(|stage| async move {
+fn no_event_is_lost_when_functions_are_killed_while_they_wait_for_a_response() {
+    on_deployment(|deployment| async move {
         let ids: Vec<String> =
             (0..KILLED_EVENTS).map(|number| format!("killed-{number}")).collect();
         for wave in ids.chunks(KILLED_EVENTS.div_ceil(KILLS)) {
-            stage.publish_and_kill(wave).await;
+            deployment.publish_and_kill(wave).await;
         }
         let deadline = now() + KILLED_LIMIT;
-        let mut missing = stage.missing(&ids).await;
+        let mut missing = deployment.missing(&ids).await;
         while !missing.is_empty() && now() < deadline {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            missing = stage.missing(&ids).await;
+            missing = deployment.missing(&ids).await;
         }
         assert!(
             missing.is_empty(),
             "neither delivered nor dead-lettered after {KILLED_LIMIT:?}: {missing:?}"
         );
-        let arrivals = stage.subscriber.arrivals("/killed/").len();
+        let arrivals = deployment.subscriber.arrivals("/killed/").len();
         let duplicates = arrivals.saturating_sub(KILLED_EVENTS * KILLED_SUBSCRIPTIONS.len());
-        // Past the test harness, which shows no output of tests that pass.
+        // Written past the test harness, which shows no output of tests that pass.
         let figures = format!(
             "{KILLED_EVENTS} events, {KILLS} kills, {arrivals} requests, {duplicates} duplicates"
         );
-        writeln!(std::io::stderr(), "{figures}").expect("standard error can be written to");
+        writeln!(std::io::stderr(), "{figures}").expect("standard error is writable");
     });
 }
 
-/// What every test plays on: the deployed application and the subscriber it delivers to.
-struct Stage {
+/// The shared environment of all tests: the deployed application and the subscriber it delivers to.
+struct Deployment {
     stack: Stack,
     subscriber: Subscriber,
 }
 
-/// Runs a test on the one stage of this binary. All run on one runtime, because the subscriber and
-/// the connections of the clients must outlive the test that happened to be first.
-fn on_the_stack<Test: Future<Output = ()>>(test: impl FnOnce(&'static Stage) -> Test) {
-    static STAGE: OnceLock<(Runtime, Stage)> = OnceLock::new();
-    let (runtime, stage) = STAGE.get_or_init(|| {
+/// Runs a test in the one environment of this binary. All tests share one runtime, because the
+/// subscriber and the clients' connections must outlive the test that ran first.
+fn on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deployment) -> Test) {
+    static DEPLOYMENT: OnceLock<(Runtime, Deployment)> = OnceLock::new();
+    let (runtime, deployment) = DEPLOYMENT.get_or_init(|| {
         let runtime = Runtime::new().expect("a runtime starts");
-        let stage = runtime.block_on(Stage::set());
-        (runtime, stage)
+        let deployment = runtime.block_on(Deployment::set());
+        (runtime, deployment)
     });
-    runtime.block_on(test(stage));
+    runtime.block_on(test(deployment));
 }
 
-impl Stage {
+impl Deployment {
     async fn set() -> Self {
         let subscriber = Subscriber::start(Scripts::from([
             ("/good", [200].as_slice()),
@@ -179,7 +184,7 @@ impl Stage {
 
     /// Waits for this many dead letters under a prefix.
     async fn dead_letters(&self, prefix: &str, count: usize) -> Vec<(String, Value)> {
-        let deadline = now() + SOON;
+        let deadline = now() + ARRIVAL_LIMIT;
         loop {
             let letters = self.stack.dead_letters(prefix).await;
             if letters.len() >= count || now() >= deadline {
@@ -189,18 +194,18 @@ impl Stage {
         }
     }
 
-    /// Waits until a message waits for its time in the retry queue.
+    /// Waits until a message waits in the retry queue.
     async fn seen_in_the_retry_queue(&self) {
         let seen = async {
             while self.stack.waiting_retries().await == 0 {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(SOON, seen).await.expect("a retry waits in the retry queue");
+        tokio::time::timeout(ARRIVAL_LIMIT, seen).await.expect("a retry waits in the retry queue");
     }
 
-    /// Publishes while the subscriber gives no answers, and kills the function that waits for one
-    /// of these events.
+    /// Publishes while the subscriber holds its responses, and kills the function that waits for
+    /// one of these events.
     async fn publish_and_kill(&self, ids: &[String]) {
         self.subscriber.hold("/killed/");
         for id in ids {
@@ -208,14 +213,16 @@ impl Stage {
         }
         let waits =
             |arrival: &Arrival| arrival.answered.is_none() && ids.contains(&event_id(arrival));
-        let arrivals =
-            self.subscriber.arrived("/killed/", SOON, |arrivals| arrivals.iter().any(waits)).await;
-        let held = arrivals.iter().rfind(|arrival| waits(arrival)).expect("one of them is held");
+        let arrivals = self
+            .subscriber
+            .arrived("/killed/", ARRIVAL_LIMIT, |arrivals| arrivals.iter().any(waits))
+            .await;
+        let held = arrivals.iter().rfind(|arrival| waits(arrival)).expect("a response is held");
         kill_the_function_at(held.from, self.subscriber.address);
         self.subscriber.release();
     }
 
-    /// The deliveries that have neither been answered nor been dead-lettered.
+    /// The deliveries that were neither answered nor dead-lettered.
     async fn missing(&self, ids: &[String]) -> Vec<String> {
         let answered = self.subscriber.arrivals("/killed/");
         let answered = answered.iter().filter(|arrival| arrival.answered.is_some());
@@ -294,10 +301,10 @@ fn assert_key(key: &str, prefix: &str) {
     assert!(uuid::Uuid::parse_str(guid).is_ok(), "{guid} in {key} is no GUID");
 }
 
-/// Kills, as a crash of the machine would, the function process at the far end of a connection.
+/// Kills the function process at the other end of a connection, as a machine crash would.
 fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
     let socket = socket_of(from, to).expect("the connection of a held request is open");
-    let process = owner_of(&socket).expect("somebody holds the open connection");
+    let process = owner_of(&socket).expect("a process has the connection open");
     let name = fs::read_to_string(Path::new("/proc").join(&process).join("comm"))
         .expect("a process has a name");
     assert_eq!(name.trim(), "bootstrap", "only functions are killed");
@@ -305,8 +312,8 @@ fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
     assert!(killed.success(), "the function could not be killed");
 }
 
-/// What the links in `/proc/<process>/fd` call this side of a connection (proc_pid_net(5):
-/// addresses in hexadecimal, the inode in the tenth column).
+/// The name of this side of a connection in `/proc/<process>/fd` (proc_pid_net(5): addresses in
+/// hexadecimal, the inode in the tenth column).
 fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<String> {
     let table = fs::read_to_string("/proc/net/tcp").expect("Linux lists its connections");
     table.lines().find_map(|line| {

@@ -1,8 +1,8 @@
 //! What operators see of the deployed application: the metric lines in its logs, the lines about
 //! deliveries, and the nested stack with alarms and a dashboard.
 //!
-//! Apart from the scenes over doubles because those cannot show that the lines come out of the real
-//! binaries whole, and that CloudFormation takes the templates.
+//! Separate from the tests over fake ports, which cannot show that the real binaries write whole
+//! lines, and that CloudFormation accepts the templates.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use adapters::metrics::emf::VALUES_MAX;
 use adapters::metrics::{Dimensions, Metric};
 use serde_json::Value;
 
-use crate::{SOON, Stage, event, now, on_the_stack};
+use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 
-/// Where the metrics are of a stack named `lastmile` whose `MetricsNamespace` is empty.
+/// The metric namespace of a stack named `lastmile` whose `MetricsNamespace` is empty.
 const NAMESPACE: &str = "lastmile/lastmile";
 
 /// Every alarm of infra/observability.yaml.
@@ -31,7 +31,7 @@ const ALARMS: [&str; 11] = [
     "retries-wait",
 ];
 
-/// A metric line: its moment, names and values of its dimensions, and its metrics.
+/// A metric line: its time, names and values of its dimensions, and its metrics.
 struct Counted {
     at_ms: u64,
     dimensions: Vec<(String, String)>,
@@ -39,19 +39,19 @@ struct Counted {
 }
 
 #[test]
-fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_dimension_set() {
-    on_the_stack(|stage| async move {
-        stage.stack.publish("shop/counted", &event("counted-1")).await;
+fn metric_lines_in_the_logs_are_valid_for_cloudwatch_with_one_value_per_metric_and_dimension_set() {
+    on_deployment(|deployment| async move {
+        deployment.stack.publish("shop/counted", &event("counted-1")).await;
         let read_all =
             |lines: &[String]| lines.iter().filter_map(|line| read(line)).collect::<Vec<Counted>>();
-        let ended = |lines: &[String]| {
+        let is_ended = |lines: &[String]| {
             let of_topic = |metric| total(&read_all(lines), "topic", "shop/counted", metric);
             let matched = of_topic(Metric::MatchedEventCount);
             matched > 0
                 && of_topic(Metric::DeliverySuccessCount) + of_topic(Metric::DeadLetteredCount)
                     == matched
         };
-        let lines = told(stage, ended).await;
+        let lines = log_lines_until(deployment, is_ended).await;
         let counted = read_all(&lines);
         let mut once = BTreeSet::new();
         for line in counted
@@ -61,19 +61,19 @@ fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_d
             for (metric, _) in &line.metrics {
                 assert!(
                     once.insert((line.at_ms, *metric)),
-                    "{} stands twice: {lines:#?}",
+                    "{} is reported twice: {lines:#?}",
                     metric.name()
                 );
             }
         }
         let sum = |metric| total(&counted, "topic", "shop/counted", metric);
-        // A busy emulator may take a publication more than once: its client asks again when an
-        // answer is lost.
+        // A busy emulator may accept a publication more than once: the client retries when a
+        // response is lost.
         let published = sum(Metric::MatchedEventCount) / 3;
         assert_eq!(sum(Metric::MatchedEventCount), 3 * published);
         assert_eq!(sum(Metric::DeliverySuccessCount), 2 * published);
         assert_eq!(sum(Metric::DeadLetteredCount), published);
-        // The busy destination refuses the first attempt alone.
+        // The busy destination refuses the first attempt only.
         let (failed, retried) =
             (sum(Metric::DeliveryAttemptFailCount), sum(Metric::RetryScheduledCount));
         assert_eq!((failed - published, retried >= 1), (retried, true));
@@ -93,9 +93,9 @@ fn metric_lines_in_the_logs_are_what_cloudwatch_takes_one_value_per_metric_and_d
 }
 
 #[test]
-fn the_log_tells_where_an_event_is_by_its_id() {
-    on_the_stack(|stage| async move {
-        stage.stack.publish("shop/told", &event("told-1")).await;
+fn the_log_shows_the_progress_of_an_event_by_its_id() {
+    on_deployment(|deployment| async move {
+        deployment.stack.publish("shop/told", &event("told-1")).await;
         let of_event = |lines: &[String]| -> Vec<Value> {
             let lines = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
             lines.filter(|line| line["event_id"] == "told-1").collect()
@@ -106,7 +106,7 @@ fn the_log_tells_where_an_event_is_by_its_id() {
             stored
                 && of_event.iter().filter(|line| line["message"] == "delivery.ended").count() >= 2
         };
-        let lines = of_event(&told(stage, ends).await);
+        let lines = of_event(&log_lines_until(deployment, ends).await);
         let attempts = lines.iter().filter(|line| line["message"] == "delivery.attempted").count();
         assert!(attempts >= 3, "{lines:#?}");
         for line in &lines {
@@ -119,11 +119,13 @@ fn the_log_tells_where_an_event_is_by_its_id() {
 
 #[test]
 fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
-    on_the_stack(|stage| async move {
-        let observed = stage.stack.observed();
+    on_deployment(|deployment| async move {
+        let observed = deployment.stack.observed();
         let alarms = observed["alarms"].as_object().expect("alarms by name");
-        let names: Vec<&str> =
-            alarms.keys().map(|name| name.strip_prefix("lastmile-").expect("ours")).collect();
+        let names: Vec<&str> = alarms
+            .keys()
+            .map(|name| name.strip_prefix("lastmile-").expect("the stack's prefix"))
+            .collect();
         assert_eq!(names, ALARMS);
         for (name, alarm) in alarms {
             assert_eq!(
@@ -142,12 +144,16 @@ fn the_observability_stack_deploys_with_its_alarms_and_its_dashboard() {
     });
 }
 
-/// The log lines of both functions, once they show what is waited for.
-async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<String> {
-    let deadline = now() + SOON;
+/// The log lines of both functions, once they contain what is expected.
+async fn log_lines_until(
+    deployment: &'static Deployment,
+    is_complete: impl Fn(&[String]) -> bool,
+) -> Vec<String> {
+    let deadline = now() + ARRIVAL_LIMIT;
     loop {
-        let observed =
-            tokio::task::spawn_blocking(|| stage.stack.observed()).await.expect("observe.sh runs");
+        let observed = tokio::task::spawn_blocking(|| deployment.stack.observed())
+            .await
+            .expect("observe.sh runs");
         let groups = observed["logs"].as_object().expect("log lines by group").values();
         let lines: Vec<String> = groups
             .flat_map(|lines| {
@@ -159,15 +165,15 @@ async fn told(stage: &'static Stage, shown: impl Fn(&[String]) -> bool) -> Vec<S
                     .map(ToOwned::to_owned)
             })
             .collect();
-        if shown(&lines) {
+        if is_complete(&lines) {
             return lines;
         }
-        assert!(now() < deadline, "not told within {SOON:?}: {lines:#?}");
+        assert!(now() < deadline, "no such log lines within {ARRIVAL_LIMIT:?}: {lines:#?}");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }
 
-/// The sum of a metric that counts, over all invocations, where one dimension alone has this value.
+/// The sum of a counting metric over all invocations, for this value of this one dimension.
 fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u64 {
     let wanted = [(dimension.to_owned(), value.to_owned())];
     let of_combination = counted.iter().filter(|line| line.dimensions == wanted);
@@ -175,7 +181,7 @@ fn total(counted: &[Counted], dimension: &str, value: &str, metric: Metric) -> u
     values.map(|(_, value)| value.as_u64().expect("a count is a number")).sum()
 }
 
-/// A metric line, held against the specification; `None` for other lines.
+/// A metric line, validated against the specification; `None` for other lines.
 fn read(line: &str) -> Option<Counted> {
     let document: Value = serde_json::from_str(line).ok()?;
     let metadata = document.get("_aws")?;

@@ -1,8 +1,8 @@
-//! Publishers that speak no CloudEvents and cannot name a topic: SNS, EventBridge, S3.
+//! Publishers that send no CloudEvents and cannot name a topic: SNS, EventBridge, S3.
 //!
-//! Twice: their documented samples as messages on the events queue, and the services themselves, as
-//! far as they are emulated, told by the examples of `docs/publishing.md` to send there. Either way
-//! the subscriber gets CloudEvents.
+//! Tested twice: with their documented samples as messages on the events queue, and with the
+//! services themselves, as far as they are emulated, configured by the examples of
+//! `docs/publishing.md`. Either way the subscriber gets CloudEvents.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,12 +10,12 @@ use std::net::SocketAddr;
 use cloudevents::AttributesReader as _;
 use lastmile_tests::snippets::{self, Snippet};
 
-use super::{SOON, Stage, on_the_stack};
+use super::{ARRIVAL_LIMIT, Deployment, on_deployment};
 use crate::subscriber::Arrival;
 
 const PAGE: &str = "publishing.md";
 
-/// Takes from the publishers of the samples.
+/// The topic that the samples are published to.
 pub(super) const SAMPLES_TOPIC: &str = "
 apiVersion: lastmile.dev/v1
 kind: Topic
@@ -38,7 +38,7 @@ pub(super) fn page_subscription(subscriber: SocketAddr) -> String {
     yaml.replace(account, ACCOUNT).replace(destination, &format!("http://{subscriber}/"))
 }
 
-/// Type, source and subject of what arrived; each is read by an independent library.
+/// Type, source and subject of what arrived; an independent library reads each event.
 fn read(arrivals: &[Arrival]) -> BTreeMap<String, (String, Option<String>)> {
     let read = arrivals.iter().map(|arrival| {
         assert_eq!(arrival.content_type, "application/cloudevents+json; charset=utf-8");
@@ -58,18 +58,20 @@ fn answered(arrivals: &[Arrival]) -> usize {
 }
 
 #[test]
-fn what_sns_eventbridge_and_s3_write_reaches_a_subscriber_as_cloud_events_also_after_a_retry() {
-    on_the_stack(|stage| async move {
+fn messages_of_sns_eventbridge_and_s3_arrive_as_cloud_events_also_after_a_retry() {
+    on_deployment(|deployment| async move {
         for sample in [
-            include_str!("../../fixtures/foreign/sns-notification.json"),
-            include_str!("../../fixtures/foreign/eventbridge-state-change.json"),
-            include_str!("../../fixtures/foreign/s3-object-created.json"),
+            include_str!("../../fixtures/aws_envelopes/sns-notification.json"),
+            include_str!("../../fixtures/aws_envelopes/eventbridge-state-change.json"),
+            include_str!("../../fixtures/aws_envelopes/s3-object-created.json"),
         ] {
-            stage.stack.publish_without_a_topic(sample).await;
+            deployment.stack.publish_without_a_topic(sample).await;
         }
         // The first request is refused, whichever it is.
-        let arrivals =
-            stage.subscriber.arrived("/samples", SOON, |arrivals| answered(arrivals) == 3).await;
+        let arrivals = deployment
+            .subscriber
+            .arrived("/samples", ARRIVAL_LIMIT, |arrivals| answered(arrivals) == 3)
+            .await;
         assert_eq!(arrivals.len(), 4);
         let some = |text: &str| Some(text.to_owned());
         let expected = [
@@ -92,15 +94,15 @@ fn what_sns_eventbridge_and_s3_write_reaches_a_subscriber_as_cloud_events_also_a
         let expected =
             expected.map(|(kind, source, subject)| (kind.to_owned(), (source.to_owned(), subject)));
         assert_eq!(read(&arrivals), BTreeMap::from(expected));
-        assert!(stage.stack.dead_letters("shop/samples/").await.is_empty());
+        assert!(deployment.stack.dead_letters("shop/samples/").await.is_empty());
     });
 }
 
 #[test]
 fn the_documented_examples_let_sns_eventbridge_and_s3_publish() {
-    on_the_stack(|stage| async move {
-        let Some(run) = publish_by_the_page(stage).await else { return };
-        let hoped = |arrivals: &[Arrival]| {
+    on_deployment(|deployment| async move {
+        let Some(run) = publish_by_the_page(deployment).await else { return };
+        let condition = |arrivals: &[Arrival]| {
             let kinds = read(arrivals);
             [
                 "com.amazonaws.sns.Notification",
@@ -110,7 +112,7 @@ fn the_documented_examples_let_sns_eventbridge_and_s3_publish() {
             .iter()
             .all(|kind| kinds.contains_key(*kind))
         };
-        let arrivals = stage.subscriber.arrived("/foreign", SOON, hoped).await;
+        let arrivals = deployment.subscriber.arrived("/foreign", ARRIVAL_LIMIT, condition).await;
         let kinds = read(&arrivals);
         let source = &kinds["com.amazonaws.sns.Notification"].0;
         assert!(source.starts_with(&run.topic_arn), "{source}");
@@ -122,7 +124,7 @@ fn the_documented_examples_let_sns_eventbridge_and_s3_publish() {
         let (source, key) = &kinds["com.amazonaws.s3.ObjectCreated:Put"];
         assert_eq!(source, "aws:s3.us-east-1.shop-uploads");
         assert!(key.as_deref().is_some_and(|key| key.starts_with("order")), "{key:?}");
-        assert!(stage.stack.dead_letters("shop/foreign/").await.is_empty());
+        assert!(deployment.stack.dead_letters("shop/foreign/").await.is_empty());
     });
 }
 
@@ -130,9 +132,9 @@ struct Published {
     topic_arn: String,
 }
 
-/// Runs the page's examples one by one; `None` where this machine lacks their tool.
-async fn publish_by_the_page(stage: &Stage) -> Option<Published> {
-    let (queue_url, queue_arn) = stage.stack.events_queue().await;
+/// Runs the page's examples one by one; `None` if this machine lacks their tool.
+async fn publish_by_the_page(deployment: &Deployment) -> Option<Published> {
+    let (queue_url, queue_arn) = deployment.stack.events_queue().await;
     let topic_arn = format!("arn:aws:sns:us-east-1:{ACCOUNT}:shop-orders");
     let prepare =
         "aws sns create-topic --name shop-orders\naws s3api create-bucket --bucket shop-uploads\n";
@@ -142,7 +144,7 @@ async fn publish_by_the_page(stage: &Stage) -> Option<Published> {
         text: prepare.to_owned(),
     };
     let examples = ["SNS", "EventBridge", "S3"].map(|heading| snippets::under(PAGE, heading));
-    let endpoint = stage.stack.endpoint.clone();
+    let endpoint = deployment.stack.endpoint.clone();
     let (topic, all) =
         (topic_arn.clone(), [prepare].into_iter().chain(examples).collect::<Vec<_>>());
     let run = tokio::task::spawn_blocking(move || {

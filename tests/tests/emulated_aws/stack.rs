@@ -1,10 +1,9 @@
-//! The application, deployed from `template.yaml` onto an emulated AWS on this machine.
+//! The application, deployed from `template.yaml` to an emulated AWS on this machine.
 //!
-//! It is separate because the tests should speak of events and dead letters, not of installing,
-//! building and deploying. What is done is done by the scripts beside this file, which a person can
-//! run one by one. It promises one stack for the whole test binary, with the real function binaries
-//! running, and that nothing is left running however the tests end. It deliberately knows nothing
-//! of what the functions do.
+//! Separate so that the tests are about events and dead letters, not about installing, building and
+//! deploying. The scripts in `tests/emulated` do the work, and a person can run them one by one.
+//! There is one stack for the whole test binary, with the real function binaries running, and
+//! nothing is left running however the tests end. This file knows nothing of what the functions do.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +19,11 @@ use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
 use serde_json::Value;
 
-/// How long the emulated AWS may take to answer its first request.
+/// How long the emulated AWS may take to respond to its first request.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// What the stack is deployed with: short timeouts, so that a message of a killed function comes
-/// back within a test. The emulated AWS has no saved queries.
+/// The stack's parameters: short timeouts, so that a message of a killed function is redelivered
+/// within a test. The emulated AWS has no saved queries.
 const PARAMETERS: [&str; 8] = [
     "DispatchTimeout=20",
     "VisibilityTimeout=30",
@@ -36,14 +35,14 @@ const PARAMETERS: [&str; 8] = [
     "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
 ];
 
-/// The deployed application, and clients to reach it.
+/// The deployed application, and clients for it.
 pub(crate) struct Stack {
-    /// Where the emulated AWS is.
+    /// The endpoint of the emulated AWS.
     pub(crate) endpoint: String,
     outputs: BTreeMap<String, String>,
     queues: aws_sdk_sqs::Client,
     blobs: aws_sdk_s3::Client,
-    /// Its standard input ends with this process, and the emulated AWS with it.
+    /// Its standard input closes with this process, which ends the emulated AWS.
     _server: Child,
 }
 
@@ -97,14 +96,14 @@ impl Stack {
             .message_attributes("topic", attribute)
             .send()
             .await
-            .expect("the events queue takes an event");
+            .expect("the events queue accepts an event");
     }
 
-    /// Sends a message that says nothing but its body, as services of AWS do.
+    /// Sends a message without attributes, as AWS services do.
     pub(crate) async fn publish_without_a_topic(&self, body: &str) {
         let send =
             self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
-        send.send().await.expect("the events queue takes a message");
+        send.send().await.expect("the events queue accepts a message");
     }
 
     /// URL and ARN of the events queue.
@@ -122,7 +121,7 @@ impl Stack {
             .attribute_names(name.clone())
             .send()
             .await;
-        let answer = answer.expect("a queue tells its attributes");
+        let answer = answer.expect("the queue returns its attributes");
         answer
             .attributes()
             .and_then(|attributes| attributes.get(&name))
@@ -130,7 +129,7 @@ impl Stack {
             .clone()
     }
 
-    /// How many messages wait in the retry queue for their time.
+    /// How many delayed messages are in the retry queue.
     pub(crate) async fn waiting_retries(&self) -> usize {
         let name = QueueAttributeName::ApproximateNumberOfMessagesDelayed;
         let answer = self
@@ -140,12 +139,12 @@ impl Stack {
             .attribute_names(name.clone())
             .send()
             .await
-            .expect("the retry queue tells its attributes");
+            .expect("the retry queue returns its attributes");
         let count = answer.attributes().and_then(|attributes| attributes.get(&name));
         count.expect("the attribute asked for").parse().expect("a number of messages")
     }
 
-    /// Every dead letter under this prefix: its key and what it says.
+    /// Every dead letter under this prefix: its key and its content.
     pub(crate) async fn dead_letters(&self, prefix: &str) -> Vec<(String, Value)> {
         let bucket = self.output("DeadLetterBucketName");
         let mut pages =
@@ -160,7 +159,7 @@ impl Stack {
                     .body
                     .collect()
                     .await
-                    .expect("a whole blob");
+                    .expect("a complete blob");
                 let letter =
                     serde_json::from_slice(&body.into_bytes()).expect("a dead letter is JSON");
                 letters.push((key.to_owned(), letter));
@@ -169,30 +168,35 @@ impl Stack {
         letters
     }
 
-    /// Where dead letters are stored.
+    /// The bucket of dead letters.
     pub(crate) fn dead_letter_bucket(&self) -> &str {
         self.output("DeadLetterBucketName")
     }
 
-    /// Puts something under a key where dead letters are.
+    /// Puts an object into the bucket of dead letters.
     pub(crate) async fn put_dead_letter(&self, key: &str) {
         let put = self.blobs.put_object().bucket(self.dead_letter_bucket()).key(key);
         put.body(ByteStream::from_static(b"{}"))
             .send()
             .await
-            .expect("the dead-letter bucket takes an object");
+            .expect("the dead-letter bucket accepts an object");
     }
 
     /// A new queue, beside those of the application: its URL and ARN.
     pub(crate) async fn new_queue(&self, name: &str) -> (String, String) {
-        let answer =
-            self.queues.create_queue().queue_name(name).send().await.expect("a queue can be made");
+        let answer = self
+            .queues
+            .create_queue()
+            .queue_name(name)
+            .send()
+            .await
+            .expect("a queue can be created");
         let url = answer.queue_url().expect("a queue has a URL").to_owned();
         let arn = self.arn(&url).await;
         (url, arn)
     }
 
-    /// The bodies of some messages of a queue, which are then gone; none after a second of waiting.
+    /// The bodies of some messages of a queue, which are deleted; none after waiting for a second.
     pub(crate) async fn received(&self, url: &str) -> Vec<String> {
         let receive = self
             .queues
@@ -201,10 +205,11 @@ impl Stack {
             .max_number_of_messages(10)
             .wait_time_seconds(1);
         let messages =
-            receive.send().await.expect("a queue gives messages").messages.unwrap_or_default();
+            receive.send().await.expect("the queue can be read").messages.unwrap_or_default();
         let mut bodies = Vec::new();
         for message in messages {
-            let receipt = message.receipt_handle().expect("a received message has one");
+            let receipt =
+                message.receipt_handle().expect("a received message has a receipt handle");
             let delete = self.queues.delete_message().queue_url(url).receipt_handle(receipt);
             delete.send().await.expect("a received message can be deleted");
             bodies.extend(message.body);
@@ -226,7 +231,7 @@ impl Stack {
             .body(ByteStream::from(subscriptions.into_bytes()))
             .send()
             .await
-            .expect("the config bucket takes the subscriptions");
+            .expect("the config bucket accepts the subscriptions");
     }
 
     fn output(&self, name: &str) -> &str {
@@ -242,26 +247,26 @@ pub(crate) fn tools() {
     });
 }
 
-/// Runs a script of this folder on the build folder to its end and returns what it printed.
+/// Runs a script of `tests/emulated` with the build folder to its end and returns its output.
 ///
 /// # Panics
-/// When the script fails, with everything it said.
+/// If the script fails, with its error output.
 pub(crate) fn script(name: &str, arguments: &[&str]) -> String {
     let done = command(name, arguments)
         .output()
         .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let output = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         done.status.success(),
         "{name}: {}\n{}\n{}",
         done.status,
-        said(&done.stdout),
-        said(&done.stderr)
+        output(&done.stdout),
+        output(&done.stderr)
     );
-    said(&done.stdout)
+    output(&done.stdout)
 }
 
-/// Where everything the scripts make is kept from run to run: beside the rest of cargo's output.
+/// The folder where the scripts' results are kept between runs, in cargo's target folder.
 fn build_folder() -> PathBuf {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     temporary
@@ -280,14 +285,14 @@ fn command(script: &str, arguments: &[&str]) -> Command {
 async fn serve(port: u16) -> Child {
     let port_text = port.to_string();
     let mut command = command("serve.sh", &[&port_text]);
-    // In a process group of its own: what kills the tests and their whole group must leave the one
-    // that cleans up.
+    // In a process group of its own: whatever kills the tests with their whole group must not kill
+    // the script that cleans up.
     let mut server =
         command.stdin(Stdio::piped()).process_group(0).spawn().expect("serve.sh starts");
     let health = format!("http://127.0.0.1:{port}/_ministack/health");
     let answering = async {
         while !reqwest::get(&health).await.is_ok_and(|answer| answer.status().is_success()) {
-            let ended = server.try_wait().expect("a child can be asked");
+            let ended = server.try_wait().expect("the child's status can be read");
             assert!(ended.is_none(), "the emulated AWS ended: {ended:?}\n{}", server_log());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -301,8 +306,7 @@ fn server_log() -> String {
     fs::read_to_string(build_folder().join("ministack.log")).unwrap_or_default()
 }
 
-/// A port nobody listens on. Somebody else may take it before we do; then the start fails and says
-/// so.
+/// A free port. Another process may take it first; then the start fails with an error.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("this machine has a free port");
     listener.local_addr().expect("a bound listener has an address").port()

@@ -1,8 +1,8 @@
-//! A subscriber that answers by script and remembers what it was sent.
+//! A subscriber with scripted responses that records the requests it receives.
 //!
-//! It is separate because it is the other side of every test. Its paths are its scripts, so one
-//! server plays all subscribers at once. It promises to remember every request it has read whole,
-//! also one it never answers because the caller is gone.
+//! Separate because every test needs it. Scripts belong to paths, so one server stands for all
+//! subscribers. It records every request that it has read completely, even if the caller
+//! disconnects before the response.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The statuses a path answers with, one after another; the last one repeats.
+/// The statuses that a path responds with, in order; the last one repeats.
 pub(crate) type Scripts = BTreeMap<&'static str, &'static [u16]>;
 
-/// One request that was read whole.
+/// One completely read request.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     pub(crate) path: String,
@@ -28,8 +28,8 @@ pub(crate) struct Arrival {
     pub(crate) body: Bytes,
     pub(crate) at: Instant,
     pub(crate) from: SocketAddr,
-    /// The status it was answered with; none while it is held, and for ever when the caller went
-    /// away meanwhile.
+    /// The status of its response; `None` while it is held, and for ever if the caller disconnected
+    /// meanwhile.
     pub(crate) answered: Option<u16>,
 }
 
@@ -60,35 +60,38 @@ impl Subscriber {
         Self { address, shared }
     }
 
-    /// Everything that arrived at this path, or below it, so far, in order.
+    /// The requests to this path, or below it, so far, in order.
     pub(crate) fn arrivals(&self, path: &str) -> Vec<Arrival> {
         at_path(&self.shared.arrivals.borrow(), path)
     }
 
-    /// Waits until what arrived at this path is what is hoped for, and returns it.
+    /// Waits until the requests to this path meet the condition, and returns them.
     ///
     /// # Panics
-    /// When that does not happen within the limit, with what did arrive.
+    /// If that does not happen within the limit, with the requests so far.
     pub(crate) async fn arrived(
         &self,
         path: &str,
         limit: Duration,
-        hoped: impl Fn(&[Arrival]) -> bool,
+        condition: impl Fn(&[Arrival]) -> bool,
     ) -> Vec<Arrival> {
         let mut changes = self.shared.arrivals.subscribe();
-        let hope = changes.wait_for(|all| hoped(&at_path(all, path)));
-        let in_time = tokio::time::timeout(limit, hope).await.is_ok();
+        let reached = changes.wait_for(|all| condition(&at_path(all, path)));
+        let in_time = tokio::time::timeout(limit, reached).await.is_ok();
         let arrivals = self.arrivals(path);
-        assert!(in_time, "not what was hoped for at {path} in {limit:?}: {arrivals:#?}");
+        assert!(
+            in_time,
+            "the expected requests to {path} did not arrive within {limit:?}: {arrivals:#?}"
+        );
         arrivals
     }
 
-    /// From now on nothing at or below this path is answered, until [`Subscriber::release`].
+    /// From now on requests at or below this path get no response, until [`Subscriber::release`].
     pub(crate) fn hold(&self, path: &'static str) {
         self.shared.held.send_replace(Some(path));
     }
 
-    /// Gives the answers that were held, and later ones at once.
+    /// Sends the held responses, and later ones at once.
     pub(crate) fn release(&self) {
         self.shared.held.send_replace(None);
     }
@@ -98,8 +101,8 @@ fn at_path(arrivals: &[Arrival], path: &str) -> Vec<Arrival> {
     arrivals.iter().filter(|arrival| arrival.path.starts_with(path)).cloned().collect()
 }
 
-/// Remembers the request, waits while its path is held, and answers. The server drops this when the
-/// caller hangs up, so only an answer that had somebody to go to is remembered as given.
+/// Records the request, waits while its path is held, and responds. The server drops this future
+/// when the caller disconnects, so only a response that could be sent is recorded.
 async fn answer(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -118,26 +121,26 @@ async fn answer(
         from,
         answered: None,
     };
-    let (place, turn) = shared.remember(arrival);
+    let (index, earlier_requests) = shared.record(arrival);
     let mut held = shared.held.subscribe();
     let released = held.wait_for(|held| !held.is_some_and(|held| path.starts_with(held))).await;
     released.expect("the sender lives as long as this server");
     let script = shared.scripts.get(path.as_str()).copied().unwrap_or(&[404]);
-    let status = script.get(turn).or(script.last()).copied().unwrap_or(404);
-    shared.arrivals.send_modify(|arrivals| arrivals[place].answered = Some(status));
+    let status = script.get(earlier_requests).or(script.last()).copied().unwrap_or(404);
+    shared.arrivals.send_modify(|arrivals| arrivals[index].answered = Some(status));
     StatusCode::from_u16(status).expect("scripts hold statuses")
 }
 
 impl Shared {
-    /// Where this arrival stands among all, and how many of its path came before.
-    fn remember(&self, arrival: Arrival) -> (usize, usize) {
-        let mut place = (0, 0);
+    /// The index of this request among all, and how many to its path came before.
+    fn record(&self, arrival: Arrival) -> (usize, usize) {
+        let mut index = (0, 0);
         self.arrivals.send_modify(|arrivals| {
             let before = arrivals.iter().filter(|earlier| earlier.path == arrival.path).count();
-            place = (arrivals.len(), before);
+            index = (arrivals.len(), before);
             arrivals.push(arrival);
         });
-        place
+        index
     }
 }
 

@@ -1,4 +1,5 @@
-//! Many events in few requests: none lost, none over the limit, and a bad one spoils no other.
+//! Many events in few requests: none lost, none over the limit, and a refused one does not affect
+//! the others.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +7,11 @@ use delivery::delivery::outcome::Outcome;
 use local::subscriber::Received;
 use serde_json::Value;
 
+use crate::app_fixture::AppFixture;
 use crate::reactions::answers;
 use crate::subscription;
-use crate::town::Town;
 
-/// Records of ten events each, as many as these events need; a record with more would be split.
+/// Records of ten events each for this many events; a record with more would be split.
 fn records(events: usize) -> Vec<String> {
     let event = |number: usize| {
         format!(r#"{{"specversion":"1.0","id":"e{number}","source":"s","type":"t"}}"#)
@@ -24,7 +25,7 @@ fn ids(request: &Received) -> Vec<String> {
     events.iter().map(|event| event["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// How often each event was taken.
+/// How often each event was accepted.
 fn taken<'a>(requests: impl IntoIterator<Item = &'a Received>) -> BTreeMap<String, u32> {
     let mut taken = BTreeMap::new();
     requests.into_iter().flat_map(ids).for_each(|id| *taken.entry(id).or_default() += 1);
@@ -33,18 +34,19 @@ fn taken<'a>(requests: impl IntoIterator<Item = &'a Received>) -> BTreeMap<Strin
 
 #[tokio::test]
 async fn all_events_arrive_in_batches_although_every_second_request_is_refused_for_a_while() {
-    let patient = "  batch: {maxEvents: 100}\n  \
+    let batching = "  batch: {maxEvents: 100}\n  \
                    retry: {maxAttempts: 100, jitterPercent: 0, schedule: {kind: constant, delay: PT1S}}";
-    let town = Town::reacting(&[subscription("billing", "/in", patient)], |turn, _| {
-        answers(if turn % 2 == 0 { 503 } else { 200 })
-    })
-    .await;
+    let app =
+        AppFixture::with_reactions(&[subscription("billing", "/in", batching)], |index, _| {
+            answers(if index % 2 == 0 { 503 } else { 200 })
+        })
+        .await;
     for ten in records(250).chunks(10) {
-        town.publish_all("shop/orders", ten).await;
+        app.publish_all("shop/orders", ten).await;
     }
-    town.received(1).await;
-    assert_eq!(town.letters_at_rest().await, []);
-    let received = town.received(1).await;
+    app.received(1).await;
+    assert_eq!(app.dead_letters_when_idle().await, []);
+    let received = app.received(1).await;
     let sizes: Vec<usize> = received.iter().map(|request| ids(request).len()).collect();
     let most = sizes.iter().max().copied().unwrap_or_default();
     assert!(most > 10 && most <= 100, "{sizes:?}");
@@ -53,23 +55,23 @@ async fn all_events_arrive_in_batches_although_every_second_request_is_refused_f
         sizes.len()
     );
     let arrived = taken(
-        received.iter().enumerate().filter(|(turn, _)| turn % 2 == 1).map(|(_, request)| request),
+        received.iter().enumerate().filter(|(index, _)| index % 2 == 1).map(|(_, request)| request),
     );
     assert_eq!(arrived.len(), 250);
     assert!(arrived.values().all(|times| *times == 1), "{arrived:?}");
 }
 
 #[tokio::test]
-async fn one_event_that_is_always_refused_ends_as_one_letter_and_its_neighbours_arrive() {
+async fn one_event_that_is_always_refused_becomes_one_dead_letter_and_the_others_arrive() {
     let poisonous = |request: &Received| ids(request).iter().any(|id| id == "e13");
-    let town = Town::reacting(
+    let app = AppFixture::with_reactions(
         &[subscription("billing", "/in", "  batch: {maxEvents: 100}")],
         move |_, request| answers(if poisonous(request) { 400 } else { 200 }),
     )
     .await;
-    town.publish_all("shop/orders", &records(30)).await;
-    let (_, letter) = town.letters(1).await.remove(0);
-    assert_eq!(town.letters_at_rest().await.len(), 1);
+    app.publish_all("shop/orders", &records(30)).await;
+    let (_, letter) = app.dead_letters(1).await.remove(0);
+    assert_eq!(app.dead_letters_when_idle().await.len(), 1);
     let properties = &letter["deadletterProperties"];
     assert_eq!(
         (&letter["event"]["id"], &properties["deliveryattempts"]),
@@ -77,7 +79,7 @@ async fn one_event_that_is_always_refused_ends_as_one_letter_and_its_neighbours_
     );
     assert_eq!(properties["deadletterreasoncode"], "UndeliverableDueToHttpBadRequest");
     assert_eq!(properties["history"][0]["outcome"], Outcome::BadRequest.as_str());
-    let received = town.received(1).await;
+    let received = app.received(1).await;
     let arrived = taken(received.iter().filter(|request| !poisonous(request)));
     assert_eq!(arrived.len(), 29);
     assert!(arrived.values().all(|times| *times == 1), "{arrived:?}");

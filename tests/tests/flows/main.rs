@@ -1,25 +1,24 @@
 //! The whole application on this machine: real functions, real HTTP, queues and storage of the
 //! local AWS.
 //!
-//! What is shown here is what a user sees from outside: requests that arrive, and dead letters as
-//! files.
+//! These tests see what a user sees from outside: requests that arrive, and dead letters as files.
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
+mod address_policy;
+mod app_fixture;
 mod batches;
-mod fence;
 mod publishing;
 mod reactions;
 mod replies;
 mod sinks;
 mod slow;
-mod town;
 
 use axum::http::StatusCode;
 use delivery::manifest::{Source, read};
 use serde_json::Value;
 
-use crate::town::Town;
+use crate::app_fixture::AppFixture;
 
 const CLOUD_EVENT: &str = "{ \"specversion\":\"1.0\", \"id\":\"1\",\"source\":\"s\",\"type\":\"t\",\"time\":\"2026-11-20T07:03:00.1234567Z\",\"big\":12345678901234567890123,\"data\":{\"a\":1,\"a\":\"€ 😀\"} }\n";
 
@@ -30,29 +29,34 @@ fn subscription(name: &str, path: &str, more: &str) -> String {
     )
 }
 
-const THREE_QUICK: &str =
+const THREE_QUICK_ATTEMPTS: &str =
     "  retry: {maxAttempts: 3, schedule: {kind: waits, waits: [PT1S, PT0.3S]}, jitterPercent: 0}";
 
 #[tokio::test]
-async fn a_busy_endpoint_is_tried_again_after_its_waits_never_early_and_gets_the_published_bytes() {
-    let town = Town::start(&[subscription("billing", "/in", THREE_QUICK)], &[503, 503, 200]).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    let received = town.received(3).await;
+async fn a_busy_endpoint_is_retried_after_its_waits_never_early_and_gets_the_published_bytes() {
+    let app = AppFixture::start(
+        &[subscription("billing", "/in", THREE_QUICK_ATTEMPTS)],
+        &[503, 503, 200],
+    )
+    .await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    let received = app.received(3).await;
     for request in &received {
         assert_eq!(request.body, CLOUD_EVENT);
         assert_eq!(request.headers["content-type"], "application/cloudevents+json; charset=utf-8");
     }
     assert!(received[1].at_ms - received[0].at_ms >= 1_000);
     assert!(received[2].at_ms - received[1].at_ms >= 300);
-    assert_eq!(town.letters_at_rest().await, Vec::<(String, Value)>::new());
+    assert_eq!(app.dead_letters_when_idle().await, Vec::<(String, Value)>::new());
 }
 
 #[tokio::test]
-async fn an_endpoint_that_never_works_leaves_one_letter_with_its_whole_history() {
-    let town = Town::start(&[subscription("billing", "/in", THREE_QUICK)], &[503]).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    let (key, letter) = town.letters(1).await.remove(0);
-    assert_eq!(town.received(3).await.len(), 3);
+async fn an_endpoint_that_always_fails_leads_to_one_dead_letter_with_its_whole_history() {
+    let app =
+        AppFixture::start(&[subscription("billing", "/in", THREE_QUICK_ATTEMPTS)], &[503]).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    let (key, letter) = app.dead_letters(1).await.remove(0);
+    assert_eq!(app.received(3).await.len(), 3);
     assert!(is_key_of("shop/orders/billing", &key), "{key}");
     let properties = &letter["deadletterProperties"];
     assert_eq!(properties["deadletterreasoncode"], "MaxDeliveryAttemptsExceeded");
@@ -62,26 +66,27 @@ async fn an_endpoint_that_never_works_leaves_one_letter_with_its_whole_history()
 }
 
 #[tokio::test]
-async fn a_refusal_that_retries_cannot_mend_is_one_request_and_one_letter() {
-    let town = Town::start(&[subscription("billing", "/in", "")], &[400]).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    let letters = town.letters(1).await;
+async fn a_refusal_that_is_not_retried_is_one_request_and_one_dead_letter() {
+    let app = AppFixture::start(&[subscription("billing", "/in", "")], &[400]).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    let letters = app.dead_letters(1).await;
     assert_eq!(
         letters[0].1["deadletterProperties"]["deadletterreasoncode"],
         "UndeliverableDueToHttpBadRequest"
     );
-    assert_eq!((town.letters_at_rest().await.len(), town.received(1).await.len()), (1, 1));
+    assert_eq!((app.dead_letters_when_idle().await.len(), app.received(1).await.len()), (1, 1));
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_or_placed_is_stored_with_its_text_and_the_rest_is_delivered() {
-    let town = Town::start(&[subscription("billing", "/in", "")], &[200]).await;
+async fn malformed_events_and_unknown_topics_are_stored_with_their_text_and_the_rest_is_delivered()
+{
+    let app = AppFixture::start(&[subscription("billing", "/in", "")], &[200]).await;
     let array = format!(r#"[{}, {{"x":1,"x":2}}]"#, CLOUD_EVENT.trim());
-    town.publish("shop/orders", &array).await;
-    town.publish("shop/orders", "no JSON at all").await;
-    town.publish("shop/nowhere", CLOUD_EVENT).await;
-    let letters = town.letters(3).await;
-    assert_eq!(town.received(1).await[0].body, CLOUD_EVENT.trim());
+    app.publish("shop/orders", &array).await;
+    app.publish("shop/orders", "no JSON at all").await;
+    app.publish("shop/nowhere", CLOUD_EVENT).await;
+    let letters = app.dead_letters(3).await;
+    assert_eq!(app.received(1).await[0].body, CLOUD_EVENT.trim());
     let what: Vec<(String, &Value, &Value)> = letters
         .iter()
         .map(|(key, letter)| {
@@ -108,24 +113,24 @@ async fn what_cannot_be_read_or_placed_is_stored_with_its_text_and_the_rest_is_d
 async fn a_record_with_many_deliveries_is_split_and_each_arrives_once() {
     let subscriptions: Vec<String> =
         (0..7).map(|n| subscription(&format!("s{n}"), &format!("/{n}"), "")).collect();
-    let town = Town::start(&subscriptions, &[200]).await;
-    town.publish("shop/orders", &format!("[{0},{0},{0}]", CLOUD_EVENT.trim())).await;
+    let app = AppFixture::start(&subscriptions, &[200]).await;
+    app.publish("shop/orders", &format!("[{0},{0},{0}]", CLOUD_EVENT.trim())).await;
     let mut paths: Vec<String> =
-        town.received(21).await.iter().map(|request| request.path.clone()).collect();
+        app.received(21).await.iter().map(|request| request.path.clone()).collect();
     paths.sort();
     let each_three_times: Vec<String> =
         (0..7).flat_map(|n| std::iter::repeat_n(format!("/{n}"), 3)).collect();
     assert_eq!(paths, each_three_times);
-    assert_eq!(town.letters_at_rest().await.len(), 0);
-    assert_eq!(town.received(21).await.len(), 21);
+    assert_eq!(app.dead_letters_when_idle().await.len(), 0);
+    assert_eq!(app.received(21).await.len(), 21);
 }
 
 #[tokio::test]
-async fn each_shape_is_sent_with_its_content_type() {
+async fn each_event_shape_is_sent_with_its_content_type() {
     let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: notes}\nspec: {input: opaque}\n";
     let notes = subscription("notes", "/notes", "").replace("topic: orders", "topic: notes");
-    let town =
-        Town::start(&[subscription("all", "/in", ""), topic.to_owned(), notes], &[200]).await;
+    let app =
+        AppFixture::start(&[subscription("all", "/in", ""), topic.to_owned(), notes], &[200]).await;
     let grid = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","data":{}}"#;
     for (topic, body, sent, content_type) in [
         ("shop/orders", grid, format!("[{grid}]"), "application/json; charset=utf-8"),
@@ -137,9 +142,9 @@ async fn each_shape_is_sent_with_its_content_type() {
         ),
         ("shop/notes", "plain <text>", "plain <text>".to_owned(), "text/plain; charset=utf-8"),
     ] {
-        let before = town.received(0).await.len();
-        town.publish(topic, body).await;
-        let request = &town.received(before + 1).await[before];
+        let before = app.received(0).await.len();
+        app.publish(topic, body).await;
+        let request = &app.received(before + 1).await[before];
         assert_eq!(
             (request.body.as_ref(), request.headers["content-type"].to_str().unwrap()),
             (sent.as_bytes(), content_type)
@@ -158,15 +163,15 @@ async fn the_example_of_each_dialect_delivers_to_a_real_subscriber() {
         "eventgrid-kubernetes.json",
     ] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(file);
-        let text = std::fs::read_to_string(path).expect("the example is there");
+        let text = std::fs::read_to_string(path).expect("the example can be read");
         let text = text
             .replace("127.0.0.1:9180", "127.0.0.1:PORT")
             .replace("https://audit.example.com/", "http://127.0.0.1:PORT/");
-        let somewhere = text.replace("PORT", "1");
-        let catalogue = read(&[Source { name: file, text: &somewhere }])
+        let with_port = text.replace("PORT", "1");
+        let catalogue = read(&[Source { name: file, text: &with_port }])
             .into_result()
-            .expect("the example is right");
-        let town = Town::start(&[text], &[200]).await;
+            .expect("the example is valid");
+        let app = AppFixture::start(&[text], &[200]).await;
         let cloud_event = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created","subject":"eu/orders/1"}"#;
         // A resource that asks for the Event Grid schema gets events of that schema, in an array.
         let grid = r#"{"id":"1","eventType":"order.created","subject":"eu/orders/1","eventTime":"2026-11-20T07:03:00Z"}"#;
@@ -175,20 +180,55 @@ async fn the_example_of_each_dialect_delivers_to_a_real_subscriber() {
             _ => (cloud_event, cloud_event.to_owned()),
         };
         for topic in catalogue.topics() {
-            town.publish(&topic.name.to_string(), event).await;
+            app.publish(&topic.name.to_string(), event).await;
         }
         let subscriptions = catalogue.subscriptions().count();
         assert!(subscriptions > 0);
-        let received = town.received(subscriptions).await;
+        let received = app.received(subscriptions).await;
         assert!(received.iter().all(|request| request.body == body), "{file}: {received:?}");
-        assert_eq!(town.letters_at_rest().await, [], "{file}");
+        assert_eq!(app.dead_letters_when_idle().await, [], "{file}");
     }
 }
 
+const ORDERS: &str = "/topics/shop/orders";
+
+/// Requests that the ingress refuses: path, content type, body, status, and part of the error.
+const REFUSED: [(&str, &str, &str, u16, &str); 11] = [
+    (ORDERS, "application/cloudevents+json", "{", 400, "not JSON"),
+    (
+        ORDERS,
+        "application/cloudevents+json",
+        r#"{"specversion":"1.0","id":"","source":"s","type":"t"}"#,
+        400,
+        "id",
+    ),
+    (
+        ORDERS,
+        "application/cloudevents+json",
+        r#"{"id":"1","source":"s","type":"t"}"#,
+        400,
+        "specversion",
+    ),
+    (ORDERS, "application/cloudevents-batch+json", "[1,2]", 400, "event 0"),
+    (
+        ORDERS,
+        "application/json",
+        r#"[{"id":"","subject":"s","eventType":"t","eventTime":"x"}]"#,
+        400,
+        "id",
+    ),
+    ("/topics/%ff/orders", "application/json", "{}", 400, "UTF-8"),
+    (ORDERS, "application/cloudevents+json", "[]", 400, "application/cloudevents-batch+json"),
+    (ORDERS, "application/cloudevents-batch+json", "[]", 400, "no event"),
+    (ORDERS, "text/plain", "hello", 415, "application/cloudevents+json"),
+    ("/topics/shop/nowhere", "application/json", "{}", 404, "shop/orders"),
+    ("/elsewhere", "application/json", "{}", 404, "POST /topics"),
+];
+
 #[tokio::test]
-async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_others() {
-    let town = Town::start(&[subscription("billing", "/in", "")], &[200]).await;
-    let (address, client) = (town.ingress().await, reqwest::Client::new());
+async fn the_ingress_accepts_events_in_every_form_and_says_what_is_wrong_with_others() {
+    let app = AppFixture::start(&[subscription("billing", "/in", "")], &[200]).await;
+    let (address, client) = (app.ingress().await, reqwest::Client::new());
     let post = async |path: &str, content_type: &str, headers: &[(&str, &str)], body: String| {
         let mut post =
             client.post(format!("{address}{path}")).header("content-type", content_type).body(body);
@@ -200,7 +240,7 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
         let body = answer.bytes().await.expect("it answers");
         (status, serde_json::from_slice::<Value>(&body).expect("it answers in JSON"))
     };
-    let (orders, event) = ("/topics/shop/orders", CLOUD_EVENT.trim());
+    let event = CLOUD_EVENT.trim();
     let binary =
         [("ce-specversion", "1.0"), ("ce-id", "b"), ("ce-source", "s"), ("ce-type", "t%20t")];
     for (content_type, headers, body) in [
@@ -214,70 +254,40 @@ async fn the_ingress_takes_events_in_every_form_and_says_what_is_wrong_with_othe
         ("application/json", &[][..], r#"{"orderId":7}"#.to_owned()),
         ("application/json", &binary[..], r#"{"a": 1.0}"#.to_owned()),
     ] {
-        assert_eq!(post(orders, content_type, headers, body).await.0, StatusCode::ACCEPTED, "{content_type}");
+        assert_eq!(post(ORDERS, content_type, headers, body).await.0, StatusCode::ACCEPTED, "{content_type}");
     }
-    let bodies: Vec<_> = town.received(5).await.into_iter().map(|request| request.body).collect();
+    let bodies: Vec<_> = app.received(5).await.into_iter().map(|request| request.body).collect();
     let structured = r#"{"specversion":"1.0","type":"t t","source":"s","id":"b","datacontenttype":"application/json","data":{"a": 1.0}}"#;
     assert!(bodies.iter().any(|body| body == structured), "{bodies:?}");
 
-    for (path, content_type, body, status, says) in [
-        (orders, "application/cloudevents+json", "{", 400, "not JSON"),
-        (
-            orders,
-            "application/cloudevents+json",
-            r#"{"specversion":"1.0","id":"","source":"s","type":"t"}"#,
-            400,
-            "id",
-        ),
-        (
-            orders,
-            "application/cloudevents+json",
-            r#"{"id":"1","source":"s","type":"t"}"#,
-            400,
-            "specversion",
-        ),
-        (orders, "application/cloudevents-batch+json", "[1,2]", 400, "event 0"),
-        (
-            orders,
-            "application/json",
-            r#"[{"id":"","subject":"s","eventType":"t","eventTime":"x"}]"#,
-            400,
-            "id",
-        ),
-        ("/topics/%ff/orders", "application/json", "{}", 400, "UTF-8"),
-        (orders, "application/cloudevents+json", "[]", 400, "application/cloudevents-batch+json"),
-        (orders, "application/cloudevents-batch+json", "[]", 400, "no event"),
-        (orders, "text/plain", "hello", 415, "application/cloudevents+json"),
-        ("/topics/shop/nowhere", "application/json", "{}", 404, "shop/orders"),
-        ("/elsewhere", "application/json", "{}", 404, "POST /topics"),
-    ] {
+    for (path, content_type, body, status, says) in REFUSED {
         let (answered, error) = post(path, content_type, &[], body.to_owned()).await;
         assert_eq!(answered.as_u16(), status, "{path} {content_type} {body}");
         assert!(error["error"].as_str().is_some_and(|text| text.contains(says)), "{error}");
     }
     let large =
-        post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_577))).await;
+        post(ORDERS, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_577))).await;
     let large_with_topic =
-        post(orders, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_570))).await;
+        post(ORDERS, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_570))).await;
     assert_eq!(
         (large.0, large_with_topic.0),
         (StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNPROCESSABLE_ENTITY)
     );
-    let got = client.get(format!("{address}{orders}")).send().await.expect("it answers");
+    let got = client.get(format!("{address}{ORDERS}")).send().await.expect("it answers");
     assert_eq!(got.status(), StatusCode::METHOD_NOT_ALLOWED);
     assert!(got.text().await.expect("it answers").contains("POST /topics"));
 }
 
 #[tokio::test]
-async fn stopping_says_what_the_queues_still_held() {
+async fn stopping_reports_the_messages_left_in_the_queues() {
     let waits = "  retry: {schedule: {kind: constant, delay: PT1H}}";
-    let town = Town::start(&[subscription("billing", "/in", waits)], &[503]).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    town.received(1).await;
-    assert_eq!(town.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
+    let app = AppFixture::start(&[subscription("billing", "/in", waits)], &[503]).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    app.received(1).await;
+    assert_eq!(app.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
 }
 
-/// `<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, no number with leading zeros.
+/// `<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`, numbers without leading zeros.
 fn is_key_of(subscription: &str, key: &str) -> bool {
     let segments: Vec<&str> =
         key.strip_prefix(subscription).unwrap_or_default().split('/').skip(1).collect();
@@ -288,7 +298,7 @@ fn is_key_of(subscription: &str, key: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_destination_is_asked_for_its_consent_once_before_the_first_delivery_and_told_who_sends_in_each()
+async fn a_destination_is_validated_once_before_the_first_delivery_and_every_delivery_names_the_origin()
  {
     const ORIGIN: &str = "events.example.com";
     let consents = |name: &str, consent: &str| {
@@ -299,11 +309,11 @@ async fn a_destination_is_asked_for_its_consent_once_before_the_first_delivery_a
         consents("cloud", &format!("handshake: cloudevents, origin: {ORIGIN}, rate: 6000")),
         consents("grid", "handshake: eventgrid"),
     ];
-    let town = Town::start(&subscriptions, &[200]).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    town.received(4).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    let received = town.received(6).await;
+    let app = AppFixture::start(&subscriptions, &[200]).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    app.received(4).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    let received = app.received(6).await;
     let of =
         |path: &str| received.iter().filter(|request| request.path == path).collect::<Vec<_>>();
     let cloud = of("/cloud");
@@ -317,5 +327,5 @@ async fn a_destination_is_asked_for_its_consent_once_before_the_first_delivery_a
         .map(|request| request.headers.contains_key("aeg-event-type"))
         .collect::<Vec<_>>();
     assert_eq!(validations, [true, false, false]);
-    assert_eq!(town.letters_at_rest().await, Vec::<(String, Value)>::new());
+    assert_eq!(app.dead_letters_when_idle().await, Vec::<(String, Value)>::new());
 }

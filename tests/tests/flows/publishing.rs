@@ -1,19 +1,19 @@
-//! The examples of `docs/publishing.md` that need nothing but SQS, as a reader runs them; the
-//! others run on the emulated AWS.
+//! The examples of `docs/publishing.md` that need only SQS, run as a reader would; the others run
+//! on the emulated AWS.
 
 use lastmile_tests::snippets::{self, Snippet};
 use serde_json::{Value, json};
 
+use crate::app_fixture::AppFixture;
 use crate::subscription;
-use crate::town::Town;
 
 const PAGE: &str = "publishing.md";
 
-/// The example publishes one event, which arrives as what it says.
+/// Runs the example, which publishes one event, and checks the event that arrives.
 async fn publishes(heading: &str, id: &str) {
-    let town = Town::start(&[subscription("billing", "/in", "")], &[200]).await;
-    let ingress = format!("{}/topics", town.ingress().await);
-    let aws = town.stack.aws();
+    let app = AppFixture::start(&[subscription("billing", "/in", "")], &[200]).await;
+    let ingress = format!("{}/topics", app.ingress().await);
+    let aws = app.stack.aws();
     let (endpoint, queue) = (aws.endpoint(), aws.queue_url("events"));
     let snippet = snippets::under(PAGE, heading);
     let run = move |snippet: Snippet| {
@@ -27,7 +27,7 @@ async fn publishes(heading: &str, id: &str) {
     if !tokio::task::spawn_blocking(move || run(snippet)).await.expect("the example runs") {
         return;
     }
-    let request = &town.received(1).await[0];
+    let request = &app.received(1).await[0];
     assert_eq!(request.headers["content-type"], "application/cloudevents+json; charset=utf-8");
     let event: Value = serde_json::from_slice(&request.body).expect("an event is JSON");
     let seen = ["specversion", "id", "source", "type", "data"].map(|name| &event[name]);
@@ -41,7 +41,7 @@ async fn publishes(heading: &str, id: &str) {
             &json!({"orderId": 7})
         ]
     );
-    assert_eq!(town.letters_at_rest().await, []);
+    assert_eq!(app.dead_letters_when_idle().await, []);
 }
 
 #[tokio::test]
@@ -69,11 +69,13 @@ async fn the_documented_request_publishes_an_event() {
     publishes("HTTP", "http-1").await;
 }
 
-/// Here, or on the emulated AWS (`emulated_aws.rs`).
+/// Here, or on the emulated AWS (`emulated_aws/publishers.rs`).
 #[test]
 fn every_example_of_the_page_is_run() {
-    let all: Vec<(String, String)> =
-        snippets::of(PAGE).into_iter().map(|snippet| (snippet.heading, snippet.language)).collect();
+    let all: Vec<(String, String)> = snippets::of_page(PAGE)
+        .into_iter()
+        .map(|snippet| (snippet.heading, snippet.language))
+        .collect();
     let run = [
         ("AWS CLI", "sh"),
         ("Python", "python"),

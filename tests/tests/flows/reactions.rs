@@ -1,5 +1,5 @@
-//! A subscriber that reacts to each request as a flow wants it: late, with a body, by what the
-//! request says.
+//! A subscriber that reacts to each request as a test wants: late, with a body, depending on the
+//! request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use delivery::ports::Clock as _;
 use local::subscriber::Received;
 use tokio::net::TcpListener;
 
-/// What a request gets.
+/// The reaction to one request.
 pub(crate) struct Reaction {
     status: u16,
     content_type: &'static str,
@@ -21,12 +21,12 @@ pub(crate) struct Reaction {
     after: Duration,
 }
 
-/// An empty answer with this status.
+/// An empty response with this status.
 pub(crate) fn answers(status: u16) -> Reaction {
     Reaction { status, content_type: "text/plain", body: String::new(), after: Duration::ZERO }
 }
 
-/// An answer that is a structured CloudEvent.
+/// A response that is a structured CloudEvent.
 pub(crate) fn replies(event: &str) -> Reaction {
     Reaction {
         content_type: "application/cloudevents+json",
@@ -36,13 +36,13 @@ pub(crate) fn replies(event: &str) -> Reaction {
 }
 
 impl Reaction {
-    /// The same, so much later.
+    /// The same, with this delay.
     pub(crate) fn after(self, after: Duration) -> Self {
         Self { after, ..self }
     }
 }
 
-/// Listens and reacts until the test ends, and keeps what it receives; its port.
+/// Listens and responds until the test ends, and records the requests; returns its port.
 pub(crate) async fn serve(
     react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
     keep: Arc<Mutex<Vec<Received>>>,
@@ -51,9 +51,9 @@ pub(crate) async fn serve(
     let port = listener.local_addr().expect("it listens").port();
     let shared = Arc::new((react, keep, AtomicUsize::new(0)));
     let answer = async move |request: Request| {
-        let (react, keep, turns) = &*shared;
+        let (react, keep, counter) = &*shared;
         let received = read(request).await;
-        let reaction = react(turns.fetch_add(1, Ordering::Relaxed), &received);
+        let reaction = react(counter.fetch_add(1, Ordering::Relaxed), &received);
         keep.lock().unwrap_or_else(PoisonError::into_inner).push(received);
         tokio::time::sleep(reaction.after).await;
         let status = StatusCode::from_u16(reaction.status).expect("a status");

@@ -1,10 +1,10 @@
-//! Subscribers that answer with an event: where it goes, and that a chain of replies has its end.
+//! Subscribers that respond with an event: where it is sent, and that a chain of replies ends.
 
 use serde_json::Value;
 
 use crate::CLOUD_EVENT;
+use crate::app_fixture::AppFixture;
 use crate::reactions::{answers, replies};
-use crate::town::Town;
 
 const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/billing","type":"order.billed","data":{"n":1.50}}"#;
 
@@ -29,16 +29,16 @@ fn channel(name: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_reply_arrives_at_its_address_once_and_as_it_was() {
+async fn a_reply_arrives_at_its_address_once_and_unchanged() {
     let documents = [
         channel("orders"),
         subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}"),
     ];
-    let town = Town::reacting(&documents, |_, _| replies(REPLY)).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    town.received(2).await;
-    assert_eq!(town.letters_at_rest().await, []);
-    let received = town.received(2).await;
+    let app = AppFixture::with_reactions(&documents, |_, _| replies(REPLY)).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    app.received(2).await;
+    assert_eq!(app.dead_letters_when_idle().await, []);
+    let received = app.received(2).await;
     let paths: Vec<&str> = received.iter().map(|request| request.path.as_str()).collect();
     assert_eq!(
         (paths, &received[0].headers["prefer"]),
@@ -49,34 +49,34 @@ async fn a_reply_arrives_at_its_address_once_and_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_plain_answer_is_no_reply() {
+async fn a_plain_response_is_no_reply() {
     let documents = [
         channel("orders"),
         subscription("billing", "orders", "{uri: 'http://127.0.0.1:PORT/replies'}"),
     ];
-    let town = Town::reacting(&documents, |_, _| answers(200)).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    town.received(1).await;
-    assert_eq!(town.letters_at_rest().await, []);
-    assert_eq!(town.received(1).await.len(), 1);
+    let app = AppFixture::with_reactions(&documents, |_, _| answers(200)).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    app.received(1).await;
+    assert_eq!(app.dead_letters_when_idle().await, []);
+    assert_eq!(app.received(1).await.len(), 1);
 }
 
 #[tokio::test]
-async fn two_channels_whose_subscribers_reply_to_each_other_stop_after_ten_hops() {
+async fn two_channels_that_reply_to_each_other_stop_after_ten_hops() {
     let documents = [
         channel("ping"),
         channel("pong"),
         subscription("pinger", "ping", &to_channel("pong")),
         subscription("ponger", "pong", &to_channel("ping")),
     ];
-    let town = Town::reacting(&documents, |_, _| replies(REPLY)).await;
-    town.publish("shop/ping", CLOUD_EVENT).await;
-    town.publish("shop/pong", CLOUD_EVENT).await;
-    let letters = town.letters(2).await;
-    assert_eq!(town.letters_at_rest().await.len(), 2);
+    let app = AppFixture::with_reactions(&documents, |_, _| replies(REPLY)).await;
+    app.publish("shop/ping", CLOUD_EVENT).await;
+    app.publish("shop/pong", CLOUD_EVENT).await;
+    let letters = app.dead_letters(2).await;
+    assert_eq!(app.dead_letters_when_idle().await.len(), 2);
     // One request for each published event, and one for each of the ten replies that follow from
     // it.
-    assert_eq!(town.received(22).await.len(), 22);
+    assert_eq!(app.received(22).await.len(), 22);
     for (_, letter) in letters {
         assert_eq!(letter[0]["errorreason"], "ReplyLoop");
         assert_eq!(

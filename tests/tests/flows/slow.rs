@@ -1,4 +1,4 @@
-//! Subscribers that answer too late, or never.
+//! Subscribers that respond too late, or never.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 
 use crate::CLOUD_EVENT;
+use crate::app_fixture::AppFixture;
 use crate::reactions::answers;
-use crate::town::Town;
 
-/// An answer that no flow waits for.
+/// The delay of a response that no test waits for.
 const NEVER: Duration = Duration::from_secs(3_600);
 
 fn subscription(name: &str, destination: &str) -> String {
@@ -21,48 +21,50 @@ fn subscription(name: &str, destination: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_success_that_comes_too_late_but_within_the_window_is_the_end_and_no_second_request() {
+async fn a_late_success_within_the_window_ends_the_delivery_without_a_second_request() {
     let late = subscription("billing", "timeout: PT1S, lateResponseWindow: PT10S");
-    let town = Town::reacting(&[late], |_, _| answers(200).after(Duration::from_secs(6))).await;
+    let app =
+        AppFixture::with_reactions(&[late], |_, _| answers(200).after(Duration::from_secs(6)))
+            .await;
     let began_ms = Machine.now_ms();
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    town.received(1).await;
-    // Neither a message that waits nor a letter is left.
-    assert_eq!(town.letters_at_rest().await, []);
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    app.received(1).await;
+    // No message waits, and no dead letter was written.
+    assert_eq!(app.dead_letters_when_idle().await, []);
     assert!((6_000..10_000).contains(&(Machine.now_ms() - began_ms)));
-    assert_eq!(town.received(1).await.len(), 1);
+    assert_eq!(app.received(1).await.len(), 1);
 }
 
 #[tokio::test]
-async fn without_a_window_the_same_success_comes_too_late() {
-    let town = Town::reacting(&[subscription("billing", "timeout: PT1S")], |_, _| {
+async fn without_a_window_the_same_success_is_too_late() {
+    let app = AppFixture::with_reactions(&[subscription("billing", "timeout: PT1S")], |_, _| {
         answers(200).after(Duration::from_secs(2))
     })
     .await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    town.received(1).await;
-    assert_eq!(town.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    app.received(1).await;
+    assert_eq!(app.stack.stop().await.expect("it stops"), [("retry".to_owned(), 1)]);
 }
 
 #[tokio::test]
-async fn one_endpoint_that_hangs_keeps_nine_others_waiting_for_nothing() {
+async fn one_endpoint_that_hangs_does_not_delay_nine_others() {
     const EVENTS: usize = 100;
     let subscriptions: Vec<String> =
         (0..10).map(|n| subscription(&format!("s{n}"), "timeout: PT30S")).collect();
-    let town = Town::reacting(&subscriptions, |_, request| {
+    let app = AppFixture::with_reactions(&subscriptions, |_, request| {
         if request.path == "/s3" { answers(200).after(NEVER) } else { answers(200) }
     })
     .await;
     let began_ms = Machine.now_ms();
     for _ in 0..EVENTS / 20 {
-        town.publish_all("shop/orders", &vec![CLOUD_EVENT.to_owned(); 10]).await;
+        app.publish_all("shop/orders", &vec![CLOUD_EVENT.to_owned(); 10]).await;
     }
     for _ in 0..EVENTS / 2 {
-        town.publish("shop/orders", CLOUD_EVENT).await;
+        app.publish("shop/orders", CLOUD_EVENT).await;
     }
     let others = async {
         loop {
-            let received = town.received(0).await;
+            let received = app.received(0).await;
             if received.iter().filter(|request| request.path != "/s3").count() >= EVENTS * 9 {
                 return;
             }
@@ -71,6 +73,6 @@ async fn one_endpoint_that_hangs_keeps_nine_others_waiting_for_nothing() {
     };
     tokio::time::timeout(Duration::from_secs(5), others)
         .await
-        .expect("the others have everything within 5 s");
+        .expect("the others receive everything within 5 s");
     println!("nine endpoints had {EVENTS} events each after {} ms", Machine.now_ms() - began_ms);
 }

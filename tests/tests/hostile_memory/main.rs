@@ -1,8 +1,7 @@
-//! What sixteen hostile exchanges at once cost in memory, and how long they last.
+//! The memory use and duration of sixteen concurrent hostile exchanges.
 //!
-//! The measure is taken in a process of its own, where there is nothing but the sender: this file's
-//! binary, started once more for its other test. The servers stay here. Linux only, since `/proc`
-//! tells the peak.
+//! Measured in a child process that runs nothing but the sender: this binary, started again for its
+//! other test. The servers stay here. Linux only, since `/proc` reports the peak.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -23,24 +22,24 @@ use lastmile_tests::scripted::{Script, Scripted, answer};
 
 const AT_ONCE: usize = 16;
 const TIMEOUT_MS: u64 = 300;
-/// An exchange may outlast its timeout by this much.
+/// An exchange may exceed its timeout by this much.
 const GRACE_MS: u64 = 1_000;
-/// How often exchanges that were late are made again.
+/// How often late exchanges are repeated.
 const TRIES: usize = 3;
-/// All of them together may need this much more memory than none.
+/// The most memory that all of them together may add.
 const GROWTH_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
-/// The folder in which the client finds the servers' URLs, and whose certificates count.
+/// The folder with the servers' URLs and the trusted certificate, for the client.
 const FOLDER: &str = "LASTMILE_HOSTILE_SERVERS";
 const FRIENDLY: &str = "friendly";
 const HOSTILE: &str = "hostile";
 const AUTHORITY: &str = "authority.der";
 
 #[tokio::test]
-async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() {
+async fn sixteen_concurrent_hostile_exchanges_end_in_time_and_need_little_memory() {
     if !Path::new("/proc/self/clear_refs").exists() {
         println!(
-            "not measured: this machine has no /proc that tells and forgets the peak of a process"
+            "not measured: /proc on this machine cannot report and reset the peak memory of a process"
         );
         return;
     }
@@ -48,14 +47,14 @@ async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() 
     let folder = tempfile::tempdir().expect("a folder");
     let write =
         |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a file");
-    let friends = friendly_servers(&authority).await;
+    let friendly = friendly_servers(&authority).await;
     let urls: Vec<String> =
-        friends.iter().map(|server| format!("{}/", server.endpoint())).collect();
+        friendly.iter().map(|server| format!("{}/", server.endpoint())).collect();
     write(FRIENDLY, urls.join("\n").as_bytes());
     let (mut servers, mut urls) = (Vec::new(), Vec::new());
-    for hostility in catalogue() {
-        let server = hostility.serve(&authority).await.expect("a free port");
-        urls.push(format!("{} {}", hostility.url(&server), hostility.name));
+    for behaviour in catalogue() {
+        let server = behaviour.serve(&authority).await.expect("a free port");
+        urls.push(format!("{} {}", behaviour.url(&server), behaviour.name));
         servers.push(server);
     }
     write(HOSTILE, urls.join("\n").as_bytes());
@@ -66,22 +65,22 @@ async fn sixteen_hostile_exchanges_at_once_end_in_time_and_need_little_memory() 
     println!("{}", String::from_utf8_lossy(&stdout));
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     let idle = servers.iter().zip(catalogue()).filter(|(server, _)| server.connections() == 0);
-    assert_eq!(idle.map(|(_, hostility)| hostility.name).collect::<Vec<_>>(), Vec::<&str>::new());
+    assert_eq!(idle.map(|(_, behaviour)| behaviour.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
-/// Runs this file's other test in a process of its own.
+/// Runs this file's other test in a child process.
 fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output {
     move || {
         let mut command = Command::new(env::current_exe().expect("this binary"));
-        command.args(["--exact", "the_client_of_the_other_test", "--ignored", "--nocapture"]);
-        // Freed buffers go back to the system, as they do at first; otherwise the allocator keeps
-        // ever larger ones, and the measure is of what was needed at different times.
+        command.args(["--exact", "child_process_of_the_memory_test", "--ignored", "--nocapture"]);
+        // Freed buffers are returned to the system at once; otherwise the allocator keeps ever
+        // larger ones, and the peak adds up what was needed at different times.
         command.env("MALLOC_MMAP_THRESHOLD_", "131072");
         command.env(FOLDER, folder.as_ref()).output().expect("a process")
     }
 }
 
-/// Servers that answer as they should, in clear and in TLS.
+/// Servers that respond normally, with and without TLS.
 async fn friendly_servers(authority: &Authority) -> Vec<Scripted> {
     let tls =
         authority.server("127.0.0.1", Validity::Always, &["http/1.1"]).expect("a certificate");
@@ -93,20 +92,20 @@ async fn friendly_servers(authority: &Authority) -> Vec<Scripted> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the other test runs it in a process of its own"]
-async fn the_client_of_the_other_test() {
+async fn child_process_of_the_memory_test() {
     let Some(folder) = env::var_os(FOLDER) else {
         println!("not measured: no {FOLDER}");
         return;
     };
     let read = |name: &str| fs::read(Path::new(&folder).join(name)).expect("a file");
     let sender = sender(&read(AUTHORITY));
-    let (friends, hostile) =
+    let (friendly, hostile) =
         [FRIENDLY, HOSTILE].map(|name| String::from_utf8(read(name)).expect("text")).into();
-    for url in friends.lines() {
+    for url in friendly.lines() {
         let made = sender.exchange(&request(url, ANSWER_MAX_BYTES)).await;
         assert!(matches!(made.result, TransportResult::Answered { status: 200, .. }), "{made:?}");
     }
-    forget_peak();
+    reset_peak();
     let before_bytes = memory_bytes("VmRSS");
     let all: Vec<(&str, &str)> = hostile.lines().filter_map(|line| line.split_once(' ')).collect();
     let alike = all.iter().map(|one| (vec![*one; AT_ONCE], REPLY_MAX_BYTES));
@@ -121,11 +120,11 @@ async fn the_client_of_the_other_test() {
 
 fn sender(authority: &[u8]) -> HttpSender {
     let authorities = vec![Certificate::from_der(authority).expect("a certificate")];
-    let fence = AddressPolicy::new(
+    let policy = AddressPolicy::new(
         PrivateDestinations::parse("127.0.0.1").expect("destinations"),
         OwnAddresses::default(),
     );
-    HttpSender::on(&Network { authorities, ..Network::default() }, fence).expect("TLS works")
+    HttpSender::on(&Network { authorities, ..Network::default() }, policy).expect("TLS works")
 }
 
 fn request(url: &str, answer_max_bytes: usize) -> Request {
@@ -140,8 +139,8 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
     }
 }
 
-/// Exchanges at once, each of which ends in time. A machine that is busy with other things may make
-/// one late: only what is late every time is the sender's fault.
+/// Runs exchanges concurrently and asserts that each ends in time. A busy machine may make one
+/// late: only what is late every time is the sender's fault.
 async fn assert_in_time(sender: &HttpSender, together: &[(&str, &str)], answer_max_bytes: usize) {
     let mut late = Vec::new();
     for _ in 0..TRIES {
@@ -157,7 +156,7 @@ async fn assert_in_time(sender: &HttpSender, together: &[(&str, &str)], answer_m
     panic!("late {TRIES} times: {late:?}");
 }
 
-/// What an exchange that did not end in time has to say.
+/// A description of an exchange that did not end in time.
 async fn lateness(sender: &HttpSender, name: &str, request: Request) -> Option<String> {
     let before_ms = Machine.now_ms();
     let made = sender.exchange(&request).await;
@@ -165,16 +164,16 @@ async fn lateness(sender: &HttpSender, name: &str, request: Request) -> Option<S
     (took_ms > TIMEOUT_MS + GRACE_MS).then(|| format!("{name}: {took_ms} ms, {:?}", made.result))
 }
 
-/// A figure of this process's memory.
+/// A memory figure of this process.
 fn memory_bytes(figure: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux tells");
+    let status =
+        fs::read_to_string("/proc/self/status").expect("Linux reports the memory of a process");
     let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kilobytes.unwrap_or_else(|| panic!("no {figure} in {status}")) * 1_024
 }
 
-/// From now on, the peak is that of what follows.
-fn forget_peak() {
-    fs::write("/proc/self/clear_refs", "5")
-        .expect("Linux resets the peak of a process of one's own");
+/// Resets the peak of this process.
+fn reset_peak() {
+    fs::write("/proc/self/clear_refs", "5").expect("Linux resets the peak of the own process");
 }

@@ -18,8 +18,8 @@ fn cloud_events(origin: &str) -> Consent {
     Consent::CloudEvents { origin: origin.to_owned(), rate: Some(120) }
 }
 
-/// What a receiver answers to a question.
-async fn asked(endpoint: &str, consent: &Consent) -> Answer {
+/// The verdict on a receiver's response to a validation request.
+async fn handshake(endpoint: &str, consent: &Consent) -> Answer {
     let url = format!("{endpoint}/in").parse().expect("a URL");
     let subscription =
         Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
@@ -40,11 +40,11 @@ async fn asked(endpoint: &str, consent: &Consent) -> Answer {
 }
 
 #[tokio::test]
-async fn the_sdks_of_event_grid_read_the_validation_event_and_their_answer_is_a_consent() {
+async fn the_sdks_of_event_grid_read_the_validation_event_and_their_response_is_a_consent() {
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else { continue };
         assert_eq!(
-            asked(endpoint, &Consent::EventGrid).await,
+            handshake(endpoint, &Consent::EventGrid).await,
             Answer::Granted(Rate::Unlimited),
             "{sdk:?}"
         );
@@ -60,13 +60,17 @@ async fn receivers_consent_to_options_and_find_the_origin_on_every_delivery_afte
             Sdk::Node => "*",
         };
         let rate = Rate::parse(rate).expect("a rate");
-        assert_eq!(asked(endpoint, &cloud_events(ORIGIN)).await, Answer::Granted(rate), "{sdk:?}");
+        assert_eq!(
+            handshake(endpoint, &cloud_events(ORIGIN)).await,
+            Answer::Granted(rate),
+            "{sdk:?}"
+        );
         let mut subscription = subscribed(endpoint, Mode::Binary, &["env:SIGNING"]);
         subscription.destination.consent = Some(cloud_events(ORIGIN));
-        let told = send(&sender(), &composed_for(&subscription, events::EXACT)).await;
-        assert_eq!(told.header("webhook-request-origin"), Some(ORIGIN), "{sdk:?}");
+        let report = send(&sender(), &composed_for(&subscription, events::EXACT)).await;
+        assert_eq!(report.header("webhook-request-origin"), Some(ORIGIN), "{sdk:?}");
         assert_eq!(
-            (told.signature.as_str(), told.event["id"].as_str()),
+            (report.signature.as_str(), report.event["id"].as_str()),
             ("verified", Some("e-1")),
             "{sdk:?}"
         );
@@ -76,5 +80,5 @@ async fn receivers_consent_to_options_and_find_the_origin_on_every_delivery_afte
 #[tokio::test]
 async fn a_receiver_that_does_not_know_the_origin_withholds_its_consent() {
     let Some(endpoint) = Sdk::Python.endpoint() else { return };
-    assert_eq!(asked(endpoint, &cloud_events("somebody.example.com")).await, Answer::Pending);
+    assert_eq!(handshake(endpoint, &cloud_events("somebody.example.com")).await, Answer::Pending);
 }

@@ -1,7 +1,7 @@
-//! Where an SDK understands something else than what was sent, and it was sent right.
+//! Where an SDK understands something else than what was correctly sent.
 //!
-//! The list is exact in both directions: a difference that does not stand here fails a test, and so
-//! does a line that no difference needs any more. `docs/conformance.md` shows it to those who write
+//! The list is exact in both directions: a difference that is not listed fails a test, and so does
+//! a listed deviation that no longer occurs. `docs/conformance.md` shows it to authors of
 //! subscribers.
 
 use percent_encoding::percent_decode_str;
@@ -22,7 +22,7 @@ pub(crate) struct Difference {
     pub(crate) seen: Value,
 }
 
-/// A difference that is known.
+/// A known deviation.
 pub(crate) struct Deviation {
     pub(crate) sdk: Sdk,
     pub(crate) modes: &'static [Mode],
@@ -30,7 +30,7 @@ pub(crate) struct Deviation {
     pub(crate) field: &'static str,
     /// What the SDK does, as a sentence.
     pub(crate) what: &'static str,
-    /// Whether the SDK did that.
+    /// Whether a difference is this deviation.
     did: fn(&Value, &Value) -> bool,
 }
 
@@ -48,7 +48,7 @@ const BOTH: &[Mode] = &Mode::ALL;
 const STRUCTURED: &[Mode] = &[Mode::Structured];
 const BINARY: &[Mode] = &[Mode::Binary];
 
-/// What the SDK for Python does.
+/// Deviations of the SDK for Python.
 static PYTHON: &[Deviation] = &[
     Deviation {
         sdk: Sdk::Python,
@@ -126,7 +126,7 @@ static PYTHON: &[Deviation] = &[
     },
 ];
 
-/// What the SDK for JavaScript does.
+/// Deviations of the SDK for JavaScript.
 static NODE: &[Deviation] = &[
     Deviation {
         sdk: Sdk::Node,
@@ -236,23 +236,23 @@ static NODE: &[Deviation] = &[
     },
 ];
 
-/// Every deviation that is known.
+/// All known deviations.
 pub(crate) fn all() -> impl Iterator<Item = &'static Deviation> {
     PYTHON.iter().chain(NODE)
 }
 
-/// A text that says this.
+/// The text as a JSON string value.
 fn says(seen: &Value, text: &str) -> bool {
     seen.as_str().is_some_and(|seen| seen.contains(text))
 }
 
-/// The same text, as it stands in a header.
+/// Whether this is the same text, as encoded in a header.
 fn is_encoded(sent: &Value, seen: &Value) -> bool {
     let Some((sent, seen)) = sent.as_str().zip(seen.as_str()) else { return false };
     percent_decode_str(seen).decode_utf8().is_ok_and(|decoded| decoded == sent)
 }
 
-/// The same moment without its last digits.
+/// Whether this is the same time without its last digits.
 fn is_cut_to(sent: &Value, seen: &Value, unit_ns: i128) -> bool {
     let cut = instant_ns(sent).map(|sent_ns| sent_ns - sent_ns % unit_ns);
     cut.is_some() && cut == instant_ns(seen)

@@ -1,12 +1,12 @@
-//! The events that are sent, and what has to arrive: written out by hand, or read from the event by
-//! a JSON library.
+//! The events that are sent, and what has to arrive: written by hand, or read from the event by a
+//! JSON library.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use delivery::event::schema::Schema;
 use serde_json::{Map, Value, json};
 
-/// How an event travels.
+/// How an event is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     Structured,
@@ -34,9 +34,9 @@ impl Mode {
 /// One event.
 pub(crate) struct Sent {
     pub(crate) name: &'static str,
-    /// As its publisher wrote it.
+    /// As published.
     pub(crate) published: &'static str,
-    /// The body in structured mode, where the published event was in another shape.
+    /// The body in structured mode, if the published event had another shape.
     pub(crate) converted: Option<&'static str>,
     /// The body in binary mode.
     pub(crate) data: &'static [u8],
@@ -66,8 +66,8 @@ impl Sent {
         }
     }
 
-    /// What a subscriber has to understand: attributes by name, and `data`. What is null is not
-    /// there.
+    /// What a subscriber has to understand: attributes by name, and `data`. A null attribute is
+    /// absent.
     pub(crate) fn meaning(&self, mode: Mode) -> Map<String, Value> {
         let mut event: Map<String, Value> =
             serde_json::from_str(self.structured()).expect("an event is an object");
@@ -112,14 +112,14 @@ fn as_text(value: Value) -> Value {
     text.unwrap_or_else(|| value.to_string()).into()
 }
 
-/// The event in which every byte counts: order, spaces, escapes, numbers.
+/// An event in which every byte matters: order, spaces, escapes, numbers.
 pub(crate) const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"e-1\",\
     \"subject\":\"Euro € 😀\",\"time\":\"2026-11-20T07:03:00Z\",\"count\":5,\"yes\":true,\
     \"data\":{\"b\":1.50,\"a\" : [1,\t2],\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}\n}";
 
 const JSON: &str = "application/json";
 
-/// A CloudEvent with these further members.
+/// A CloudEvent with these additional members.
 macro_rules! event {
     ($members:literal) => {
         concat!(
@@ -139,7 +139,7 @@ const fn sent(
     Sent { name, published, converted: None, data, content_type }
 }
 
-/// Events whose attributes are the subject.
+/// Events about attributes.
 static ATTRIBUTES: [Sent; 15] = [
     sent(
         "exact",
@@ -216,7 +216,7 @@ static ATTRIBUTES: [Sent; 15] = [
     ),
 ];
 
-/// Events whose data is the subject.
+/// Events about data.
 static DATA: [Sent; 17] = [
     sent(
         "object",
@@ -282,7 +282,7 @@ static DATA: [Sent; 17] = [
     sent("space-around", concat!("\r\n ", event!(r#","data":{"a":1}"#), "\n"), br#"{"a":1}"#, JSON),
 ];
 
-/// Events that become CloudEvents on the way.
+/// Events that are converted to CloudEvents.
 static CONVERTED: [Sent; 3] = [
     Sent {
         name: "event-grid",

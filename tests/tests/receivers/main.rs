@@ -2,12 +2,12 @@
 //! Standard Webhooks.
 //!
 //! Our own tests read the specification as we do. Here others read what we send: each event of a
-//! table goes out in both modes, over a real connection, and the receiver tells the bytes that came
-//! and what its SDK made of them. SDKs err too, so the bytes are compared as well, and each of
-//! their known errors is listed (`deviations`).
+//! table is sent in both modes, over a real connection, and the receiver reports the bytes that it
+//! received and how its SDK read them. SDKs have bugs too, so the bytes are compared as well, and
+//! each known bug is listed (`deviations`).
 //!
-//! The first run installs both libraries from PyPI and npm. A machine without Node, say, skips its
-//! half and says so.
+//! The first run installs both libraries from PyPI and npm. A machine without Node, for example,
+//! skips its half and reports that.
 
 mod consent;
 mod deviations;
@@ -37,7 +37,7 @@ use lastmile_tests::document::assert_table;
 use receiver::Sdk;
 use serde_json::{Map, Value};
 
-/// What the receivers verify with, and another that they do not know.
+/// The secret that the receivers verify with, and another that they do not know.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
@@ -45,13 +45,13 @@ const OTHER_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 const PUBLISHED_MS: u64 = 1_795_158_180_123;
 const TIMEOUT_MS: u64 = 10_000;
 
-/// What a receiver tells of a request.
-struct Told {
+/// A receiver's report about a request.
+struct Report {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     event: Map<String, Value>,
     signature: String,
-    /// The answer itself, in which numbers are as the receiver wrote them.
+    /// The report itself, in which numbers are as the receiver wrote them.
     text: String,
 }
 
@@ -99,14 +99,14 @@ fn composed_for(subscription: &Subscription, published: &str) -> Request {
         .unwrap_or_else(|problem| panic!("{published}: {problem}"))
 }
 
-/// What the functions send with, and may reach the receivers.
+/// A sender like that of the functions, allowed to reach the receivers.
 fn sender() -> HttpSender {
     let private = PrivateDestinations::parse("127.0.0.1").expect("destinations");
     HttpSender::new(AddressPolicy::new(private, OwnAddresses::default())).expect("TLS works")
 }
 
-/// Sends a request and returns what its receiver tells.
-async fn send(sender: &HttpSender, request: &Request) -> Told {
+/// Sends a request and returns its receiver's report.
+async fn send(sender: &HttpSender, request: &Request) -> Report {
     let made = sender.exchange(request).await;
     let TransportResult::Answered { status: 200, body, .. } = made.result else {
         panic!("{made:?}")
@@ -116,7 +116,7 @@ async fn send(sender: &HttpSender, request: &Request) -> Told {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let text_of = |value: &Value| value.as_str().expect("a text").to_owned();
     let headers = answer["headers"].as_array().expect("a list").iter();
-    Told {
+    Report {
         headers: headers.map(|pair| (text_of(&pair[0]), text_of(&pair[1]))).collect(),
         body: STANDARD.decode(text_of(&answer["body"])).expect("base64"),
         event: answer["event"].as_object().expect("an object").clone(),
@@ -125,17 +125,17 @@ async fn send(sender: &HttpSender, request: &Request) -> Told {
     }
 }
 
-impl Told {
+impl Report {
     fn header(&self, name: &str) -> Option<&str> {
         let mut named = self.headers.iter().filter(|(of, _)| of.eq_ignore_ascii_case(name));
         let value = named.next().map(|(_, value)| value.as_str());
-        assert!(named.next().is_none(), "{name} stands twice: {:?}", self.headers);
+        assert!(named.next().is_none(), "{name} is present twice: {:?}", self.headers);
         value
     }
 }
 
-/// What the SDK understood otherwise than it was sent.
-fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, told: &Told) -> Vec<Difference> {
+/// The differences between what was sent and what the SDK understood.
+fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, report: &Report) -> Vec<Difference> {
     let differs = |field: &str, sent_value: Option<&Value>, seen: Option<&Value>| Difference {
         sdk,
         mode,
@@ -145,18 +145,18 @@ fn differences(sdk: Sdk, mode: Mode, sent: &'static Sent, told: &Told) -> Vec<Di
         seen: seen.cloned().unwrap_or_default(),
     };
     let mut found = Vec::new();
-    if told.signature != "verified" {
-        found.push(differs("$signature", None, Some(&told.signature.as_str().into())));
+    if report.signature != "verified" {
+        found.push(differs("$signature", None, Some(&report.signature.as_str().into())));
     }
-    if let Some(why) = told.event.get("$refused") {
+    if let Some(why) = report.event.get("$refused") {
         found.push(differs("$refused", None, Some(why)));
         return found;
     }
     let meaning = sent.meaning(mode);
-    let fields: BTreeSet<&String> = meaning.keys().chain(told.event.keys()).collect();
+    let fields: BTreeSet<&String> = meaning.keys().chain(report.event.keys()).collect();
     for field in fields {
         let (sent_value, seen) =
-            (meaning.get(field), told.event.get(field).filter(|value| !value.is_null()));
+            (meaning.get(field), report.event.get(field).filter(|value| !value.is_null()));
         let moments = (sent_value.and_then(instant_ns), seen.and_then(instant_ns));
         let same_moment = field == "time" && moments.0.is_some() && moments.0 == moments.1;
         if sent_value != seen && !same_moment {
@@ -174,17 +174,17 @@ async fn understands_every_event(sdk: Sdk) {
     let (mut unknown, mut needed) = (Vec::new(), BTreeSet::new());
     for sent in events::all() {
         for mode in Mode::ALL {
-            let told =
+            let report =
                 send(&sender, &composed(endpoint, sent.published, mode, &["env:SIGNING"])).await;
             let name = format!("{} {}", sent.name, mode.as_str());
             assert_eq!(
-                String::from_utf8_lossy(&told.body),
+                String::from_utf8_lossy(&report.body),
                 String::from_utf8_lossy(sent.body(mode)),
                 "{name}"
             );
-            assert_eq!(told.body, sent.body(mode), "{name}");
-            assert_eq!(told.header("content-type"), Some(sent.content_type(mode)), "{name}");
-            for difference in differences(sdk, mode, sent, &told) {
+            assert_eq!(report.body, sent.body(mode), "{name}");
+            assert_eq!(report.header("content-type"), Some(sent.content_type(mode)), "{name}");
+            for difference in differences(sdk, mode, sent, &report) {
                 match deviations::all().position(|known| known.explains(&difference)) {
                     Some(at) => drop(needed.insert((at, mode, sent.name))),
                     None => unknown.push(difference),
@@ -204,35 +204,35 @@ async fn understands_every_event(sdk: Sdk) {
 }
 
 #[tokio::test]
-async fn the_python_sdk_understands_every_event_as_it_was_meant_but_for_what_is_listed() {
+async fn the_python_sdk_understands_every_event_except_for_the_listed_deviations() {
     understands_every_event(Sdk::Python).await;
 }
 
 #[tokio::test]
-async fn the_node_sdk_understands_every_event_as_it_was_meant_but_for_what_is_listed() {
+async fn the_node_sdk_understands_every_event_except_for_the_listed_deviations() {
     understands_every_event(Sdk::Node).await;
 }
 
 #[tokio::test]
-async fn a_subject_travels_percent_encoded_and_the_python_sdk_decodes_it() {
+async fn a_subject_is_sent_percent_encoded_and_the_python_sdk_decodes_it() {
     const ENCODED: &str = "Euro%20%E2%82%AC%20%F0%9F%98%80";
     let sender = sender();
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else { continue };
-        let told = send(&sender, &composed(endpoint, events::EXACT, Mode::Binary, &[])).await;
-        assert_eq!(told.header("ce-subject"), Some(ENCODED), "{sdk:?}");
+        let report = send(&sender, &composed(endpoint, events::EXACT, Mode::Binary, &[])).await;
+        assert_eq!(report.header("ce-subject"), Some(ENCODED), "{sdk:?}");
         // The SDK for JavaScript does not decode: its users have to (CloudEvents, HTTP binding,
         // 3.1.3.2).
         let understood = match sdk {
             Sdk::Python => "Euro € 😀",
             Sdk::Node => ENCODED,
         };
-        assert_eq!(told.event["subject"], understood, "{sdk:?}");
+        assert_eq!(report.event["subject"], understood, "{sdk:?}");
     }
 }
 
 #[tokio::test]
-async fn a_signature_counts_only_with_the_receivers_secret_and_beside_that_of_another() {
+async fn a_signature_is_valid_only_with_the_receivers_secret_also_beside_that_of_another() {
     let sender = sender();
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else { continue };
@@ -244,27 +244,27 @@ async fn a_signature_counts_only_with_the_receivers_secret_and_beside_that_of_an
                 (&["env:SIGNING", "env:OTHER"], "verified"),
                 (&["env:OTHER"], "No matching signature found"),
             ] {
-                let told = send(&sender, &composed(endpoint, events::EXACT, mode, secrets)).await;
+                let report = send(&sender, &composed(endpoint, events::EXACT, mode, secrets)).await;
                 assert!(
-                    told.signature.contains(says),
+                    report.signature.contains(says),
                     "{sdk:?} {mode:?} {secrets:?}: {}",
-                    told.signature
+                    report.signature
                 );
             }
             let mut tampered = composed(endpoint, events::EXACT, mode, &["env:SIGNING"]);
             tampered.body = [&tampered.body[..], b" "].concat().into();
-            let told = send(&sender, &tampered).await;
+            let report = send(&sender, &tampered).await;
             assert!(
-                told.signature.contains("No matching signature found"),
+                report.signature.contains("No matching signature found"),
                 "{sdk:?} {mode:?}: {}",
-                told.signature
+                report.signature
             );
         }
     }
 }
 
 #[tokio::test]
-async fn a_number_of_23_digits_arrives_and_what_becomes_of_it_is_the_subscribers_affair() {
+async fn a_number_of_23_digits_arrives_and_its_parsing_is_up_to_the_subscriber() {
     const NUMBER: &str = "12345678901234567890123";
     let event = format!(
         r#"{{"specversion":"1.0","type":"t","source":"/s","id":"1","data":{{"n":{NUMBER}}}}}"#
@@ -273,19 +273,19 @@ async fn a_number_of_23_digits_arrives_and_what_becomes_of_it_is_the_subscribers
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else { continue };
         for mode in Mode::ALL {
-            let told = send(&sender, &composed(endpoint, &event, mode, &[])).await;
-            assert!(String::from_utf8_lossy(&told.body).contains(&format!("{{\"n\":{NUMBER}}}")));
+            let report = send(&sender, &composed(endpoint, &event, mode, &[])).await;
+            assert!(String::from_utf8_lossy(&report.body).contains(&format!("{{\"n\":{NUMBER}}}")));
             let kept = match sdk {
                 Sdk::Python => NUMBER,
                 Sdk::Node => "1.2345678901234568e+22",
             };
-            assert!(told.text.contains(kept), "{sdk:?}: {}", told.text);
+            assert!(report.text.contains(kept), "{sdk:?}: {}", report.text);
         }
     }
 }
 
 #[test]
-fn the_docs_list_what_the_sdks_do_otherwise() {
+fn the_docs_list_the_deviations_of_the_sdks() {
     let rows: Vec<String> = deviations::all().map(row).collect();
     assert_table(
         "conformance.md",

@@ -1,9 +1,9 @@
-// A subscriber with the CloudEvents SDK for JavaScript: prints its port, then tells for each request what came and what
-// the SDK understood of it. Ends with its standard input. WEBHOOK_SECRET is what signatures are verified with; the
-// argument is the folder with the libraries.
+// A subscriber with the CloudEvents SDK for JavaScript: prints its port, then responds to each request with what it
+// received and what the SDK understood. Exits when its standard input is closed. WEBHOOK_SECRET verifies signatures;
+// the argument is the folder with the libraries.
 //
-// It consents to deliveries: to a validation event as Event Grid's own SDK reads it, and to OPTIONS of anybody, at any
-// rate.
+// It consents to deliveries: to a validation event that Event Grid's own SDK can read, and to OPTIONS from any
+// origin, at any rate.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -16,16 +16,16 @@ const { HTTP } = require("cloudevents");
 const { Webhook } = require("standardwebhooks");
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 
-// What web frameworks hand over: text where the content type says text or JSON, bytes otherwise, nothing for no body.
-function handedOver(type, bytes) {
+// The body as web frameworks pass it: text if the content type is text or JSON, bytes otherwise, undefined if empty.
+function frameworkBody(type, bytes) {
   if (bytes.length === 0) return undefined;
   return /^text\/|[/+]json\b/i.test(type ?? "") ? bytes.toString() : bytes;
 }
 
-// The attributes and the data as the SDK sees them, or why it refuses.
+// The attributes and the data as the SDK reads them, or why it refuses.
 function understood(headers, bytes) {
   try {
-    const event = HTTP.toEvent({ headers, body: handedOver(headers["content-type"], bytes) });
+    const event = HTTP.toEvent({ headers, body: frameworkBody(headers["content-type"], bytes) });
     event.validate();
     const { data, data_base64: base64, ...attributes } = event;
     return { ...attributes, data: base64 === undefined ? data : { $base64: base64 } };
@@ -34,7 +34,7 @@ function understood(headers, bytes) {
   }
 }
 
-// `verified`, `unsigned`, or why not.
+// `verified`, `unsigned`, or the error.
 function signature(headers, bytes) {
   if (!Object.keys(headers).some((name) => name === "webhook-signature")) return "unsigned";
   try {
@@ -45,7 +45,7 @@ function signature(headers, bytes) {
   }
 }
 
-// The answer to a validation event; undefined to any other.
+// The response to a validation event; undefined for any other.
 async function validation(headers, bytes) {
   if (headers["aeg-event-type"] !== "SubscriptionValidation") return undefined;
   const [event] = await new EventGridDeserializer().deserializeEventGridEvents(bytes.toString());
@@ -64,14 +64,14 @@ const server = createServer(async (request, response) => {
     response.setHeader("WebHook-Allowed-Rate", "*").end();
     return;
   }
-  const told = (await validation(request.headers, body)) ?? {
+  const report = (await validation(request.headers, body)) ?? {
     headers: pairs(request.rawHeaders),
     body: body.toString("base64"),
     event: understood(request.headers, body),
     signature: signature(request.headers, body),
   };
   response.setHeader("content-type", "application/json");
-  response.end(JSON.stringify(told));
+  response.end(JSON.stringify(report));
 });
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 process.stdin.on("end", () => process.exit(0)).resume();

@@ -1,8 +1,8 @@
-"""A subscriber with the CloudEvents SDK for Python: prints its port, then tells for each request what came and what
-the SDK understood of it. Ends with its standard input. WEBHOOK_SECRET is what signatures are verified with.
+"""A subscriber with the CloudEvents SDK for Python: prints its port, then responds to each request with what it
+received and what the SDK understood. Exits when its standard input is closed. WEBHOOK_SECRET verifies signatures.
 
-It consents to deliveries: to a validation event as Event Grid's own SDK reads it, and to OPTIONS of the origin
-events.example.com, at 100 requests a minute."""
+It consents to deliveries: to a validation event that Event Grid's own SDK can read, and to OPTIONS from the origin
+events.example.com, at 100 requests per minute."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ WEBHOOK = Webhook(os.environ["WEBHOOK_SECRET"])
 
 
 def plain(value):
-    """A value of the SDK as JSON; bytes as an object that says so."""
+    """A value of the SDK as JSON; bytes as an object with `$base64`."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -29,7 +29,7 @@ def plain(value):
 
 
 def understood(headers, body):
-    """The attributes and the data as the SDK sees them, or why it refuses."""
+    """The attributes and the data as the SDK reads them, or why it refuses."""
     try:
         event = from_http_event(HTTPMessage(headers=headers, body=body))
     except Exception as problem:
@@ -39,7 +39,7 @@ def understood(headers, body):
 
 
 def signature(headers, body):
-    """`verified`, `unsigned`, or why not."""
+    """`verified`, `unsigned`, or the error."""
     if not any(name.lower() == "webhook-signature" for name in headers):
         return "unsigned"
     try:
@@ -50,7 +50,7 @@ def signature(headers, body):
 
 
 def validation(headers, body):
-    """The answer to a validation event; None to any other."""
+    """The response to a validation event; None for any other."""
     if headers.get("aeg-event-type") != "SubscriptionValidation":
         return None
     (event,) = [EventGridEvent.from_dict(event) for event in json.loads(body)]
@@ -65,13 +65,13 @@ class Subscriber(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"] or 0))
         headers = dict(self.headers.items())
-        told = validation(self.headers, body) or {
+        report = validation(self.headers, body) or {
             "headers": self.headers.items(),
             "body": base64.b64encode(body).decode(),
             "event": understood(headers, body),
             "signature": signature(headers, body),
         }
-        answer = json.dumps(told).encode()
+        answer = json.dumps(report).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(answer)))

@@ -1,8 +1,8 @@
 //! The receivers as processes: installed once, started once, ended with the tests.
 //!
-//! Separate because the tests should speak of events, not of virtual environments. The libraries
-//! are kept beside the rest of cargo's output; where a machine lacks a language, that is said and
-//! nothing of it is tested.
+//! Separate so that the tests are about events, not about virtual environments. The libraries are
+//! kept in cargo's target folder; if a machine lacks a language, that is reported and its half is
+//! skipped.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 
 use super::SECRET;
 
-/// The exit status by which `setup.sh` says that this machine lacks the language.
+/// The exit status of `setup.sh` if this machine lacks the language.
 const MISSING: i32 = 3;
 
-/// Whose SDK reads.
+/// The SDK that reads the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sdk {
     /// PyPI `cloudevents`.
@@ -33,7 +33,7 @@ impl Sdk {
         }
     }
 
-    /// Where its receiver listens; `None`, having said so, where this machine cannot run it.
+    /// The address of its receiver; `None`, reported as skipped, if this machine cannot run it.
     pub(crate) fn endpoint(self) -> Option<&'static str> {
         static PYTHON: OnceLock<Option<Receiver>> = OnceLock::new();
         static NODE: OnceLock<Option<Receiver>> = OnceLock::new();
@@ -59,9 +59,9 @@ impl Sdk {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("an installed language starts");
+            .expect("an installed interpreter starts");
         let mut port = String::new();
-        let printed = process.stdout.take().expect("its standard output is ours");
+        let printed = process.stdout.take().expect("standard output is piped");
         BufReader::new(printed).read_line(&mut port).expect("a receiver prints its port");
         assert!(!port.is_empty(), "the receiver in {} does not start", self.as_str());
         Some(Receiver { endpoint: format!("http://127.0.0.1:{}", port.trim()), _process: process })
@@ -80,24 +80,24 @@ impl Sdk {
             .stdin(Stdio::null())
             .output()
             .expect("setup.sh starts");
-        let said = String::from_utf8_lossy(&done.stderr);
+        let output = String::from_utf8_lossy(&done.stderr);
         if done.status.code() == Some(MISSING) {
-            skipped(self, said.trim());
+            skipped(self, output.trim());
             return None;
         }
-        assert!(done.status.success(), "setup.sh {}: {}\n{said}", self.as_str(), done.status);
+        assert!(done.status.success(), "setup.sh {}: {}\n{output}", self.as_str(), done.status);
         Some(folder.join(self.as_str()))
     }
 }
 
-/// Says, past the test harness that would swallow it, that a receiver is not there.
+/// Reports a skipped receiver, written past the test harness, which would swallow it.
 fn skipped(sdk: Sdk, missing: &str) {
-    let said = writeln!(
+    let written = writeln!(
         std::io::stderr(),
         "SKIPPED: the receiver in {}: {missing} is not on this machine",
         sdk.as_str()
     );
-    said.expect("standard error takes a line");
+    written.expect("standard error is writable");
 }
 
 fn sources() -> PathBuf {
@@ -107,6 +107,6 @@ fn sources() -> PathBuf {
 /// A running receiver.
 struct Receiver {
     endpoint: String,
-    /// Its standard input ends with this process, and the receiver with it.
+    /// Its standard input closes with this process, which ends the receiver.
     _process: Child,
 }

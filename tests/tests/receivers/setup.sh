@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# setup.sh <folder> python|node [<pins>]: puts the libraries of one language into <folder>/<language>, in the versions
-# that requirements.txt and package-lock.json pin: those beside this file, or in the folder <pins>. Does nothing when
-# they are there already. The stamp is written last, so an interrupted installation is started over. Ends with 3 where
-# this machine lacks the language.
+# setup.sh <folder> python|node [<pins>]: installs the libraries of one language into <folder>/<language>, in the
+# versions that requirements.txt and package-lock.json pin: those beside this file, or in the folder <pins>. Does
+# nothing if they are installed. The stamp is written last, so an interrupted installation is repeated. Exits with 3
+# if this machine lacks the language.
 set -euo pipefail
 here=${3:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 language=$2
@@ -14,7 +14,7 @@ missing() {
   exit 3
 }
 
-# stamped <file>…: whether what is installed is what these files and this version of the language ask for.
+# stamped <file>…: exits if the installed libraries match these files and this version of the language.
 stamped() {
   wanted=$({ "$interpreter" --version && cat "$@"; } | sha256sum | cut -d' ' -f1)
   [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && exit 0

@@ -1,5 +1,5 @@
-//! Which hosts are refused, however they are spelled: the corpus in `fixtures/addresses`, and
-//! properties around it.
+//! Which hosts are refused, in any spelling: the corpus in `fixtures/addresses`, and properties
+//! beyond it.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,7 +8,7 @@ use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations, Refusa
 use proptest::prelude::*;
 use reqwest::Url;
 
-/// The corpus holds at least this many spellings.
+/// The minimum size of the corpus.
 const SPELLINGS_MIN: usize = 150;
 
 /// One line of the corpus.
@@ -20,7 +20,7 @@ struct Spelling {
 }
 
 impl Spelling {
-    /// What URL it makes, as a subscription file and the sender read one.
+    /// Its URL, parsed as in a subscription file and in the sender.
     fn url(&self) -> Option<Url> {
         format!("https://{}/", self.host).parse().ok()
     }
@@ -53,38 +53,38 @@ fn allowing(private: &str) -> AddressPolicy {
     )
 }
 
-/// What the fence says to a URL whose host resolves to these addresses.
-fn led(fence: &AddressPolicy, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
-    let lane = fence.admit(url)?;
-    fence.judge(lane, url.host_str().expect("a host"), addresses)
+/// The verdict on a URL whose host resolves to these addresses.
+fn judge(policy: &AddressPolicy, url: &Url, addresses: &[IpAddr]) -> Result<(), Refusal> {
+    let kind = policy.admit(url)?;
+    policy.judge(kind, url.host_str().expect("a host"), addresses)
 }
 
-/// What the fence says to an address, as a literal.
-fn literal(fence: &AddressPolicy, address: IpAddr) -> Result<(), Refusal> {
+/// The verdict on an address as a literal.
+fn judge_literal(policy: &AddressPolicy, address: IpAddr) -> Result<(), Refusal> {
     let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
-    fence.admit(&format!("https://{host}/").parse().expect("a URL")).map(|_| ())
+    policy.admit(&format!("https://{host}/").parse().expect("a URL")).map(|_| ())
 }
 
-/// A literal is refused before anything is done; a name may begin, and is refused for the address
-/// it leads to.
+/// A literal is refused before any connection; a name is refused for the address that it resolves
+/// to.
 #[test]
-fn every_refused_spelling_is_refused_in_the_way_it_is_marked() {
-    let fence = AddressPolicy::default();
+fn every_refused_spelling_is_refused_at_the_stage_that_the_corpus_names() {
+    let policy = AddressPolicy::default();
     for spelling in corpus("refused.txt") {
         let (line, url) = (&spelling.line, spelling.url());
         match (spelling.kind.as_str(), url) {
             ("no-url", None) => {}
             ("literal", Some(url)) => {
                 assert!(url.domain().is_none(), "{line}: {url} has a name");
-                assert!(fence.admit(&url).is_err(), "{line}: {url}");
+                assert!(policy.admit(&url).is_err(), "{line}: {url}");
             }
             ("name", Some(url)) => {
                 assert!(url.domain().is_some(), "{line}: {url} has an address");
                 assert!(
-                    fence.admit(&url).is_ok(),
-                    "{line}: a name is not judged before it is resolved"
+                    policy.admit(&url).is_ok(),
+                    "{line}: a name is not refused before it is resolved"
                 );
-                assert!(led(&fence, &url, &spelling.addresses).is_err(), "{line}");
+                assert!(judge(&policy, &url, &spelling.addresses).is_err(), "{line}");
             }
             (kind, url) => panic!("{line}: {kind} makes {url:?}"),
         }
@@ -92,8 +92,8 @@ fn every_refused_spelling_is_refused_in_the_way_it_is_marked() {
 }
 
 #[test]
-fn every_allowed_spelling_leads_to_the_addresses_it_means() {
-    let fence = AddressPolicy::default();
+fn every_allowed_spelling_leads_to_its_addresses() {
+    let policy = AddressPolicy::default();
     for spelling in corpus("allowed.txt") {
         let line = &spelling.line;
         let url = spelling.url().unwrap_or_else(|| panic!("no URL: {line}"));
@@ -105,13 +105,13 @@ fn every_allowed_spelling_leads_to_the_addresses_it_means() {
             let host = url.host_str().expect("a host").trim_matches(['[', ']']);
             assert_eq!(address(host), spelling.addresses[0], "{line}");
         }
-        assert_eq!(led(&fence, &url, &spelling.addresses), Ok(()), "{line}");
+        assert_eq!(judge(&policy, &url, &spelling.addresses), Ok(()), "{line}");
     }
 }
 
-/// A spelling that is refused is refused as what it means, so no notation can matter.
+/// A spelling is refused for its address, so the notation does not matter.
 #[test]
-fn the_corpus_is_large_and_no_spelling_stands_twice() {
+fn the_corpus_is_large_and_has_no_duplicates() {
     let all: Vec<String> = ["refused.txt", "allowed.txt"]
         .into_iter()
         .flat_map(corpus)
@@ -128,8 +128,8 @@ fn the_corpus_is_large_and_no_spelling_stands_twice() {
     );
 }
 
-/// Every IPv6 address that carries an IPv4 one, in the forms that could lead there.
-fn carriers(v4: Ipv4Addr, prefix: u64) -> Vec<(&'static str, Ipv6Addr)> {
+/// Every IPv6 address that embeds an IPv4 one, in the forms that could lead there.
+fn embedding_addresses(v4: Ipv4Addr, prefix: u64) -> Vec<(&'static str, Ipv6Addr)> {
     let bits = u128::from(v4.to_bits());
     let prefix = u128::from(prefix) << 64;
     vec![
@@ -146,7 +146,7 @@ fn carriers(v4: Ipv4Addr, prefix: u64) -> Vec<(&'static str, Ipv6Addr)> {
     ]
 }
 
-/// Addresses that are drawn from special ranges as often as from anywhere.
+/// Addresses drawn from special ranges as often as from anywhere.
 fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
     let special = [
         [0, 0],
@@ -173,7 +173,7 @@ fn any_v4() -> impl Strategy<Value = Ipv4Addr> {
     ]
 }
 
-/// The first 64 bits of an address of global unicast.
+/// The first 64 bits of a global unicast address.
 fn global_prefix() -> impl Strategy<Value = u64> {
     any::<u32>().prop_map(|bits| 0x2606_4700_0000_0000 | u64::from(bits))
 }
@@ -190,73 +190,73 @@ fn range_and_address() -> impl Strategy<Value = (Ipv4Addr, u8, Ipv4Addr)> {
 
 proptest! {
     #[test]
-    fn what_carries_a_forbidden_address_is_forbidden(v4 in any_v4(), prefix in global_prefix()) {
+    fn an_address_that_embeds_a_blocked_address_is_blocked(v4 in any_v4(), prefix in global_prefix()) {
         prop_assume!(!is_public(v4.into()));
-        for (form, carrier) in carriers(v4, prefix) {
-            prop_assert!(literal(&AddressPolicy::default(), carrier.into()).is_err(), "{} {}", form, carrier);
+        for (form, embedding) in embedding_addresses(v4, prefix) {
+            prop_assert!(judge_literal(&AddressPolicy::default(), embedding.into()).is_err(), "{} {}", form, embedding);
         }
     }
 
-    /// Only the forms that lead to the open internet do; the deprecated and the local ones lead
+    /// Only the forms that lead to the public internet are allowed; deprecated and local ones lead
     /// nowhere.
     #[test]
-    fn what_carries_a_public_address_is_public_where_its_form_is(v4 in any_v4(), prefix in global_prefix()) {
+    fn an_address_that_embeds_a_public_address_is_public_if_its_form_is(v4 in any_v4(), prefix in global_prefix()) {
         prop_assume!(is_public(v4.into()));
-        for (form, carrier) in carriers(v4, prefix) {
+        for (form, embedding) in embedding_addresses(v4, prefix) {
             let leads = matches!(form, "mapped" | "NAT64" | "6to4" | "ISATAP" | "ISATAP, universal");
-            prop_assert_eq!(literal(&AddressPolicy::default(), carrier.into()).is_ok(), leads, "{} {}", form, carrier);
+            prop_assert_eq!(judge_literal(&AddressPolicy::default(), embedding.into()).is_ok(), leads, "{} {}", form, embedding);
         }
     }
 
     #[test]
-    fn nothing_outside_of_global_unicast_is_public(bits in any::<u128>()) {
+    fn nothing_outside_global_unicast_is_public(bits in any::<u128>()) {
         let address = Ipv6Addr::from_bits(bits);
         prop_assume!(address.segments()[0] & 0xe000 != 0x2000);
         let mapped_or_nat64 = bits >> 32 == 0xffff || bits >> 32 == 0x64_ff9b << 64;
         prop_assert!(mapped_or_nat64 || !is_public(address.into()));
     }
 
-    /// An allowed range holds its addresses and their mapped form, and no other.
+    /// An allowed range contains its addresses and their mapped form, and no others.
     #[test]
-    fn an_allowed_range_is_exactly_the_range_named((network, bits, host) in range_and_address()) {
-        let fence = allowing(&format!("{network}/{bits}"));
+    fn an_allowed_range_is_exactly_the_configured_range((network, bits, host) in range_and_address()) {
+        let policy = allowing(&format!("{network}/{bits}"));
         let inside = u64::from(network.to_bits()) >> (32 - bits) == u64::from(host.to_bits()) >> (32 - bits);
         let reachable = inside || is_public(host.into());
-        prop_assert_eq!(literal(&fence, host.into()).is_ok(), reachable);
-        prop_assert_eq!(literal(&fence, host.to_ipv6_mapped().into()).is_ok(), reachable);
+        prop_assert_eq!(judge_literal(&policy, host.into()).is_ok(), reachable);
+        prop_assert_eq!(judge_literal(&policy, host.to_ipv6_mapped().into()).is_ok(), reachable);
         let in_clear = format!("http://{host}/").parse().expect("a URL");
-        prop_assert_eq!(fence.admit(&in_clear).is_ok(), inside);
+        prop_assert_eq!(policy.admit(&in_clear).is_ok(), inside);
         if !is_public(host.into()) {
-            for (form, carrier) in carriers(host, 0x2606_4700 << 32).into_iter().filter(|(form, _)| *form != "mapped") {
-                prop_assert!(literal(&fence, carrier.into()).is_err(), "{} {}", form, carrier);
+            for (form, embedding) in embedding_addresses(host, 0x2606_4700 << 32).into_iter().filter(|(form, _)| *form != "mapped") {
+                prop_assert!(judge_literal(&policy, embedding.into()).is_err(), "{} {}", form, embedding);
             }
         }
     }
 
-    /// A name is as good as the worst of its addresses, in whatever order they come.
+    /// A name is judged by the worst of its addresses, in any order.
     #[test]
-    fn one_forbidden_address_refuses_the_name(addresses in prop::collection::vec(any_v4(), 1..6)) {
+    fn one_blocked_address_refuses_the_name(addresses in prop::collection::vec(any_v4(), 1..6)) {
         let url = "https://name.example/".parse().expect("a URL");
         let addresses: Vec<IpAddr> = addresses.into_iter().map(IpAddr::V4).collect();
         let public = addresses.iter().copied().all(is_public);
-        prop_assert_eq!(led(&AddressPolicy::default(), &url, &addresses).is_ok(), public);
+        prop_assert_eq!(judge(&AddressPolicy::default(), &url, &addresses).is_ok(), public);
     }
 
-    /// Whatever is allowed, nothing of this machine is reached on a port of its own.
+    /// No allowance opens the machine's own ports.
     #[test]
     fn no_allowance_opens_the_functions_own_ports(bits in 0_u32..1 << 24, prefix in global_prefix(), https in any::<bool>()) {
         let own = OwnAddresses::parse(["127.0.0.1:9001", "127.0.0.1:2773"]).expect("endpoints");
         let allowed = PrivateDestinations::parse("localhost,0.0.0.0/0,::/0").expect("destinations");
-        let fence = AddressPolicy::new(allowed, own);
+        let policy = AddressPolicy::new(allowed, own);
         let v4 = Ipv4Addr::from_bits(127 << 24 | bits);
         let scheme = if https { "https" } else { "http" };
-        let spellings = carriers(v4, prefix).into_iter().filter(|(form, _)| !form.starts_with("Teredo"));
-        let hosts = spellings.map(|(_, carrier)| format!("[{carrier}]")).chain([v4.to_string(), v4.to_bits().to_string()]);
+        let spellings = embedding_addresses(v4, prefix).into_iter().filter(|(form, _)| !form.starts_with("Teredo"));
+        let hosts = spellings.map(|(_, embedding)| format!("[{embedding}]")).chain([v4.to_string(), v4.to_bits().to_string()]);
         for (host, port) in hosts.flat_map(|host| [9001, 2773].map(|port| (host.clone(), port))) {
             let url = format!("{scheme}://{host}:{port}/").parse().expect("a URL");
-            prop_assert!(matches!(fence.admit(&url), Err(Refusal::Own(_))), "{}", url);
+            prop_assert!(matches!(policy.admit(&url), Err(Refusal::Own(_))), "{}", url);
         }
         let url = format!("{scheme}://localhost:9001/").parse().expect("a URL");
-        prop_assert!(matches!(led(&fence, &url, &[v4.into()]), Err(Refusal::Own(_))));
+        prop_assert!(matches!(judge(&policy, &url, &[v4.into()]), Err(Refusal::Own(_))));
     }
 }

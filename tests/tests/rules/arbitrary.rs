@@ -1,4 +1,4 @@
-//! Deliveries and letters of every kind that can travel, drawn at random.
+//! Random deliveries and dead letters of every kind that messages can carry.
 
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
@@ -22,32 +22,34 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     let origin =
         ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
     let moments = (any::<u64>(), option::of(any::<u64>()), any::<u64>());
-    let told = (any::<u32>(), history(), option::of(response()));
-    (name(), origin, moments, told, course()).prop_map(|(name, origin, moments, told, course)| {
-        let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
-            (moments, told);
-        let (target, hops, via, batching, traceparent) = course;
-        let event = Event::recall(&EVENT.into(), Input::CloudEvents);
-        let new = Delivery::new(event, name, origin, published_ms);
-        Delivery {
-            attempts,
-            first_ms,
-            due_ms,
-            history,
-            last_response,
-            target,
-            hops,
-            via,
-            batching,
-            traceparent,
-            ..new
-        }
-    })
+    let state = (any::<u32>(), history(), option::of(response()));
+    (name(), origin, moments, state, routing()).prop_map(
+        |(name, origin, moments, state, routing)| {
+            let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
+                (moments, state);
+            let (target, hops, via, batching, traceparent) = routing;
+            let event = Event::recall(&EVENT.into(), Input::CloudEvents);
+            let new = Delivery::new(event, name, origin, published_ms);
+            Delivery {
+                attempts,
+                first_ms,
+                due_ms,
+                history,
+                last_response,
+                target,
+                hops,
+                via,
+                batching,
+                traceparent,
+                ..new
+            }
+        },
+    )
 }
 
-/// Any place in a chain of replies, in a batch and in a trace.
-fn course() -> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>)>
-{
+/// Any position in a chain of replies, in a batch and in a trace.
+fn routing()
+-> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>)> {
     let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
     let batching = select(&[Batching::Allowed, Batching::RetryAlone, Batching::Disabled][..]);
     let via = vec(name().prop_map(|name| name.topic), 0..3);
@@ -60,7 +62,7 @@ fn course() -> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batch
     )
 }
 
-/// Any delivery that brings such a letter to its sink.
+/// Any delivery that sends such a dead letter to its sink.
 pub(crate) fn sink_delivery() -> impl Strategy<Value = Delivery> {
     (delivery(), letter()).prop_map(|(delivery, letter)| Delivery {
         target: DeliveryTarget::Sink(Box::new(letter)),
@@ -68,13 +70,19 @@ pub(crate) fn sink_delivery() -> impl Strategy<Value = Delivery> {
     })
 }
 
-/// Any letter about such a delivery.
+/// Any dead letter about such a delivery.
 pub(crate) fn letter() -> impl Strategy<Value = DeadLetter> {
     let moments = (any::<u64>(), any::<u64>(), any::<u64>());
-    let place = (store(), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
-    let stored = (delivery(), reason(), option::of(".{0,80}"), moments, place).prop_map(
-        |(delivery, reason, detail, (decided_ms, not_before_ms, keep_trying_for_ms), place)| {
-            let (store, destination, headers) = place;
+    let target_fields = (store(), option::of(".{0,80}"), vec((".{0,20}", ".{0,20}"), 0..4));
+    let stored = (delivery(), reason(), option::of(".{0,80}"), moments, target_fields).prop_map(
+        |(
+            delivery,
+            reason,
+            detail,
+            (decided_ms, not_before_ms, keep_trying_for_ms),
+            target_fields,
+        )| {
+            let (store, destination, headers) = target_fields;
             let bare = DeadLetter::without_subscription(delivery, reason, decided_ms);
             DeadLetter {
                 detail,
@@ -133,7 +141,7 @@ fn mapped() -> impl Strategy<Value = Mapped> {
     )
 }
 
-/// Any name that a file may give.
+/// Any name that a subscription file may contain.
 pub(crate) fn name() -> impl Strategy<Value = SubscriptionName> {
     let part = "[^/\\p{Cc}]{1,20}".prop_filter("a name has its limits", |text| is_name(text));
     [part.clone(), part.clone(), part]

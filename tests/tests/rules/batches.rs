@@ -1,5 +1,5 @@
-//! Output batching: which deliveries travel together, what such a request is, and what a refusal of
-//! it means.
+//! Output batching: which deliveries share a request, what such a request is, and what its refusal
+//! means.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::requests::assert_printed;
 use crate::samples::{PUBLISHED_MS, answered, delivery_of, subscription};
 
-/// A delivery on its way into a group.
+/// A delivery that is about to be grouped.
 struct Member(Delivery);
 
 impl AsRef<Delivery> for Member {
@@ -37,7 +37,7 @@ fn batching(max_events: u32, preferred_bytes: u64) -> Subscription {
     subscription
 }
 
-/// A CloudEvent of exactly so many bytes, at least 62.
+/// A CloudEvent of exactly this many bytes, at least 62.
 fn event(id: usize, bytes: usize) -> Delivery {
     let bare = format!(r#"{{"specversion":"1.0","id":"{id:05}","source":"/s","type":"t","x":""}}"#);
     let padding = "x".repeat(bytes.saturating_sub(bare.len()));
@@ -62,7 +62,7 @@ fn groups(subscription: &Subscription, deliveries: Vec<Delivery>) -> Vec<Vec<u12
 }
 
 #[test]
-fn without_batching_each_delivery_travels_alone() {
+fn without_batching_each_delivery_is_one_request() {
     assert_eq!(
         groups(&subscription(Dialect::Native), vec![event(1, 80), event(2, 80)]),
         [[1], [2]]
@@ -70,7 +70,7 @@ fn without_batching_each_delivery_travels_alone() {
 }
 
 #[test]
-fn the_number_is_hard_and_the_size_is_soft() {
+fn the_limit_of_events_is_hard_and_the_preferred_size_is_soft() {
     let seven = || (1..=7).map(|id| event(id, 100)).collect::<Vec<_>>();
     assert_eq!(groups(&batching(3, 64 * 1_024), seven()), [vec![1, 2, 3], vec![4, 5, 6], vec![7]]);
     // Two events of 100 bytes with brackets and a comma are 203 bytes.
@@ -84,17 +84,17 @@ fn the_number_is_hard_and_the_size_is_soft() {
 }
 
 #[test]
-fn only_what_is_due_and_alike_travels_together() {
+fn only_matching_due_deliveries_share_a_request() {
     let mut later = event(2, 80);
     later.due_ms = PUBLISHED_MS + 1;
     let refused = Delivery { batching: Batching::RetryAlone, ..event(3, 80) };
-    let wary = Delivery { batching: Batching::Disabled, ..event(4, 80) };
+    let unbatched = Delivery { batching: Batching::Disabled, ..event(4, 80) };
     let mut grid = delivery_of(
         r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z"}"#,
         Input::Auto,
     );
     grid.id = Uuid::from_u128(5);
-    let deliveries = vec![event(1, 80), later, refused, wary, grid, event(6, 80)];
+    let deliveries = vec![event(1, 80), later, refused, unbatched, grid, event(6, 80)];
     assert_eq!(
         groups(&batching(9, 9_999), deliveries),
         [vec![1, 6], vec![2], vec![3], vec![4], vec![5]]
@@ -105,7 +105,7 @@ fn only_what_is_due_and_alike_travels_together() {
 }
 
 #[test]
-fn a_header_from_the_event_parts_events_with_other_values() {
+fn events_with_different_values_of_a_dynamic_header_are_not_batched() {
     let mut by_length = batching(9, 9_999);
     let value = Value::Path("x".parse().expect("a path"));
     by_length.destination.headers = vec![Header { name: "x-x".to_owned(), value }];
@@ -157,7 +157,7 @@ fn a_batch_is_signed_under_a_name_of_its_own_that_does_not_depend_on_the_order()
 }
 
 #[test]
-fn a_refused_batch_owes_each_of_its_events_one_attempt_alone() {
+fn each_event_of_a_refused_batch_gets_one_retry_alone() {
     let mut subscription = batching(9, 9_999);
     subscription.retry.max_attempts = 1;
     let mut delivery = event(1, 80);
@@ -190,7 +190,7 @@ fn a_refused_batch_owes_each_of_its_events_one_attempt_alone() {
 }
 
 #[test]
-fn whatever_is_no_refusal_of_a_batch_means_the_same_for_each_of_its_events() {
+fn any_other_result_of_a_batch_applies_to_each_of_its_events() {
     for (on_refused, exchange) in [
         (OnRefused::Split, answered(200, PUBLISHED_MS)),
         (OnRefused::Split, answered(503, PUBLISHED_MS)),
@@ -212,10 +212,10 @@ fn whatever_is_no_refusal_of_a_batch_means_the_same_for_each_of_its_events() {
 }
 
 proptest! {
-    /// Each delivery is in one group, none is over the limits, and no two neighbours could have
-    /// been one.
+    /// Each delivery is in one group, no group exceeds the limits, and no two neighbours could have
+    /// been merged.
     #[test]
-    fn groups_hold_everything_once_and_are_as_few_as_their_order_allows(
+    fn groups_contain_every_delivery_once_and_are_as_few_as_their_order_allows(
         sizes in vec(70_usize..400, 0..60),
         max_events in 1_u32..12,
         preferred_bytes in 60_u64..2_000,

@@ -1,8 +1,8 @@
-//! Blobs as they leave the system, compared to the byte with the files in `golden/blobs`, and their
-//! keys.
+//! Blobs as they leave the system, compared byte for byte with the files in `golden/blobs`, and
+//! their keys.
 //!
-//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed
-//! against the table of dead-letter formats.
+//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against
+//! the table of dead-letter formats.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,20 +17,20 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 
 use crate::samples::{PUBLISHED_MS, delivery, delivery_of};
 
-/// An event in which every byte counts: order, spaces, escapes, a number twice, big and exact
+/// An event in which every byte matters: order, spaces, escapes, a repeated number, large and exact
 /// numbers.
 const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"exact-1\",\
     \"time\":\"2026-11-20T07:03:00.1234567+01:00\",\"dataschema\":\"#\",\"comexampleothervalue\":5,\
     \"data\":{\"b\":1.50,\"a\":12345678901234567890123,\"a\":1e400,\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}}";
 
-/// The event of the documents' own sample, and its two headers.
+/// The event of the documentation's sample, and its two headers.
 const DOCUMENTED: &str = r#"{"specversion":"1.0","type":"com.example.someevent","source":"/mycontext","id":"A234-1234-1234","time":"2018-04-05T17:31:00Z","comexampleextension1":"value","comexampleothervalue":5,"datacontenttype":"application/json","data":{}}"#;
 
 fn letter(delivery: Delivery, reason: Reason) -> DeadLetter {
     DeadLetter::without_subscription(delivery, reason, PUBLISHED_MS + HOUR_MS)
 }
 
-/// After one attempt with this answer, 40 ms after publication.
+/// After one attempt with this response, 40 ms after publication.
 fn answered(mut delivery: Delivery, outcome: Outcome, status: u16, body: &[u8]) -> Delivery {
     delivery.attempts = 1;
     delivery.first_ms = Some(PUBLISHED_MS + 40);
@@ -44,14 +44,15 @@ fn answered(mut delivery: Delivery, outcome: Outcome, status: u16, body: &[u8]) 
     delivery
 }
 
-/// A letter about a refused delivery that had a destination.
+/// A dead letter about a refused delivery that had a destination.
 fn refused(body: &[u8]) -> DeadLetter {
     let delivery = answered(delivery(), Outcome::Unauthorized, 401, body);
     let destination = Some("https://billing.example.com/events".to_owned());
     DeadLetter { destination, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
 }
 
-/// The letter of the documents' sample: three attempts, the last one refused, two headers.
+/// The dead letter of the documentation's sample: three attempts, the last one refused, two
+/// headers.
 pub(crate) fn documented() -> DeadLetter {
     let mut delivery = delivery_of(DOCUMENTED, Input::CloudEvents);
     let attempts = [
@@ -70,7 +71,7 @@ pub(crate) fn documented() -> DeadLetter {
     DeadLetter { headers, ..letter(delivery, Reason::UndeliverableDueToHttpUnauthorized) }
 }
 
-/// After thirty attempts without an answer.
+/// After thirty attempts without a response.
 fn long() -> DeadLetter {
     let mut delivery = delivery();
     delivery.attempts = 30;
@@ -86,7 +87,7 @@ fn long() -> DeadLetter {
     letter(delivery, Reason::MaxDeliveryAttemptsExceeded)
 }
 
-/// Compares with the golden file of this name, or writes it when asked to.
+/// Compares with the golden file of this name, or writes it if `UPDATE_GOLDEN` is set.
 pub(crate) fn assert_golden(name: &str, bytes: &[u8]) {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/blobs").join(format!("{name}.json"));
@@ -103,41 +104,41 @@ fn assert_blob(name: &str, letter: &DeadLetter) {
 }
 
 #[test]
-fn a_letter_without_an_attempt_names_neither_outcome_nor_attempt_nor_status() {
+fn a_dead_letter_without_an_attempt_has_neither_outcome_nor_attempt_nor_status() {
     assert_blob("no-attempt", &letter(delivery(), Reason::TimeToLiveExceeded));
 }
 
 #[test]
-fn a_letter_after_an_attempt_tells_status_and_response() {
+fn a_dead_letter_after_an_attempt_has_status_and_response() {
     assert_blob("one-attempt", &refused(b"{\"error\":\"who are you?\"}\n"));
 }
 
 #[test]
-fn a_response_that_is_no_text_is_kept_in_base64() {
+fn a_binary_response_is_kept_in_base64() {
     assert_blob("binary-response", &refused(&[0xff, 0x00, 0x1f, 0x8b]));
 }
 
 #[test]
-fn a_response_cut_within_a_character_stays_text_and_an_empty_one_is_told() {
+fn a_response_cut_within_a_character_stays_text_and_an_empty_one_is_recorded() {
     let cut = [b"gr".as_slice(), &"ü".as_bytes()[..1]].concat();
     assert_blob("cut-response", &refused(&cut));
     assert_blob("empty-response", &refused(b""));
 }
 
 #[test]
-fn a_long_history_tells_how_many_attempts_were_left_out() {
+fn a_long_history_counts_the_omitted_attempts() {
     assert_blob("long-history", &long());
 }
 
 #[test]
-fn headers_stand_in_the_custom_properties_as_they_were_spelled() {
+fn headers_keep_their_spelling_in_the_custom_properties() {
     let headers = [("X-Tenant", "acme"), ("x-größe", "7 \"Zoll\"")];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     assert_blob("headers", &DeadLetter { headers, ..refused(b"") });
 }
 
 #[test]
-fn what_was_no_event_is_kept_as_text_with_the_reason() {
+fn a_malformed_event_is_kept_as_text_with_the_reason() {
     for (name, text) in [
         ("malformed-text", "{\"id\": \"1\",\n <oops> \u{fffd} \"ü\""),
         ("malformed-json", "{\"a\":1,\"a\":2}"),
@@ -159,7 +160,7 @@ fn the_text_of_an_opaque_topic_stays_text() {
 }
 
 #[test]
-fn a_letter_that_missed_its_container_says_why() {
+fn a_dead_letter_that_could_not_reach_its_container_says_why() {
     let letter = letter(delivery(), Reason::TimeToLiveExceeded);
     assert_golden(
         "sink-error",
@@ -168,7 +169,7 @@ fn a_letter_that_missed_its_container_says_why() {
 }
 
 #[test]
-fn the_events_own_bytes_are_not_touched() {
+fn the_events_own_bytes_are_unchanged() {
     let letter = letter(delivery_of(EXACT, Input::CloudEvents), Reason::TimeToLiveExceeded);
     let bytes = blob::bytes(&letter, None);
     assert!(
@@ -178,7 +179,7 @@ fn the_events_own_bytes_are_not_touched() {
 }
 
 #[test]
-fn an_event_of_another_shape_stands_in_the_blob_as_it_came() {
+fn an_event_of_another_shape_is_unchanged_in_the_blob() {
     for (name, text, input) in [
         (
             "event-grid",
@@ -210,8 +211,7 @@ fn every_golden_blob_is_read_back() {
     assert!(blobs > 0);
 }
 
-/// The names of an object's members in the order they are written; `serde_json::Value` would sort
-/// them.
+/// The names of an object's members in order; `serde_json::Value` would sort them.
 pub(crate) fn names_in_order(object: &str) -> Vec<String> {
     let members = delivery::event::Members::parse(object).expect("an object");
     members.iter().map(|(name, _)| name.to_owned()).collect()
@@ -222,12 +222,12 @@ fn member(object: &str, name: &str) -> String {
     members.get(name).unwrap_or_else(|| panic!("{name} in {object}")).to_owned()
 }
 
-/// The members of the sample's `deadletterProperties`; ours come after them.
+/// The members of the sample's `deadletterProperties`; ours follow them.
 const DOCUMENTED_PROPERTIES: [&str; 5] =
     ["deadletterreason", "deliveryattempts", "deliveryresult", "publishutc", "deliveryattemptutc"];
 
 #[test]
-fn the_documents_sample_is_written_with_its_names_in_its_order_and_ours_after_them() {
+fn the_documented_sample_is_written_with_its_names_in_its_order_and_ours_after_them() {
     let blob = String::from_utf8(blob::bytes(&documented(), None)).expect("text");
     assert_golden("documented", blob.as_bytes());
     assert_eq!(
@@ -243,7 +243,7 @@ fn the_documents_sample_is_written_with_its_names_in_its_order_and_ours_after_th
 }
 
 #[test]
-fn a_key_is_names_hour_and_guid_behind_the_prefix() {
+fn a_key_is_prefix_names_hour_and_guid() {
     let guid = delivery().id;
     let mut letter = letter(delivery(), Reason::TimeToLiveExceeded);
     for (prefix, expected) in [
@@ -253,8 +253,8 @@ fn a_key_is_names_hour_and_guid_behind_the_prefix() {
     ] {
         assert_eq!(blob::key(&letter, prefix), expected);
     }
-    // 2027-01-02T03:04:05Z: month, day and hour stand without leading zeros; the time is when the
-    // attempt was due.
+    // 2027-01-02T03:04:05Z: month, day and hour without leading zeros; the time is when the attempt
+    // was due.
     letter.delivery.due_ms = 1_798_859_045_000;
     assert_eq!(blob::key(&letter, ""), format!("shop/orders/billing/2027/1/2/3/{guid}.json"));
     letter.decided_ms += HOUR_MS;
@@ -273,8 +273,7 @@ fn a_key_is_percent_encoded_and_stays_within_its_folders() {
             .expect("the hour")
             .to_owned()
     };
-    let in_place =
-        |place: &str| SubscriptionName { topic: nameless_topic(), name: place.to_owned() };
+    let in_place = |text: &str| SubscriptionName { topic: nameless_topic(), name: text.to_owned() };
     for (name, key) in [
         ("a b/ö+ü/日本".parse().expect("well formed"), "a%20b/%C3%B6%2B%C3%BC/%E6%97%A5%E6%9C%AC"),
         ("a/b/..".parse().expect("well formed"), "a/b/%2E%2E"),

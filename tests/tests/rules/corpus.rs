@@ -1,10 +1,9 @@
-//! What is sent of each event of the corpus, and of a set made here, in both modes.
+//! The requests for each event of the corpus, and for a set made here, in both modes.
 //!
-//! `events` holds which of them we take. Here it is held what leaves: a structured body is the
-//! published text, and a binary message is what the HTTP binding demands, computed a second time by
-//! other means. Each case of the format tests that is not valid has its row in
-//! `docs/conformance.md`, and so has each way in which an event read back from binary mode is
-//! another JSON than it was.
+//! `events` checks which of them are accepted; here it is checked what is sent. A structured body
+//! is the published text, and a binary message follows the HTTP binding, implemented a second time
+//! by other means. Each invalid case of the format tests has its row in `docs/conformance.md`, and
+//! so has each way in which an event read back from binary mode differs from what was published.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -35,7 +34,7 @@ fn composed(event: &str, schema: Schema) -> Result<Request, Unsendable> {
     compose(&subscription, &[&delivery_of(event, Input::CloudEvents)], context)
 }
 
-/// The members of an event, each as it was written.
+/// The members of an event, each as written.
 fn members(event: &str) -> BTreeMap<String, Raw> {
     serde_json::from_str(event).unwrap_or_else(|error| panic!("{error}: {event}"))
 }
@@ -54,19 +53,19 @@ struct Message {
 impl Message {
     fn of(request: &Request) -> Self {
         let headers: BTreeMap<String, String> = request.headers.iter().cloned().collect();
-        assert_eq!(headers.len(), request.headers.len(), "a header stands twice: {request:?}");
+        assert_eq!(headers.len(), request.headers.len(), "a header is repeated: {request:?}");
         Self { headers, body: request.body.to_vec() }
     }
 
-    /// What the HTTP binding demands for this event.
+    /// The message that the HTTP binding requires for this event.
     fn demanded(event: &str) -> Self {
         let mut members = members(event);
-        let said = members
+        let declared = members
             .remove("datacontenttype")
             .as_ref()
             .and_then(text_of)
-            .filter(|said| !said.is_empty());
-        let content_type = said.unwrap_or_else(|| "application/json".to_owned());
+            .filter(|declared| !declared.is_empty());
+        let content_type = declared.unwrap_or_else(|| "application/json".to_owned());
         let data = members.remove("data");
         let body = match (members.remove("data_base64"), data) {
             (Some(base64), _) => {
@@ -94,7 +93,7 @@ fn percent_encoded(text: &str) -> String {
             b' ' | b'"' | b'%' | 0..=0x1f | 0x7f..=0xff => write!(encoded, "%{byte:02X}"),
             _ => write!(encoded, "{}", char::from(byte)),
         }
-        .expect("a string takes every character");
+        .expect("writing to a string never fails");
     }
     encoded
 }
@@ -106,7 +105,7 @@ fn says_json(content_type: &str) -> bool {
     essence.ends_with("/json") || essence.ends_with("+json")
 }
 
-/// Holds both modes of an event.
+/// Checks both modes of an event.
 #[track_caller]
 fn assert_travels(name: &str, event: &str) {
     let request = composed(event, Schema::CloudEventsStructured)
@@ -121,8 +120,8 @@ fn assert_travels(name: &str, event: &str) {
     assert_says_the_same_to_the_sdk(name, event, &message);
 }
 
-/// Holds each header against what the CloudEvents SDK for Rust reads from the event, if it reads it
-/// at all.
+/// Compares each header with what the CloudEvents SDK for Rust reads from the event, if it can read
+/// it.
 fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
     let Ok(read) = serde_json::from_str::<cloudevents::Event>(event) else { return };
     for (attribute, value) in read.iter().filter(|(attribute, _)| *attribute != "datacontenttype") {
@@ -132,9 +131,9 @@ fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
             .unwrap_or_else(|| panic!("{name}: {attribute}"));
         let decoded = percent_encoding::percent_decode_str(header).decode_utf8().expect("UTF-8");
         if let AttributeValue::Time(time) = value {
-            // It writes times anew; they are the same moments.
-            let moment = |text: &str| text.parse::<jiff::Timestamp>().expect("a moment");
-            assert_eq!(moment(&decoded), moment(&time.to_rfc3339()), "{name}");
+            // The SDK writes times in its own form; they are equal as instants.
+            let instant = |text: &str| text.parse::<jiff::Timestamp>().expect("a time");
+            assert_eq!(instant(&decoded), instant(&time.to_rfc3339()), "{name}");
         } else {
             assert_eq!(decoded, value.to_string(), "{name}: {attribute}");
         }
@@ -169,14 +168,14 @@ fn valid_events() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_valid_event_of_the_corpus_travels_in_both_modes() {
+fn every_valid_event_of_the_corpus_is_sent_in_both_modes() {
     for (name, event) in valid_events() {
         assert_travels(&name, &event);
     }
 }
 
-/// Members that an event may have besides those it must have; nothing of them needs a header that
-/// cannot be.
+/// Members that an event may have besides the required ones; none of them needs an impossible
+/// header.
 const ATTRIBUTES: [&str; 22] = [
     "",
     r#""subject":"Euro € 😀""#,
@@ -245,7 +244,7 @@ fn made_events() -> Vec<String> {
 }
 
 #[test]
-fn every_event_that_is_made_here_travels_in_both_modes() {
+fn every_generated_event_is_sent_in_both_modes() {
     let events = made_events();
     assert_eq!(events.len(), 506);
     for event in events {
@@ -253,9 +252,9 @@ fn every_event_that_is_made_here_travels_in_both_modes() {
     }
 }
 
-/// A text with half a character is JSON, but no text.
+/// A text with half a surrogate pair is JSON, but not Unicode text.
 #[test]
-fn what_is_no_text_is_not_sent_in_binary_mode() {
+fn invalid_unicode_is_not_sent_in_binary_mode() {
     for (members, says) in [
         (r#""subject":"\ud83d""#, "subject"),
         (r#""extension":"a\udc00b""#, "extension"),
@@ -274,7 +273,7 @@ fn what_is_no_text_is_not_sent_in_binary_mode() {
 }
 
 #[test]
-fn the_docs_tell_of_every_invalid_event_what_becomes_of_it() {
+fn the_docs_list_how_every_invalid_event_is_handled() {
     let Some(text) = corpus("cloudevents-format/invalid-events.json") else { return };
     let rows: Vec<String> =
         cases(&text, "event").iter().map(|(name, event)| invalid_row(name, event)).collect();
@@ -292,15 +291,15 @@ fn invalid_row(name: &str, event: &str) -> String {
         return format!("| `{name}` | refused | {why} | |");
     }
     let structured =
-        composed(event, Schema::CloudEventsStructured).expect("what is taken can be sent");
+        composed(event, Schema::CloudEventsStructured).expect("an accepted event can be sent");
     assert_eq!(structured.body, event.as_bytes(), "{name}");
     let binary = match composed(event, Schema::CloudEventsBinary) {
         Ok(request) => {
             let message = Message::of(&request);
             assert_eq!(message, Message::demanded(event), "{name}");
-            let said = members(event).get("datacontenttype").and_then(text_of);
+            let declared = members(event).get("datacontenttype").and_then(text_of);
             let sent_as = &message.headers["content-type"];
-            if said.is_none_or(|said| said == *sent_as) {
+            if declared.is_none_or(|declared| declared == *sent_as) {
                 "sent".to_owned()
             } else {
                 format!("sent as `{sent_as}`")
@@ -312,22 +311,23 @@ fn invalid_row(name: &str, event: &str) -> String {
 }
 
 #[test]
-fn the_docs_tell_of_every_invalid_batch_which_elements_are_taken() {
+fn the_docs_list_the_accepted_elements_of_every_invalid_batch() {
     let Some(text) = corpus("cloudevents-format/invalid-batches.json") else { return };
-    let judged = |element: Element| match element {
+    let decision = |element: Element| match element {
         Element::Event(_) => "accepted".to_owned(),
         Element::Malformed { why, .. } => format!("refused: {why}"),
     };
     let row = |(name, batch): (String, String)| {
-        let judged: Vec<String> =
-            decode(&batch.as_str().into(), Input::CloudEvents).into_iter().map(judged).collect();
-        format!("| `{name}` | {} |", judged.join("; "))
+        let decision: Vec<String> =
+            decode(&batch.as_str().into(), Input::CloudEvents).into_iter().map(decision).collect();
+        format!("| `{name}` | {} |", decision.join("; "))
     };
     let rows: Vec<String> = cases(&text, "batch").into_iter().map(row).collect();
     assert_table("conformance.md", "invalid-batches", "| format test | its elements |", &rows);
 }
 
-/// How an event that is read back may differ from what was published, with what no header tells.
+/// How an event that is read back may differ from what was published, where headers cannot express
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     SaysContentType,
@@ -402,7 +402,8 @@ fn read_back(message: &Message) -> BTreeMap<String, Raw> {
     ))
 }
 
-/// What differs between an event and what is read back; whatever has no name here is a mistake.
+/// The differences between an event and what is read back; a difference without a name here is a
+/// bug.
 fn changes(event: &str, message: &Message) -> BTreeSet<Change> {
     let (mut was, mut is) = (members(event), read_back(message));
     let mut changes: BTreeSet<Change> =
@@ -447,7 +448,7 @@ fn attribute_change(name: &str, was: &str, is: Option<&str>, event: &str) -> Opt
     }
 }
 
-/// Takes the data from both and tells how it changed: JSON keeps its spelling, bytes stay bytes.
+/// Takes the data from both and returns how it changed: JSON keeps its spelling, bytes stay bytes.
 fn data_change(
     was: &mut BTreeMap<String, Raw>,
     is: &mut BTreeMap<String, Raw>,
@@ -476,7 +477,7 @@ fn data_change(
 }
 
 #[test]
-fn an_event_that_travelled_in_binary_mode_is_read_back_as_it_was_but_for_what_the_docs_list() {
+fn an_event_sent_in_binary_mode_is_read_back_unchanged_except_for_what_the_docs_list() {
     let mut seen = BTreeSet::new();
     for event in made_events() {
         let request = composed(&event, Schema::CloudEventsBinary).expect("it can be sent");

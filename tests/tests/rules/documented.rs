@@ -1,9 +1,9 @@
-//! The samples of the documents, in every format: the letters they show, as blobs of ours, and
-//! where those differ.
+//! The samples of the documentation, in every format: their dead letters as our blobs, and the
+//! differences.
 //!
-//! The blobs are golden files. Where the documents lie beside the repository, each is compared with
-//! its sample: the same names in the same order, the same values, and nothing beside it that
-//! [`SAMPLES`] does not name.
+//! The blobs are golden files. If the documentation is beside the repository, each is compared with
+//! its sample: the same names in the same order, the same values, and no further differences than
+//! those in [`SAMPLES`].
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,17 +29,17 @@ const EVENT_GRID: &str = "003_0731032aa352bbc0.txt";
 /// Event Grid namespaces, "dead lettering for event subscriptions to namespace topics".
 const NAMESPACES: &str = "004_0e6d3fc2c0c14748.txt";
 
-/// A sample, and every way in which our blob of the same letter differs.
+/// A sample, and every way in which our blob of the same dead letter differs.
 struct Sample {
     blob: &'static str,
     page: &'static str,
-    /// Its place among the dead letters of the page.
-    place: usize,
-    /// Members of ours that the sample has not: name, and why.
+    /// Its index among the dead letters of the page.
+    index: usize,
+    /// Members that the sample lacks: name and reason.
     more: &'static [(&'static str, &'static str)],
-    /// Members with other values: name, and why.
+    /// Members with other values: name and reason.
     other: &'static [(&'static str, &'static str)],
-    /// Ours is an array.
+    /// Our blob is an array.
     array: bool,
     letter: fn() -> DeadLetter,
 }
@@ -50,13 +50,13 @@ const OURS: &str =
 const WHOLE: &str = "our own fields come after the five of the sample";
 const SHORT: &str = "the sample leaves out what stands there";
 
-/// Every deviation. All arrays are so because a blob may hold several letters (§10); all times have
-/// milliseconds, and zeros in place of what follows.
+/// Every deviation. All blobs are arrays because they may hold several dead letters (§10); all
+/// times have milliseconds, followed by zeros where the sample has more digits.
 const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "eventgrid-documented",
         page: EVENT_GRID,
-        place: 0,
+        index: 0,
         more: &[("lastHttpStatusCode", STATUS), ("lastmile", OURS)],
         other: &[],
         array: true,
@@ -65,7 +65,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "cloudevents-documented",
         page: EVENT_GRID,
-        place: 1,
+        index: 1,
         more: &[
             ("specversion", "no CloudEvent is without it (§10)"),
             ("lastdeliveryattempttime", "the sample ends before it, with a comma"),
@@ -79,7 +79,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "custom-documented",
         page: EVENT_GRID,
-        place: 2,
+        index: 2,
         more: &[("lastHttpStatusCode", STATUS), ("lastmile", OURS)],
         other: &[],
         array: true,
@@ -88,7 +88,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "documented",
         page: NAMESPACES,
-        place: 0,
+        index: 0,
         more: &[],
         other: &[("deadletterProperties", WHOLE)],
         array: false,
@@ -97,7 +97,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "namespace-flat-documented",
         page: NAMESPACES,
-        place: 1,
+        index: 1,
         more: &[],
         other: &[("deadletterProperties", WHOLE)],
         array: false,
@@ -106,7 +106,7 @@ const SAMPLES: [Sample; 6] = [
     Sample {
         blob: "namespace-binary-documented",
         page: NAMESPACES,
-        place: 2,
+        index: 2,
         more: &[],
         other: &[("event", SHORT), ("deadletterProperties", WHOLE)],
         array: false,
@@ -114,13 +114,13 @@ const SAMPLES: [Sample; 6] = [
     },
 ];
 
-/// The times that a letter tells; the sample's are ours, cut to milliseconds.
+/// The members that hold times; the sample's are equal to ours, cut to milliseconds.
 const TIMES: [&str; 3] = ["publishTime", "lastDeliveryAttemptTime", "publishtime"];
 
 fn delivery(event: &str, input: Input, published: &str) -> Delivery {
     let origin = Origin { message: "8bc07e6f-0885-4729-90e4-7c3f052bd754".to_owned(), index: 0 };
     let name = "rgwithoutpolicy/myegteststgfoo/mysubscription".parse().expect("well formed");
-    let published_ms = moment::parse(published).expect("a moment");
+    let published_ms = moment::parse(published).expect("a time");
     Delivery::new(Event::recall(&event.into(), input), name, origin, published_ms)
 }
 
@@ -137,7 +137,7 @@ fn attempted(
     delivery.last_response = status.map(|_| body.into());
 }
 
-/// After one attempt that found nothing, as all samples of Event Grid tell.
+/// After one attempt with status 404, as in all samples of Event Grid.
 fn not_found(
     event: &str,
     input: Input,
@@ -146,7 +146,7 @@ fn not_found(
     format: Format,
 ) -> DeadLetter {
     let mut delivery = delivery(event, input, published);
-    let at_ms = moment::parse(attempted_at).expect("a moment");
+    let at_ms = moment::parse(attempted_at).expect("a time");
     attempted(&mut delivery, at_ms, Outcome::NotFound, Some(404), "");
     let letter =
         DeadLetter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, at_ms + 12);
@@ -165,8 +165,8 @@ fn cloud_event() -> DeadLetter {
     not_found(event, Input::Auto, published, at, Format::CloudEvents)
 }
 
-/// The mapping of the sample is not shown: its id and time are the message's, the rest are fields
-/// or defaults.
+/// The sample does not show its mapping: its id and time are those of the message, the rest are
+/// fields or defaults.
 fn custom() -> DeadLetter {
     let event = r#"{"prop1":"my property","prop2":5,"myEventType":"fooEventType"}"#;
     let [published, at] = ["2020-08-13T18:11:29.4121391Z", "2020-08-13T18:11:29.4277644Z"];
@@ -192,7 +192,7 @@ fn namespace_flat() -> DeadLetter {
     DeadLetter { layout: Layout::Flat, ..namespace() }
 }
 
-/// Published in binary mode; the sample's headers have another spelling there, and keep it.
+/// Published in binary mode; the sample keeps the spelling of its headers.
 fn namespace_binary() -> DeadLetter {
     let attributes = [
         ("specversion", "1.0"),
@@ -218,7 +218,7 @@ fn namespace_binary() -> DeadLetter {
     letter
 }
 
-/// The page on Knative's deliveries shows no whole event, but an address and an answer.
+/// The page on Knative's deliveries shows no whole event, but an address and a response.
 pub(crate) fn knative() -> DeadLetter {
     let event = r#"{"specversion":"1.0","type":"dev.knative.example","source":"/mycontext","id":"1","data":{"n":1.50}}"#;
     let mut delivery = delivery(event, Input::Auto, "2026-11-20T07:03:00.123Z");
@@ -235,7 +235,7 @@ pub(crate) fn knative() -> DeadLetter {
     DeadLetter { format: Format::Knative, addresses, destination, ..letter }
 }
 
-/// The one letter of a blob.
+/// The only dead letter of a blob.
 fn one(blob: &str, array: bool) -> String {
     if !array {
         return blob.to_owned();
@@ -254,9 +254,9 @@ fn every_sample_has_its_golden_blob() {
 }
 
 #[test]
-fn a_blob_has_the_samples_names_in_the_samples_order_and_nothing_more_than_is_listed() {
+fn a_blob_has_the_samples_names_in_the_samples_order_and_only_listed_additions() {
     for sample in &SAMPLES {
-        let Some(shown) = shown(sample.page, sample.place) else {
+        let Some(shown) = shown(sample.page, sample.index) else {
             return skipped("the samples of dead letters", "../shared/seeds");
         };
         let ours = one(
@@ -283,18 +283,23 @@ fn a_blob_has_the_samples_names_in_the_samples_order_and_nothing_more_than_is_li
 }
 
 #[test]
-fn the_properties_of_a_namespaces_letter_begin_with_the_samples_and_its_event_has_its_names() {
+fn the_properties_of_a_namespace_dead_letter_start_with_the_samples_and_its_event_has_its_names() {
     for sample in SAMPLES.iter().filter(|sample| sample.page == NAMESPACES) {
-        let Some(shown) = shown(sample.page, sample.place) else {
+        let Some(shown) = shown(sample.page, sample.index) else {
             return skipped("the samples of dead letters", "../shared/seeds");
         };
         let ours = String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text");
         let of = |text: &str, name| {
             Members::parse(text).expect("an object").get(name).map(str::to_owned)
         };
-        let [ours_said, said] =
+        let [our_properties, properties] =
             [&ours, &shown].map(|text| of(text, "deadletterProperties").expect("properties"));
-        assert_eq!(names_in_order(&ours_said)[..5], names_in_order(&said), "{}", sample.blob);
+        assert_eq!(
+            names_in_order(&our_properties)[..5],
+            names_in_order(&properties),
+            "{}",
+            sample.blob
+        );
         if let (Some(ours), Some(shown)) = (of(&ours, "event"), of(&shown, "event")) {
             assert_eq!(names_in_order(&ours), names_in_order(&shown), "{}", sample.blob);
         }
@@ -304,7 +309,7 @@ fn the_properties_of_a_namespaces_letter_begin_with_the_samples_and_its_event_ha
 #[test]
 fn the_samples_themselves_are_read_as_dead_letters() {
     for sample in &SAMPLES {
-        let Some(shown) = shown(sample.page, sample.place) else {
+        let Some(shown) = shown(sample.page, sample.index) else {
             return skipped("the samples of dead letters", "../shared/seeds");
         };
         let letter = (sample.letter)();
@@ -327,8 +332,8 @@ fn the_samples_themselves_are_read_as_dead_letters() {
     }
 }
 
-/// A dead letter that a page shows, as JSON: without its comments and the comma too many.
-fn shown(page: &str, place: usize) -> Option<String> {
+/// A dead letter of a page, as JSON: without its comments and its superfluous comma.
+fn shown(page: &str, index: usize) -> Option<String> {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/seeds").join(page);
     let page = fs::read_to_string(file).ok()?;
     let lines = page.lines().filter(|line| !line.trim().starts_with("//"));
@@ -343,27 +348,27 @@ fn shown(page: &str, place: usize) -> Option<String> {
         letters.extend(is_letter.then(|| object.replace(",\n}", "\n}")));
         rest = &rest[begin + length..];
     }
-    Some(letters.into_iter().nth(place).expect("the page shows it"))
+    Some(letters.into_iter().nth(index).expect("the page shows it"))
 }
 
-/// The length of the object with which a text begins.
+/// The length of the object at the start of a text.
 fn object_length(text: &str) -> Option<usize> {
     let mut depth = 0;
-    for (place, byte) in text.bytes().enumerate() {
+    for (index, byte) in text.bytes().enumerate() {
         match byte {
             b'{' => depth += 1,
             b'}' => depth -= 1,
             _ => {}
         }
         if depth == 0 {
-            return Some(place + 1);
+            return Some(index + 1);
         }
     }
     None
 }
 
 #[test]
-fn errors_of_knative_are_told_to_the_letter() {
+fn errors_in_knatives_format_match_its_documentation_exactly() {
     let of = |letter: &DeadLetter| {
         let text = one(&String::from_utf8(blob::bytes(letter, None)).expect("text"), true);
         let added = names_in_order(&text).split_off(5);
@@ -376,16 +381,16 @@ fn errors_of_knative_are_told_to_the_letter() {
         "errorsubscriberuri",
         "errorreason",
     ];
-    let (names, told) = of(&knative());
+    let (names, members) = of(&knative());
     assert_eq!(names, [&all[..], &["errorretry", "lastmile"]].concat());
     assert_eq!(
-        told["knativeerrordest"],
+        members["knativeerrordest"],
         "http://myservice.mynamespace.svc.cluster.local:3000/mypath"
     );
-    assert_eq!(told["knativeerrorcode"], 500);
-    assert_eq!(told["knativeerrordata"], "Internal Server Error: Failed to process event.");
+    assert_eq!(members["knativeerrorcode"], 500);
+    assert_eq!(members["knativeerrordata"], "Internal Server Error: Failed to process event.");
     assert_eq!(
-        (&told["errorreason"], &told["errorretry"]),
+        (&members["errorreason"], &members["errorretry"]),
         (&"MaxDeliveryAttemptsExceeded".into(), &1.into())
     );
     let base64 = DeadLetter { error_data: ErrorData::Base64, ..knative() };
@@ -395,7 +400,8 @@ fn errors_of_knative_are_told_to_the_letter() {
     let mut empty = knative();
     empty.delivery.last_response = Some(Vec::new());
     assert_eq!(of(&empty).1["knativeerrordata"], "");
-    // No answer: neither code nor data, although the page says that the code is always there (§10).
+    // No response: neither code nor data, although the page says that the code is always there
+    // (§10).
     let mut silent = knative();
     attempted(&mut silent.delivery, PUBLISHED_MS + 1_000, Outcome::TimedOut, None, "");
     assert_eq!(

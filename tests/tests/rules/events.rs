@@ -1,5 +1,5 @@
-//! Events of other people: an independent library as the oracle, and a corpus of real and of
-//! invalid ones.
+//! Events of other publishers: an independent library as the oracle, and a corpus of real and of
+//! invalid events.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::samples::skipped;
 
-/// The one event of a text, or why it is none.
+/// The one event of a text, or why it is invalid.
 pub(crate) fn decode_one(text: &str, input: Input) -> Result<Event, String> {
     let body: Arc<str> = text.into();
     let [element] = &decode(&body, input)[..] else { panic!("one event is expected: {text}") };
@@ -31,7 +31,7 @@ pub(crate) fn decode_one(text: &str, input: Input) -> Result<Event, String> {
 
 proptest! {
     #[test]
-    fn what_an_independent_library_builds_is_an_event_with_the_same_id_type_and_source(
+    fn an_event_built_by_an_independent_library_is_read_with_the_same_id_type_and_source(
         (id, ty, source) in ("\\PC{1,40}", ".{1,40}", "[a-z/:.#ü]{1,40}"),
         subject in option::of(".{0,20}"), flag in any::<bool>(), count in any::<i64>(), data in option::of(".{0,60}"),
     ) {
@@ -70,16 +70,16 @@ proptest! {
 }
 
 #[test]
-fn nesting_without_end_is_kept_and_does_not_exhaust_the_stack() {
+fn endless_nesting_is_kept_and_does_not_exhaust_the_stack() {
     let data = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let text = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":{data}}}"#);
     assert_eq!(decode_one(&text, Input::Auto).expect("an event").text().as_ref(), text);
 }
 
-/// A folder of other people's events beside the repository; it is not part of it.
+/// A folder of events from other projects, beside the repository; it is not part of it.
 pub(crate) const CORPUS: &str = "../shared/corpus";
 
-/// A file of the corpus, or `None` where there is no corpus.
+/// A file of the corpus, or `None` without a corpus.
 pub(crate) fn corpus(file: &str) -> Option<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(CORPUS).join(file);
     let text = fs::read_to_string(path).ok();
@@ -115,8 +115,8 @@ fn every_sample_of_the_corpus_keeps_its_bytes() {
         assert_eq!(samples.len(), count, "{file}");
         for sample in &samples {
             let text = sample["event"].get();
-            // Not everything in other people's documentation is a CloudEvent; all of it can be
-            // published.
+            // Not everything in the documentation of other projects is a CloudEvent; all of it can
+            // be published.
             let event = decode_one(text, Input::Custom).expect("JSON");
             assert_eq!(event.text().as_ref(), text);
             if let Ok(event) = decode_one(text, Input::Auto) {
@@ -177,11 +177,11 @@ fn every_valid_batch_of_the_format_tests_is_accepted() {
     }
 }
 
-/// Why we accept what the format calls invalid. Whatever is accepted and does not stand here is a
-/// mistake.
+/// Why we accept what the format calls invalid. Accepting anything that is not listed here is a
+/// bug.
 pub(crate) fn why_laxer(case: &str) -> &'static str {
     match case {
-        // Event Grid and real publishers write times of their own; nothing here computes with an
+        // Event Grid and real publishers write times of their own; we compute nothing from an
         // event's time.
         "invalidTimeGarbage"
         | "invalidTimeToMinute"
@@ -189,52 +189,51 @@ pub(crate) fn why_laxer(case: &str) -> &'static str {
         | "invalidTimeOffsetOutOfRange"
         | "invalidTimeOffsetNonInteger"
         | "invalidTimeOffsetHourOnly" => "a time is carried, not read",
-        // The content type is the subscriber's to understand; we send the bytes either way.
+        // The content type is for the subscriber to understand; we send the bytes either way.
         "invalidNonRfc2046DataContentType" | "invalidEmptyDataContentType" => {
             "a content type is carried, not read"
         }
-        // Event Grid really sends `dataschema: "#"`; empty optional attributes harm nobody on the
-        // way.
+        // Event Grid really sends `dataschema: "#"`; empty optional attributes are harmless.
         "invalidEmptyDataSchema" | "invalidEmptySubject" => {
             "an empty optional attribute is carried"
         }
-        // Upper case and dots are common in what brokers add; refusing would dead-letter events
-        // that everyone else takes.
+        // Upper case and dots are common in what brokers add; refusing them would dead-letter
+        // events that everyone else accepts.
         "invalidCapitalizedExtension" | "invalidPunctuatedExtension" => {
             "an odd attribute name is carried"
         }
-        // The bytes are untouched, so a fraction loses nothing here.
+        // The bytes are unchanged, so a fraction loses nothing here.
         "invalidNonIntegerExtensionValue" => "a fraction is carried",
         _ => "NO REASON",
     }
 }
 
 #[test]
-fn of_every_invalid_event_of_the_format_tests_it_is_known_whether_we_take_it() {
+fn every_invalid_event_of_the_format_tests_has_a_known_verdict() {
     let Some(text) = corpus("cloudevents-format/invalid-events.json") else { return };
     let mut table = String::new();
     for (name, text) in cases(&text, "event") {
-        let judged = match decode_one(&text, Input::CloudEvents) {
+        let decision = match decode_one(&text, Input::CloudEvents) {
             Ok(_) => format!("accepted: {}", why_laxer(&name)),
             Err(why) => format!("refused:  {why}"),
         };
-        writeln!(table, "{name:<34} {judged}").expect("a string takes every line");
+        writeln!(table, "{name:<34} {decision}").expect("writing to a string never fails");
     }
     insta::assert_snapshot!("invalid_events", table);
 }
 
 #[test]
-fn of_every_invalid_batch_of_the_format_tests_only_the_bad_elements_are_refused() {
+fn only_the_invalid_elements_of_an_invalid_batch_of_the_format_tests_are_refused() {
     let Some(text) = corpus("cloudevents-format/invalid-batches.json") else { return };
     let mut table = String::new();
     for (name, batch) in cases(&text, "batch") {
-        writeln!(table, "{name}").expect("a string takes every line");
+        writeln!(table, "{name}").expect("writing to a string never fails");
         for element in decode(&batch.as_str().into(), Input::CloudEvents) {
-            let judged = match element {
+            let decision = match element {
                 Element::Event(_) => "accepted".to_owned(),
                 Element::Malformed { why, .. } => format!("refused:  {why}"),
             };
-            writeln!(table, "    {judged}").expect("a string takes every line");
+            writeln!(table, "    {decision}").expect("writing to a string never fails");
         }
     }
     insta::assert_snapshot!("invalid_batches", table);

@@ -1,5 +1,5 @@
-//! Blobs beyond the documents' samples: what shares a blob, what has no place in a format, what is
-//! read back.
+//! Blobs beyond the documentation's samples: which dead letters share a blob, which are nested, and
+//! what is read back.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{blob, stored};
@@ -24,7 +24,7 @@ use crate::samples::{EVENT, PUBLISHED_MS, delivery_of, subscription};
 const GRID: &str = r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13.1647262Z","dataVersion":"2","data":{"n": 1.50}}"#;
 const CUSTOM: &str = r#"{"orderId": 7, "kind": "order.created", "total": 1.10}"#;
 
-/// A letter about this event after one answer of 404.
+/// A dead letter about this event after one response of 404.
 fn letter(text: &str, input: Input, format: Format) -> DeadLetter {
     let mut delivery = delivery_of(text, input);
     delivery.attempts = 1;
@@ -63,7 +63,7 @@ fn text_of(letter: &DeadLetter) -> String {
 }
 
 #[test]
-fn an_event_in_another_schema_than_it_was_published_in_keeps_what_it_was() {
+fn an_event_in_another_schema_keeps_its_published_values() {
     for (name, text, input, format) in [
         ("cloudevents-from-event-grid", GRID, Input::Auto, Format::CloudEvents),
         ("cloudevents-from-custom", CUSTOM, Input::Custom, Format::CloudEvents),
@@ -83,7 +83,7 @@ fn an_event_in_another_schema_than_it_was_published_in_keeps_what_it_was() {
 }
 
 #[test]
-fn an_unmapped_custom_event_is_named_by_its_message() {
+fn an_unmapped_custom_event_has_the_id_of_its_message() {
     let mut unmapped = subscription(Dialect::Native);
     unmapped.dead_letter.format = DeadLetterFormat::Fixed(Format::Custom);
     let letter = DeadLetter::new(
@@ -93,16 +93,16 @@ fn an_unmapped_custom_event_is_named_by_its_message() {
         PUBLISHED_MS,
     );
     assert_golden("custom-unmapped", &blob::bytes(&letter, None));
-    let told: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
-    assert_eq!(told[0]["id"], letter.delivery.origin.message);
+    let document: Value = serde_json::from_str(&text_of(&letter)).expect("JSON");
+    assert_eq!(document[0]["id"], letter.delivery.origin.message);
     assert_eq!(
-        (&told[0]["eventTime"], &told[0]["topic"]),
-        (&told[0]["publishTime"], &"shop/orders".into())
+        (&document[0]["eventTime"], &document[0]["topic"]),
+        (&document[0]["publishTime"], &"shop/orders".into())
     );
 }
 
 #[test]
-fn a_member_with_a_name_of_ours_is_replaced_and_its_value_kept() {
+fn a_member_with_one_of_our_names_is_replaced_and_its_value_kept() {
     let event = r#"{"specversion":"1.0","id":"1","lastmile":"mine","source":"s","deadletterreason":"x","errorretry":9,"customDeliveryProperties":"c","type":"t"}"#;
     for (name, format, layout, replaced) in [
         (
@@ -138,7 +138,7 @@ fn a_member_with_a_name_of_ours_is_replaced_and_its_value_kept() {
 }
 
 #[test]
-fn what_has_no_place_in_a_format_is_nested() {
+fn an_event_that_does_not_fit_a_format_is_nested() {
     for (text, input, format, layout) in [
         ("<xml/>", Input::Opaque, Format::CloudEvents, Layout::Nested),
         ("<xml/>", Input::Opaque, Format::Custom, Layout::Nested),
@@ -166,7 +166,7 @@ fn what_has_no_place_in_a_format_is_nested() {
 }
 
 #[test]
-fn without_an_attempt_no_format_tells_outcome_time_or_status() {
+fn without_an_attempt_no_format_has_outcome_time_or_status() {
     for (format, text, input, name) in [
         (Format::EventGrid, GRID, Input::Auto, "eventgrid-no-attempt"),
         (Format::CloudEvents, EVENT, Input::Auto, "cloudevents-no-attempt"),
@@ -191,7 +191,7 @@ fn without_an_attempt_no_format_tells_outcome_time_or_status() {
     }
 }
 
-/// The letter of another record.
+/// The dead letter of another record.
 fn other(message: &str, letter: &DeadLetter) -> DeadLetter {
     let origin = Origin { message: message.to_owned(), index: 0 };
     let name = letter.delivery.subscription.clone();
@@ -200,7 +200,7 @@ fn other(message: &str, letter: &DeadLetter) -> DeadLetter {
 }
 
 #[test]
-fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
+fn dead_letters_share_a_blob_whose_guid_follows_from_their_ids() {
     for (name, format) in
         [("eventgrid-shared", Format::EventGrid), ("namespace-shared", Format::Namespace)]
     {
@@ -208,9 +208,9 @@ fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
         let [first, second] = ["m1", "m2"].map(|message| other(message, &one));
         let bytes = blob::shared_bytes(&[&first, &second], None);
         assert_golden(name, &bytes);
-        for again in [&[&second, &first][..], &[&first, &second, &first]] {
-            assert_eq!(blob::shared_key(again, ""), blob::shared_key(&[&first, &second], ""));
-            assert_eq!(blob::shared_bytes(again, None), bytes);
+        for letters in [&[&second, &first][..], &[&first, &second, &first]] {
+            assert_eq!(blob::shared_key(letters, ""), blob::shared_key(&[&first, &second], ""));
+            assert_eq!(blob::shared_bytes(letters, None), bytes);
         }
         assert_eq!(blob::shared_key(&[&first], ""), blob::key(&first, ""));
         assert_ne!(blob::shared_key(&[&first, &second], ""), blob::key(&first, ""));
@@ -223,7 +223,7 @@ fn letters_share_a_blob_whose_guid_is_that_of_their_ids() {
     }
 }
 
-/// A letter in Knative's format that its sink did not take either.
+/// A dead letter in Knative's format that its sink refused too.
 fn returned_letter(format: Format) -> DeadLetter {
     let mut history = History::default();
     let at_ms = PUBLISHED_MS + 200;
@@ -240,7 +240,7 @@ fn returned_letter(format: Format) -> DeadLetter {
 }
 
 #[test]
-fn a_letter_that_came_back_keeps_its_reason_and_tells_of_its_sink() {
+fn a_returned_dead_letter_keeps_its_reason_and_reports_its_sink() {
     for (name, format) in [
         ("knative-returned", Format::Knative),
         ("namespace-returned", Format::Namespace),
@@ -268,7 +268,7 @@ fn a_letter_that_came_back_keeps_its_reason_and_tells_of_its_sink() {
 }
 
 #[test]
-fn what_travels_to_a_sink_is_a_cloud_event_in_the_formats_of_cloud_events_alone() {
+fn a_sink_delivery_is_a_cloud_event_in_the_cloud_events_formats_only() {
     for (format, event, is_cloud_event) in [
         (Format::CloudEvents, EVENT, true),
         (Format::Knative, EVENT, true),
@@ -289,7 +289,7 @@ fn what_travels_to_a_sink_is_a_cloud_event_in_the_formats_of_cloud_events_alone(
 }
 
 #[test]
-fn an_answer_that_no_queue_takes_travels_escaped() {
+fn a_response_with_characters_that_sqs_refuses_is_escaped() {
     let mut letter = letter(EVENT, Input::Auto, Format::Namespace);
     letter.delivery.last_response = Some("\u{ffff}\u{1}".into());
     let json = blob::enriched(&letter).json;
@@ -297,7 +297,7 @@ fn an_answer_that_no_queue_takes_travels_escaped() {
 }
 
 #[test]
-fn only_letters_that_are_alike_share_a_blob() {
+fn only_matching_dead_letters_share_a_blob() {
     let one = other("m1", &letter(EVENT, Input::Auto, Format::CloudEvents));
     let same = other("m2", &one);
     assert!(blob::blob_key(&one).is_some() && blob::blob_key(&one) == blob::blob_key(&same));
@@ -322,7 +322,7 @@ fn only_letters_that_are_alike_share_a_blob() {
 }
 
 #[test]
-fn the_default_format_is_the_dialects() {
+fn the_default_format_is_that_of_the_dialect() {
     let by = |dialect, schema: Option<Schema>, text: &str, input| {
         let mut subscription: Subscription = subscription(dialect);
         subscription.destination.schema = schema;
@@ -362,7 +362,7 @@ fn the_default_format_is_the_dialects() {
 }
 
 #[test]
-fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minutes_after_the_last_attempt()
+fn an_event_grid_dead_letter_is_written_at_the_later_of_the_decision_and_five_minutes_after_the_last_attempt()
  {
     let mut subscription = subscription(Dialect::EventGrid);
     subscription.dead_letter.delay_ms = 5 * MINUTE_MS;
@@ -372,7 +372,7 @@ fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minut
             let (outcome, status) = (Outcome::BadRequest, Some(400));
             delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 1 });
         }
-        // A put-off after it is no attempt.
+        // A postponement after it is no attempt.
         delivery.put_off(PUBLISHED_MS + 60 * MINUTE_MS, PUBLISHED_MS + 70 * MINUTE_MS);
         DeadLetter::new(delivery, &subscription, reason, decided_ms).not_before_ms
     };
@@ -385,7 +385,7 @@ fn a_letter_of_event_grid_is_written_at_the_later_of_the_decision_and_five_minut
 }
 
 #[test]
-fn addresses_are_told_in_full_to_knatives_format_alone_and_never_with_a_user() {
+fn only_knatives_format_has_full_addresses_and_never_with_a_user() {
     let mut subscription = subscription(Dialect::Knative);
     subscription.destination.url =
         "https://user:hush@a.example.com/in?code=7".parse().expect("an address");
@@ -406,7 +406,7 @@ fn addresses_are_told_in_full_to_knatives_format_alone_and_never_with_a_user() {
 }
 
 #[test]
-fn a_flat_blob_begins_with_the_bytes_of_the_event() {
+fn a_flat_blob_starts_with_the_bytes_of_the_event() {
     let event = "{ \"specversion\":\"1.0\" ,\n\"id\": \"1\",\"source\":\"s\",\"type\":\"t\",\"data\":{\"a\":1.50,\"a\":2} }";
     for (format, layout, bracket) in [
         (Format::CloudEvents, Layout::Nested, "["),
@@ -421,7 +421,7 @@ fn a_flat_blob_begins_with_the_bytes_of_the_event() {
     }
 }
 
-/// Any event: one of each shape, perhaps with a name of ours among its members, and text.
+/// Any event: one of each shape, perhaps with one of our names among its members, and text.
 fn event() -> impl Strategy<Value = (String, Input)> {
     let value = prop_oneof![
         Just("null".to_owned()),
@@ -486,7 +486,7 @@ fn equal(was: &str, is: &str) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(
+    fn every_written_blob_is_read_back(
         (text, input) in event(),
         letter in arbitrary::letter(),
         format in select(&Format::ALL[..]),
@@ -498,8 +498,8 @@ proptest! {
         let mut subscription = subscription(Dialect::Native);
         subscription.dead_letter.format = DeadLetterFormat::Fixed(format);
         subscription.mapping = if mapped { mapping().into() } else { subscription.mapping };
-        let told = DeadLetter::new(letter.delivery.clone(), &subscription, letter.reason, letter.decided_ms);
-        let letter = DeadLetter { format, layout, error_data, mapped: told.mapped, addresses: told.addresses, ..letter };
+        let decided = DeadLetter::new(letter.delivery.clone(), &subscription, letter.reason, letter.decided_ms);
+        let letter = DeadLetter { format, layout, error_data, mapped: decided.mapped, addresses: decided.addresses, ..letter };
         let key = blob::key(&letter, "pre");
         let [back] = &stored::read(&key, "pre", &blob::bytes(&letter, Some("why"))).expect("our own")[..] else {
             return Err(TestCaseError::fail("one letter"));

@@ -1,21 +1,21 @@
-//! Every rule of `delivery`, seen from outside: as tables, snapshots, properties and files that are
-//! kept for ever.
+//! Every rule of `delivery`, seen from outside: as tables, snapshots, properties and permanent
+//! files.
 //!
-//! The crate's own tests hold single functions. Here the rules are held as `docs` tell them: every
-//! HTTP status of every dialect, whole lives of deliveries, and the bytes that leave the system.
-//! Nothing here does I/O but read its files.
+//! The crate's own tests check single functions. Here the rules are checked as `docs` describe
+//! them: every HTTP status of every dialect, whole lifetimes of deliveries, and the bytes that
+//! leave the system. Nothing here does I/O except for reading its files.
 
 mod addresses;
 mod arbitrary;
+mod aws_envelopes;
 mod batches;
 mod blobs;
 mod configuration;
 mod corpus;
 mod documented;
 mod events;
-mod foreign;
 mod formats;
-mod lives;
+mod lifetimes;
 mod observability;
 mod requests;
 mod samples;

@@ -1,5 +1,5 @@
-//! What operators are told they see is what there is: the tables of `docs/observability.md`, the
-//! saved queries, the alarms and the dashboard, held against the code and against each other.
+//! What operators see matches the documentation: the tables of `docs/observability.md`, the saved
+//! queries, the alarms and the dashboard, checked against the code and against each other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,12 +27,12 @@ fn table(docs: &str, first: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What stands between backquotes.
+/// The text between backquotes.
 fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(ToOwned::to_owned).collect()
 }
 
-/// Every Rust file of the functions and of what they log through.
+/// Every Rust file of the functions and of the code that they log through.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .expect("a folder of sources")
@@ -43,7 +43,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The names of all lines: the texts `<word>.<words>` that end a line of the log.
+/// The names of all log lines: the texts `<word>.<words>` at the end of a log macro.
 fn lines_of_the_code() -> BTreeSet<String> {
     let folders = ["crates/adapters/src", "functions/dispatch/src", "functions/deadletter/src"];
     let files = folders.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder)));
@@ -62,8 +62,8 @@ fn lines_of_the_code() -> BTreeSet<String> {
         };
         let starts = code.match_indices('"').map(|(at, _)| at + 1);
         let names = starts.filter_map(|at| Some((at, code[at..].split(['"', ':']).next()?)));
-        let told = names.filter(|(at, name)| is_name(name) && at + name.len() < code.len());
-        told.filter_map(ends_a_macro).collect::<Vec<_>>()
+        let logged = names.filter(|(at, name)| is_name(name) && at + name.len() < code.len());
+        logged.filter_map(ends_a_macro).collect::<Vec<_>>()
     };
     files.flat_map(named).collect()
 }
@@ -71,7 +71,7 @@ fn lines_of_the_code() -> BTreeSet<String> {
 #[test]
 fn every_metric_is_in_the_table_with_its_unit_and_its_dimension_sets() {
     let table = table(&docs(), "metric");
-    let told: Vec<(String, String, Vec<String>)> = table
+    let documented: Vec<(String, String, Vec<String>)> = table
         .iter()
         .map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone(), quoted(&row[4])))
         .collect();
@@ -83,16 +83,16 @@ fn every_metric_is_in_the_table_with_its_unit_and_its_dimension_sets() {
         .iter()
         .map(|of| (of.name().to_owned(), of.unit().to_owned(), sets(*of)))
         .collect();
-    assert_eq!(told, known);
+    assert_eq!(documented, known);
 }
 
 #[test]
-fn every_line_of_the_log_is_in_the_table_and_no_other() {
-    let told: BTreeSet<String> =
+fn exactly_the_lines_of_the_log_are_in_the_table() {
+    let documented: BTreeSet<String> =
         table(&docs(), "line").iter().flat_map(|row| quoted(&row[0])).collect();
     let known = lines_of_the_code();
     assert!(known.len() > 20 && known.contains("delivery.attempted"), "{known:?}");
-    assert_eq!(told, known);
+    assert_eq!(documented, known);
 }
 
 /// Name and text of each file of infra/queries.
@@ -117,7 +117,7 @@ fn queries() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_query_stands_word_for_word_in_the_template_and_in_the_table() {
+fn every_query_is_word_for_word_in_the_template_and_in_the_table() {
     let (template, queries) = (text("infra/observability.yaml"), queries());
     for (name, query) in &queries {
         let indented: String = query.lines().map(|line| format!("        {line}\n")).collect();
@@ -130,13 +130,13 @@ fn every_query_stands_word_for_word_in_the_template_and_in_the_table() {
         );
     }
     assert_eq!(template.matches("AWS::Logs::QueryDefinition").count(), queries.len());
-    let told: BTreeSet<String> =
+    let documented: BTreeSet<String> =
         table(&docs(), "query").iter().flat_map(|row| quoted(&row[0])).collect();
-    assert_eq!(told, queries.into_iter().map(|(name, _)| name).collect());
+    assert_eq!(documented, queries.into_iter().map(|(name, _)| name).collect());
 }
 
 #[test]
-fn queries_ask_for_lines_that_there_are() {
+fn queries_select_existing_log_lines() {
     let lines = lines_of_the_code();
     for (name, query) in queries() {
         for part in query.split("message = \"").skip(1) {
@@ -147,14 +147,14 @@ fn queries_ask_for_lines_that_there_are() {
 }
 
 #[test]
-fn every_alarm_is_in_the_table_and_the_dashboard_shows_metrics_that_there_are() {
+fn every_alarm_is_in_the_table_and_the_dashboard_shows_existing_metrics() {
     let template = text("infra/observability.yaml");
     let names = template.split("AlarmName: !Sub \"${Application}-").skip(1);
     let known: BTreeSet<String> =
         names.map(|rest| rest.split('"').next().expect("a name").to_owned()).collect();
-    let told: BTreeSet<String> =
+    let documented: BTreeSet<String> =
         table(&docs(), "alarm").iter().flat_map(|row| quoted(&row[0])).collect();
-    assert_eq!(told, known);
+    assert_eq!(documented, known);
 
     let body = template.split("DashboardBody: !Sub |\n").nth(1).expect("a dashboard");
     let body: String =
@@ -168,10 +168,10 @@ fn every_alarm_is_in_the_table_and_the_dashboard_shows_metrics_that_there_are() 
     {
         match (metric[0].as_str(), metric[0]["expression"].as_str()) {
             (Some("${MetricsNamespace}"), _) => {
-                assert!(ours(metric[1].as_str().expect("a name")), "{metric}")
+                assert!(ours(metric[1].as_str().expect("a name")), "{metric}");
             }
             (Some(namespace), _) => {
-                assert!(matches!(namespace, "AWS/SQS" | "AWS/Lambda"), "{metric}")
+                assert!(matches!(namespace, "AWS/SQS" | "AWS/Lambda"), "{metric}");
             }
             (None, Some(search)) => {
                 let name =

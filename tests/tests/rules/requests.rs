@@ -1,8 +1,8 @@
-//! Requests as they leave the system, compared to the byte with the files in `golden/requests`, and
-//! what cannot leave.
+//! Requests as they leave the system, compared byte for byte with the files in `golden/requests`,
+//! and what cannot be sent.
 //!
 //! A golden file is the request as text: method and path, headers, an empty line, the body. It
-//! changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed against the table of
+//! changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against the table of
 //! what is sent.
 
 use std::fs;
@@ -23,8 +23,8 @@ use proptest::prelude::*;
 
 use crate::samples::{PUBLISHED_MS, delivery_of, subscription};
 
-/// A CloudEvent in which every byte counts: order, spaces, escapes, a name twice inside the data,
-/// exact numbers.
+/// A CloudEvent in which every byte matters: order, spaces, escapes, a repeated name inside the
+/// data, exact numbers.
 const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\": \"1.0\",\"source\":\"/shop\",\"id\":\"exact-1\",\
     \"subject\":\"Euro € 😀\",\"time\":\"2026-11-20T07:03:00.1234567+01:00\",\"dataschema\":\"#\",\"count\":5,\"yes\":true,\
     \"none\":null,\"data\":{\"b\":1.50,\"a\":12345678901234567890123,\"a\":1e400,\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}}";
@@ -87,7 +87,7 @@ fn assert_golden(name: &str, subscription: &Subscription, delivery: &Delivery) {
     assert_printed(name, &composed(subscription, delivery).expect("it can be sent"));
 }
 
-/// Compares with the golden file of this name, or writes it when asked to.
+/// Compares with the golden file of this name, or writes it if `UPDATE_GOLDEN` is set.
 #[track_caller]
 pub(crate) fn assert_printed(name: &str, request: &Request) {
     let text = printed(request);
@@ -103,7 +103,7 @@ pub(crate) fn assert_printed(name: &str, request: &Request) {
 }
 
 #[test]
-fn events_without_a_schema_travel_in_the_shape_they_were_published_in() {
+fn without_a_schema_events_are_sent_in_their_published_shape() {
     let as_published = subscription(Dialect::Native);
     for (name, text, input) in [
         ("published-cloudevent", EXACT, Input::Auto),
@@ -116,7 +116,7 @@ fn events_without_a_schema_travel_in_the_shape_they_were_published_in() {
 }
 
 #[test]
-fn a_cloud_event_travels_structured_or_binary() {
+fn a_cloud_event_is_sent_structured_or_binary() {
     assert_golden(
         "cloudevent-structured",
         &in_schema(Schema::CloudEventsStructured),
@@ -135,7 +135,7 @@ fn a_cloud_event_travels_structured_or_binary() {
 }
 
 #[test]
-fn binary_data_is_what_its_content_type_says() {
+fn binary_data_follows_its_content_type() {
     let binary = in_schema(Schema::CloudEventsBinary);
     for (name, members) in [
         ("binary-no-data", ""),
@@ -175,7 +175,7 @@ fn event_grid_becomes_cloud_events() {
 }
 
 #[test]
-fn a_custom_event_becomes_what_its_topics_mapping_says() {
+fn a_custom_event_is_converted_by_its_topics_mapping() {
     let event = delivery_of(CUSTOM, Input::Auto);
     assert_golden("custom-as-event-grid", &mapped(in_schema(Schema::EventGrid)), &event);
     assert_golden(
@@ -196,7 +196,7 @@ fn a_custom_event_becomes_what_its_topics_mapping_says() {
 }
 
 #[test]
-fn event_grids_own_headers_tell_about_the_delivery() {
+fn event_grids_own_headers_describe_the_delivery() {
     let mut subscription = mapped(in_schema(Schema::EventGrid));
     subscription.destination.notification_headers = true;
     let mut again = delivery_of(EVENT_GRID, Input::Auto);
@@ -212,7 +212,7 @@ fn event_grids_own_headers_tell_about_the_delivery() {
 }
 
 #[test]
-fn a_trace_goes_on_from_the_event_or_else_from_the_queue() {
+fn a_trace_continues_from_the_event_or_else_from_the_queue() {
     let traced = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01","tracestate":"rojo=00f067aa0ba902b7"}"#;
     let of_queue = Some("00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01".to_owned());
     let of_event = Delivery { traceparent: of_queue.clone(), ..delivery_of(traced, Input::Auto) };
@@ -223,7 +223,7 @@ fn a_trace_goes_on_from_the_event_or_else_from_the_queue() {
 }
 
 #[test]
-fn what_is_built_from_an_event_is_valid_or_is_not_sent() {
+fn a_request_built_from_an_event_is_valid_or_not_sent() {
     let mut odd_source = mapped(in_schema(Schema::CloudEventsStructured));
     odd_source.mapping = Arc::new(Mapping {
         topic: field(Some("source"), None),
@@ -255,7 +255,7 @@ fn what_is_built_from_an_event_is_valid_or_is_not_sent() {
 }
 
 #[test]
-fn a_version_that_no_header_can_hold_is_left_out_of_event_grids_headers() {
+fn a_version_that_no_header_can_hold_is_omitted_from_event_grids_headers() {
     let mut subscription = in_schema(Schema::EventGrid);
     subscription.destination.notification_headers = true;
     let odd = EVENT_GRID.replace(r#""dataVersion":"2.1""#, r#""dataVersion":"1\n2""#);
@@ -264,7 +264,7 @@ fn a_version_that_no_header_can_hold_is_left_out_of_event_grids_headers() {
 }
 
 #[test]
-fn more_headers_than_any_server_takes_end_the_delivery_at_once() {
+fn more_headers_than_any_server_accepts_end_the_delivery_at_once() {
     let many: String = (0..30_000).map(|n| format!(r#","a{n}":1"#)).collect();
     for members in [many, format!(r#","subject":"{}""#, "x".repeat(70_000))] {
         let (why, retried) =
@@ -274,7 +274,7 @@ fn more_headers_than_any_server_takes_end_the_delivery_at_once() {
 }
 
 #[test]
-fn nothing_of_a_requests_headers_but_their_names_is_printed() {
+fn debug_output_of_a_request_shows_header_names_only() {
     let mut subscription = with_header(Value::Concealed("hush".to_owned()));
     subscription.destination.url =
         "https://user:hush@example.com/in?code=hush".parse().expect("an address");
@@ -324,7 +324,7 @@ fn a_subscriptions_headers_come_from_the_file_the_event_or_a_secret() {
 }
 
 #[test]
-fn a_signature_covers_the_body_as_it_is_sent_and_keeps_its_id_over_all_attempts() {
+fn a_signature_covers_the_sent_body_and_keeps_its_id_over_all_attempts() {
     let mut signed = in_schema(Schema::CloudEventsBinary);
     signed.destination.signing =
         ["env:SIGNING", "env:NEXT"].map(|name| name.parse().expect("a name")).to_vec();
@@ -339,7 +339,7 @@ fn a_signature_covers_the_body_as_it_is_sent_and_keeps_its_id_over_all_attempts(
     assert_eq!(id(&first), first.id.to_string());
 }
 
-/// Why it cannot be sent, and whether it is tried again.
+/// Why it cannot be sent, and whether it is retried.
 #[track_caller]
 fn refused(subscription: &Subscription, text: &str, input: Input) -> (String, bool) {
     let problem = composed(subscription, &delivery_of(text, input)).expect_err(text);
@@ -363,7 +363,7 @@ fn event_with(members: &str) -> String {
 }
 
 #[test]
-fn an_event_that_cannot_be_sent_ends_and_says_why() {
+fn a_delivery_that_cannot_be_sent_ends_with_the_reason() {
     let long = format!(r#","long":"{}""#, "x".repeat(4_097));
     let opaque = refused(&in_schema(Schema::Custom), "text", Input::Opaque);
     assert!(
@@ -402,7 +402,7 @@ fn an_event_that_cannot_be_sent_ends_and_says_why() {
 }
 
 #[test]
-fn a_secret_that_is_missing_or_wrong_fails_the_attempt_and_is_not_shown() {
+fn a_missing_or_invalid_secret_fails_the_attempt_and_is_not_shown() {
     let mut signed = subscription(Dialect::Native);
     signed.destination.signing = vec!["env:TOKEN".parse().expect("a name")];
     let secret = with_header(Value::Secret("env:MISSING".parse().expect("a name")));
@@ -415,9 +415,9 @@ fn a_secret_that_is_missing_or_wrong_fails_the_attempt_and_is_not_shown() {
 }
 
 proptest! {
-    /// Whatever an attribute holds, its header is printable ASCII and says the same when decoded.
+    /// Whatever an attribute contains, its header is printable ASCII and decodes to the same text.
     #[test]
-    fn an_attribute_in_a_header_is_decoded_to_what_it_was(subject in any::<String>()) {
+    fn an_attribute_in_a_header_decodes_to_its_value(subject in any::<String>()) {
         let quoted = serde_json::to_string(&subject).expect("a string is always JSON");
         let event = format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","subject":{quoted}}}"#);
         let request = composed(&in_schema(Schema::CloudEventsBinary), &delivery_of(&event, Input::Auto)).expect("it can be sent");
@@ -426,7 +426,7 @@ proptest! {
         prop_assert_eq!(percent_encoding::percent_decode_str(value).decode_utf8().expect("UTF-8"), subject);
     }
 
-    /// A structured body is the published text, whatever stands in it.
+    /// A structured body is the published text, whatever it contains.
     #[test]
     fn a_structured_body_is_the_published_text(before in "[ \t\n\r]*", data in any::<String>(), after in "[ \t\n\r]*") {
         let data = serde_json::to_string(&data).expect("a string is always JSON");

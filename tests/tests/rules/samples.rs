@@ -1,4 +1,4 @@
-//! The event, the subscription and the delivery that the tables begin with.
+//! The event, the subscription and the delivery that the tables start from.
 
 use std::io::Write as _;
 
@@ -21,7 +21,7 @@ pub(crate) fn subscription(dialect: Dialect) -> Subscription {
     Subscription::new("shop/orders/billing".parse().expect("well formed"), dialect, url)
 }
 
-/// The sample event on its way to the sample subscription, before its first attempt.
+/// The sample event for the sample subscription, before its first attempt.
 pub(crate) fn delivery() -> Delivery {
     delivery_of(EVENT, Input::CloudEvents)
 }
@@ -37,15 +37,15 @@ pub(crate) fn delivery_of(text: &str, input: Input) -> Delivery {
     )
 }
 
-/// An answer that takes no time.
+/// An instant response.
 pub(crate) fn answered(status: u16, started_ms: u64) -> Exchange {
     let result = TransportResult::Answered { status, retry_after: None, body: Vec::new() };
     Exchange::new(result, started_ms, 0)
 }
 
-/// Says, past the test harness that would swallow it, that a test had nothing to look at.
+/// Reports a skipped test, written past the test harness, which would swallow it.
 pub(crate) fn skipped(what: &str, missing: &str) {
-    let said =
+    let written =
         writeln!(std::io::stderr(), "SKIPPED: {what}: {missing} is not beside the repository");
-    said.expect("standard error takes a line");
+    written.expect("standard error is writable");
 }

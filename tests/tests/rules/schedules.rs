@@ -1,5 +1,5 @@
-//! What holds of every wait, drawn near the values that files really say and near the ends of the
-//! numbers.
+//! Properties of every wait, drawn near the values that real files have and near the limits of the
+//! types.
 
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
@@ -17,7 +17,7 @@ use proptest::sample::select;
 
 use crate::samples::{PUBLISHED_MS, delivery, subscription};
 
-/// The values that tables and files are made of.
+/// The values that tables and files consist of.
 const REAL_MS: [u64; 12] = [
     0,
     200,
@@ -33,23 +33,23 @@ const REAL_MS: [u64; 12] = [
     14 * DAY_MS,
 ];
 
-/// A duration at, or just beside, a value that files say.
+/// A duration at, or just beside, a common value.
 fn real_ms() -> impl Strategy<Value = u64> {
     (select(&REAL_MS[..]), 0..=2_u64, any::<bool>())
         .prop_map(|(ms, beside, above)| if above { ms + beside } else { ms.saturating_sub(beside) })
 }
 
-/// Mostly such a duration; now and then any number, or one of the last.
+/// Mostly such a duration; sometimes any number, or one near the limit of the type.
 fn any_ms() -> impl Strategy<Value = u64> {
     prop_oneof![6 => real_ms(), 1 => any::<u64>(), 1 => (0..=2_u64).prop_map(|below| u64::MAX - below)]
 }
 
-/// Mostly a retry that comes up; now and then one of the last.
+/// Mostly a realistic retry number; sometimes one near the limit of the type.
 fn retry() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 1..=40_u32, 1 => 1..=1_000_u32, 1 => (0..=2_u32).prop_map(|below| u32::MAX - below)]
 }
 
-/// The kinds whose waits depend on nothing but the number of the retry.
+/// The kinds whose waits depend only on the number of the retry.
 fn counted_kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         any_ms().prop_map(|delay_ms| Kind::Linear { delay_ms }),
@@ -92,7 +92,7 @@ const AT_ONCE: Moments = Moments { first_attempt_ms: PUBLISHED_MS, outcome_ms: P
 
 proptest! {
     #[test]
-    fn a_wait_is_never_below_the_schedule_or_the_least_wait_and_never_above_them_with_full_jitter(
+    fn a_wait_is_between_the_longer_of_schedule_and_minimum_wait_and_that_with_full_jitter(
         schedule in schedule(), k in retry(), moments in moments(), least_ms in any_ms(),
         percent in 0..=100_u32, jitter in jitter(),
     ) {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn jitter_adds_nothing_at_its_least_all_at_its_most_and_the_more_the_higher_the_roll(
+    fn jitter_grows_with_its_random_number_from_nothing_to_all(
         schedule in schedule(), k in retry(), moments in moments(), least_ms in real_ms(),
         percent in 0..=100_u32, (low, high) in (jitter(), jitter()),
     ) {
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn a_moment_is_met_exactly_or_at_once_when_it_has_passed(kind in moments_kind(), k in 1..=40_u32, late_ms in real_ms()) {
+    fn a_scheduled_time_is_met_exactly_or_at_once_if_it_has_passed(kind in moments_kind(), k in 1..=40_u32, late_ms in real_ms()) {
         let Kind::Moments { moments_ms } = &kind else { panic!("{kind:?}") };
         let last = moments_ms.len() - 1;
         let gap_ms = if last == 0 { moments_ms[0] } else { moments_ms[last] - moments_ms[last - 1] };
@@ -151,17 +151,17 @@ proptest! {
     }
 
     #[test]
-    fn storage_is_tried_again_within_five_minutes_and_never_at_once(since_ms in any_ms()) {
+    fn storage_is_retried_within_five_minutes_and_never_at_once(since_ms in any_ms()) {
         let wait_ms = storage_wait_ms(since_ms);
         prop_assert!(wait_ms <= 5 * MINUTE_MS);
         prop_assert!(wait_ms > 0 || since_ms > u64::MAX - 5 * MINUTE_MS);
     }
 }
 
-/// A destination that answers as it likes, slowly or at once, and a queue that hands messages out
+/// A destination that responds in any way, slowly or at once, and a queue that delivers messages
 /// early or late.
 #[derive(Debug, Clone)]
-struct Turn {
+struct Step {
     status: u16,
     retry_after: Option<u64>,
     duration_ms: u64,
@@ -170,7 +170,7 @@ struct Turn {
     jitter: Jitter,
 }
 
-fn turn() -> impl Strategy<Value = Turn> {
+fn step() -> impl Strategy<Value = Step> {
     let answer = (
         prop_oneof![3 => Just(500_u16), 1 => select(&[404, 408, 429, 503, 599][..])],
         option::of(0..7_200_u64),
@@ -181,7 +181,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         prop_oneof![Just(0), 1..HOUR_MS],
     );
     (answer, times, jitter()).prop_map(
-        |((status, retry_after), (duration_ms, early_ms, late_ms), jitter)| Turn {
+        |((status, retry_after), (duration_ms, early_ms, late_ms), jitter)| Step {
             status,
             retry_after,
             duration_ms,
@@ -206,18 +206,18 @@ fn any_subscription() -> impl Strategy<Value = Subscription> {
 proptest! {
     #[test]
     fn whatever_the_queue_and_the_destination_do_no_attempt_is_early_too_old_or_one_too_many(
-        subscription in any_subscription(), turns in vec(turn(), 1..60),
+        subscription in any_subscription(), steps in vec(step(), 1..60),
     ) {
         let policy = &subscription.retry;
         let mut delivery = delivery();
-        for turn in turns {
-            // Early: it is put off by exactly the rest, and nothing of it changes.
-            let early_ms = delivery.due_ms.saturating_sub(turn.early_ms);
+        for step in steps {
+            // Early: it is postponed by exactly the rest of the wait, and nothing else changes.
+            let early_ms = delivery.due_ms.saturating_sub(step.early_ms);
             if early_ms < delivery.due_ms {
                 let rest = Arrival::NotDue { wait_ms: delivery.due_ms - early_ms };
                 prop_assert_eq!(arrive(&delivery, &subscription, early_ms), rest);
             }
-            let now_ms = delivery.due_ms + turn.late_ms;
+            let now_ms = delivery.due_ms + step.late_ms;
             let age_ms = now_ms - PUBLISHED_MS;
             match arrive(&delivery, &subscription, now_ms) {
                 Arrival::NotDue { .. } | Arrival::Paused { .. } => prop_assert!(false, "it is due and not paused"),
@@ -229,22 +229,22 @@ proptest! {
                 }
                 Arrival::Attempt => prop_assert!(policy.time_to_live_ms.is_none_or(|ttl_ms| age_ms < ttl_ms)),
             }
-            let retry_after = turn.retry_after.map(|seconds| seconds.to_string());
-            let result = TransportResult::Answered { status: turn.status, retry_after, body: Vec::new() };
-            let exchange = Exchange::new(result, now_ms, turn.duration_ms);
+            let retry_after = step.retry_after.map(|seconds| seconds.to_string());
+            let result = TransportResult::Answered { status: step.status, retry_after, body: Vec::new() };
+            let exchange = Exchange::new(result, now_ms, step.duration_ms);
             let before = delivery.attempts;
-            let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), turn.jitter).end;
+            let end = settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), step.jitter).end;
             prop_assert_eq!(delivery.attempts, before + 1);
             prop_assert!(delivery.attempts <= policy.max_attempts);
             match end {
                 End::Retry { wait_ms } => {
                     prop_assert!(delivery.attempts < policy.max_attempts);
                     prop_assert_eq!(delivery.due_ms, exchange.ended_ms() + wait_ms);
-                    prop_assert!(wait_ms >= policy.least_waits.of_status(turn.status));
+                    prop_assert!(wait_ms >= policy.least_waits.of_status(step.status));
                 }
                 End::DeadLetter(letter) | End::ToSink(letter) => {
                     let exhausted = delivery.attempts == policy.max_attempts;
-                    prop_assert!(exhausted || policy.never_retry.contains(turn.status));
+                    prop_assert!(exhausted || policy.never_retry.contains(step.status));
                     prop_assert_eq!(&letter.delivery, &delivery);
                     return Ok(());
                 }

@@ -1,7 +1,6 @@
-//! Every HTTP status of every dialect, written down: what happened, what it means, and the least
-//! wait it asks for.
+//! Every HTTP status of every dialect: the outcome, the verdict, and the minimum wait.
 //!
-//! The snapshots are the tables of the dialects as ranges. Whoever changes one changes a promise.
+//! The snapshots are the tables of the dialects as ranges. Changing one changes a promise.
 
 use std::fmt::Write as _;
 
@@ -11,10 +10,10 @@ use delivery::time::duration::format_ms;
 
 use crate::samples::answered;
 
-/// The statuses that HTTP knows: three digits, first one 1 to 5.
+/// The statuses of HTTP: three digits, the first one 1 to 5.
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
 
-/// Outcome and verdict of an exchange, as a line for people.
+/// Outcome and verdict of an exchange, as readable text.
 fn line(policy: &RetryPolicy, exchange: &Exchange) -> String {
     let outcome = exchange.outcome(policy).as_str();
     match judge(policy, exchange) {
@@ -27,8 +26,8 @@ fn line(policy: &RetryPolicy, exchange: &Exchange) -> String {
     }
 }
 
-/// Neighbours that mean the same share a line. A reason that carries its status's number means the
-/// same.
+/// Neighbours with the same meaning share a line. A reason that contains its status's number means
+/// the same.
 fn table(policy: &RetryPolicy) -> String {
     let mut ranges: Vec<(u16, u16, String)> = Vec::new();
     for status in STATUSES {
@@ -41,20 +40,20 @@ fn table(policy: &RetryPolicy) -> String {
     }
     ranges.into_iter().fold(String::new(), |mut table, (first, last, line)| {
         let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
-        writeln!(table, "{range:<8} {line}").expect("a string takes every line");
+        writeln!(table, "{range:<8} {line}").expect("writing to a string never fails");
         table
     })
 }
 
 #[test]
-fn every_status_of_every_dialect_means_what_its_table_says() {
+fn every_status_of_every_dialect_has_the_verdict_of_its_table() {
     for dialect in Dialect::ALL {
         insta::assert_snapshot!(format!("{dialect:?}"), table(&Profile::of(dialect).retry));
     }
 }
 
 #[test]
-fn every_ending_without_an_answer_means_the_same_in_every_dialect_but_for_the_least_wait() {
+fn every_result_without_a_response_means_the_same_in_every_dialect_except_for_the_minimum_wait() {
     let endings = [
         TransportResult::TimedOut,
         TransportResult::SocketError,
@@ -66,12 +65,12 @@ fn every_ending_without_an_answer_means_the_same_in_every_dialect_but_for_the_le
     ];
     let mut text = String::new();
     for dialect in Dialect::ALL {
-        writeln!(text, "{dialect:?}").expect("a string takes every line");
+        writeln!(text, "{dialect:?}").expect("writing to a string never fails");
         for result in &endings {
             let exchange = Exchange::new(result.clone(), 0, 0);
             let line = line(&Profile::of(dialect).retry, &exchange);
             writeln!(text, "    {:<16} {line}", format!("{result:?}"))
-                .expect("a string takes every line");
+                .expect("writing to a string never fails");
         }
     }
     insta::assert_snapshot!("endings_without_an_answer", text);

@@ -1,4 +1,4 @@
-//! What travels beside an event. Version 1 is read for ever: its examples stand in
+//! The message attributes beside an event. Version 1 is read for ever: its examples are in
 //! `crates/delivery/fixtures/wire/v1`, and a fixture is added, never changed.
 
 use std::fs;
@@ -28,7 +28,7 @@ fn entry(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) ->
     Entry { at_ms, outcome, status, duration_ms }
 }
 
-/// After one answer of 503.
+/// After one response of 503.
 fn retried() -> Delivery {
     let mut delivery = delivery();
     delivery.attempts = 1;
@@ -39,7 +39,7 @@ fn retried() -> Delivery {
     delivery
 }
 
-/// After one answer that is no text.
+/// After one binary response.
 fn answered_in_binary() -> Delivery {
     Delivery { last_response: Some(vec![0xff, 0x00, 0x1f, 0x8b]), ..retried() }
 }
@@ -61,8 +61,8 @@ fn long() -> Delivery {
     delivery
 }
 
-/// Names and an answer outside ASCII and outside the basic plane.
-fn foreign() -> Delivery {
+/// Names and a response outside ASCII and outside the basic multilingual plane.
+fn outside_ascii() -> Delivery {
     let origin = Origin { message: "m".to_owned(), index: 3 };
     let event = delivery().event;
     let new =
@@ -70,37 +70,37 @@ fn foreign() -> Delivery {
     Delivery { last_response: Some("nicht möglich 🦀\u{7f}\u{1}".into()), ..new }
 }
 
-/// A subscriber's reply on its way to the reply address, far along a chain, in a trace.
+/// A subscriber's reply to be sent to the reply address, far along a chain, in a trace.
 fn reply() -> Delivery {
     let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
     Delivery { target: DeliveryTarget::Reply, hops: 9, traceparent, ..retried() }
 }
 
-/// A member of a batch that was refused, before its attempt alone.
-fn owed_alone() -> Delivery {
+/// A member of a refused batch, before its retry alone.
+fn before_retry_alone() -> Delivery {
     Delivery { batching: Batching::RetryAlone, ..retried() }
 }
 
-/// The same after that attempt.
-fn alone() -> Delivery {
+/// The same after that retry.
+fn after_retry_alone() -> Delivery {
     let mut delivery = Delivery { attempts: 2, batching: Batching::Disabled, ..retried() };
     delivery.history.push(entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
     delivery
 }
 
-/// Put off by a probation before its first attempt.
-fn put_off() -> Delivery {
+/// Postponed by a probation before its first attempt.
+fn postponed() -> Delivery {
     let mut delivery = delivery();
     delivery.put_off(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
     delivery
 }
 
-/// With nothing but what every letter has.
-fn bare_letter() -> DeadLetter {
+/// With nothing but the required fields.
+fn minimal_letter() -> DeadLetter {
     DeadLetter::without_subscription(delivery(), Reason::MalformedEvent, PUBLISHED_MS + 5)
 }
 
-/// With all that a letter can say.
+/// With all fields.
 fn full_letter() -> DeadLetter {
     DeadLetter {
         detail: Some("größer als erlaubt".to_owned()),
@@ -116,7 +116,7 @@ fn full_letter() -> DeadLetter {
     }
 }
 
-/// An enriched event that two topics have passed on.
+/// An enriched event that was published to two topics in turn.
 fn by_topics() -> Delivery {
     let via = ["shop/orders", "shop/größe"].map(|topic| topic.parse().expect("well formed")).into();
     Delivery { via, ..retried() }
@@ -124,7 +124,7 @@ fn by_topics() -> Delivery {
 
 /// With a dead letter for its sink.
 fn sink_delivery() -> Delivery {
-    Delivery { target: DeliveryTarget::Sink(Box::new(bare_letter())), ..retried() }
+    Delivery { target: DeliveryTarget::Sink(Box::new(minimal_letter())), ..retried() }
 }
 
 fn deliveries() -> [(&'static str, Delivery); 11] {
@@ -135,11 +135,11 @@ fn deliveries() -> [(&'static str, Delivery); 11] {
         ("delivery-after-an-answer", retried()),
         ("delivery-after-a-binary-answer", answered_in_binary()),
         ("delivery-with-a-long-history", long()),
-        ("delivery-outside-ascii", foreign()),
+        ("delivery-outside-ascii", outside_ascii()),
         ("delivery-of-a-reply", reply()),
-        ("delivery-owed-an-attempt-alone", owed_alone()),
-        ("delivery-that-stays-alone", alone()),
-        ("delivery-that-was-put-off", put_off()),
+        ("delivery-owed-an-attempt-alone", before_retry_alone()),
+        ("delivery-that-stays-alone", after_retry_alone()),
+        ("delivery-that-was-put-off", postponed()),
     ]
 }
 
@@ -154,7 +154,7 @@ fn letter_of_a_reply() -> DeadLetter {
     DeadLetter::without_subscription(delivery, Reason::ReplyLoop, PUBLISHED_MS + 5)
 }
 
-/// As Knative has it, with others in one blob.
+/// In Knative's format, sharing a blob with others.
 fn letter_of_knative() -> DeadLetter {
     let addresses = Addresses {
         subscriber: "https://billing.example.com/events?größe=7".to_owned(),
@@ -170,7 +170,7 @@ fn letter_of_knative() -> DeadLetter {
     }
 }
 
-/// What a mapping says of an event, with all that it can say.
+/// A custom event's mapped properties, all of them.
 fn mapped() -> Mapped {
     Mapped {
         id: "7".to_owned(),
@@ -188,34 +188,34 @@ fn letter_of_a_custom_event() -> DeadLetter {
 
 fn letter_of_an_unmapped_event() -> DeadLetter {
     let mapped = Mapped { event_type: None, subject: None, data_version: None, ..mapped() };
-    DeadLetter { format: Format::EventGrid, mapped: Some(mapped), ..bare_letter() }
+    DeadLetter { format: Format::EventGrid, mapped: Some(mapped), ..minimal_letter() }
 }
 
 fn flat_letter() -> DeadLetter {
-    DeadLetter { layout: Layout::Flat, ..bare_letter() }
+    DeadLetter { layout: Layout::Flat, ..minimal_letter() }
 }
 
 fn letter_of_a_cloud_event() -> DeadLetter {
-    DeadLetter { format: Format::CloudEvents, ..bare_letter() }
+    DeadLetter { format: Format::CloudEvents, ..minimal_letter() }
 }
 
-/// For a queue of somebody else's.
+/// For an external queue.
 fn letter_for_a_queue() -> DeadLetter {
     let queue = "sqs.eu-west-1.amazonaws.com/123456789012/lost".parse().expect("well formed");
-    DeadLetter { store: Store::Queue(queue), ..bare_letter() }
+    DeadLetter { store: Store::Queue(queue), ..minimal_letter() }
 }
 
-/// Back from its sink, which could not be asked for ever.
+/// Returned from its sink, which could not be tried for ever.
 fn returned_letter() -> DeadLetter {
     let Delivery { attempts, history, last_response, .. } = retried();
     let address = Some("https://sink.example.com/?größe=7".to_owned());
     let (reason, detail) = (Reason::TimeToLiveExceeded, Some("größer".to_owned()));
     let returned = Some(Returned { address, reason, detail, attempts, history, last_response });
-    DeadLetter { returned, ..bare_letter() }
+    DeadLetter { returned, ..minimal_letter() }
 }
 
 fn letter_that_no_topic_takes() -> DeadLetter {
-    bare_letter().store_in_default("no subscription of topic shop/größe takes it")
+    minimal_letter().store_in_default("no subscription of topic shop/größe takes it")
 }
 
 fn letters() -> [(&'static str, DeadLetter); 11] {
@@ -228,7 +228,7 @@ fn letters() -> [(&'static str, DeadLetter); 11] {
         ("deadletter-eventgrid-unmapped", letter_of_an_unmapped_event()),
         ("deadletter-flat", flat_letter()),
         ("deadletter-cloudevents", letter_of_a_cloud_event()),
-        ("deadletter-bare", bare_letter()),
+        ("deadletter-bare", minimal_letter()),
         ("deadletter-full", full_letter()),
         ("deadletter-of-a-reply", letter_of_a_reply()),
     ]
@@ -265,7 +265,7 @@ fn a_dead_letter_of_version_1_is_read_and_written_back_to_the_same_text() {
 }
 
 #[test]
-fn every_fixture_stands_in_the_tests() {
+fn every_fixture_is_used_by_the_tests() {
     let folder =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/delivery/fixtures/wire/v1");
     let files =
@@ -281,8 +281,8 @@ fn every_fixture_stands_in_the_tests() {
 }
 
 #[test]
-fn what_stands_outside_ascii_is_escaped_as_utf_16() {
-    let text = write_delivery(&foreign());
+fn text_outside_ascii_is_escaped_as_utf_16() {
+    let text = write_delivery(&outside_ascii());
     assert!(
         text.contains(r#""subscription":"gr\u00f6\u00dfe/\u65e5\u672c/\ud83e\udd80""#),
         "{text}"
@@ -291,7 +291,7 @@ fn what_stands_outside_ascii_is_escaped_as_utf_16() {
 }
 
 #[test]
-fn a_newer_version_is_an_error_of_its_own_so_that_it_waits_for_a_newer_reader() {
+fn a_newer_version_is_an_error_of_its_own_so_that_the_message_waits_for_newer_code() {
     for (text, version) in [(r#"{"v":2}"#, 2), (r#"{"v":2,"id":7}"#, 2), (r#"{"v":0}"#, 0)] {
         let of_delivery = read_delivery(text, delivery().event);
         assert!(matches!(of_delivery, Err(WireError::UnknownVersion(v)) if v == version), "{text}");
@@ -301,7 +301,7 @@ fn a_newer_version_is_an_error_of_its_own_so_that_it_waits_for_a_newer_reader() 
 }
 
 #[test]
-fn what_is_not_ours_is_an_error() {
+fn an_attribute_in_another_format_is_an_error() {
     for text in [
         "",
         "x",
@@ -377,7 +377,7 @@ fn a_value_that_no_version_writes_is_an_error() {
 }
 
 #[test]
-fn a_field_that_this_version_does_not_know_is_passed_over() {
+fn an_unknown_field_is_ignored() {
     let text = fixture("delivery-after-an-answer").replacen(
         r#""attempts""#,
         r#""later":[{"a":1}],"attempts""#,
@@ -387,7 +387,7 @@ fn a_field_that_this_version_does_not_know_is_passed_over() {
 }
 
 #[test]
-fn a_leg_or_a_company_that_this_version_does_not_know_is_an_error() {
+fn an_unknown_delivery_target_or_batching_is_an_error() {
     for (name, right, wrong) in [
         ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
         ("delivery-of-a-reply", r#""hops":9"#, r#""hops":-1"#),
@@ -406,7 +406,7 @@ fn a_leg_or_a_company_that_this_version_does_not_know_is_an_error() {
     }
 }
 
-/// The longest of everything that a delivery carries whatever its subscription says.
+/// The longest values of everything that a delivery carries whatever its subscription says.
 fn longest() -> Delivery {
     let part = "x".repeat(NAME_MAX_BYTES);
     let origin = Origin { message: "m".repeat(100), index: u32::MAX };
@@ -435,7 +435,7 @@ fn longest() -> Delivery {
 }
 
 #[test]
-fn the_longest_history_and_response_leave_room_for_the_rest_of_a_letter() {
+fn the_longest_history_and_response_leave_room_for_the_rest_of_a_dead_letter() {
     let attribute = write_delivery(&longest());
     assert!(attribute.len() <= ATTRIBUTE_MAX_BYTES * 2 / 3, "{}", attribute.len());
     let reason = Reason::UndeliverableDueToHttpUnsupportedMediaType;
@@ -444,7 +444,7 @@ fn the_longest_history_and_response_leave_room_for_the_rest_of_a_letter() {
 }
 
 #[test]
-fn a_message_whose_attribute_or_whole_is_too_long_does_not_fit() {
+fn a_message_that_is_too_long_in_its_attribute_or_in_total_does_not_fit() {
     let message = |body: String, attribute: String| {
         let subscription = delivery().subscription;
         let topic = Some(subscription.topic.clone());
@@ -475,7 +475,7 @@ fn a_message_whose_attribute_or_whole_is_too_long_does_not_fit() {
 
 proptest! {
     #[test]
-    fn any_delivery_comes_back_as_it_went(delivery in arbitrary::delivery()) {
+    fn any_delivery_is_read_back_as_written(delivery in arbitrary::delivery()) {
         let text = write_delivery(&delivery);
         prop_assert!(text.is_ascii());
         prop_assert!(text.len() <= ATTRIBUTE_MAX_BYTES);
@@ -483,13 +483,13 @@ proptest! {
     }
 
     #[test]
-    fn any_delivery_of_a_letter_comes_back_as_it_went(delivery in arbitrary::sink_delivery()) {
+    fn any_sink_delivery_is_read_back_as_written(delivery in arbitrary::sink_delivery()) {
         let text = write_delivery(&delivery);
         prop_assert_eq!(read_delivery(&text, delivery.event.clone()).expect("ours"), delivery);
     }
 
     #[test]
-    fn any_letter_comes_back_as_it_went(letter in arbitrary::letter()) {
+    fn any_dead_letter_is_read_back_as_written(letter in arbitrary::letter()) {
         let text = write_dead_letter(&letter);
         prop_assert!(text.is_ascii());
         prop_assert_eq!(read_dead_letter(&text, letter.delivery.event.text()).expect("our own"), letter);

@@ -1,4 +1,4 @@
-//! Blobs as a reader sees them, and whether they tell what the world saw.
+//! Blobs as a reader sees them, checked against what the world recorded.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ledger::Seen;
-use super::sinks::{errand_of, properties};
+use super::sinks::{properties, sink_delivery_of};
 use super::world::Inner;
 
-/// A blob as a reader sees it.
+/// A parsed blob.
 pub(crate) struct Blob {
     pub(crate) bucket: String,
     pub(crate) key: String,
@@ -30,7 +30,7 @@ impl Blob {
     }
 }
 
-/// The blobs by id of the delivery.
+/// The blobs, by id of their delivery.
 pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uuid, Vec<Blob>> {
     let mut blobs: BTreeMap<Uuid, Vec<Blob>> = BTreeMap::new();
     for ((bucket, key), bytes) in &world.storage.blobs {
@@ -53,19 +53,19 @@ pub(crate) fn read_blobs(world: &Inner, broken: &mut Vec<String>) -> BTreeMap<Uu
     blobs
 }
 
-/// A key without the prefix of its container.
+/// A key without its container's prefix.
 pub(crate) fn guid_path(key: &str) -> &str {
     key.find("shop/").map_or(key, |at| &key[at..])
 }
 
-/// What a blob says against what the world saw.
-pub(crate) fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
+/// What a blob reports, compared with what the world recorded.
+pub(crate) fn mismatch(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let ledger = &world.ledger;
     let sink = blob.properties.get("sink");
-    let told = history_agrees(world, id, &blob.properties)
-        .or_else(|| sink.and_then(|sink| history_agrees(world, errand_of(id), sink)));
-    if told.is_some() {
-        return told;
+    let result_seen = history_agrees(world, id, &blob.properties)
+        .or_else(|| sink.and_then(|sink| history_agrees(world, sink_delivery_of(id), sink)));
+    if result_seen.is_some() {
+        return result_seen;
     }
     let is_whole = |text: &&str| {
         blob.text.contains(*text)
@@ -75,19 +75,19 @@ pub(crate) fn untrue(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
         return None;
     }
     let texts = ledger.texts(id);
-    // In a format of CloudEvents the event has members beside its own; what was too large to be
-    // sent nobody has seen.
+    // In a CloudEvents format the event has further members; an event that was too large to send
+    // has no request to compare with.
     let by_mark = texts.is_empty() || !blob.text.contains("deadletterProperties");
     let whole =
         if by_mark { blob.text.contains(&ledger.mark(id)) } else { texts.iter().any(is_whole) };
     (!whole).then(|| "its blob has other bytes than the event".to_owned())
 }
 
-/// What a blob tells of attempts against those that the endpoint saw.
-fn history_agrees(world: &Inner, id: Uuid, told: &Value) -> Option<String> {
+/// The attempts that a blob reports, compared with the requests that the endpoint received.
+fn history_agrees(world: &Inner, id: Uuid, result_seen: &Value) -> Option<String> {
     let ledger = &world.ledger;
-    let attempts = told["deliveryattempts"].as_u64().unwrap_or(u64::MAX);
-    let history = told["history"].as_array().cloned().unwrap_or_default();
+    let attempts = result_seen["deliveryattempts"].as_u64().unwrap_or(u64::MAX);
+    let history = result_seen["history"].as_array().cloned().unwrap_or_default();
     let omitted: u64 = history.iter().filter_map(|entry| entry["omitted"].as_u64()).sum();
     let entries: Vec<&Value> = history.iter().filter(|entry| entry["omitted"].is_null()).collect();
     let attempted = entries.iter().filter(|entry| entry["outcome"] != "Probation").count() as u64;
@@ -97,7 +97,7 @@ fn history_agrees(world: &Inner, id: Uuid, told: &Value) -> Option<String> {
     }
     let seen = ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
     let agrees = |entry: &Value, seen: &Seen| {
-        let status = if let TransportResult::Answered { status, .. } = &seen.told {
+        let status = if let TransportResult::Answered { status, .. } = &seen.result_seen {
             Some(u64::from(*status))
         } else {
             None
@@ -107,11 +107,14 @@ fn history_agrees(world: &Inner, id: Uuid, told: &Value) -> Option<String> {
     let made = |entry: &&&Value| entry["outcome"] != "Aborted" && entry["outcome"] != "Probation";
     for entry in entries.iter().filter(made) {
         if !seen.iter().any(|seen| agrees(entry, seen)) {
-            return Some(format!("its history tells of an attempt that nobody saw: {entry}"));
+            return Some(format!("its history reports an attempt that was not made: {entry}"));
         }
     }
     if ledger.chains_allowed(id) == 1 && seen.len() as u64 != attempts {
-        return Some(format!("it tells of {attempts} attempts, the endpoint saw {}", seen.len()));
+        return Some(format!(
+            "it reports {attempts} attempts, the endpoint received {}",
+            seen.len()
+        ));
     }
     None
 }

@@ -1,4 +1,4 @@
-//! What is checked of every message that is sent.
+//! Checks on every message that is sent.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, DeadLetter, Delivery};
@@ -12,11 +12,11 @@ use super::probations::{entries_of_attempts, is_put_off};
 use super::queues::Carried;
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
-use super::sinks::Way;
+use super::sinks::Route;
 use super::world::{Inner, Touched};
 
 impl Inner {
-    /// A message has to say what happened, no more and no less.
+    /// A message has to report exactly what happened.
     pub(crate) fn check_sent(&mut self, queue: QueueName, message: &Message, carried: &Carried) {
         let stores = self.invocation().stores;
         match (queue, carried) {
@@ -42,72 +42,78 @@ impl Inner {
             }
             (QueueName::LastResort, Carried::DeadLetter(letter)) if stores => {
                 if self.now_ms < letter.decided_ms + letter.keep_trying_for_ms {
-                    self.broke(letter.delivery.id, "given to the last resort too soon");
+                    self.record_violation(
+                        letter.delivery.id,
+                        "moved to the last-resort queue too soon",
+                    );
                 }
             }
             (_, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
-                self.ledger.broke(format!("a message of the wrong kind for {queue:?}"));
+                self.ledger.record_violation(format!("a message of the wrong kind for {queue:?}"));
             }
         }
     }
 
-    /// The attempts of a delivery are those of its message and the requests made since.
+    /// The attempts of a delivery are those in its received message plus the requests made since.
     pub(crate) fn check_state(&mut self, delivery: &Delivery) {
         let id = delivery.id;
         let bases = self.bases(id);
         let panics = self.invocation().panics;
         let requests = self.invocation().tallies.get(&id).map_or(0, |tally| tally.requests);
         if bases.is_empty() && !self.is_told(id) {
-            return self.broke(id, "a message about it from nowhere");
+            return self.record_violation(id, "a message about it without a received one");
         }
         if bases.is_empty() {
             return self.check_fresh_reply(delivery);
         }
-        let course = self.ledger.known.get(&id).map(|known| (known.hops, known.way, &known.via));
-        if course.is_some_and(|course| {
-            course != (delivery.hops, Way::of(&delivery.target), &delivery.via)
+        let routing = self.ledger.known.get(&id).map(|known| (known.hops, known.route, &known.via));
+        if routing.is_some_and(|routing| {
+            routing != (delivery.hops, Route::of(&delivery.target), &delivery.via)
         }) {
-            self.broke(id, "its place in a chain of replies or of topics has changed");
+            self.record_violation(id, "its position in a chain of replies or topics has changed");
         }
         let [base] = &bases[..] else { return };
         if self.is_told(id) {
-            // It may be that one, or the same reply once more.
+            // The delivery may have started a second time, or the same reply was sent twice.
             return;
         }
         let least = base.attempts + requests;
         let published = base.published_ms == delivery.published_ms;
         if !(least..=least + panics).contains(&delivery.attempts) {
-            self.broke(
+            self.record_violation(
                 id,
-                &format!("{} attempts are written down, {least} were made", delivery.attempts),
+                &format!("{} attempts are recorded, {least} were made", delivery.attempts),
             );
         }
         let (fewest, most) = entries_of_attempts(delivery);
         if !published || !(fewest..=most).contains(&delivery.attempts) {
-            self.broke(id, "its publication or its history does not agree with its attempts");
+            self.record_violation(
+                id,
+                "its publication or its history does not agree with its attempts",
+            );
         }
     }
 
-    /// The wait that a message carries is that of the policy, and the queue is asked for it.
+    /// The wait that a message carries follows its policy, and the queue is given that delay.
     fn check_wait(&mut self, queue: QueueName, delivery: &Delivery, wait_ms: u64) {
         let id = delivery.id;
         let bases = self.bases(id);
         let Some(number) = self.ledger.known.get(&id).and_then(|known| known.subscription) else {
-            return self.broke(id, "sent on although nobody can deliver it");
+            return self.record_violation(id, "re-enqueued although it is undeliverable");
         };
         let tally = self.invocation().tallies.get(&id).cloned().unwrap_or_default();
         let facts = self.versions.facts(&self.invocations[self.current].versions, number);
         let paused = facts.iter().flatten().any(|facts| facts.paused) && wait_ms == PAUSED_WAIT_MS;
         let split = queue == QueueName::Events && tally.requests == 0;
         if self.now_ms.saturating_add(wait_ms) < delivery.due_ms {
-            self.broke(id, "sent with less than the rest of its wait");
+            self.record_violation(id, "re-enqueued with less than the rest of its wait");
         }
-        if self.dice.quiet
+        if self.random.quiet
             && !paused
             && !split
             && wait_ms != delivery.due_ms.saturating_sub(self.now_ms)
         {
-            self.broke(id, "sent with another wait than the rest of it");
+            self.record_violation(id, "re-enqueued with another wait than the rest");
         }
         let ([base], 0, false) =
             (&bases[..], self.invocations[self.current].panics, self.is_told(id))
@@ -120,17 +126,17 @@ impl Inner {
             Some(_) | None => base.batching,
         };
         if delivery.batching != batching {
-            self.broke(id, "it does not say whether it may travel with others");
+            self.record_violation(id, "its batching state is wrong");
         }
         match tally.last {
             _ if is_put_off(delivery) && delivery.due_ms != base.due_ms => {
                 self.check_put_off(number, delivery, base, tally.requests);
             }
             Some((ended_ms, Expected::Alone)) if delivery.due_ms != ended_ms => {
-                self.broke(id, "not sent on at once although it was refused with others");
+                self.record_violation(id, "not re-enqueued at once although its batch was refused");
             }
             None if delivery.due_ms != base.due_ms => {
-                self.broke(id, "a hop changed its due moment")
+                self.record_violation(id, "a hop changed its due time");
             }
             Some((ended_ms, Expected::Retry(least_ms))) => {
                 let first_ms = base.first_ms.or(tally.first_ms).unwrap_or(ended_ms);
@@ -141,17 +147,17 @@ impl Inner {
                         "due after {} ms, not {wait_ms:?}",
                         delivery.due_ms.saturating_sub(ended_ms)
                     );
-                    self.broke(id, &what);
+                    self.record_violation(id, &what);
                 }
             }
             Some((_, Expected::Delivered | Expected::Final)) => {
-                self.broke(id, "sent on after its end")
+                self.record_violation(id, "re-enqueued after its end");
             }
             Some((_, Expected::Alone)) | None => {}
         }
     }
 
-    /// A dead letter has the delay and the period of its policy, and its reason is true.
+    /// A dead letter has the delay and the retry period of its policy, and its reason is true.
     pub(crate) fn check_reason(&mut self, letter: &DeadLetter) {
         let delivery = &letter.delivery;
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
@@ -161,23 +167,26 @@ impl Inner {
         let last_attempt = letter.delivery.history.newest_attempt();
         let not_before_ms = last_attempt
             .map_or(letter.decided_ms, |last| letter.decided_ms.max(last.at_ms + delay_ms));
-        let spoken_for = letter.reason != Reason::SubscriptionNotFound;
-        if spoken_for
+        let accounted = letter.reason != Reason::SubscriptionNotFound;
+        if accounted
             && (letter.not_before_ms, letter.keep_trying_for_ms) != (not_before_ms, period_ms)
         {
-            self.broke(delivery.id, "its dead letter has another delay or period than its policy");
+            self.record_violation(
+                delivery.id,
+                "its dead letter has another delay or retry period than its policy",
+            );
         }
         if (letter.reason == Reason::ReplyLoop) != (delivery.hops > HOPS_MAX) {
-            self.broke(
+            self.record_violation(
                 delivery.id,
-                "ended by a chain of replies that is not so long, or in spite of one",
+                "its reason does not agree with the length of its chain of replies",
             );
         }
         let age_ms = letter.decided_ms - delivery.published_ms;
         self.check_limits(delivery.id, number, letter.reason, delivery.attempts, age_ms);
     }
 
-    /// A limit that ends a delivery has to be reached.
+    /// A reason that names a limit requires that the limit was reached.
     pub(crate) fn check_limits(
         &mut self,
         id: Uuid,
@@ -191,23 +200,24 @@ impl Inner {
         let limit_ms =
             self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
         if reason == Reason::MaxDeliveryAttemptsExceeded && attempts < fewest.unwrap_or(0) {
-            self.broke(id, "ended by a limit of attempts that it has not reached");
+            self.record_violation(id, "ended by a limit of attempts that it has not reached");
         }
         if reason == Reason::TimeToLiveExceeded && age_ms < limit_ms {
-            self.broke(id, "ended by a time to live that has not passed");
+            self.record_violation(id, "ended by a time to live that has not passed");
         }
         if reason == Reason::SubscriptionNotFound && facts.iter().all(Option::is_some) {
-            self.broke(id, "ended for want of a subscription that is there");
+            self.record_violation(id, "ended for a missing subscription that exists");
         }
     }
 
-    /// The bookkeeping of a fault that ends an invocation.
+    /// Records the effects of a fault that ends an invocation.
     pub(crate) fn note_killed(&mut self) {
         if self.invocation().short {
-            self.dice.count(Fault::Killed);
+            self.random.count(Fault::Killed);
         } else {
-            self.ledger
-                .broke("an invocation with time enough was ended by the platform".to_owned());
+            self.ledger.record_violation(
+                "the platform killed an invocation that had enough time".to_owned(),
+            );
         }
         self.fork(&Touched::Everything);
     }

@@ -1,7 +1,7 @@
-//! Runs the functions over the world, in virtual time: receives, polls, lets die, acknowledges.
+//! Runs the functions over the world in virtual time: receives, polls, kills, acknowledges.
 //!
-//! Invocations run side by side, each polled by hand. When none of them can go on, time leaps to
-//! the next moment at which something happens.
+//! Invocations run concurrently, each polled by hand. When none can make progress, time jumps to
+//! the next scheduled event.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -17,7 +17,7 @@ use dispatch::{Deadline, Dispatch};
 
 use super::faults::Fault;
 use super::ledger::Invocation;
-use super::publish::Sort;
+use super::publish::ElementKind;
 use super::queues::{Held, READ};
 use super::rules::TOPIC;
 use super::storage::DEFAULT_CONTAINER;
@@ -25,12 +25,12 @@ use super::world::World;
 
 /// The end of the simulated time.
 pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
-/// The time of an invocation when nobody shortens it.
+/// The time limit of an invocation without a fault.
 const TIMEOUT_MS: u64 = 120 * SECOND_MS;
-/// Rounds of polling; more of them mean that something spins.
+/// The limit of polling rounds; reaching it means that something spins.
 const ROUNDS_MAX: u32 = 400_000;
 
-/// Remembers that somebody wants to be polled.
+/// Set by a waker: somebody wants to be polled.
 #[derive(Debug, Default)]
 struct Flag(AtomicBool);
 
@@ -40,7 +40,7 @@ impl Wake for Flag {
     }
 }
 
-/// An invocation under way.
+/// A running invocation.
 struct Running {
     number: usize,
     future: Pin<Box<dyn Future<Output = Vec<String>>>>,
@@ -48,7 +48,7 @@ struct Running {
     ends_ms: u64,
 }
 
-/// The functions, deployed into a world.
+/// The functions, over one world.
 pub(crate) struct Driver {
     world: World,
     dispatch: Arc<Dispatch<World>>,
@@ -57,7 +57,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Deploys the functions.
+    /// Creates the functions.
     pub(crate) fn new(world: World) -> Self {
         let container = || DEFAULT_CONTAINER.parse().expect("a container");
         let topic = TOPIC.parse().expect("a topic");
@@ -66,25 +66,28 @@ impl Driver {
         Self { world, dispatch, letters, running: Vec::new() }
     }
 
-    /// Runs until every queue is empty or the time is over.
+    /// Runs until every queue is empty or the simulated time is over.
     pub(crate) fn run(&mut self) {
         for _ in 0..ROUNDS_MAX {
             READ.into_iter().for_each(|queue| self.receive(queue));
             if self.poll() {
                 continue;
             }
-            if !self.leap() {
+            if !self.jump() {
                 return;
             }
         }
-        self.world.with(|world| world.ledger.broke("it goes on and on".to_owned()));
+        self.world.with(|world| {
+            world.ledger.record_violation("the functions never stop making progress".to_owned());
+        });
     }
 
-    /// Starts invocations for all that can be received from a queue.
+    /// Starts invocations for everything that can be received from a queue.
     fn receive(&mut self, queue: QueueName) {
         loop {
             let batch = self.world.with(|world| {
-                let most = 1 + world.dice.below(10) as usize;
+                // Lambda receives batches of any size up to the maximum.
+                let most = 1 + world.random.below(10) as usize;
                 let received = world.queues.receive(queue, most, world.now_ms);
                 received.redriven.iter().for_each(|held| world.note_redriven(queue, held));
                 received.batch
@@ -100,21 +103,21 @@ impl Driver {
         let records: Vec<_> = batch.iter().map(|held| held.record(queue)).collect();
         let stores = queue == QueueName::DeadLetter;
         let (number, now_ms, timeout_ms) = self.world.with(|world| {
-            let short = world.dice.strikes(Fault::ShortDeadline);
+            let short = world.random.injects(Fault::ShortDeadline);
             let timeout_ms = if short {
-                world.dice.one_of(&[500, 1_500, 4_000, 7_000, 16_000])
+                world.random.pick(&[500, 1_500, 4_000, 7_000, 16_000])
             } else {
                 TIMEOUT_MS
             };
             world.current = world.invocations.len();
-            world.tell(|| {
+            world.print(|| {
                 let what: Vec<_> =
                     records.iter().map(|record| (&record.message, record.receives)).collect();
                 format!("RECEIVES {what:?} from {queue:?}")
             });
             let taken = batch.iter().map(|held| (queue, held.clone())).collect();
             world.invocations.push(Invocation { stores, taken, short, ..Invocation::default() });
-            batch.iter().for_each(|held| world.perhaps_twice(queue, held));
+            batch.iter().for_each(|held| world.maybe_duplicate(queue, held));
             (world.current, world.now_ms, timeout_ms)
         });
         let (dispatch, letters) = (Arc::clone(&self.dispatch), Arc::clone(&self.letters));
@@ -128,7 +131,7 @@ impl Driver {
         self.running.push(Running { number, future, flag, ends_ms: now_ms + timeout_ms });
     }
 
-    /// Polls every invocation that was woken; says whether there was one.
+    /// Polls every invocation that was woken; returns whether there was one.
     fn poll(&mut self) -> bool {
         let mut polled = false;
         let world = self.world.clone();
@@ -140,15 +143,16 @@ impl Driver {
             world.with(|world| world.current = running.number);
             let waker = Waker::from(Arc::clone(&running.flag));
             let mut context = Context::from_waker(&waker);
+            // A panic that escapes the function ends the process on Lambda, but not the simulation.
             let poll = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 running.future.as_mut().poll(&mut context)
             }));
             match poll {
-                Ok(Poll::Ready(given_back)) => {
-                    world.with(|world| world.acknowledge(&given_back));
+                Ok(Poll::Ready(returned_records)) => {
+                    world.with(|world| world.acknowledge(&returned_records));
                     false
                 }
-                // The function failed as a whole: everything comes again.
+                // The function failed as a whole: every record is redelivered.
                 Err(_) => false,
                 Ok(Poll::Pending) => !world.with(|world| world.invocation().crashed),
             }
@@ -156,8 +160,8 @@ impl Driver {
         polled
     }
 
-    /// Lets time go on to the next event; says whether there is one in time.
-    fn leap(&mut self) -> bool {
+    /// Advances time to the next event; returns whether there is one within the simulated time.
+    fn jump(&mut self) -> bool {
         let ends_ms = self.running.iter().map(|running| running.ends_ms).min();
         let now_ms = self.world.with(|world| {
             let timer_ms = world.timers.iter().map(|(at_ms, _)| *at_ms).min();
@@ -175,17 +179,18 @@ impl Driver {
                 }
                 waits
             });
-            world.queues.forget_old(now_ms);
+            world.queues.delete_expired(now_ms);
             Some(now_ms)
         });
         let Some(now_ms) = now_ms else { return false };
         let world = self.world.clone();
         self.running.retain(|running| {
+            // An invocation that was woken just now may still finish in time.
             let ended = now_ms >= running.ends_ms && !running.flag.0.load(Ordering::Relaxed);
             if ended {
                 world.with(|world| {
                     world.current = running.number;
-                    world.tell(|| "KILLED".to_owned());
+                    world.print(|| "KILLED".to_owned());
                     world.note_killed();
                 });
             }
@@ -196,10 +201,10 @@ impl Driver {
 }
 
 impl super::world::Inner {
-    /// A queue gave a message up.
+    /// A queue moved a message to its redrive target.
     fn note_redriven(&mut self, queue: QueueName, held: &Held) {
-        self.dice.count(Fault::Redriven);
-        self.tell(|| format!("GIVES UP {} of {queue:?}", held.message));
+        self.random.count(Fault::Redriven);
+        self.print(|| format!("REDRIVES {} from {queue:?}", held.message));
         if queue == QueueName::DeadLetter {
             return;
         }
@@ -212,35 +217,37 @@ impl super::world::Inner {
                 .next(),
         };
         if held.carried.delivery().is_none() {
-            self.ledger.given_up.insert(held.message.clone());
+            self.ledger.redriven_records.insert(held.message.clone());
         }
         if let Some(id) = id {
-            self.ledger.owed.insert(id);
+            self.ledger.must_end.insert(id);
             *self.ledger.letters.entry(id).or_default() += 1;
         }
     }
 
-    /// A queue may hand a message out a second time.
-    fn perhaps_twice(&mut self, queue: QueueName, held: &Held) {
-        if !self.dice.strikes(Fault::DeliveredTwice) {
+    /// A queue may deliver a message a second time.
+    fn maybe_duplicate(&mut self, queue: QueueName, held: &Held) {
+        if !self.random.injects(Fault::DeliveredTwice) {
             return;
         }
         self.ledger.fork(held);
-        let visible_ms = self.now_ms + self.dice.one_of(&[0, 30, 1_000, 500_000]);
+        let visible_ms = self.now_ms + self.random.pick(&[0, 30, 1_000, 500_000]);
         let copy = self.queues.number();
-        self.tell(|| format!("TWICE {}", held.message));
+        self.print(|| format!("TWICE {}", held.message));
         self.queues.put(queue, Held { copy, visible_ms, ..held.clone() });
     }
 
-    /// What Lambda does with the answer: failed records stay, all others are deleted.
-    fn acknowledge(&mut self, given_back: &[String]) {
+    /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
+    fn acknowledge(&mut self, returned_records: &[String]) {
         let taken = std::mem::take(&mut self.invocation().taken);
-        self.tell(|| format!("gives back {given_back:?}"));
-        if given_back.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
-            self.ledger.broke("an answer names a message that was not received".to_owned());
+        self.print(|| format!("returns {returned_records:?} to the queue"));
+        if returned_records.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
+            self.ledger.record_violation(
+                "a batch response names a message that was not received".to_owned(),
+            );
         }
         for (queue, held) in &taken {
-            if given_back.contains(&held.message) {
+            if returned_records.contains(&held.message) {
                 continue;
             }
             self.queues.delete(*queue, held.copy);
@@ -252,7 +259,7 @@ impl super::world::Inner {
         self.invocation().taken = taken;
     }
 
-    /// A published record is done: from now on each of its deliveries is owed.
+    /// A published record is acknowledged: from now on each of its deliveries has to end.
     fn note_acknowledged(&mut self, held: &Held) {
         self.ledger.acknowledged.insert(held.message.clone());
         let record = self.ledger.published.iter().position(|(message, _)| *message == held.message);
@@ -267,12 +274,12 @@ impl super::world::Inner {
                 None => true,
                 Some(number) => {
                     let facts = self.versions.facts(&versions, number);
-                    let takes = !self.rules[number].filtered || element.sort == Sort::Wanted;
+                    let takes = !self.rules[number].filtered || element.kind == ElementKind::Wanted;
                     takes && !facts.is_empty() && facts.iter().all(Option::is_some)
                 }
             };
             if wanted {
-                self.ledger.owed.insert(id);
+                self.ledger.must_end.insert(id);
             }
         }
     }

@@ -1,59 +1,59 @@
-//! Endpoints, and how they behave.
+//! Simulated endpoints and their behaviours.
 
 use delivery::delivery::outcome::TransportResult;
 
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 
 /// How the endpoint of one subscription behaves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behaviour {
-    /// Takes everything.
+    /// Accepts everything.
     Good,
-    /// Fails in so many cases of a hundred, in several ways.
+    /// Fails in this percentage of cases, in several ways.
     Flaky(u64),
-    /// Always answers this status.
+    /// Always returns this status.
     Always(u16),
-    /// Never answers in time.
+    /// Never responds in time.
     Silent,
     /// Refuses every connection.
     Refuses,
-    /// Answers 503 until this moment, then takes everything.
+    /// Returns 503 until this time, then accepts everything.
     RecoversAt(u64),
-    /// Shows a certificate that nobody trusts.
+    /// Presents an untrusted certificate.
     Untrusted,
 }
 
-/// What an endpoint did with a request.
+/// What an endpoint does with one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
-    /// What the sender sees, if nothing is lost on the way.
+    /// What the sender sees if nothing is lost on the way.
     pub(crate) result: TransportResult,
-    /// After how long.
+    /// How long the response takes.
     pub(crate) duration_ms: u64,
 }
 
 impl Behaviour {
-    /// A behaviour for one world.
-    pub(crate) fn choose(dice: &mut JitterSource, now_ms: u64) -> Self {
-        match dice.below(12) {
+    /// A random behaviour.
+    pub(crate) fn choose(random: &mut SeededRandom, now_ms: u64) -> Self {
+        match random.below(12) {
             0..=2 => Self::Good,
-            3..=5 => Self::Flaky(dice.one_of(&[30, 60, 90])),
-            6 => Self::Always(dice.one_of(&[400, 404, 410, 413, 302, 401])),
+            3..=5 => Self::Flaky(random.pick(&[30, 60, 90])),
+            6 => Self::Always(random.pick(&[400, 404, 410, 413, 302, 401])),
             7 => Self::Silent,
             8 => Self::Refuses,
-            9 => Self::RecoversAt(now_ms + dice.one_of(&[2_000, 60_000, 3_600_000, 40_000_000])),
-            10 => dice.one_of(&[Self::Untrusted, Self::Always(203), Self::Always(207)]),
+            9 => Self::RecoversAt(now_ms + random.pick(&[2_000, 60_000, 3_600_000, 40_000_000])),
+            10 => random.pick(&[Self::Untrusted, Self::Always(203), Self::Always(207)]),
             _ => Self::Always(500),
         }
     }
 
-    /// What it does with a request now.
-    pub(crate) fn answer(self, dice: &mut JitterSource, now_ms: u64, timeout_ms: u64) -> Answer {
+    /// The response to a request at this time.
+    pub(crate) fn answer(self, random: &mut SeededRandom, now_ms: u64, timeout_ms: u64) -> Answer {
         let result = match self {
             Self::Good => answered(200, None),
-            Self::Flaky(percent) if dice.percent(percent) => match dice.below(7) {
+            Self::Flaky(percent) if random.percent(percent) => match random.below(7) {
                 0 => answered(503, Some("7")),
-                1 => answered(429, Some(dice.one_of(&["1", "100000", "soon"]))),
+                1 => answered(429, Some(random.pick(&["1", "100000", "soon"]))),
                 2 => answered(408, None),
                 3 => TransportResult::TimedOut,
                 4 => TransportResult::ResolutionError,
@@ -67,13 +67,13 @@ impl Behaviour {
             Self::RecoversAt(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
         };
-        let takes_ms = dice.one_of(&[0, 1, 20, 250, 4_000]);
+        let takes_ms = random.pick(&[0, 1, 20, 250, 4_000]);
         let silent = result == TransportResult::TimedOut;
         Answer { result, duration_ms: if silent { timeout_ms } else { takes_ms.min(timeout_ms) } }
     }
 }
 
-/// An answer with this status.
+/// A response with this status.
 pub(crate) fn answered(status: u16, retry_after: Option<&str>) -> TransportResult {
     let body = format!("status {status}").into_bytes();
     TransportResult::Answered { status, retry_after: retry_after.map(ToOwned::to_owned), body }

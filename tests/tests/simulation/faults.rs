@@ -1,8 +1,8 @@
-//! What goes wrong on purpose: kinds, chances and counts.
+//! Injected faults: kinds, probabilities and counts.
 //!
-//! Every fault is rolled with the seed's dice and counted where it happens, so that the summary
-//! tells what was really survived. A seed has a budget of faults: without one, a world that always
-//! breaks would never come to its end.
+//! Every fault is drawn from the seed's random numbers and counted where it happens, so that the
+//! summary reports which faults were survived. A seed has a budget of faults: without one, a world
+//! that always breaks would never end.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use rand::{Rng as _, SeedableRng as _};
 /// One kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
-    /// A queue hands out a message twice.
+    /// A queue delivers a message twice.
     DeliveredTwice,
     /// A delayed message is received before its delay has passed.
     DeliveredEarly,
     /// A message is received long after its delay has passed.
     DeliveredLate,
-    /// The queue has the message, but the sender is told otherwise.
+    /// The queue has the message, but the sender gets an error.
     SendAnswerLost,
-    /// The queue does not take the message.
+    /// The queue refuses the message.
     SendFailed,
-    /// The endpoint has the event, but its answer is lost.
+    /// The endpoint has the event, but its response is lost.
     HttpAnswerLost,
-    /// The function dies between two steps.
+    /// The function crashes between two steps.
     Crash,
     /// The function panics within a step.
     Panic,
     /// The invocation has little time.
     ShortDeadline,
-    /// The platform ends an invocation that had too little time.
+    /// The platform kills an invocation that had too little time.
     Killed,
-    /// A record cannot be hidden.
-    HideFailed,
+    /// A record's visibility cannot be changed.
+    ChangeVisibilityFailed,
     /// The subscriptions cannot be read.
     Unusable,
     /// A subscription is paused.
@@ -44,13 +44,13 @@ pub(crate) enum Fault {
     FewerAttempts,
     /// Storage refuses a blob.
     StorageRefused,
-    /// The container does not exist.
+    /// The container is missing.
     ContainerMissing,
-    /// The blob is written, but the writer is told otherwise.
+    /// The blob is written, but the writer gets an error.
     StorageAnswerLost,
-    /// One event, or storage itself, breaks the function every time.
+    /// One event, or storage itself, crashes the function every time.
     CrashLoop,
-    /// A queue gives a message up after too many receives.
+    /// A queue moves a message to its redrive target after too many receives.
     Redriven,
 }
 
@@ -67,7 +67,7 @@ impl Fault {
         Self::Panic,
         Self::ShortDeadline,
         Self::Killed,
-        Self::HideFailed,
+        Self::ChangeVisibilityFailed,
         Self::Unusable,
         Self::Paused,
         Self::Removed,
@@ -83,51 +83,53 @@ impl Fault {
 /// How often each kind happened.
 pub(crate) type Counts = BTreeMap<Fault, u64>;
 
-/// The dice of a seed, and what they may still break.
+/// The random numbers of a seed, and its budget of faults.
 #[derive(Debug)]
-pub(crate) struct JitterSource {
+pub(crate) struct SeededRandom {
     rng: StdRng,
     budget: u32,
-    favourite: Fault,
-    /// What happened so far.
+    preferred: Fault,
+    /// How often each fault happened so far.
     pub(crate) counts: Counts,
-    /// Nothing goes wrong in this world.
+    /// This world has no faults.
     pub(crate) quiet: bool,
 }
 
-impl JitterSource {
-    /// The dice of a seed. Every fourth world is quiet; any other prefers one kind of fault.
+impl SeededRandom {
+    /// The random numbers of a seed. Every fourth world has no faults; each other one prefers one
+    /// kind.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let quiet = seed.is_multiple_of(4);
         let budget = if quiet { 0 } else { rng.random_range(1..=10) };
-        let favourite = Fault::ALL[rng.random_range(0..Fault::ALL.len())];
-        Self { rng, budget, favourite, counts: Counts::new(), quiet }
+        let preferred = Fault::ALL[rng.random_range(0..Fault::ALL.len())];
+        Self { rng, budget, preferred, counts: Counts::new(), quiet }
     }
 
-    /// A number from 0 up to this, without it.
+    /// A number from 0 up to, but not including, `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.rng.random_range(0..end.max(1))
     }
 
-    /// Whether something happens that does so in this many cases of a hundred.
+    /// `true` in this percentage of cases.
     pub(crate) fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of these.
-    pub(crate) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+    /// One of these values.
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.rng.random_range(0..of.len())]
     }
 
-    /// One roll for jitter.
-    pub(crate) fn roll(&mut self) -> u32 {
+    /// A value for jitter.
+    pub(crate) fn jitter(&mut self) -> u32 {
         self.rng.random()
     }
 
-    /// Whether this fault happens now; if so it is counted.
-    pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
-        let chance = if fault == self.favourite { 15 } else { 2 };
+    /// Whether this fault happens now; if so, it is counted.
+    pub(crate) fn injects(&mut self, fault: Fault) -> bool {
+        // A preferred kind makes combinations of the same fault likely within one seed.
+        let chance = if fault == self.preferred { 15 } else { 2 };
         if self.budget == 0 || !self.percent(chance) {
             return false;
         }
@@ -136,7 +138,7 @@ impl JitterSource {
         true
     }
 
-    /// Counts a fault that the world's own plan brought.
+    /// Counts a fault that the world planned itself.
     pub(crate) fn count(&mut self, fault: Fault) {
         *self.counts.entry(fault).or_default() += 1;
     }

@@ -1,7 +1,7 @@
-//! What really happened, written down by the world and not by the functions.
+//! What really happened, recorded by the world and not by the functions.
 //!
-//! The checks compare the two. Everything is kept by the id of the delivery, which the world works
-//! out for itself from subscription, published record and place.
+//! The checks compare the two. Everything is recorded by the id of the delivery, which the world
+//! computes itself from subscription, published record and element index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use delivery::ports::QueueName;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
-use super::publish::{Published, Sort, mark};
+use super::publish::{ElementKind, Published, mark};
 use super::queues::Held;
 use super::rules::{Expected, Rules, TOPIC, of_topic};
-use super::sinks::{Way, after};
+use super::sinks::{Route, after};
 
-/// What a delivery is about.
+/// The identity of a delivery.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// The number of its subscription; `None` for what nobody can deliver.
+    /// The number of its subscription; `None` for an undeliverable element.
     pub(crate) subscription: Option<usize>,
     /// The number of its record.
     pub(crate) record: usize,
-    /// Its place in the record.
+    /// Its index in the record.
     pub(crate) index: usize,
     /// How many replies led to it.
     pub(crate) hops: u32,
     /// Where it goes.
-    pub(crate) way: Way,
+    pub(crate) route: Route,
     /// The delivery whose dead letter it is, or follows from.
     pub(crate) from: Option<Uuid>,
-    /// The topics whose dead letters led to it.
+    /// The topics that its dead letters were published to.
     pub(crate) via: Vec<TopicName>,
-    /// Every letter that led to it was a CloudEvent, if its event was one.
+    /// Every dead letter that led to it was a CloudEvent, if its event was one.
     pub(crate) is_bare: bool,
 }
 
@@ -48,7 +48,7 @@ impl Known {
             record,
             index,
             hops: 0,
-            way: Way::Event,
+            route: Route::Event,
             from: None,
             via: Vec::new(),
             is_bare: true,
@@ -56,10 +56,10 @@ impl Known {
     }
 }
 
-/// What followed from a dead letter, as it began.
+/// A delivery that follows from a dead letter, as it started.
 #[derive(Debug, Clone)]
 pub(crate) struct Fresh {
-    /// When, as it says.
+    /// Its publication time, as it reports it.
     pub(crate) published_ms: u64,
     /// Its event.
     pub(crate) text: Arc<str>,
@@ -72,11 +72,11 @@ pub(crate) struct Seen {
     pub(crate) at_ms: u64,
     /// Its end.
     pub(crate) ended_ms: u64,
-    /// What the function was told.
-    pub(crate) told: TransportResult,
-    /// What that has to lead to.
+    /// The result that the function got.
+    pub(crate) result_seen: TransportResult,
+    /// The step that has to follow.
     pub(crate) expected: Expected,
-    /// The endpoint took the event, whatever the function was told.
+    /// The endpoint accepted the event, whatever result the function got.
     pub(crate) taken: bool,
     /// Start of the first attempt of its chain.
     pub(crate) first_ms: u64,
@@ -87,42 +87,42 @@ pub(crate) struct Seen {
 pub(crate) struct Tally {
     /// Requests made.
     pub(crate) requests: u32,
-    /// When the last one ended, and what it has to lead to.
+    /// When the last one ended, and the step that has to follow.
     pub(crate) last: Option<(u64, Expected)>,
     /// Start of the first of them, and of the last.
     pub(crate) first_ms: Option<u64>,
     pub(crate) last_at_ms: Option<u64>,
 }
 
-/// One run of a function.
+/// One invocation of a function.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Invocation {
     /// It is the deadletter function.
     pub(crate) stores: bool,
-    /// What it received.
+    /// The records that it received.
     pub(crate) taken: Vec<(QueueName, Held)>,
-    /// The versions of the catalogue it was given.
+    /// The versions of the catalogue that it was given.
     pub(crate) versions: Vec<usize>,
-    /// What it did, by delivery.
+    /// Its work, by delivery.
     pub(crate) tallies: BTreeMap<Uuid, Tally>,
-    /// The deliveries whose answers carried a reply, and the record that stands for it.
+    /// The deliveries whose responses carried a reply, and the record that stands for it.
     pub(crate) answered: Vec<(Uuid, usize)>,
-    /// Panics that were thrown in it.
+    /// Panics that were injected into it.
     pub(crate) panics: u32,
-    /// It is to be dropped at its next rest.
+    /// It is dropped at its next await.
     pub(crate) crashed: bool,
     /// It was given very little time.
     pub(crate) short: bool,
 }
 
 impl Invocation {
-    /// The received messages that speak for a delivery of this published record.
-    pub(crate) fn speaking_for(&self, id: Uuid, origin: &str) -> Vec<&Held> {
-        let speaks = |held: &Held| match held.carried.id() {
+    /// The received messages that carry a delivery of this published record.
+    pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Held> {
+        let carries_it = |held: &Held| match held.carried.id() {
             Some(of) => of == id,
             None => held.message == origin,
         };
-        self.taken.iter().map(|(_, held)| held).filter(|held| speaks(held)).collect()
+        self.taken.iter().map(|(_, held)| held).filter(|held| carries_it(held)).collect()
     }
 }
 
@@ -131,48 +131,48 @@ impl Invocation {
 pub(crate) struct Ledger {
     /// The published records and their message ids.
     pub(crate) published: Vec<(String, Published)>,
-    /// Every delivery there may be.
+    /// Every possible delivery.
     pub(crate) known: BTreeMap<Uuid, Known>,
-    /// Its id, by number of subscription, record and place.
+    /// Its id, by number of subscription, record and element index.
     pub(crate) ids: BTreeMap<(Option<usize>, usize, usize), Uuid>,
-    /// The ids that stand for whole records which dispatch never took apart.
+    /// The ids that stand for whole records which dispatch never decoded.
     pub(crate) unprocessed: BTreeMap<Uuid, usize>,
     /// The records that stand for replies, by the delivery they answer.
     pub(crate) replies: BTreeMap<Uuid, usize>,
-    /// How often a function was told the reply that each of these follows from.
+    /// How often a function received the reply that each of these follows from.
     pub(crate) starts: BTreeMap<Uuid, u32>,
-    /// When each delivery was put off, and until when.
-    pub(crate) put_offs: BTreeMap<Uuid, Vec<(u64, u64)>>,
-    /// Late successes that ended their deliveries, and those that nobody heard.
-    pub(crate) late_heard: u64,
-    pub(crate) late_unheard: u64,
+    /// When each delivery was postponed, and until when.
+    pub(crate) postponements: BTreeMap<Uuid, Vec<(u64, u64)>>,
+    /// Late successes that ended their deliveries, and those that no function waited for.
+    pub(crate) late_in_time: u64,
+    pub(crate) late_too_late: u64,
     /// Requests with more than one event.
     pub(crate) shared_requests: u64,
     /// Requests, by delivery.
     pub(crate) seen: BTreeMap<Uuid, Vec<Seen>>,
-    /// Dead letters that left dispatch, by delivery: sent, stored directly, or redriven.
+    /// Dead letters that dispatch sent or stored itself, or that a queue redrove, by delivery.
     pub(crate) letters: BTreeMap<Uuid, u32>,
-    /// Deliveries that have to come to an end.
-    pub(crate) owed: BTreeSet<Uuid>,
+    /// Deliveries that have to end.
+    pub(crate) must_end: BTreeSet<Uuid>,
     /// Records that were acknowledged.
     pub(crate) acknowledged: BTreeSet<String>,
-    /// Records that a queue gave up untouched.
-    pub(crate) given_up: BTreeSet<String>,
-    /// Faults that may have forked the chain of one delivery.
+    /// Records that a queue redrove before a function handled them.
+    pub(crate) redriven_records: BTreeSet<String>,
+    /// Faults that may have duplicated the chain of one delivery.
     pub(crate) forks: BTreeMap<Uuid, u32>,
-    /// Faults that may have forked every chain of a record.
+    /// Faults that may have duplicated every chain of a record.
     pub(crate) record_forks: BTreeMap<String, u32>,
-    /// Blobs that a dead-letter message led to, by message and bucket.
+    /// Blobs written for a dead-letter message, by message and bucket.
     pub(crate) stored: BTreeMap<(String, String), (String, Vec<u8>)>,
     /// What may follow from the dead letter of a delivery, and what did.
     pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
     pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
-    /// What broke.
+    /// The broken rules.
     pub(crate) broken: Vec<String>,
 }
 
 impl Ledger {
-    /// A ledger that knows every delivery these records may lead to.
+    /// A ledger that knows every delivery that these records may lead to.
     pub(crate) fn new(published: Vec<Published>, rules: &[Rules]) -> Self {
         let mut ledger = Self::default();
         for (record, published) in published.into_iter().enumerate() {
@@ -187,7 +187,7 @@ impl Ledger {
                 };
                 let place =
                     |name: &str| SubscriptionName { topic: topic.clone(), name: name.to_owned() };
-                if element.sort == Sort::Malformed {
+                if element.kind == ElementKind::Malformed {
                     know(None, place(MALFORMED));
                 } else if published.is_known() {
                     of_topic(rules)
@@ -207,7 +207,7 @@ impl Ledger {
         ledger
     }
 
-    /// Writes down a delivery, and all that may follow from its dead letter.
+    /// Records a delivery, and all that may follow from its dead letter.
     pub(crate) fn know(&mut self, rules: &[Rules], id: Uuid, known: Known) {
         for (next, of) in after(rules, id, &known) {
             self.after.entry(id).or_default().push(next);
@@ -227,24 +227,24 @@ impl Ledger {
         }
     }
 
-    /// The mark of the event at the beginning of it all.
+    /// The mark of the event at the start of the chain.
     pub(crate) fn mark(&self, id: Uuid) -> String {
         self.known.get(&id).map_or("?".to_owned(), |known| mark(known.record, known.index))
     }
 
-    /// The message of the published record that a delivery is taken from; none if it follows from a
+    /// The message of the published record that a delivery comes from; none if it follows from a
     /// dead letter.
     pub(crate) fn origin(&self, id: Uuid) -> &str {
         let root = self.known.get(&id).filter(|known| known.from.is_none());
         root.map_or("", |known| &self.published[known.record].0)
     }
 
-    /// Writes down that a rule was broken.
-    pub(crate) fn broke(&mut self, what: String) {
+    /// Records that a rule was broken.
+    pub(crate) fn record_violation(&mut self, what: String) {
         self.broken.push(what);
     }
 
-    /// A fault befell this message: what it carries may be handled once more.
+    /// A fault touched this message: its content may be handled twice.
     pub(crate) fn fork(&mut self, held: &Held) {
         match held.carried.id() {
             Some(id) => *self.forks.entry(id).or_default() += 1,
@@ -258,12 +258,12 @@ impl Ledger {
         let follow_ups = self.known.get(&id).is_some_and(|known| known.from.is_some());
         let starts = self.starts.get(&id).copied().unwrap_or(u32::from(!follow_ups));
         starts
-            + self.begun(id)
+            + self.started_count(id)
             + self.forks.get(&id).copied().unwrap_or(0)
             + of_record.copied().unwrap_or(0)
     }
 
-    /// How many chains of a delivery came to an end that can be seen from outside.
+    /// How many chains of a delivery ended visibly.
     pub(crate) fn ends(&self, id: Uuid) -> u32 {
         let taken =
             self.seen.get(&id).map_or(0, |seen| seen.iter().filter(|seen| seen.taken).count());
@@ -272,7 +272,7 @@ impl Ledger {
             .get(&id)
             .into_iter()
             .flatten()
-            .map(|next| self.begun(*next))
+            .map(|next| self.started_count(*next))
             .max()
             .unwrap_or(0);
         u32::try_from(taken).unwrap_or(u32::MAX)
@@ -280,25 +280,25 @@ impl Ledger {
             + followed
     }
 
-    /// How often a delivery began that follows from a dead letter.
-    pub(crate) fn begun(&self, id: Uuid) -> u32 {
+    /// How often a delivery started that follows from a dead letter.
+    pub(crate) fn started_count(&self, id: Uuid) -> u32 {
         self.fresh.get(&id).map_or(0, |fresh| fresh.len() as u32)
     }
 
-    /// A name for a delivery that a person can follow.
+    /// A readable name for a delivery.
     pub(crate) fn name(&self, id: Uuid) -> String {
         match (self.known.get(&id), self.unprocessed.get(&id)) {
-            (Some(Known { subscription: Some(number), record, index, way, from, .. }), _) => {
+            (Some(Known { subscription: Some(number), record, index, route, from, .. }), _) => {
                 let of = from
                     .map_or(String::new(), |from| format!(", dead letter of {}", self.name(from)));
-                let to = if *way == Way::Sink { "d" } else { "s" };
+                let to = if *route == Route::Sink { "d" } else { "s" };
                 format!("ev-{record}-{index} for {to}{number}{of}")
             }
             (Some(Known { subscription: None, record, index, .. }), _) => {
-                format!("ev-{record}-{index} for nobody")
+                format!("ev-{record}-{index} for no subscription")
             }
             (None, Some(record)) => format!("record {record}, unprocessed"),
-            (None, None) => format!("{id}, which nobody knows"),
+            (None, None) => format!("{id}, unknown"),
         }
     }
 }

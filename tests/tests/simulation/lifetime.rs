@@ -1,13 +1,13 @@
-//! One seed, from an empty world to the verdict, and what many seeds add up to.
+//! One seed, from an empty world to the verdict, and the summary of many seeds.
 
 use std::fmt;
 
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 
+use super::dead_letter_ends::SinkCounts;
 use super::driver::Driver;
 use super::endpoints::Behaviour;
-use super::fate::Sunk;
-use super::faults::{Counts, Fault, JitterSource};
+use super::faults::{Counts, Fault, SeededRandom};
 use super::ledger::Ledger;
 use super::probations::Watch;
 use super::publish::{self, Published};
@@ -20,97 +20,96 @@ use super::verdict::verdict;
 use super::versions::Versions;
 use super::world::{Inner, World};
 
-/// The morning on which every world begins: 2026-11-20, 07:03 UTC.
+/// The start of every world: 2026-11-20, 07:03 UTC.
 pub(crate) const BEGINNING_MS: u64 = 1_795_158_180_123;
 
-/// What came of one seed.
+/// The result of one seed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Life {
+pub(crate) struct SeedResult {
     /// Its seed.
     pub(crate) seed: u64,
-    /// The rule that was to be broken was broken.
+    /// The rule that was to be sabotaged was broken.
     pub(crate) sabotaged: bool,
     deliveries: u64,
     attempts: u64,
     shared_requests: u64,
-    put_offs: u64,
+    postponements: u64,
     replies: u64,
-    late_heard: u64,
-    late_unheard: u64,
+    late_in_time: u64,
+    late_too_late: u64,
     invocations: u64,
     letters: u64,
-    sunk: Sunk,
+    sink_counts: SinkCounts,
     faults: Counts,
     broken: Vec<String>,
 }
 
-impl Life {
-    /// What broke, and how to see it again; `None` if nothing did.
+impl SeedResult {
+    /// The broken rules and how to replay them; `None` if there are none.
     pub(crate) fn report(&self) -> Option<String> {
         let Self { seed, broken, .. } = self;
-        let replay =
-            "cargo test -p lastmile-tests --test simulation nothing_is_lost -- --nocapture";
+        let replay = "cargo test -p lastmile-tests --test simulation whatever_fails -- --nocapture";
         (!broken.is_empty()).then(|| {
             format!("seed {seed}: {}\n  replay: LASTMILE_SEED={seed} {replay}", broken.join("; "))
         })
     }
 }
 
-/// Lives one seed.
-pub(crate) fn live(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Life {
+/// Runs one seed.
+pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> SeedResult {
     let world = World::new(create(seed, sabotage, trace));
     Driver::new(world.clone()).run();
     let world = world.lock();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    Life {
+    SeedResult {
         seed,
         sabotaged: world.saboteur.done,
-        deliveries: count(world.ledger.owed.len()),
+        deliveries: count(world.ledger.must_end.len()),
         attempts: count(world.ledger.seen.values().map(Vec::len).sum()),
         shared_requests: world.ledger.shared_requests,
-        put_offs: count(world.ledger.put_offs.values().map(Vec::len).sum()),
+        postponements: count(world.ledger.postponements.values().map(Vec::len).sum()),
         replies: count(world.ledger.replies.len()),
-        late_heard: world.ledger.late_heard,
-        late_unheard: world.ledger.late_unheard,
+        late_in_time: world.ledger.late_in_time,
+        late_too_late: world.ledger.late_too_late,
         invocations: count(world.invocations.len()),
         letters: count(world.storage.blobs.len()),
-        sunk: Sunk::of(&world),
-        faults: world.dice.counts.clone(),
+        sink_counts: SinkCounts::of(&world),
+        faults: world.random.counts.clone(),
         broken: verdict(&world),
     }
 }
 
-/// A world at its beginning: subscriptions, endpoints, and records on their way.
+/// A world at its start: subscriptions, endpoints and published records.
 fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
-    let mut dice = JitterSource::new(seed);
-    let began_ms = BEGINNING_MS + dice.below(24) * HOUR_MS;
-    // Now and then more subscriptions than one invocation serves in place.
-    let subscriptions = if dice.percent(6) { 11 + dice.below(6) } else { 1 + dice.below(3) };
-    let choose = |number| Rules::choose(TOPIC, number, &mut dice);
+    let mut random = SeededRandom::new(seed);
+    let began_ms = BEGINNING_MS + random.below(24) * HOUR_MS;
+    // Sometimes more subscriptions than one invocation handles in place.
+    let subscriptions = if random.percent(6) { 11 + random.below(6) } else { 1 + random.below(3) };
+    let choose = |number| Rules::choose(TOPIC, number, &mut random);
     let mut rules: Vec<Rules> = (0..subscriptions as usize).map(choose).collect();
-    sinks::beyond(&mut rules, &mut dice);
+    sinks::add_sink_subscriptions(&mut rules, &mut random);
     let mut behaviours: Vec<_> =
-        rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
+        rules.iter().map(|_| Behaviour::choose(&mut random, began_ms)).collect();
     if sabotage.is_some() {
         // A success would hide what was broken before it.
         behaviours.fill(Behaviour::Always(500));
     }
-    let within_ms = dice.one_of(&[1, 1, 10_000, 30 * MINUTE_MS]);
-    let records = if subscriptions > 10 { 1 } else { 1 + dice.below(4) as usize };
-    // Big events cost memory, so there are few.
-    let big = dice.below(1_000) < if subscriptions > 10 { 30 } else { 6 };
+    let within_ms = random.pick(&[1, 1, 10_000, 30 * MINUTE_MS]);
+    let records = if subscriptions > 10 { 1 } else { 1 + random.below(4) as usize };
+    // Large events cost memory, so there are few.
+    let big = random.below(1_000) < if subscriptions > 10 { 30 } else { 6 };
     let records = (0..records).map(|number| {
-        let at_ms = began_ms + dice.below(within_ms);
-        publish::record(number, at_ms, big && number == 0, &mut dice)
+        let at_ms = began_ms + random.below(within_ms);
+        publish::record(number, at_ms, big && number == 0, &mut random)
     });
     let records = records.collect();
     let saboteur = Saboteur { plan: sabotage, ..Saboteur::default() };
-    Inner { saboteur, trace, ..Setting { dice, began_ms, rules, behaviours, records }.begin() }
+    Inner { saboteur, trace, ..Setting { random, began_ms, rules, behaviours, records }.begin() }
 }
 
-/// What a world begins with.
+/// The start of a world.
 pub(crate) struct Setting {
-    pub(crate) dice: JitterSource,
+    pub(crate) random: SeededRandom,
     pub(crate) began_ms: u64,
     pub(crate) rules: Vec<Rules>,
     pub(crate) behaviours: Vec<Behaviour>,
@@ -118,19 +117,19 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The world at its beginning, with whatever else the dice choose.
+    /// The world at its start; everything else is drawn from the random numbers.
     pub(crate) fn begin(self) -> Inner {
-        let Self { mut dice, began_ms, rules, behaviours, records } = self;
-        let versions = Versions::choose(&rules, &mut dice, began_ms);
-        let storage = Storage::choose(&mut dice, began_ms);
+        let Self { mut random, began_ms, rules, behaviours, records } = self;
+        let versions = Versions::choose(&rules, &mut random, began_ms);
+        let storage = Storage::choose(&mut random, began_ms);
         let ledger = Ledger::new(records, &rules);
         let sink_behaviours =
-            rules.iter().map(|_| Behaviour::choose(&mut dice, began_ms)).collect();
+            rules.iter().map(|_| Behaviour::choose(&mut random, began_ms)).collect();
         let mut queues = Queues::default();
         ledger.published.iter().for_each(|(message, published)| queues.publish(message, published));
-        let mut break_always = |in_a_thousand| !dice.quiet && dice.below(1_000) < in_a_thousand;
-        let poisonous = break_always(12).then_some(0);
-        let storage_is_poisonous = break_always(1);
+        let mut break_always = |in_a_thousand| !random.quiet && random.below(1_000) < in_a_thousand;
+        let crashing_record = break_always(12).then_some(0);
+        let storage_panics = break_always(1);
         Inner {
             now_ms: began_ms,
             began_ms,
@@ -146,15 +145,15 @@ impl Setting {
             timers: Vec::new(),
             invocations: Vec::new(),
             current: 0,
-            poisonous,
-            storage_is_poisonous,
+            crashing_record,
+            storage_panics,
             trace: false,
-            dice,
+            random,
         }
     }
 }
 
-/// What many lives add up to.
+/// The sum of many seeds.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     seeds: u64,
@@ -162,36 +161,36 @@ pub(crate) struct Summary {
     attempts: u64,
     /// Requests with more than one event.
     pub(crate) shared_requests: u64,
-    /// How often a delivery was put off because its destination was on probation.
-    pub(crate) put_offs: u64,
-    /// Answers that carried a reply.
+    /// How often a delivery was postponed because its destination was on probation.
+    pub(crate) postponements: u64,
+    /// Responses that carried a reply.
     pub(crate) replies: u64,
     /// Late successes that ended their deliveries.
-    pub(crate) late_heard: u64,
-    late_unheard: u64,
+    pub(crate) late_in_time: u64,
+    late_too_late: u64,
     invocations: u64,
     letters: u64,
     /// Dead letters that went elsewhere than to a container.
-    pub(crate) sunk: Sunk,
+    pub(crate) sink_counts: SinkCounts,
     /// Faults by kind.
     pub(crate) faults: Counts,
 }
 
 impl Summary {
-    /// Adds a life.
-    pub(crate) fn add(&mut self, life: &Life) {
+    /// Adds the result of one seed.
+    pub(crate) fn add(&mut self, result: &SeedResult) {
         self.seeds += 1;
-        self.deliveries += life.deliveries;
-        self.attempts += life.attempts;
-        self.shared_requests += life.shared_requests;
-        self.put_offs += life.put_offs;
-        self.replies += life.replies;
-        self.late_heard += life.late_heard;
-        self.late_unheard += life.late_unheard;
-        self.invocations += life.invocations;
-        self.letters += life.letters;
-        self.sunk = self.sunk.and(life.sunk);
-        for (fault, count) in &life.faults {
+        self.deliveries += result.deliveries;
+        self.attempts += result.attempts;
+        self.shared_requests += result.shared_requests;
+        self.postponements += result.postponements;
+        self.replies += result.replies;
+        self.late_in_time += result.late_in_time;
+        self.late_too_late += result.late_too_late;
+        self.invocations += result.invocations;
+        self.letters += result.letters;
+        self.sink_counts = self.sink_counts.and(result.sink_counts);
+        for (fault, count) in &result.faults {
             *self.faults.entry(*fault).or_default() += count;
         }
     }
@@ -206,16 +205,16 @@ impl fmt::Display for Summary {
         )?;
         write!(
             f,
-            "{} requests with several events, {} put-offs, ",
-            self.shared_requests, self.put_offs
+            "{} requests with several events, {} postponements, ",
+            self.shared_requests, self.postponements
         )?;
         write!(f, "{} replies, ", self.replies)?;
         write!(
             f,
-            "{} late successes and {} that came too late, ",
-            self.late_heard, self.late_unheard
+            "{} late successes in time and {} too late, ",
+            self.late_in_time, self.late_too_late
         )?;
-        write!(f, "{:?}, {invocations} invocations; faults:", self.sunk)?;
+        write!(f, "{:?}, {invocations} invocations; faults:", self.sink_counts)?;
         let count = |fault: &Fault| self.faults.get(fault).copied().unwrap_or(0);
         Fault::ALL.iter().try_for_each(|fault| write!(f, " {fault:?} {}", count(fault)))
     }

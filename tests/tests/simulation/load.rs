@@ -1,44 +1,49 @@
-//! A dead destination under load, with and without probation, beside two that are well.
+//! A dead destination under load, with and without probation, beside two healthy ones.
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 use super::lifetime::{BEGINNING_MS, Setting};
 use super::publish::plain_record;
 use super::rules::Rules;
 use super::verdict::verdict;
 use super::world::World;
 
-/// Events, one every twelve seconds: an hour of them.
+/// Events, one every twelve seconds for an hour.
 pub(crate) const EVENTS: usize = 300;
 const EVERY_MS: u64 = 12_000;
-/// The number of the dead destination, and of those that are well.
+/// The number of the dead destination, and of the healthy ones.
 const DEAD: usize = 0;
 const WELL: [usize; 2] = [1, 2];
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Debug)]
 pub(crate) struct Load {
     /// Requests at the dead destination.
     pub(crate) requests: usize,
-    /// Invocations in all.
+    /// All invocations.
     pub(crate) invocations: usize,
-    /// How long the slowest delivery to the others took.
+    /// The longest time that a delivery to the others took.
     pub(crate) slowest_ms: u64,
     /// How many deliveries to the others arrived.
     pub(crate) arrived: usize,
 }
 
-/// A load on a destination that never answers or always refuses.
+/// Runs a load on a destination that never responds or always refuses.
 pub(crate) fn load(dead: Behaviour, probation: bool) -> Load {
     let rules = (0..=WELL.len()).map(|number| Rules::of_event_grid(number, probation)).collect();
     let behaviours = vec![dead, Behaviour::Good, Behaviour::Good];
     let records = (0..EVENTS)
         .map(|number| plain_record(number, BEGINNING_MS + EVERY_MS * number as u64))
         .collect();
-    // Seed 0: a quiet world.
-    let setting =
-        Setting { dice: JitterSource::new(0), began_ms: BEGINNING_MS, rules, behaviours, records };
+    // Seed 0 has no faults.
+    let setting = Setting {
+        random: SeededRandom::new(0),
+        began_ms: BEGINNING_MS,
+        rules,
+        behaviours,
+        records,
+    };
     let world = World::new(setting.begin());
     Driver::new(world.clone()).run();
     let world = world.lock();

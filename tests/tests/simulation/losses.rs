@@ -1,7 +1,7 @@
-//! What is lost: whatever came to no end, and to no place where it waits for one.
+//! Lost deliveries: those that neither ended nor wait anywhere for their end.
 //!
-//! A delivery whose dead letter went to an address or a topic has its end in what followed, which
-//! is looked at in turn.
+//! A delivery whose dead letter went to an address or a topic ends with the deliveries that follow,
+//! which are checked in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::driver::LIFETIME_MS;
 use super::queues::READ;
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
-use super::sinks::{Way, errand_of};
+use super::sinks::{Route, sink_delivery_of};
 use super::world::Inner;
 
 /// Deliveries and records without an end.
@@ -24,7 +24,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     let waiting: BTreeSet<Uuid> = READ.into_iter().flat_map(carried).collect();
     let kept: BTreeSet<Uuid> =
         carried(QueueName::LastResort).chain(waiting.iter().copied()).collect();
-    let ends = Ends { world, blobs, kept };
+    let ends = EndCheck { world, blobs, kept };
     let untouched =
         |queue| world.queues.all(queue).filter(|held| held.carried.delivery().is_none());
     let records: BTreeSet<&str> = [QueueName::Events, QueueName::DeadLetter, QueueName::LastResort]
@@ -33,14 +33,15 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
         .map(|held| held.message.as_str())
         .collect();
     let mut broken = Vec::new();
-    for id in &ledger.owed {
+    for id in &ledger.must_end {
         let record = ledger.unprocessed.get(id).map(|record| ledger.published[*record].0.as_str());
         if !ends.has(*id) && !record.is_some_and(|it| records.contains(it)) {
             broken.push(format!("{}: lost", ledger.name(*id)));
         }
     }
     for (message, _) in &ledger.published {
-        let handled = ledger.acknowledged.contains(message) || ledger.given_up.contains(message);
+        let handled =
+            ledger.acknowledged.contains(message) || ledger.redriven_records.contains(message);
         if !handled && !records.contains(message.as_str()) {
             broken.push(format!("the record {message} was lost"));
         }
@@ -52,16 +53,16 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     broken
 }
 
-/// Where deliveries may have come to.
-struct Ends<'a> {
+/// Where deliveries may be.
+struct EndCheck<'a> {
     world: &'a Inner,
     blobs: &'a BTreeMap<Uuid, Vec<Blob>>,
-    /// Chains that stand in a queue of ours.
+    /// Chains that wait in one of our queues.
     kept: BTreeSet<Uuid>,
 }
 
-impl Ends<'_> {
-    /// Whether a delivery came to an end, or is still under way.
+impl EndCheck<'_> {
+    /// Whether a delivery ended or is still in flight.
     fn has(&self, id: Uuid) -> bool {
         let ledger = &self.world.ledger;
         let known = ledger.known.get(&id);
@@ -69,19 +70,20 @@ impl Ends<'_> {
         if taken || self.kept.contains(&id) {
             return true;
         }
-        match known.and_then(|known| known.from.filter(|_| known.way == Way::Sink)) {
-            Some(from) => self.came_back(from),
+        match known.and_then(|known| known.from.filter(|_| known.route == Route::Sink)) {
+            Some(from) => self.was_returned(from),
             None => {
-                let handed = self.world.storage.handed.contains_key(&id);
-                let stored = self.blobs.contains_key(&id) || self.kept.contains(&errand_of(id));
-                stored || handed || self.went_on(id) || may_be_dropped(self.world, id)
+                let sink_messages = self.world.storage.sink_messages.contains_key(&id);
+                let stored =
+                    self.blobs.contains_key(&id) || self.kept.contains(&sink_delivery_of(id));
+                stored || sink_messages || self.continued(id) || may_be_dropped(self.world, id)
             }
         }
     }
 
-    /// Whether the letter of this delivery was kept after an address did not take it. Where its
-    /// letter was also kept without that, the first blob stands.
-    fn came_back(&self, from: Uuid) -> bool {
+    /// Whether the dead letter of this delivery was stored after an address refused it. Where it
+    /// was also stored without that, the first blob remains.
+    fn was_returned(&self, from: Uuid) -> bool {
         let plain = self.world.ledger.letters.get(&from).is_some_and(|letters| *letters > 0);
         self.blobs
             .get(&from)
@@ -90,11 +92,13 @@ impl Ends<'_> {
             .any(|blob| plain || blob.properties.get("sink").is_some())
     }
 
-    /// Whether everything began that has to follow from its dead letter, and anything at all.
-    fn went_on(&self, id: Uuid) -> bool {
+    /// Whether everything started that has to follow from its dead letter, and anything at all.
+    fn continued(&self, id: Uuid) -> bool {
         let ledger = &self.world.ledger;
         let began = |next: &&Uuid| {
-            ledger.begun(**next) > 0 || self.blobs.contains_key(*next) || self.kept.contains(*next)
+            ledger.started_count(**next) > 0
+                || self.blobs.contains_key(*next)
+                || self.kept.contains(*next)
         };
         let has_to = |next: &&Uuid| {
             let known = &ledger.known[*next];
@@ -115,7 +119,7 @@ fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     if rules.subscription.dead_letter.sink != Sink::None {
         return false;
     }
-    // A chain of replies came to its end.
+    // The chain of replies reached its limit.
     if known.hops > HOPS_MAX {
         return true;
     }
@@ -123,7 +127,7 @@ fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     let seen = world.ledger.seen.get(&id).map_or(&[][..], Vec::as_slice);
     let attempts = seen.len() as u32 + world.ledger.chains_allowed(id) - 1;
     let limit_ms = rules.subscription.retry.time_to_live_ms.unwrap_or(u64::MAX);
-    seen.iter().any(|seen| rules.expected(&seen.told) == Expected::Final)
+    seen.iter().any(|seen| rules.expected(&seen.result_seen) == Expected::Final)
         || attempts >= world.versions.fewest_attempts(number)
         || world.now_ms - published.at_ms >= limit_ms
         || published.big

@@ -1,28 +1,26 @@
-//! A simulated lifetime: the real functions over one fake world, thousands of times, with failures
-//! on purpose.
+//! Simulated lifetimes: the real functions over a fake world, thousands of times, with injected
+//! faults.
 //!
-//! Time is virtual, dice have a seed, queues, endpoints, storage and subscriptions are fakes that
-//! misbehave. After each lifetime the world, which saw everything, is asked whether the promise was
-//! kept: at least once, never lost, never too often, never too early, and every dead letter tells
-//! the truth. The rules are written down a second time in `simulation/rules.rs`; nothing here asks
-//! the engine what the engine should do.
+//! Time is virtual, randomness is seeded, and queues, endpoints, storage and subscriptions are
+//! fakes that misbehave. After each lifetime the world, which recorded everything, is checked
+//! against the promises: delivery at least once, nothing lost, nothing too often or too early, and
+//! every dead letter reports the truth. The rules are implemented a second time in
+//! `simulation/rules.rs`; nothing here asks the engine what the engine should do.
 //!
-//! Sinks are part of the world: addresses that take, refuse, hang and recover, topics whose
-//! subscriptions send their own dead letters on and back, a queue that is busy or missing. A letter
-//! has to be in one of them, or in the container with a word about why.
+//! Sinks are part of the world: addresses that accept, refuse, hang and recover, topics whose
+//! subscriptions send their own dead letters on and back, a queue that is busy or missing. A dead
+//! letter has to be in one of them, or in the container with the reason why.
 //!
-//! `LASTMILE_SEED=123` replays one seed and tells what happened; `LASTMILE_SEEDS=100000` looks at
-//! more of them. It does not simulate AWS's limits of size and rate, nor HTTP on the wire; the
-//! adapters have tests of their own.
+//! `LASTMILE_SEED=123` replays one seed and prints what happens; `LASTMILE_SEEDS=100000` runs more
+//! of them. AWS's limits of size and rate and HTTP on the wire are not simulated; the adapters have
+//! tests of their own.
 
 mod blobs;
 mod checks;
+mod dead_letter_ends;
 mod driver;
 mod endpoints;
-mod errands;
-mod fate;
 mod faults;
-mod kept;
 mod late;
 mod ledger;
 mod lifetime;
@@ -37,92 +35,96 @@ mod replies;
 mod requests;
 mod rules;
 mod sabotage;
+mod sink_deliveries;
 mod sinks;
 mod storage;
+mod stored;
 mod verdict;
 mod versions;
 mod world;
 
 use std::io::Write as _;
 
+use crate::dead_letter_ends::SinkCounts;
 use crate::endpoints::Behaviour;
-use crate::fate::Sunk;
 use crate::faults::Fault;
-use crate::lifetime::{Summary, live};
+use crate::lifetime::{Summary, run_seed};
 use crate::load::{EVENTS, load};
 use crate::sabotage::Sabotage;
 
-/// Seeds of an ordinary run.
+/// Seeds of a normal run.
 const SEEDS: u64 = 2_000;
-/// Failing seeds that are told about; more of them help nobody.
-const FAILURES_TOLD: usize = 10;
+/// The failing seeds that are printed; more of them do not help.
+const FAILURES_PRINTED: usize = 10;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
 #[test]
-fn nothing_is_lost_and_nothing_comes_too_often_or_too_early_whatever_breaks() {
+fn whatever_fails_nothing_is_lost_and_nothing_is_delivered_too_often_or_too_early() {
     let one = variable("LASTMILE_SEED");
     let seeds = one.map_or(0..variable("LASTMILE_SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
     let mut summary = Summary::default();
     let mut failures = Vec::new();
     for seed in seeds.clone() {
-        let life = live(seed, None, one.is_some());
-        summary.add(&life);
-        failures.extend(life.report());
-        if failures.len() >= FAILURES_TOLD {
+        let result = run_seed(seed, None, one.is_some());
+        summary.add(&result);
+        failures.extend(result.report());
+        if failures.len() >= FAILURES_PRINTED {
             break;
         }
     }
-    // Past the test harness, which would show it for failures only.
+    // Written past the test harness, which shows output of failed tests only.
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     if seeds.end - seeds.start >= SEEDS {
-        let Summary { shared_requests, put_offs, late_heard, replies, .. } = summary;
+        let Summary { shared_requests, postponements, late_in_time, replies, .. } = summary;
         let enough =
-            shared_requests > 1_000 && put_offs > 1_000 && late_heard > 100 && replies > 500;
-        let Sunk { taken, returned, published, chained, handed, store_in_default } = summary.sunk;
-        let sunk =
-            [taken, returned, published, handed, store_in_default].iter().all(|count| *count > 200)
-                && chained > 5;
-        assert!(enough && sunk, "too little of it to prove anything: {summary}");
+            shared_requests > 1_000 && postponements > 1_000 && late_in_time > 100 && replies > 500;
+        let SinkCounts { taken, returned, published, chained, sink_messages, store_in_default } =
+            summary.sink_counts;
+        let sinks_covered = [taken, returned, published, sink_messages, store_in_default]
+            .iter()
+            .all(|count| *count > 200)
+            && chained > 5;
+        assert!(enough && sinks_covered, "too few of these cases to prove anything: {summary}");
         for fault in Fault::ALL {
             assert!(
                 summary.faults.contains_key(&fault),
-                "{fault:?} never happened: the simulation proves less than it says"
+                "{fault:?} never happened: the simulation does not cover it"
             );
         }
     }
 }
 
 #[test]
-fn a_broken_rule_is_found_out_at_once() {
+fn a_sabotaged_rule_is_detected_at_once() {
     for (sabotage, complaints) in [
         (Sabotage::LosesAMessage, &["lost"][..]),
         (
             Sabotage::DoublesAMessage,
             &["chains, but the faults explain 1", "although due within", "yet there are more"],
         ),
-        (Sabotage::ForgetsAnAttempt, &["attempts are written down"]),
+        (Sabotage::ForgetsAnAttempt, &["attempts are recorded"]),
         (Sabotage::ForgetsTheWait, &["attempted before it was due"]),
         (Sabotage::MisfilesABlob, &["its blob has a key"]),
         (Sabotage::ForgesABlob, &["its history does not add up"]),
     ] {
-        // Every fourth world is quiet: there, one broken rule cannot be taken for a fault.
-        let lives = (0..400).step_by(4).map(|seed| live(seed, Some(sabotage), false));
-        let sabotaged: Vec<_> = lives.filter(|life| life.sabotaged).take(5).collect();
+        // Every fourth world has no faults: there, a sabotaged rule cannot be mistaken for one.
+        let results = (0..400).step_by(4).map(|seed| run_seed(seed, Some(sabotage), false));
+        let sabotaged: Vec<_> = results.filter(|result| result.sabotaged).take(5).collect();
         assert_eq!(sabotaged.len(), 5, "{sabotage:?} found no opportunity");
-        for life in sabotaged {
-            let report = life.report().unwrap_or_default();
+        for result in sabotaged {
+            let report = result.report().unwrap_or_default();
             let noticed = complaints.iter().any(|complaint| report.contains(complaint));
-            assert!(noticed, "{sabotage:?} in seed {} went unnoticed: {report}", life.seed);
+            assert!(noticed, "{sabotage:?} in seed {} was not detected: {report}", result.seed);
         }
     }
 }
 
 #[test]
-fn probation_spares_a_dead_destination_nine_requests_of_ten_and_slows_nobody_else() {
+fn probation_spares_a_dead_destination_nine_of_ten_requests_and_delays_no_other() {
     for dead in [Behaviour::Silent, Behaviour::Refuses] {
         let [without, with] = [false, true].map(|probation| load(dead, probation));
         let _ = writeln!(
@@ -136,9 +138,9 @@ fn probation_spares_a_dead_destination_nine_requests_of_ten_and_slows_nobody_els
 }
 
 #[test]
-fn the_same_seed_lives_the_same_life() {
+fn the_same_seed_gives_the_same_result() {
     for seed in [1, 2, 3] {
-        let lives = [live(seed, None, false), live(seed, None, false)];
-        assert_eq!(lives[0], lives[1]);
+        let results = [run_seed(seed, None, false), run_seed(seed, None, false)];
+        assert_eq!(results[0], results[1]);
     }
 }

@@ -1,7 +1,7 @@
 //! The ports of the functions, over the fake world.
 //!
-//! Each call may be troubled before and after its effect: by a crash, a panic, a pause. A crash is
-//! a future that never goes on; whoever drives the invocation sees the mark and drops it.
+//! Each call may be disturbed before and after its effect: by a crash, a panic or a pause. A crash
+//! is a future that never completes; the driver sees the mark and drops the invocation.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,9 +11,8 @@ use std::task::{Context, Poll};
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    Clock, ConsentError, Consents, HideRecord, JitterSource as Rolls, Late, Message, PutBlob,
-    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SubscriptionSource,
+    Clock, ConsentError, Consents, HideRecord, JitterSource, Late, Message, PutBlob, PutError,
+    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
@@ -24,18 +23,18 @@ use uuid::Uuid;
 
 use super::faults::Fault;
 use super::late::Open;
-use super::world::{Touched, Trouble, World, carried};
+use super::world::{Disturbance, Touched, World, carried};
 
 impl World {
-    /// A moment at which things may go wrong.
+    /// A point at which a fault may happen.
     async fn step(&self, touched: &Touched) {
-        match self.with(|world| world.trouble(touched)) {
-            Trouble::None => {}
-            Trouble::Yield => yield_once().await,
-            Trouble::Linger(wait_ms) => self.sleep(wait_ms).await,
-            Trouble::Crash => std::future::pending().await,
-            // Unlike a plain panic this one does not write to the terminal.
-            Trouble::Panic => std::panic::resume_unwind(Box::new("a panic on purpose")),
+        match self.with(|world| world.disturbance(touched)) {
+            Disturbance::None => {}
+            Disturbance::Yield => yield_once().await,
+            Disturbance::Delay(wait_ms) => self.sleep(wait_ms).await,
+            Disturbance::Crash => std::future::pending().await,
+            // Unlike a plain panic, this one does not write to the terminal.
+            Disturbance::Panic => std::panic::resume_unwind(Box::new("a panic on purpose")),
         }
     }
 }
@@ -82,13 +81,15 @@ impl SendHttp for World {
         let to_destination = request.url.host_str().is_some_and(|host| host.starts_with('s'));
         let watched = if to_destination { ids.clone() } else { Vec::new() };
         self.with(|world| world.watch_request(number, &watched));
+        // Before the effect: the endpoint has not seen the request yet.
         self.step(&Touched::Request(ids.clone())).await;
         let (exchange, answer) = self.with(|world| world.request(request));
-        let (world, given_up) = (self.clone(), exchange.clone());
-        let open = Open { world, number, ids: ids.clone(), given_up, answer };
+        let (world, timed_out) = (self.clone(), exchange.clone());
+        let open = Open { world, number, ids: ids.clone(), timed_out, answer };
         self.sleep(exchange.duration_ms).await;
+        // After the effect: the function may crash before it sees the result.
         self.step(&Touched::Deliveries(ids.clone())).await;
-        self.with(|world| world.watch_told(number, &watched, &exchange));
+        self.with(|world| world.watch_result(number, &watched, &exchange));
         let late = (exchange.result == TransportResult::TimedOut).then(|| open.late());
         (exchange, late)
     }
@@ -100,7 +101,7 @@ impl Secrets for World {
     }
 }
 
-/// In the fake world everybody has consented.
+/// In the fake world every destination has consented.
 impl Consents for World {
     async fn consent(&self, _: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         let (destination, handshake) = (String::new(), String::new());
@@ -133,15 +134,15 @@ impl HideRecord for World {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         self.step(&Touched::Everything).await;
         self.with(|world| {
-            if world.dice.strikes(Fault::HideFailed) {
+            if world.random.injects(Fault::ChangeVisibilityFailed) {
                 return;
             }
             let until_ms = world.now_ms + u64::from(seconds) * 1_000;
-            world.tell(|| format!("hides {receipt} for {seconds} s"));
+            world.print(|| format!("changes the visibility of {receipt} to {seconds} s"));
             if seconds > 43_200 || !world.queues.change_visibility(queue, receipt, until_ms) {
-                world
-                    .ledger
-                    .broke(format!("{receipt} of {queue} cannot be hidden for {seconds} s"));
+                world.ledger.record_violation(format!(
+                    "the visibility of {receipt} of {queue} cannot be {seconds} s"
+                ));
             }
         });
     }
@@ -188,20 +189,20 @@ impl Clock for World {
     }
 }
 
-impl Rolls for World {
+impl JitterSource for World {
     fn next_jitter(&self) -> Jitter {
-        let (roll, panics) = self.with(|world| {
-            let panics = world.dice.percent(10) && world.dice.strikes(Fault::Panic);
+        let (jitter, panics) = self.with(|world| {
+            let panics = world.random.percent(10) && world.random.injects(Fault::Panic);
             if panics {
-                world.tell(|| "PANIC while rolling".to_owned());
+                world.print(|| "PANIC in next_jitter".to_owned());
                 world.fork(&Touched::Everything);
                 world.invocation().panics += 1;
             }
-            (world.dice.roll(), panics)
+            (world.random.jitter(), panics)
         });
         if panics {
             std::panic::resume_unwind(Box::new("a panic on purpose"));
         }
-        Jitter(roll)
+        Jitter(jitter)
     }
 }

@@ -1,7 +1,8 @@
-//! Dead destinations, the rule written down a second time: when one is left alone, and until when.
+//! Probation of dead destinations, implemented a second time: when it starts and when it ends.
 //!
-//! A failure is what the function was told. In a quiet world it hears of everything, so it has to
-//! do exactly this; else it may know less than the world does, and never more.
+//! A failure is a result that the function got. In a world without faults the function sees
+//! everything and has to do exactly this; with faults it may know less than the world does, and
+//! never more.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +18,10 @@ use super::world::Inner;
 /// What is known of one destination.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watch {
-    /// Failures in a row, and of which deliveries.
+    /// Consecutive failures, and of which deliveries.
     row: u32,
     of: BTreeSet<Uuid>,
-    /// Requests that failed, ever.
+    /// All requests that failed.
     pub(crate) failed: u32,
     probation: Option<Probation>,
 }
@@ -33,7 +34,7 @@ struct Probation {
     probing: bool,
 }
 
-/// How long such an ending puts a destination on probation.
+/// How long such a result puts a destination on probation.
 fn first_ms(result: &TransportResult) -> Option<u64> {
     match result {
         TransportResult::Answered { status: 408 | 429 | 503, .. } | TransportResult::TimedOut => {
@@ -51,8 +52,8 @@ fn first_ms(result: &TransportResult) -> Option<u64> {
 }
 
 impl Watch {
-    /// The function was told of this exchange.
-    fn told(&mut self, ids: &[Uuid], exchange: &Exchange, now_ms: u64) {
+    /// The function got the result of this exchange.
+    fn result_seen(&mut self, ids: &[Uuid], exchange: &Exchange, now_ms: u64) {
         if matches!(
             exchange.result,
             TransportResult::Blocked | TransportResult::Unsendable | TransportResult::Aborted
@@ -76,7 +77,7 @@ impl Watch {
         self.probation = Some(Probation { since_ms: now_ms, until_ms, lasts_ms, probing: false });
     }
 
-    /// A request begins; why it may not.
+    /// A request starts; returns why it is not allowed.
     fn admit(&mut self, now_ms: u64) -> Option<&'static str> {
         let probation = self.probation.as_mut().filter(|probation| probation.since_ms < now_ms)?;
         if now_ms < probation.until_ms {
@@ -88,20 +89,20 @@ impl Watch {
 }
 
 impl Inner {
-    /// A request of these deliveries begins; a reply is not sent to the destination, and none of
-    /// them.
+    /// A request of these deliveries starts. Replies and dead letters do not go to the destination
+    /// and are not counted.
     pub(crate) fn watch_request(&mut self, number: usize, ids: &[Uuid]) {
         let watched = self.rules[number].subscription.destination.probation;
         let (now_ms, [first, ..]) = (self.now_ms, ids) else { return };
         if let Some(complaint) =
-            self.watches[number].admit(now_ms).filter(|_| watched && self.dice.quiet)
+            self.watches[number].admit(now_ms).filter(|_| watched && self.random.quiet)
         {
-            self.broke(*first, complaint);
+            self.record_violation(*first, complaint);
         }
     }
 
-    /// The function is told how it ended.
-    pub(crate) fn watch_told(&mut self, number: usize, ids: &[Uuid], exchange: &Exchange) {
+    /// The function gets its result.
+    pub(crate) fn watch_result(&mut self, number: usize, ids: &[Uuid], exchange: &Exchange) {
         let now_ms = self.now_ms;
         if ids.is_empty() {
             return;
@@ -110,12 +111,11 @@ impl Inner {
             let failed = self.watches[number].failed;
             self.watches[number] = Watch { failed, ..Watch::default() };
         } else {
-            self.watches[number].told(ids, exchange, now_ms);
+            self.watches[number].result_seen(ids, exchange, now_ms);
         }
     }
 
-    /// A delivery was put off: nothing of it is changed but the moment, and its destination is on
-    /// probation.
+    /// A delivery was postponed: only its due time changed, and its destination is on probation.
     pub(crate) fn check_put_off(
         &mut self,
         number: usize,
@@ -126,30 +126,30 @@ impl Inner {
         let (id, now_ms) = (delivery.id, self.now_ms);
         let watch = &self.watches[number];
         let exact = watch.probation.is_some_and(|probation| {
-            // While one probes, the others wait for its answer, ten seconds at most.
+            // While one probes, the others wait for its result, ten seconds at most.
             let after_the_probe_ms = now_ms + probation.lasts_ms.min(10 * SECOND_MS);
             [probation.until_ms, after_the_probe_ms].contains(&delivery.due_ms)
                 && probation.until_ms > 0
         });
         let possible = watch.failed >= 10 && delivery.due_ms <= now_ms + HOUR_MS;
         let watched = self.rules[number].subscription.destination.probation;
-        if !watched || !possible || (self.dice.quiet && !exact) {
-            self.broke(
+        if !watched || !possible || (self.random.quiet && !exact) {
+            self.record_violation(
                 id,
                 &format!(
-                    "put off until {} although its destination is on no such probation",
+                    "postponed until {} although its destination is on no such probation",
                     delivery.due_ms
                 ),
             );
         }
         if requests == 0 && delivery.due_ms <= base.due_ms {
-            self.broke(id, "put off to an earlier moment");
+            self.record_violation(id, "postponed to an earlier time");
         }
-        self.ledger.put_offs.entry(id).or_default().push((now_ms, delivery.due_ms));
+        self.ledger.postponements.entry(id).or_default().push((now_ms, delivery.due_ms));
     }
 }
 
-/// Whether the newest thing that happened to a delivery is that it was put off.
+/// Whether the newest history entry of a delivery is a postponement.
 pub(crate) fn is_put_off(delivery: &Delivery) -> bool {
     delivery.history.newest().is_some_and(|entry| entry.outcome == Outcome::Probation)
 }

@@ -1,21 +1,21 @@
-//! What publishers send: a mix of good records and bad ones.
+//! What publishers send: a mix of valid and invalid records.
 //!
-//! Every element carries a mark of its own, so that a request, a message and a blob can be told
-//! whose they are.
+//! Every element carries a unique mark, so that a request, a message and a blob can be traced to
+//! their element.
 
 use delivery::ports::MESSAGE_MAX_BYTES;
 
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 use super::rules::{TOPIC, WANTED_TYPE};
 
-/// What one element of a record is.
+/// The kind of one element of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
-    /// A CloudEvent of the type that filters take.
+pub(crate) enum ElementKind {
+    /// A CloudEvent of the type that filters match.
     Wanted,
     /// Any other event.
     Other,
-    /// No event at all.
+    /// Not an event.
     Malformed,
 }
 
@@ -24,20 +24,20 @@ pub(crate) enum Sort {
 pub(crate) struct Element {
     /// Its text, as published.
     pub(crate) text: String,
-    /// What it is.
-    pub(crate) sort: Sort,
+    /// Its kind.
+    pub(crate) kind: ElementKind,
 }
 
-/// A record as it is published.
+/// A published record.
 #[derive(Debug, Clone)]
 pub(crate) struct Published {
-    /// When.
+    /// The publication time.
     pub(crate) at_ms: u64,
     /// The `topic` attribute.
     pub(crate) topic: Option<&'static str>,
     /// Its body.
     pub(crate) body: String,
-    /// What stands in it.
+    /// Its elements.
     pub(crate) elements: Vec<Element>,
     /// Its body leaves no room for our attributes.
     pub(crate) big: bool,
@@ -50,9 +50,9 @@ impl Published {
     }
 }
 
-/// A record of this number; a big one leaves no room for our attributes.
-pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut JitterSource) -> Published {
-    let topic = match dice.below(12) {
+/// The record of this number; a large one leaves no room for our attributes.
+pub(crate) fn record(number: usize, at_ms: u64, big: bool, random: &mut SeededRandom) -> Published {
+    let topic = match random.below(12) {
         0 => Some("shop/nowhere"),
         1 => None,
         _ => Some(TOPIC),
@@ -60,19 +60,20 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, dice: &mut JitterSour
     if big {
         return big_record(number, at_ms);
     }
-    let (body, elements) = match dice.below(10) {
+    let (body, elements) = match random.below(10) {
         0 => {
             let text = format!("hello, {} is no event", mark(number, 0));
-            (text.clone(), vec![Element { text, sort: Sort::Malformed }])
+            (text.clone(), vec![Element { text, kind: ElementKind::Malformed }])
         }
         1 | 2 => {
-            let elements: Vec<Element> =
-                (0..=dice.below(4)).map(|index| element(number, index as usize, dice)).collect();
+            let elements: Vec<Element> = (0..=random.below(4))
+                .map(|index| element(number, index as usize, random))
+                .collect();
             let texts: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
             (format!(" [{}]\n", texts.join(" , ")), elements)
         }
         _ => {
-            let element = element(number, 0, dice);
+            let element = element(number, 0, random);
             (element.text.clone(), vec![element])
         }
     };
@@ -85,11 +86,11 @@ pub(crate) fn plain_record(number: usize, at_ms: u64) -> Published {
         r#"{{"specversion":"1.0","id":"{}","source":"s","type":"{WANTED_TYPE}"}}"#,
         mark(number, 0)
     );
-    let elements = vec![Element { text: text.clone(), sort: Sort::Wanted }];
+    let elements = vec![Element { text: text.clone(), kind: ElementKind::Wanted }];
     Published { at_ms, topic: Some(TOPIC), body: text, elements, big: false }
 }
 
-/// One CloudEvent that just fits into a message by itself.
+/// A CloudEvent that just fits into a message by itself.
 fn big_record(number: usize, at_ms: u64) -> Published {
     let head = format!(
         r#"{{"specversion":"1.0","id":"{}","source":"s","type":"big","data":""#,
@@ -98,29 +99,29 @@ fn big_record(number: usize, at_ms: u64) -> Published {
     let attribute = "topic".len() + "String".len() + TOPIC.len();
     let filling = "x".repeat(MESSAGE_MAX_BYTES - attribute - head.len() - 2);
     let text = format!(r#"{head}{filling}"}}"#);
-    let elements = vec![Element { text: text.clone(), sort: Sort::Other }];
+    let elements = vec![Element { text: text.clone(), kind: ElementKind::Other }];
     Published { at_ms, topic: Some(TOPIC), body: text, elements, big: true }
 }
 
-fn element(number: usize, index: usize, dice: &mut JitterSource) -> Element {
+fn element(number: usize, index: usize, random: &mut SeededRandom) -> Element {
     let mark = mark(number, index);
     let cloud_event = |kind: &str| {
         format!(
             r#"{{"specversion":"1.0", "id":"{mark}","source":"/söurce","type":"{kind}","data":{{"n":1.50}}}}"#
         )
     };
-    let (text, sort) = match dice.below(8) {
-        0 => (format!(r#"{{"specversion":"7","id":"{mark}"}}"#), Sort::Malformed),
+    let (text, kind) = match random.below(8) {
+        0 => (format!(r#"{{"specversion":"7","id":"{mark}"}}"#), ElementKind::Malformed),
         1 | 2 => (
             format!(
                 r#"{{"id":"{mark}","subject":"s","eventType":"t","eventTime":"2026-11-20T07:03:00Z","data":{{}}}}"#
             ),
-            Sort::Other,
+            ElementKind::Other,
         ),
-        3 => (cloud_event("order.paid"), Sort::Other),
-        _ => (cloud_event(WANTED_TYPE), Sort::Wanted),
+        3 => (cloud_event("order.paid"), ElementKind::Other),
+        _ => (cloud_event(WANTED_TYPE), ElementKind::Wanted),
     };
-    Element { text, sort }
+    Element { text, kind }
 }
 
 /// The mark of an element.
@@ -128,7 +129,7 @@ pub(crate) fn mark(number: usize, index: usize) -> String {
     format!("ev-{number}-{index}.")
 }
 
-/// The records and the places that a text's marks name, in order.
+/// The record and element numbers of the marks in a text, in order.
 pub(crate) fn marked(text: &str) -> impl Iterator<Item = (usize, usize)> {
     text.match_indices("ev-").filter_map(|(at, _)| mark_at(&text[at..]))
 }

@@ -1,4 +1,4 @@
-//! Queues with the manners of SQS: delays, visibility, receive counts, redrive, retention.
+//! Queues that behave like SQS: delays, visibility, receive counts, redrive, retention.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use delivery::time::duration::{DAY_MS, SECOND_MS};
 use uuid::Uuid;
 
 use super::publish::Published;
-use super::sinks::errand_of;
+use super::sinks::sink_delivery_of;
 
-/// The queues that functions read, in the order in which they are looked at.
+/// The queues that functions read, in polling order.
 pub(crate) const READ: [QueueName; 3] =
     [QueueName::Events, QueueName::Retry, QueueName::DeadLetter];
-/// A received message is hidden this long.
+/// The visibility timeout of a received message.
 pub(crate) const VISIBILITY_MS: u64 = 720 * SECOND_MS;
-/// No message is kept longer.
+/// The retention period of a message.
 const RETENTION_MS: u64 = 14 * DAY_MS;
 /// The longest delay of a message.
 pub(crate) const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 
-/// What a message says about a delivery, as it was sent.
+/// What a message carries, as it was sent.
 #[derive(Debug, Clone)]
 pub(crate) enum Carried {
-    /// Nothing: a publisher sent it.
+    /// Nothing: it comes from a publisher.
     Nothing,
-    /// A delivery that goes on.
+    /// A delivery in progress.
     Delivery(Arc<Delivery>),
     /// A dead letter.
     DeadLetter(Arc<DeadLetter>),
 }
 
 impl Carried {
-    /// The delivery it is about.
+    /// The delivery that it carries.
     pub(crate) fn delivery(&self) -> Option<&Delivery> {
         match self {
             Self::Nothing => None,
@@ -43,7 +43,8 @@ impl Carried {
         }
     }
 
-    /// The delivery that a blob would be about: an errand is about the one whose letter it brings.
+    /// The delivery that a blob would belong to; for a sink delivery that is the one whose dead
+    /// letter it carries.
     pub(crate) fn kept(&self) -> Option<&Delivery> {
         match self.delivery() {
             Some(Delivery { target: DeliveryTarget::Sink(letter), .. }) => Some(&letter.delivery),
@@ -51,11 +52,12 @@ impl Carried {
         }
     }
 
-    /// The chain it belongs to: that of the errand, where a letter came back from its sink.
+    /// The chain that it belongs to: that of the sink delivery if a dead letter was returned from
+    /// its sink.
     pub(crate) fn id(&self) -> Option<Uuid> {
         match self {
             Self::DeadLetter(letter) if letter.returned.is_some() => {
-                Some(errand_of(letter.delivery.id))
+                Some(sink_delivery_of(letter.delivery.id))
             }
             Self::Nothing | Self::Delivery(_) | Self::DeadLetter(_) => {
                 self.delivery().map(|delivery| delivery.id)
@@ -67,7 +69,7 @@ impl Carried {
 /// A message in a queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
-    /// Which copy of the message this is; a message that is delivered twice has two.
+    /// The number of this copy of the message; a message that is delivered twice has two copies.
     pub(crate) copy: u64,
     /// Its id.
     pub(crate) message: String,
@@ -75,24 +77,24 @@ pub(crate) struct Held {
     pub(crate) body: Arc<str>,
     /// The `topic` attribute.
     pub(crate) topic: Option<String>,
-    /// Our attribute, as the function will see it.
+    /// Our attribute, as the function reads it.
     pub(crate) attribute: Option<Attribute>,
     /// Our attribute, as it was sent.
     pub(crate) carried: Carried,
     /// SentTimestamp.
     pub(crate) sent_ms: u64,
-    /// The first receive from this queue.
+    /// The time of the first receive from this queue.
     pub(crate) first_received_ms: Option<u64>,
     /// How often it was received.
     pub(crate) receives: u32,
-    /// Not received before.
+    /// When it becomes visible.
     pub(crate) visible_ms: u64,
     /// The receipt of its last receive.
     pub(crate) receipt: String,
 }
 
 impl Held {
-    /// The message as Lambda hands it over.
+    /// The record as Lambda passes it to the function.
     pub(crate) fn record(&self, queue: QueueName) -> Record {
         let (delivery, deadletter) = match &self.attribute {
             None => (None, None),
@@ -115,7 +117,7 @@ impl Held {
     }
 }
 
-/// The name that a queue's ARN ends with.
+/// The name at the end of a queue's ARN.
 pub(crate) fn label(queue: QueueName) -> &'static str {
     match queue {
         QueueName::Events => "events",
@@ -125,7 +127,7 @@ pub(crate) fn label(queue: QueueName) -> &'static str {
     }
 }
 
-/// Where a queue puts what was received too often, and how often that is.
+/// The redrive target of a queue, and its maximum receive count.
 fn redrive(queue: QueueName) -> (QueueName, u32) {
     match queue {
         QueueName::Events | QueueName::Retry => (QueueName::DeadLetter, 100),
@@ -140,23 +142,23 @@ pub(crate) struct Queues {
     copies: u64,
 }
 
-/// What came of a look into a queue.
+/// The result of polling a queue.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     /// The batch.
     pub(crate) batch: Vec<Held>,
-    /// What went to the next queue instead.
+    /// Messages that were moved to the redrive target instead.
     pub(crate) redriven: Vec<Held>,
 }
 
 impl Queues {
-    /// A number nobody else has.
+    /// A new unique number.
     pub(crate) fn number(&mut self) -> u64 {
         self.copies += 1;
         self.copies
     }
 
-    /// Puts a record into the queue of events.
+    /// Puts a record into the events queue.
     pub(crate) fn publish(&mut self, message: &str, published: &Published) {
         let held = Held {
             copy: self.number(),
@@ -179,20 +181,21 @@ impl Queues {
         self.held.entry(label(queue)).or_default().push(held);
     }
 
-    /// Every message of a queue.
+    /// All messages of a queue.
     pub(crate) fn all(&self, queue: QueueName) -> impl Iterator<Item = &Held> {
         self.held.get(label(queue)).into_iter().flatten()
     }
 
-    /// The earliest moment at which a message of the queues that are read can be received.
+    /// The earliest time at which a message can be received from the queues that functions read.
     pub(crate) fn next_ms(&self) -> Option<u64> {
         READ.iter().flat_map(|queue| self.all(*queue)).map(|held| held.visible_ms).min()
     }
 
-    /// Receives up to so many messages of a queue.
+    /// Receives up to this many messages from a queue.
     pub(crate) fn receive(&mut self, queue: QueueName, most: usize, now_ms: u64) -> Received {
         let (next, limit) = redrive(queue);
         let mut received = Received::default();
+        // Copies and receipts share one counter, so a receipt is never reused.
         let mut receipts = self.copies;
         for held in self.held.entry(label(queue)).or_default() {
             if held.visible_ms > now_ms || received.batch.len() >= most {
@@ -225,7 +228,7 @@ impl Queues {
         self.held.entry(label(queue)).or_default().retain(|held| held.copy != copy);
     }
 
-    /// Changes when a received message is seen again.
+    /// Changes when a received message becomes visible.
     pub(crate) fn change_visibility(&mut self, name: &str, receipt: &str, until_ms: u64) -> bool {
         let found = self
             .held
@@ -234,8 +237,9 @@ impl Queues {
         found.map(|held| held.visible_ms = until_ms).is_some()
     }
 
-    /// Throws away what is too old; the last-resort queue is where a person looks in time.
-    pub(crate) fn forget_old(&mut self, now_ms: u64) {
+    /// Deletes messages past their retention, except in the last-resort queue, which is for people
+    /// to read.
+    pub(crate) fn delete_expired(&mut self, now_ms: u64) {
         for queue in READ {
             self.held
                 .entry(label(queue))

@@ -1,48 +1,51 @@
-//! The attempts of a delivery in a quiet world, followed by the book.
+//! The attempts of a delivery in a world without faults, replayed by the rules.
 
 use delivery::delivery::outcome::TransportResult;
 
 use super::ledger::Seen;
 use super::rules::{Expected, Rules};
-use super::sinks::Way;
+use super::sinks::Route;
 
-/// The longest that rounding a wait up to whole seconds makes an attempt late.
+/// The most that rounding a wait up to whole seconds may delay an attempt.
 const ROUNDING_MS: u64 = 1_000;
 
-/// How long an invocation listens when it has nothing else to do.
+/// How long an invocation waits for late responses when it has no other work.
 const LISTENING_MS: u64 = 10_000;
 
-/// What the world saw of a delivery.
-pub(crate) struct Course<'a> {
+/// What the world recorded of a delivery.
+pub(crate) struct DeliveryRecord<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) seen: &'a [Seen],
-    /// When it was put off, and until when.
-    pub(crate) put_offs: &'a [(u64, u64)],
+    /// When it was postponed, and until when.
+    pub(crate) postponements: &'a [(u64, u64)],
     pub(crate) published_ms: u64,
-    pub(crate) way: Way,
+    pub(crate) route: Route,
     /// It leaves no room for our attributes.
     pub(crate) big: bool,
-    /// Somebody in its world listens for late answers.
-    pub(crate) listens: bool,
+    /// Some subscription in its world waits for late responses.
+    pub(crate) waits_for_late: bool,
 }
 
-/// Follows the attempts by the book; says with which reasons the delivery may have ended, none if
-/// it was delivered.
-pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
-    let Course { rules, seen, put_offs, published_ms, way, big, listens } = course;
+/// Replays the attempts by the rules; returns the reasons that the delivery may have ended with,
+/// none if it was delivered.
+pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String> {
+    let DeliveryRecord { rules, seen, postponements, published_ms, route, big, waits_for_late } =
+        routing;
     let retry = &rules.subscription.retry;
     let limit_ms = retry.time_to_live_ms.map_or(u64::MAX, |limit_ms| published_ms + limit_ms);
     let names_limit = rules.subscription.dialect.as_str().starts_with("eventgrid");
     let mut due_ms = (published_ms, published_ms);
-    let mut put_offs = put_offs.iter().peekable();
+    let mut postponements = postponements.iter().peekable();
     for (index, attempt) in seen.iter().enumerate() {
         let attempts = index as u32 + 1;
-        while let Some((at_ms, until_ms)) = put_offs.next_if(|(at_ms, _)| *at_ms <= attempt.at_ms) {
-            due_ms = put_off(due_ms, *at_ms, *until_ms)?;
+        while let Some((at_ms, until_ms)) =
+            postponements.next_if(|(at_ms, _)| *at_ms <= attempt.at_ms)
+        {
+            due_ms = check_postponement(due_ms, *at_ms, *until_ms)?;
         }
-        // Where its invocation ran out of time, it left with the last of the others.
-        let before = index.checked_sub(1).map(|before| &seen[before].told);
-        let held_up = listens && matches!(before, Some(TransportResult::TimedOut));
+        // Where its invocation ran out of time, it was re-enqueued with the last of the others.
+        let before = index.checked_sub(1).map(|before| &seen[before].result_seen);
+        let held_up = waits_for_late && matches!(before, Some(TransportResult::TimedOut));
         let late_ms = ROUNDING_MS + if held_up { LISTENING_MS } else { 0 };
         if attempt.at_ms < due_ms.0 || attempt.at_ms > due_ms.1 + late_ms {
             return Err(format!(
@@ -78,16 +81,17 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
             (None, _) => {}
         }
     }
-    for (at_ms, until_ms) in put_offs {
-        due_ms = put_off(due_ms, *at_ms, *until_ms)?;
+    for (at_ms, until_ms) in postponements {
+        due_ms = check_postponement(due_ms, *at_ms, *until_ms)?;
     }
     let mut ends = Vec::new();
     if due_ms.1 + ROUNDING_MS >= limit_ms {
         ends.push("TimeToLiveExceeded".to_owned());
     }
-    if big && (!seen.is_empty() || (way == Way::Event && rules.subscription.destination.probation))
+    if big
+        && (!seen.is_empty() || (route == Route::Event && rules.subscription.destination.probation))
     {
-        // Found when it has to leave, which may be before its time to live has passed.
+        // Detected when it is re-enqueued, which may be before its time to live has passed.
         ends.push("EventTooLargeToResend".to_owned());
     }
     if !ends.is_empty() {
@@ -96,10 +100,10 @@ pub(crate) fn replay(course: Course<'_>) -> Result<Vec<String>, String> {
     Err(format!("no attempt after {} although one was due", seen.len()))
 }
 
-/// What was due is due at another moment; not before it was due, and not long after.
-fn put_off(due_ms: (u64, u64), at_ms: u64, until_ms: u64) -> Result<(u64, u64), String> {
+/// A due attempt is postponed: not to before it was due, and not long after.
+fn check_postponement(due_ms: (u64, u64), at_ms: u64, until_ms: u64) -> Result<(u64, u64), String> {
     if at_ms < due_ms.0 || at_ms > due_ms.1 + ROUNDING_MS {
-        return Err(format!("put off at {at_ms} although due within {due_ms:?}"));
+        return Err(format!("postponed at {at_ms} although due within {due_ms:?}"));
     }
     Ok((until_ms, until_ms))
 }

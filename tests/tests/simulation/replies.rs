@@ -1,7 +1,7 @@
-//! Answers that carry an event: which deliveries follow from them, worked out a second time.
+//! Responses that carry an event: the deliveries that follow from them, computed a second time.
 //!
-//! An endpoint that is asked twice about one event answers it with the same reply. Each reply
-//! stands in the ledger like a record of its own, one that no publisher sent.
+//! An endpoint that receives an event twice sends the same reply both times. Each reply is recorded
+//! in the ledger as a record of its own that no publisher sent.
 
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::{DELIVERY_NAMESPACE, Delivery};
@@ -13,27 +13,27 @@ use super::ledger::Known;
 use super::publish::plain_record;
 use super::queues::Held;
 use super::rules::of_topic;
-use super::sinks::Way;
+use super::sinks::Route;
 use super::world::Inner;
 
 /// The longest chain of replies.
 pub(crate) const HOPS_MAX: u32 = 10;
 
-/// The id of what follows from the answer to a delivery, for this subscription.
+/// The id of the delivery that follows from the response to a delivery, for this subscription.
 fn id_of(answered: Uuid, to: &SubscriptionName) -> Uuid {
     Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{answered}\nreply\n{to}").as_bytes())
 }
 
 impl Inner {
-    /// The answer to the request of one delivery; with a reply, if its subscription wants them and
-    /// the dice do.
+    /// The response to the request of one delivery; with a reply if its subscription wants replies
+    /// and the random numbers choose one.
     pub(crate) fn answer(&mut self, number: usize, id: Uuid, exchange: Exchange) -> Exchange {
         let wanted = self.rules[number].subscription.reply.is_some()
-            && self.ledger.known[&id].way == Way::Event;
+            && self.ledger.known[&id].route == Route::Event;
         let TransportResult::Answered { status: 200, retry_after, .. } = &exchange.result else {
             return exchange;
         };
-        if !wanted || self.dice.percent(25) {
+        if !wanted || self.random.percent(25) {
             return exchange;
         }
         let record = self.reply(number, id, exchange.ended_ms());
@@ -58,20 +58,20 @@ impl Inner {
         }
         let record = self.ledger.published.len();
         let hops = self.ledger.known[&answered].hops + 1;
-        let to: Vec<(usize, Way)> = match &self.rules[number].subscription.reply {
+        let to: Vec<(usize, Route)> = match &self.rules[number].subscription.reply {
             Some(ReplyTo::Topic(_)) => {
-                of_topic(&self.rules).map(|number| (number, Way::Event)).collect()
+                of_topic(&self.rules).map(|number| (number, Route::Event)).collect()
             }
-            Some(ReplyTo::Address(_)) => vec![(number, Way::Reply)],
+            Some(ReplyTo::Address(_)) => vec![(number, Route::Reply)],
             None => Vec::new(),
         };
-        for (number, way) in to {
+        for (number, route) in to {
             let id = id_of(answered, &self.rules[number].subscription.name);
             self.ledger.ids.insert((Some(number), record, 0), id);
             self.ledger.know(
                 &self.rules,
                 id,
-                Known { hops, way, ..Known::new(Some(number), record, 0) },
+                Known { hops, route, ..Known::new(Some(number), record, 0) },
             );
         }
         let message = format!("reply-{record}");
@@ -81,47 +81,47 @@ impl Inner {
         record
     }
 
-    /// Whether this invocation was told the reply that a delivery follows from.
+    /// Whether this invocation received the reply that a delivery follows from.
     pub(crate) fn is_told(&self, id: Uuid) -> bool {
         let record = self.ledger.known.get(&id).map(|known| known.record);
         self.invocations[self.current].answered.iter().any(|(_, of)| Some(*of) == record)
     }
 
-    /// What follows from a reply begins like new.
+    /// A delivery that follows from a reply starts with fresh state.
     pub(crate) fn check_fresh_reply(&mut self, delivery: &Delivery) {
         let known = &self.ledger.known[&delivery.id];
-        let course = (known.hops, known.way);
+        let routing = (known.hops, known.route);
         let fresh =
             (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
         if !fresh
             || delivery.due_ms != delivery.published_ms
-            || (delivery.hops, Way::of(&delivery.target)) != course
+            || (delivery.hops, Route::of(&delivery.target)) != routing
         {
-            self.broke(delivery.id, "a reply that is not like new");
+            self.record_violation(delivery.id, "a reply does not start with fresh state");
         }
     }
 
-    /// A message is done; if this invocation was told replies to its deliveries, they are owed from
-    /// now on.
+    /// A message is done; if this invocation received replies to its deliveries, those have to be
+    /// delivered from now on.
     pub(crate) fn note_replies_owed(&mut self, held: &Held) {
         if self.invocation().panics > 0 {
-            // Its attempt may have counted as broken off.
+            // Its attempt may have been counted as aborted.
             return;
         }
         let versions = self.invocation().versions.clone();
         for (answered, record) in self.invocation().answered.clone() {
-            let speaks = match held.carried.delivery() {
+            let carries_it = match held.carried.delivery() {
                 Some(delivery) => delivery.id == answered,
                 None => self.ledger.origin(answered) == held.message,
             };
-            let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && speaks);
+            let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && carries_it);
             let there = ids.filter(|((number, ..), id)| {
                 let facts =
                     number.map_or(Vec::new(), |number| self.versions.facts(&versions, number));
-                self.ledger.known[id].way == Way::Reply || facts.iter().all(Option::is_some)
+                self.ledger.known[id].route == Route::Reply || facts.iter().all(Option::is_some)
             });
-            let owed: Vec<Uuid> = there.map(|(_, id)| *id).collect();
-            self.ledger.owed.extend(owed);
+            let must_end: Vec<Uuid> = there.map(|(_, id)| *id).collect();
+            self.ledger.must_end.extend(must_end);
         }
     }
 }

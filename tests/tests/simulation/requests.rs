@@ -1,4 +1,4 @@
-//! What is checked of every request: that it is allowed, due, and true to its events.
+//! Checks on every request: that it is allowed, due, and carries its events unchanged.
 
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::{Batching, Delivery};
@@ -13,7 +13,7 @@ use super::ledger::Seen;
 use super::publish::marked;
 use super::queues::Held;
 use super::rules::Expected;
-use super::sinks::Way;
+use super::sinks::Route;
 use super::world::Inner;
 
 /// What the messages of the running invocation say about a delivery.
@@ -45,7 +45,7 @@ impl Base {
         }
     }
 
-    /// How many attempts it may make where so many are allowed in all; one that is owed is made
+    /// How many attempts it may make under this limit; a retry alone after a refused batch is made
     /// whatever the limit.
     fn left(&self, most: u32) -> u32 {
         most.saturating_sub(self.attempts).max(u32::from(self.batching == Batching::RetryAlone))
@@ -53,19 +53,19 @@ impl Base {
 }
 
 impl Inner {
-    pub(crate) fn broke(&mut self, id: Uuid, what: &str) {
+    pub(crate) fn record_violation(&mut self, id: Uuid, what: &str) {
         let what = format!("{}: {what}", self.ledger.name(id));
-        self.tell(|| format!("BROKEN {what}"));
-        self.ledger.broke(what);
+        self.print(|| format!("BROKEN {what}"));
+        self.ledger.record_violation(what);
     }
 
     pub(crate) fn bases(&self, id: Uuid) -> Vec<Base> {
-        let speaking = self.invocations[self.current].speaking_for(id, self.ledger.origin(id));
-        speaking.into_iter().map(Base::of).collect()
+        let messages = self.invocations[self.current].messages_for(id, self.ledger.origin(id));
+        messages.into_iter().map(Base::of).collect()
     }
 
-    /// Whom a request is for, and which deliveries it makes, in order; none if nobody can ask for
-    /// such a request.
+    /// The recipient of a request and its deliveries, in order; `None` if nothing may lead to such
+    /// a request.
     pub(crate) fn addressees(&self, request: &Request) -> (usize, Vec<Uuid>) {
         let host = request.url.host_str().unwrap_or_default();
         let number =
@@ -74,14 +74,15 @@ impl Inner {
             return (0, Vec::new());
         };
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
-        let way = match host.as_bytes().first() {
-            Some(b'r') => Way::Reply,
-            Some(b'd') => Way::Sink,
-            Some(_) | None => Way::Event,
+        let route = match host.as_bytes().first() {
+            Some(b'r') => Route::Reply,
+            Some(b'd') => Route::Sink,
+            Some(_) | None => Route::Event,
         };
         let known = |(record, index)| self.ledger.ids.get(&(Some(number), record, index)).copied();
         let of_way = |id: &Uuid| {
-            self.ledger.known[id].way == way && self.ledger.known[id].subscription == Some(number)
+            self.ledger.known[id].route == route
+                && self.ledger.known[id].subscription == Some(number)
         };
         let after =
             |id: Uuid| self.ledger.after.get(&id).into_iter().flatten().copied().find(of_way);
@@ -92,32 +93,33 @@ impl Inner {
         (number, ids)
     }
 
-    /// A request at an endpoint: what the function is told of it, and what comes later.
+    /// A request reaches an endpoint: the result that the function gets, and the late response.
     pub(crate) fn request(&mut self, request: &Request) -> (Exchange, Option<LateAnswer>) {
         let now_ms = self.now_ms;
         let (number, ids) = self.addressees(request);
         if ids.is_empty() {
-            self.ledger.broke(format!("a request to {} that nobody can ask for", request.url));
+            self.ledger
+                .record_violation(format!("a request to {} that nothing leads to", request.url));
             return (Exchange::new(TransportResult::Aborted, now_ms, 0), None);
         }
         self.check_body(number, &ids, request);
         self.ledger.shared_requests += u64::from(ids.len() > 1);
-        let at_sink = self.ledger.known[&ids[0]].way == Way::Sink;
+        let at_sink = self.ledger.known[&ids[0]].route == Route::Sink;
         let behaviour =
             if at_sink { self.sink_behaviours[number] } else { self.behaviours[number] };
         let Answer { mut result, mut duration_ms } =
-            behaviour.answer(&mut self.dice, now_ms, request.timeout_ms);
+            behaviour.answer(&mut self.random, now_ms, request.timeout_ms);
         let mut taken = self.rules[number].expected(&result) == Expected::Delivered;
-        let lost = self.dice.strikes(Fault::HttpAnswerLost);
-        if lost && self.dice.percent(50) {
+        let lost = self.random.injects(Fault::HttpAnswerLost);
+        if lost && self.random.percent(50) {
             result = TransportResult::SocketError;
         } else if lost {
             (result, duration_ms) = (TransportResult::TimedOut, request.timeout_ms);
         }
-        let listens = result == TransportResult::TimedOut
+        let waits_for_late = result == TransportResult::TimedOut
             && self.rules[number].subscription.destination.late_window_ms > 0;
-        let late = listens
-            .then(|| LateAnswer::choose(&mut self.dice, taken, request.timeout_ms))
+        let late = waits_for_late
+            .then(|| LateAnswer::choose(&mut self.random, taken, request.timeout_ms))
             .flatten();
         taken |= late
             .as_ref()
@@ -131,23 +133,23 @@ impl Inner {
             *self.ledger.forks.entry(*id).or_default() += u32::from(lost);
             self.note_member(number, *id, &exchange, taken, ids.len());
         }
-        self.tell(|| {
+        self.print(|| {
             let names: Vec<String> = ids.iter().map(|id| self.ledger.name(*id)).collect();
             format!("requests {}: {:?}, lost: {lost}", names.join(" and "), exchange.result)
         });
         (exchange, late)
     }
 
-    /// A body holds the events as they were published, and no more of them than its subscription
-    /// asks for.
+    /// A body holds the events as they were published, and no more of them than the subscription
+    /// allows.
     fn check_body(&mut self, number: usize, ids: &[Uuid], request: &Request) {
         let batch = self.rules[number].subscription.batch;
         let body = std::str::from_utf8(&request.body).unwrap_or_default();
-        let way = self.ledger.known[&ids[0]].way;
-        if way == Way::Sink {
-            return self.check_errand(ids[0], body);
+        let route = self.ledger.known[&ids[0]].route;
+        if route == Route::Sink {
+            return self.check_sink_request(ids[0], body);
         }
-        // What began twice may have two texts.
+        // A delivery that started twice may have two texts.
         let text = |id: &Uuid| {
             let texts = self.ledger.texts(*id);
             texts
@@ -164,7 +166,7 @@ impl Inner {
         } else {
             texts[0].contains("specversion")
         };
-        let bare = way == Way::Reply || (batch.is_none() && is_cloud_event);
+        let bare = route == Route::Reply || (batch.is_none() && is_cloud_event);
         let right = if bare { body == texts[0] } else { body == array };
         let over = match batch {
             None => ids.len() > 1,
@@ -174,10 +176,10 @@ impl Inner {
             }
         };
         if !right {
-            self.broke(ids[0], "the request has other bytes than the event");
+            self.record_violation(ids[0], "the request has other bytes than the event");
         }
         if over {
-            self.broke(ids[0], "travels with more events than its subscription asks for");
+            self.record_violation(ids[0], "sent with more events than its subscription allows");
         }
     }
 
@@ -205,7 +207,7 @@ impl Inner {
             tally.last,
             Some((_, Expected::Delivered | Expected::Final | Expected::Alone))
         );
-        let wary = bases.iter().all(|base| base.batching != Batching::Allowed);
+        let unbatched = bases.iter().all(|base| base.batching != Batching::Allowed);
         let complaints = [
             (tally.requests >= allowed, "attempted more often than its policy allows"),
             (self.now_ms < due_ms || self.now_ms < in_place_ms, "attempted before it was due"),
@@ -216,14 +218,14 @@ impl Inner {
             (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),
             (facts.iter().flatten().all(|facts| facts.paused), "attempted although paused"),
             (ended && bases.len() == 1, "attempted after its end"),
-            (members > 1 && wary, "travels with others although it was refused with others"),
+            (members > 1 && unbatched, "batched although its batch was refused before"),
         ];
         for (_, complaint) in complaints.into_iter().filter(|(broken, _)| *broken) {
-            self.broke(id, complaint);
+            self.record_violation(id, complaint);
         }
     }
 
-    /// Writes down what a request was for one of its events.
+    /// Records what a request means for one of its events.
     fn note_member(
         &mut self,
         number: usize,
@@ -240,11 +242,11 @@ impl Inner {
         tally.last = Some((ended_ms, expected));
         tally.last_at_ms = Some(at_ms);
         let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
-        let told = exchange.result.clone();
+        let result_seen = exchange.result.clone();
         self.ledger.seen.entry(id).or_default().push(Seen {
             at_ms,
             ended_ms,
-            told,
+            result_seen,
             expected,
             taken,
             first_ms,

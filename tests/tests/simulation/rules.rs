@@ -1,8 +1,8 @@
-//! The subscriptions of a world, each with what the documents say about it, written down a second
+//! The subscriptions of a world, each with the rules of the documentation, implemented a second
 //! time.
 //!
-//! The engine computes its waits from schedules; here they stand as the lists that the documents
-//! print. So a fault in the engine's arithmetic is found by the checks and not repeated by them.
+//! The engine computes its waits from schedules; here they are the lists that the documentation
+//! prints. So the checks find a fault in the engine's arithmetic instead of repeating it.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Subscription};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 use super::sinks;
 
 /// The topic that has subscriptions.
 pub(crate) const TOPIC: &str = "shop/orders";
 /// The container that some subscriptions name.
 pub(crate) const OWN_CONTAINER: &str = "own-letters/of/ours";
-/// Those with a filter take this type only.
+/// Filters match this type only.
 pub(crate) const WANTED_TYPE: &str = "order.created";
 
 /// The waits, as lists; the last one repeats.
@@ -34,55 +34,55 @@ enum Waits {
     SinceFirst(&'static [u64]),
 }
 
-/// What an exchange has to lead to.
+/// The step that has to follow an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// Done.
     Delivered,
-    /// Tried again after at least this much, if the limits allow.
+    /// A retry after at least this wait, if the limits allow.
     Retry(u64),
-    /// Tried once more at once, alone, whatever the limits are.
+    /// One retry alone, at once, whatever the limits are.
     Alone,
-    /// Trying again cannot help.
+    /// A retry cannot help.
     Final,
 }
 
-/// A subscription and what the documents say about it.
+/// A subscription and its rules by the documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    /// What the engine is given.
+    /// What the engine gets.
     pub(crate) subscription: Subscription,
-    /// It takes one type of CloudEvents only.
+    /// Its filter matches one type of CloudEvents only.
     pub(crate) filtered: bool,
     waits: Waits,
 }
 
 impl Rules {
-    /// A subscription of this topic and number, with rules that the dice choose.
-    pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Self {
-        let (profile, waits) = policy(dice);
-        let filtered = dice.percent(25);
+    /// A subscription of this topic and number, with random rules.
+    pub(crate) fn choose(topic: &str, number: usize, random: &mut SeededRandom) -> Self {
+        let (profile, waits) = policy(random);
+        let filtered = random.percent(25);
         let filter = Filter::Exact { name: "type".to_owned(), value: WANTED_TYPE.to_owned() };
         let mut subscription = bare(topic, number, &profile);
         let destination = &mut subscription.destination;
         destination.headers =
             vec![Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
-        destination.probation = dice.percent(35);
-        destination.late_window_ms = dice.one_of(&[0, 0, 5_000, 180_000]);
-        subscription.reply = reply(number, dice);
-        // Knative has replies and no batches, the others have batches and no replies.
-        subscription.batch = batch(dice).filter(|_| subscription.reply.is_none());
+        destination.probation = random.percent(35);
+        destination.late_window_ms = random.pick(&[0, 0, 5_000, 180_000]);
+        subscription.reply = reply(number, random);
+        // Knative has replies and no batches; the others have batches and no replies here.
+        subscription.batch = batch(random).filter(|_| subscription.reply.is_none());
         subscription.filter = if filtered { filter } else { Filter::EVERYTHING };
-        subscription.dead_letter.sink = sinks::choose(topic, number, dice);
-        let format = dice.one_of(&[Format::Namespace, Format::Namespace, Format::CloudEvents]);
+        subscription.dead_letter.sink = sinks::choose(topic, number, random);
+        let format = random.pick(&[Format::Namespace, Format::Namespace, Format::CloudEvents]);
         subscription.dead_letter.format = DeadLetterFormat::Fixed(format);
-        subscription.dead_letter.delay_ms = dice.one_of(&[0, 0, 5 * MINUTE_MS]);
+        subscription.dead_letter.delay_ms = random.pick(&[0, 0, 5 * MINUTE_MS]);
         subscription.dead_letter.keep_trying_for_ms =
-            dice.one_of(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]);
+            random.pick(&[HOUR_MS, 4 * HOUR_MS, 2 * HOUR_MS]);
         Self { subscription, filtered, waits }
     }
 
-    /// A subscription of this number as Event Grid has it, with a time to live of four hours.
+    /// A subscription of this number in the Event Grid dialect, with a time to live of four hours.
     pub(crate) fn of_event_grid(number: usize, probation: bool) -> Self {
         let (profile, waits) = event_grid(240);
         let mut subscription = bare(TOPIC, number, &profile);
@@ -90,14 +90,16 @@ impl Rules {
         Self { subscription, filtered: false, waits }
     }
 
-    /// What the told ending of a request with so many events has to lead to for each of them,
-    /// limits apart: of several that were refused, perhaps only one was meant.
-    pub(crate) fn expected_of(&self, told: &TransportResult, events: usize) -> Expected {
+    /// The step that has to follow for each event of a request with this result, limits apart: of
+    /// several refused events, perhaps only one was at fault.
+    pub(crate) fn expected_of(&self, result_seen: &TransportResult, events: usize) -> Expected {
         let splits =
             self.subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
-        match self.expected(told) {
+        match self.expected(result_seen) {
             Expected::Final
-                if events > 1 && splits && matches!(told, TransportResult::Answered { .. }) =>
+                if events > 1
+                    && splits
+                    && matches!(result_seen, TransportResult::Answered { .. }) =>
             {
                 Expected::Alone
             }
@@ -109,7 +111,7 @@ impl Rules {
     }
 
     /// The same for a request with one event.
-    pub(crate) fn expected(&self, told: &TransportResult) -> Expected {
+    pub(crate) fn expected(&self, result_seen: &TransportResult) -> Expected {
         let (success, never, otherwise_ms): (u16, &[u16], u64) = match self.subscription.dialect {
             Dialect::Knative => (299, &[302, 400, 401, 403, 410, 413, 422], 0),
             Dialect::Native => (299, &[302, 400, 401, 403, 404, 410, 413, 422], 0),
@@ -119,7 +121,7 @@ impl Rules {
             Dialect::EventGridKubernetes => (204, &[], 0),
         };
         let event_grid = otherwise_ms > 0;
-        match told {
+        match result_seen {
             TransportResult::Answered { status, .. } if (200..=success).contains(status) => {
                 Expected::Delivered
             }
@@ -145,8 +147,8 @@ impl Rules {
         }
     }
 
-    /// The least and the longest wait after this many attempts, the last of which ended then and
-    /// asked for a least wait.
+    /// The shortest and the longest wait after this many attempts, the last of which ended then and
+    /// asked for a minimum wait.
     pub(crate) fn wait_ms(
         &self,
         attempts: u32,
@@ -165,7 +167,7 @@ impl Rules {
     }
 }
 
-/// The numbers of the subscriptions that published events go to.
+/// The numbers of the subscriptions of a topic.
 pub(crate) fn of_topic(rules: &[Rules]) -> impl Iterator<Item = usize> {
     rules
         .iter()
@@ -174,8 +176,8 @@ pub(crate) fn of_topic(rules: &[Rules]) -> impl Iterator<Item = usize> {
         .map(|(at, _)| at)
 }
 
-/// A subscription of this number with nothing but a profile, whose letters are plain and written at
-/// once.
+/// A subscription of this number with nothing but a profile, whose dead letters are native and
+/// written at once.
 fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     let url = format!("https://s{number}.example.com/in").parse().expect("an address");
     let name = format!("{topic}/s{number}").parse().expect("a name");
@@ -188,10 +190,10 @@ fn bare(topic: &str, number: usize, profile: &Profile) -> Subscription {
     subscription
 }
 
-/// Where replies go, if they are wanted. One subscription at most sends them to its own topic, or a
-/// chain of them would grow with each hop.
-fn reply(number: usize, dice: &mut JitterSource) -> Option<ReplyTo> {
-    match dice.below(8) {
+/// The reply target, if replies are wanted. At most one subscription sends them to its own topic,
+/// otherwise a chain of replies would grow with each hop.
+fn reply(number: usize, random: &mut SeededRandom) -> Option<ReplyTo> {
+    match random.below(8) {
         0 => Some(ReplyTo::Address(
             format!("https://r{number}.example.com/in").parse().expect("an address"),
         )),
@@ -200,18 +202,18 @@ fn reply(number: usize, dice: &mut JitterSource) -> Option<ReplyTo> {
     }
 }
 
-/// How events travel together, if they do: a few at most, since there are few in a world.
-fn batch(dice: &mut JitterSource) -> Option<Batch> {
-    dice.percent(40).then(|| Batch {
-        max_events: 2 + dice.below(4) as u32,
-        preferred_bytes: dice.one_of(&[250, 450, 64 * 1_024, 64 * 1_024]),
-        on_refused: dice.one_of(&[OnRefused::Split, OnRefused::Split, OnRefused::All]),
+/// The batch settings, if there are any: small ones, since a world has few events.
+fn batch(random: &mut SeededRandom) -> Option<Batch> {
+    random.percent(40).then(|| Batch {
+        max_events: 2 + random.below(4) as u32,
+        preferred_bytes: random.pick(&[250, 450, 64 * 1_024, 64 * 1_024]),
+        on_refused: random.pick(&[OnRefused::Split, OnRefused::Split, OnRefused::All]),
     })
 }
 
-/// A profile with changes, and the waits that the documents give for it.
-fn policy(dice: &mut JitterSource) -> (Profile, Waits) {
-    match dice.below(11) {
+/// A profile with changes, and its waits by the documentation.
+fn policy(random: &mut SeededRandom) -> (Profile, Waits) {
+    match random.below(11) {
         0 => knative(0, Kind::Exponential { delay_ms: 1_000 }, &[0]),
         1 => knative(3, Kind::Linear { delay_ms: 1_000 }, &[1_000, 2_000, 3_000]),
         2 => knative(4, Kind::Exponential { delay_ms: 200 }, &[400, 800, 1_600, 3_200]),
@@ -221,7 +223,7 @@ fn policy(dice: &mut JitterSource) -> (Profile, Waits) {
             Kind::ExponentialFromZero { delay_ms: 1_000 },
             &[1_000, 2_000, 4_000, 8_000, 16_000],
         ),
-        5 => event_grid(dice.one_of(&[1, 30, 30, 240, 1_440])),
+        5 => event_grid(random.pick(&[1, 30, 30, 240, 1_440])),
         6 => namespace(),
         7 => kubernetes(),
         8 => native(8, Kind::Constant { delay_ms: 300 }, &[300]),
@@ -291,7 +293,7 @@ fn kubernetes() -> (Profile, Waits) {
     (profile, Waits::Each(&[MINUTE_MS, 10 * MINUTE_MS]))
 }
 
-/// A catalogue's worth of subscriptions.
+/// A catalogue of these subscriptions.
 pub(crate) fn catalogue(
     subscriptions: impl IntoIterator<Item = Subscription>,
 ) -> Arc<delivery::subscription::catalogue::Catalogue> {

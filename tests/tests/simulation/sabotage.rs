@@ -1,22 +1,22 @@
-//! Broken rules on purpose: they prove that the checks can fail.
+//! Sabotaged rules: they prove that the checks can fail.
 
 use delivery::ports::{Attribute, QueueName};
 use delivery::wire::write_delivery;
 
 use super::queues::{Carried, Held};
 
-/// One broken rule.
+/// One sabotaged rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sabotage {
-    /// A queue drops a message without a word.
+    /// A queue silently drops a message.
     LosesAMessage,
-    /// A queue gives a message away twice, and no fault is counted.
+    /// A queue duplicates a message, and no fault is counted.
     DoublesAMessage,
-    /// A message forgets an attempt.
+    /// A message loses an attempt.
     ForgetsAnAttempt,
-    /// A message forgets that it has to wait.
+    /// A message loses its wait.
     ForgetsTheWait,
-    /// Storage files a blob under another key.
+    /// Storage writes a blob under another key.
     MisfilesABlob,
     /// Storage changes a blob.
     ForgesABlob,
@@ -25,16 +25,16 @@ pub(crate) enum Sabotage {
 /// Breaks one rule, once.
 #[derive(Debug, Default)]
 pub(crate) struct Saboteur {
-    /// What is still to be broken.
+    /// The rule that is still to be broken.
     pub(crate) plan: Option<Sabotage>,
-    /// It has been done.
+    /// The rule was broken.
     pub(crate) done: bool,
-    /// A second copy to be queued.
+    /// The second copy of a message, still to be queued.
     pub(crate) copies: Vec<(QueueName, Held)>,
 }
 
 impl Saboteur {
-    /// Tampers with a message on its way into a queue; says whether it still gets there.
+    /// Tampers with a message that is sent to a queue; returns whether it is still sent.
     pub(crate) fn tampers(&mut self, queue: QueueName, held: &mut Held) -> bool {
         let (Some(plan), false, Carried::Delivery(delivery)) =
             (self.plan, self.done, &held.carried)
@@ -65,7 +65,7 @@ impl Saboteur {
         plan != Sabotage::LosesAMessage
     }
 
-    /// Tampers with a blob on its way into storage.
+    /// Tampers with a blob that is written to storage.
     pub(crate) fn tampers_with_blob(&mut self, key: &mut String, bytes: &mut Vec<u8>) {
         match self.plan {
             Some(Sabotage::MisfilesABlob) if !self.done => *key = key.replacen("/20", "/19", 1),

@@ -1,10 +1,10 @@
-//! Where dead letters of a world go, and which deliveries may follow from them, worked out a second
-//! time.
+//! Where the dead letters of a world go, and which deliveries may follow from them, computed a
+//! second time.
 //!
-//! A dead letter that an address is sent is an errand: a delivery of its own about the same event.
-//! One that a topic gets is a delivery for each of its subscriptions, whose event is the letter. A
-//! topic that a letter came from never gets it again, so all that may follow from a delivery is
-//! known from the beginning.
+//! A dead letter that is sent to an address is a sink delivery: a delivery of its own with the same
+//! event. One that is published to a topic becomes a delivery for each of its subscriptions, whose
+//! event is the dead letter. A topic that a dead letter came from never gets it back, so all that
+//! may follow from a delivery is known from the start.
 
 use delivery::delivery::{DELIVERY_NAMESPACE, DeliveryTarget};
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
@@ -13,32 +13,32 @@ use delivery::subscription::sink::Sink;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::faults::JitterSource;
+use super::faults::SeededRandom;
 use super::ledger::Known;
-use super::publish::Sort;
+use super::publish::ElementKind;
 use super::rules::{OWN_CONTAINER, Rules, TOPIC};
 use super::world::Inner;
 
-/// The topics that dead letters are published to; the second one gets what the first one could not
-/// deliver, too.
-const LOST: &str = "shop/lost";
-const BEYOND: &str = "shop/beyond";
-/// The queue of somebody else's.
+/// The topics that dead letters are published to; the second one also gets what the first one could
+/// not deliver.
+const FIRST_SINK_TOPIC: &str = "shop/lost";
+const SECOND_SINK_TOPIC: &str = "shop/beyond";
+/// The external queue.
 pub(crate) const SINK_QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
 
-/// Where a delivery goes.
+/// The target of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Route {
     /// To the destination.
     Event,
-    /// To the address of replies.
+    /// To the reply address.
     Reply,
-    /// To the address of dead letters.
+    /// To the sink's address.
     Sink,
 }
 
-impl Way {
-    /// The way that a delivery says it goes.
+impl Route {
+    /// The target that a delivery names.
     pub(crate) fn of(target: &DeliveryTarget) -> Self {
         match target {
             DeliveryTarget::Destination => Self::Event,
@@ -48,54 +48,62 @@ impl Way {
     }
 }
 
-/// A sink for the subscription of this topic and number; letters that came by a topic often go on
-/// by another.
-pub(crate) fn choose(topic: &str, number: usize, dice: &mut JitterSource) -> Sink {
-    let goes_on = topic != TOPIC && dice.percent(40);
-    match if goes_on { 7 } else { dice.below(14) } {
+/// A sink for the subscription of this topic and number; dead letters that came by a topic often go
+/// on to another.
+pub(crate) fn choose(topic: &str, number: usize, random: &mut SeededRandom) -> Sink {
+    let goes_on = topic != TOPIC && random.percent(40);
+    match if goes_on { 7 } else { random.below(14) } {
         0 | 1 => Sink::None,
         2 | 3 => Sink::Container(OWN_CONTAINER.parse().expect("a bucket and a prefix")),
         4..=6 => {
             Sink::Address(format!("https://d{number}.example.com/in").parse().expect("an address"))
         }
-        7..=9 => Sink::Topic(dice.one_of(&[LOST, LOST, BEYOND, TOPIC]).parse().expect("a topic")),
+        7..=9 => Sink::Topic(
+            random
+                .pick(&[FIRST_SINK_TOPIC, FIRST_SINK_TOPIC, SECOND_SINK_TOPIC, TOPIC])
+                .parse()
+                .expect("a topic"),
+        ),
         10 | 11 => Sink::Queue(SINK_QUEUE.parse().expect("a queue")),
         _ => Sink::DefaultContainer,
     }
 }
 
-/// The subscriptions of the topics that sinks of these name; now and then there are none.
-pub(crate) fn beyond(rules: &mut Vec<Rules>, dice: &mut JitterSource) {
-    for (topic, most) in [(LOST, 3), (BEYOND, 2)] {
+/// Adds the subscriptions of the topics that these sinks name; sometimes there are none.
+pub(crate) fn add_sink_subscriptions(rules: &mut Vec<Rules>, random: &mut SeededRandom) {
+    for (topic, most) in [(FIRST_SINK_TOPIC, 3), (SECOND_SINK_TOPIC, 2)] {
         let is_named = |rules: &Rules| matches!(&rules.subscription.dead_letter.sink, Sink::Topic(of) if of.to_string() == topic);
-        let count = if rules.iter().any(is_named) { dice.below(most) } else { 0 };
+        let count = if rules.iter().any(is_named) { random.below(most) } else { 0 };
         for _ in 0..count {
-            rules.push(Rules::choose(topic, rules.len(), dice));
+            rules.push(Rules::choose(topic, rules.len(), random));
         }
     }
 }
 
-/// What follows from the dead letter of a delivery, for a subscription of a topic, or for an
-/// address.
+/// The id of what follows from the dead letter of a delivery, for a subscription of a topic or for
+/// an address.
 fn id_after(id: Uuid, to: &str) -> Uuid {
     Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{id}\nsink\n{to}").as_bytes())
 }
 
-/// The delivery that brings the dead letter of this one to an address.
-pub(crate) fn errand_of(id: Uuid) -> Uuid {
+/// The delivery that sends the dead letter of this one to an address.
+pub(crate) fn sink_delivery_of(id: Uuid) -> Uuid {
     id_after(id, "")
 }
 
 /// Every delivery that may follow from the dead letter of this one.
 pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Known)> {
-    let number = known.subscription.filter(|_| known.way != Way::Sink);
+    let number = known.subscription.filter(|_| known.route != Route::Sink);
     let Some(of) = number.map(|number| &rules[number].subscription) else { return Vec::new() };
     let (from, own) = (Some(id), &of.name.topic);
     match &of.dead_letter.sink {
         Sink::Address(_) => {
-            // How its letter came about, the letter itself remembers.
+            // The dead letter itself carries its origin.
             let (hops, via) = (0, Vec::new());
-            vec![(errand_of(id), Known { way: Way::Sink, from, hops, via, ..known.clone() })]
+            vec![(
+                sink_delivery_of(id),
+                Known { route: Route::Sink, from, hops, via, ..known.clone() },
+            )]
         }
         Sink::Topic(topic) if topic != own && !known.via.contains(topic) => {
             let via: Vec<TopicName> = known.via.iter().chain([own]).cloned().collect();
@@ -109,7 +117,7 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
                 let subscription = Some(number);
                 let known = Known {
                     subscription,
-                    way: Way::Event,
+                    route: Route::Event,
                     from,
                     via: via.clone(),
                     is_bare,
@@ -127,7 +135,7 @@ pub(crate) fn after(rules: &[Rules], id: Uuid, known: &Known) -> Vec<(Uuid, Know
     }
 }
 
-/// What a dead letter says of itself, whatever its format; `Null` where it says nothing.
+/// The properties of a dead letter, whatever its format; `Null` where it has none.
 pub(crate) fn properties(letter: &Value) -> Value {
     let letter = letter.get(0).unwrap_or(letter);
     if let Some(properties) = letter.get("deadletterProperties") {
@@ -142,14 +150,14 @@ pub(crate) fn properties(letter: &Value) -> Value {
 }
 
 impl Inner {
-    /// Whether the filter of its subscription takes it; what is no CloudEvent any more has no type.
+    /// Whether its subscription's filter matches; what is no longer a CloudEvent has no type.
     pub(crate) fn takes(&self, known: &Known) -> bool {
-        let sort = self.ledger.published[known.record].1.elements[known.index].sort;
+        let kind = self.ledger.published[known.record].1.elements[known.index].kind;
         let filtered = known.subscription.is_some_and(|number| self.rules[number].filtered);
-        !filtered || known.way != Way::Event || (known.is_bare && sort == Sort::Wanted)
+        !filtered || known.route != Route::Event || (known.is_bare && kind == ElementKind::Wanted)
     }
 
-    /// The deliveries whose letters stand in a body, in order; `None` where it has events as they
+    /// The deliveries whose dead letters a body holds, in order; `None` if it holds events as they
     /// were published.
     pub(crate) fn letters_in(body: &str) -> Option<Vec<Uuid>> {
         if !body.contains("deadletterid") {

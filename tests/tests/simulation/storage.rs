@@ -1,111 +1,115 @@
-//! Object storage, and a queue of somebody else's: the first write wins, and now and then they
-//! refuse.
+//! Object storage and an external queue: the first write wins, and sometimes they refuse.
 
 use std::collections::BTreeMap;
 
 use delivery::ports::{MESSAGE_MAX_BYTES, PutError};
 use uuid::Uuid;
 
-use super::faults::{Fault, JitterSource};
+use super::faults::{Fault, SeededRandom};
 
-/// The deployment's container.
+/// The default container.
 pub(crate) const DEFAULT_CONTAINER: &str = "dead-letters/all";
 
 /// How a bucket behaves.
 #[derive(Debug, Clone, Copy)]
-enum Mood {
-    /// Takes everything.
+enum Availability {
+    /// Accepts everything.
     Fine,
-    /// Refuses until this moment.
+    /// Refuses until this time.
     RefusesUntil(u64),
-    /// Does not exist until this moment.
+    /// Is missing until this time.
     MissingUntil(u64),
 }
 
-/// Two buckets: the deployment's, and one that some subscriptions name; and a queue that some name.
+/// Two buckets, the default one and one that some subscriptions name, and a queue that some name.
 #[derive(Debug)]
 pub(crate) struct Storage {
-    default: Mood,
-    own: Mood,
-    queue: Mood,
-    /// What the queue was handed, by the id of the delivery.
-    pub(crate) handed: BTreeMap<Uuid, u32>,
+    default: Availability,
+    own: Availability,
+    queue: Availability,
+    /// What the queue received, by the id of the delivery.
+    pub(crate) sink_messages: BTreeMap<Uuid, u32>,
     /// What is stored, by bucket and key.
     pub(crate) blobs: BTreeMap<(String, String), Vec<u8>>,
 }
 
 impl Storage {
     /// Storage for one world.
-    pub(crate) fn choose(dice: &mut JitterSource, now_ms: u64) -> Self {
-        let default = Self::mood(dice, now_ms, 4);
-        let own = Self::mood(dice, now_ms, 20);
-        let queue = Self::mood(dice, now_ms, 30);
-        Self { default, own, queue, handed: BTreeMap::new(), blobs: BTreeMap::new() }
+    pub(crate) fn choose(random: &mut SeededRandom, now_ms: u64) -> Self {
+        let default = Self::availability(random, now_ms, 4);
+        let own = Self::availability(random, now_ms, 20);
+        let queue = Self::availability(random, now_ms, 30);
+        Self { default, own, queue, sink_messages: BTreeMap::new(), blobs: BTreeMap::new() }
     }
 
-    fn mood(dice: &mut JitterSource, now_ms: u64, percent: u64) -> Mood {
-        if dice.quiet || !dice.percent(percent) {
-            return Mood::Fine;
+    fn availability(random: &mut SeededRandom, now_ms: u64, percent: u64) -> Availability {
+        if random.quiet || !random.percent(percent) {
+            return Availability::Fine;
         }
         let until_ms = now_ms
-            + dice.one_of(&[60_000, 3_600_000, 3_600_000, 10_000_000, 10_000_000, u64::MAX / 2]);
-        if dice.percent(50) { Mood::RefusesUntil(until_ms) } else { Mood::MissingUntil(until_ms) }
+            + random.pick(&[60_000, 3_600_000, 3_600_000, 10_000_000, 10_000_000, u64::MAX / 2]);
+        if random.percent(50) {
+            Availability::RefusesUntil(until_ms)
+        } else {
+            Availability::MissingUntil(until_ms)
+        }
     }
 
-    /// Writes a blob; says whether it is there, which is not always what the writer is told.
+    /// Writes a blob; returns whether it is there, which is not always the result that the writer
+    /// gets.
     pub(crate) fn put(
         &mut self,
-        dice: &mut JitterSource,
+        random: &mut SeededRandom,
         now_ms: u64,
         (bucket, key): (&str, &str),
         bytes: Vec<u8>,
     ) -> (bool, Result<(), PutError>) {
-        let mood = if DEFAULT_CONTAINER.split('/').next() == Some(bucket) {
+        let availability = if DEFAULT_CONTAINER.split('/').next() == Some(bucket) {
             self.default
         } else {
             self.own
         };
-        if let Some(error) = mood.refusal(dice, now_ms) {
+        if let Some(error) = availability.refusal(random, now_ms) {
             return (false, Err(error));
         }
         self.blobs.entry((bucket.to_owned(), key.to_owned())).or_insert(bytes);
-        (true, Self::perhaps_lost(dice))
+        (true, Self::maybe_lose_answer(random))
     }
 
-    /// Takes a dead letter into the queue of somebody else's; says whether it is there.
+    /// Puts a dead letter into the external queue; returns whether it is there.
     pub(crate) fn send_to_sink(
         &mut self,
-        dice: &mut JitterSource,
+        random: &mut SeededRandom,
         now_ms: u64,
         id: Uuid,
         json: &str,
     ) -> (bool, Result<(), PutError>) {
-        if let Some(error) = self.queue.refusal(dice, now_ms) {
+        if let Some(error) = self.queue.refusal(random, now_ms) {
             return (false, Err(error));
         }
         if json.len() > MESSAGE_MAX_BYTES {
             return (false, Err(PutError::NoSuchContainer("too long".to_owned())));
         }
-        *self.handed.entry(id).or_default() += 1;
-        (true, Self::perhaps_lost(dice))
+        *self.sink_messages.entry(id).or_default() += 1;
+        (true, Self::maybe_lose_answer(random))
     }
 
-    fn perhaps_lost(dice: &mut JitterSource) -> Result<(), PutError> {
-        let lost = dice.strikes(Fault::StorageAnswerLost);
+    fn maybe_lose_answer(random: &mut SeededRandom) -> Result<(), PutError> {
+        let lost = random.injects(Fault::StorageAnswerLost);
         if lost { Err(PutError::Refused("no answer".to_owned())) } else { Ok(()) }
     }
 }
 
-impl Mood {
-    /// Why nothing is taken now.
-    fn refusal(self, dice: &mut JitterSource, now_ms: u64) -> Option<PutError> {
+impl Availability {
+    /// Why nothing is accepted now.
+    fn refusal(self, random: &mut SeededRandom, now_ms: u64) -> Option<PutError> {
         match self {
             Self::RefusesUntil(until_ms) if now_ms < until_ms => {
-                dice.count(Fault::StorageRefused);
+                random.count(Fault::StorageRefused);
                 Some(PutError::Refused("503".to_owned()))
             }
             Self::MissingUntil(until_ms) if now_ms < until_ms => {
-                dice.count(Fault::ContainerMissing);
+                random.count(Fault::ContainerMissing);
                 Some(PutError::NoSuchContainer("404".to_owned()))
             }
             Self::Fine | Self::RefusesUntil(_) | Self::MissingUntil(_) => None,

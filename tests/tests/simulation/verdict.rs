@@ -1,5 +1,5 @@
-//! What is checked at the end: that nothing is lost, nothing multiplied, and every dead letter
-//! tells the truth.
+//! Checks at the end: nothing is lost, nothing is multiplied, and every dead letter reports the
+//! truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use delivery::ports::QueueName;
 use delivery::subscription::sink::Sink;
 use uuid::Uuid;
 
-use super::blobs::{Blob, guid_path, read_blobs, untrue};
-use super::fate::{end_agrees, errand_agrees, misplaced};
+use super::blobs::{Blob, guid_path, mismatch, read_blobs};
+use super::dead_letter_ends::{end_agrees, misplaced, sink_delivery_agrees};
 use super::losses::lost;
-use super::replay::{Course, replay};
+use super::replay::{DeliveryRecord, replay};
 use super::replies::HOPS_MAX;
-use super::sinks::{Way, errand_of};
+use super::sinks::{Route, sink_delivery_of};
 use super::world::Inner;
 
-/// Everything that is wrong with a world that has come to its end.
+/// Everything that is wrong with a world at its end.
 pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     let mut broken = world.ledger.broken.clone();
     let blobs = read_blobs(world, &mut broken);
@@ -23,20 +23,20 @@ pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     broken.extend(multiplied(world, &blobs));
     for (id, blob) in blobs.iter().flat_map(|(id, blobs)| blobs.iter().map(move |blob| (*id, blob)))
     {
-        let problems = [untrue(world, id, blob), misplaced(world, id, blob)];
+        let problems = [mismatch(world, id, blob), misplaced(world, id, blob)];
         broken.extend(
             problems.into_iter().flatten().map(|what| format!("{}: {what}", world.ledger.name(id))),
         );
     }
-    if world.dice.quiet {
+    if world.random.quiet {
         broken.extend(inexact(world, &blobs));
     }
-    let mut told = BTreeSet::new();
-    broken.retain(|what| told.insert(what.clone()));
+    let mut result_seen = BTreeSet::new();
+    broken.retain(|what| result_seen.insert(what.clone()));
     broken
 }
 
-/// Deliveries with more chains than the faults explain, and more blobs than chains.
+/// Deliveries with more chains than the faults explain, and with more blobs than chains.
 fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let mut broken = Vec::new();
@@ -54,7 +54,7 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
         let number = ledger.known[id].subscription;
         let most = number.map_or(0, |number| world.rules[number].subscription.retry.max_attempts);
         let attempts = ledger.seen.get(id).map_or(0, Vec::len) as u32;
-        // One more alone, after a refusal with others.
+        // One more retry alone, after a refused batch.
         let most = most
             + u32::from(
                 number.is_some_and(|number| world.rules[number].subscription.batch.is_some()),
@@ -65,8 +65,10 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                 ledger.name(*id)
             ));
         }
-        let letters =
-            [*id, errand_of(*id)].iter().filter_map(|id| ledger.letters.get(id)).sum::<u32>();
+        let letters = [*id, sink_delivery_of(*id)]
+            .iter()
+            .filter_map(|id| ledger.letters.get(id))
+            .sum::<u32>();
         let keys: BTreeSet<&str> =
             blobs.get(id).into_iter().flatten().map(|blob| guid_path(&blob.key)).collect();
         if keys.len() as u32 > letters {
@@ -80,19 +82,19 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     broken
 }
 
-/// In a quiet world every delivery makes exactly the attempts that its policy and its endpoint
-/// give.
+/// In a world without faults every delivery makes exactly the attempts that its policy and its
+/// endpoint lead to.
 fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let mut broken = Vec::new();
-    for id in &ledger.owed {
+    for id in &ledger.must_end {
         let Some(known) = ledger.known.get(id) else { continue };
-        // An errand keeps nothing but the letter that it brought.
-        let kept_as = known.from.filter(|_| known.way == Way::Sink).unwrap_or(*id);
+        // A sink delivery leaves nothing but the dead letter that it carried.
+        let kept_as = known.from.filter(|_| known.route == Route::Sink).unwrap_or(*id);
         let blobs: &[Blob] = blobs.get(&kept_as).map_or(&[], Vec::as_slice);
         let problem = match known.subscription {
             None => (blobs.len() != 1).then(|| format!("{} blobs instead of one", blobs.len())),
-            // A chain of replies came to its end.
+            // The chain of replies reached its limit.
             Some(number) if known.hops > HOPS_MAX => {
                 let dropped = world.rules[number].subscription.dead_letter.sink == Sink::None;
                 let right = match blobs {
@@ -106,26 +108,26 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
             Some(number) => {
                 let seen = ledger.seen.get(id).map_or(&[][..], Vec::as_slice);
                 let rules = &world.rules[number];
-                let put_offs = ledger.put_offs.get(id).map_or(&[][..], Vec::as_slice);
+                let postponements = ledger.postponements.get(id).map_or(&[][..], Vec::as_slice);
                 let published = &ledger.published[known.record].1;
                 let began = ledger.fresh.get(id).and_then(|fresh| fresh.first());
                 let published_ms = began.map_or(published.at_ms, |fresh| fresh.published_ms);
-                let listens = world
+                let waits_for_late = world
                     .rules
                     .iter()
                     .any(|rules| rules.subscription.destination.late_window_ms > 0);
-                replay(Course {
+                replay(DeliveryRecord {
                     rules,
                     seen,
-                    put_offs,
+                    postponements,
                     published_ms,
-                    way: known.way,
+                    route: known.route,
                     big: published.big,
-                    listens,
+                    waits_for_late,
                 })
-                .and_then(|end| match known.way {
-                    Way::Sink => errand_agrees(end, seen, blobs),
-                    Way::Event | Way::Reply => end_agrees(world, *id, end, blobs),
+                .and_then(|end| match known.route {
+                    Route::Sink => sink_delivery_agrees(end, seen, blobs),
+                    Route::Event | Route::Reply => end_agrees(world, *id, end, blobs),
                 })
                 .err()
             }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use delivery::subscription::catalogue::Catalogue;
 
-use super::faults::{Fault, JitterSource};
+use super::faults::{Fault, SeededRandom};
 use super::rules::{Rules, catalogue};
 
-/// What one version says about one subscription, as far as checks look at it.
+/// The facts of one subscription in one version that the checks need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    /// Attempts allowed.
+    /// The maximum number of attempts.
     pub(crate) max_attempts: u32,
-    /// Held, not attempted.
+    /// Paused: held, not attempted.
     pub(crate) paused: bool,
 }
 
@@ -22,9 +22,9 @@ struct Version {
     from_ms: u64,
     /// `None`: they cannot be read.
     catalogue: Option<Arc<Catalogue>>,
-    /// By number of the subscription; `None`: it is not there.
+    /// By number of the subscription; `None`: it is missing.
     facts: Vec<Option<Facts>>,
-    /// What goes wrong with it, until it is counted.
+    /// The faults of this version, until they are counted.
     brings: Vec<Fault>,
 }
 
@@ -37,57 +37,58 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// The versions of one world; a quiet one never changes.
-    pub(crate) fn choose(rules: &[Rules], dice: &mut JitterSource, now_ms: u64) -> Self {
+    /// The versions of one world; without faults there is one.
+    pub(crate) fn choose(rules: &[Rules], random: &mut SeededRandom, now_ms: u64) -> Self {
         let mut versions = Self { list: Vec::new(), read: 0, read_ms: 0 };
         let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
         let mut at_ms = now_ms;
-        if !dice.quiet && dice.percent(6) {
+        if !random.quiet && random.percent(6) {
             versions.add_unusable(at_ms, rules.len());
-            at_ms += dice.one_of(&[20_000, 1_000_000, 4_000_000, 31_000_000]);
+            at_ms += random.pick(&[20_000, 1_000_000, 4_000_000, 31_000_000]);
         }
         versions.add(at_ms, &whole, Vec::new());
-        if !dice.quiet && dice.percent(30) {
+        if !random.quiet && random.percent(30) {
             let mut changed = whole.clone();
-            versions.change(&mut changed, dice, at_ms);
-            if dice.percent(30) {
+            versions.change(&mut changed, random, at_ms);
+            if random.percent(30) {
                 let from_ms = versions.list.last().map_or(at_ms, |version| version.from_ms);
-                versions.change(&mut changed, dice, from_ms);
+                versions.change(&mut changed, random, from_ms);
             }
         }
         versions
     }
 
-    /// Some time after this moment one subscription is paused for a while, removed or shortened.
-    fn change(&mut self, rules: &mut [Option<Rules>], dice: &mut JitterSource, after_ms: u64) {
-        let from_ms = after_ms + dice.one_of(&[1_000, 30_000, 600_000, 10_000_000]);
+    /// Some time after this one subscription is paused for a while, removed, or gets fewer
+    /// attempts.
+    fn change(&mut self, rules: &mut [Option<Rules>], random: &mut SeededRandom, after_ms: u64) {
+        let from_ms = after_ms + random.pick(&[1_000, 30_000, 600_000, 10_000_000]);
         let mut brings = Vec::new();
-        let number = dice.below(rules.len() as u64) as usize;
+        let number = random.below(rules.len() as u64) as usize;
         if let Some(rules) = &mut rules[number] {
-            match dice.below(5) {
+            match random.below(5) {
                 0 | 1 => {
                     rules.subscription.paused = true;
                     brings.push(Fault::Paused);
                 }
                 2 | 3 => {
                     let before = &mut rules.subscription.retry.max_attempts;
-                    let fewer = (1 + dice.below(3) as u32).min(*before);
+                    let fewer = (1 + random.below(3) as u32).min(*before);
                     brings.extend((fewer < *before).then_some(Fault::FewerAttempts));
                     *before = fewer;
                 }
                 _ => {}
             }
         }
-        let gone = dice.percent(20);
+        let gone = random.percent(20);
         if gone && rules[number].take().is_some() {
             brings.push(Fault::Removed);
         }
         self.add(from_ms, rules, brings);
         let mut resumed = rules.to_vec();
         let paused = resumed.iter().flatten().any(|rules| rules.subscription.paused);
-        if paused && dice.percent(97) {
+        if paused && random.percent(97) {
             resumed.iter_mut().flatten().for_each(|rules| rules.subscription.paused = false);
-            self.add(from_ms + dice.one_of(&[10_000, 1_000_000, 30_000_000]), &resumed, Vec::new());
+            self.add(from_ms + random.pick(&[10_000, 1_000_000, 30_000_000]), &resumed, Vec::new());
             rules.clone_from_slice(&resumed);
         }
     }
@@ -116,7 +117,7 @@ impl Versions {
         });
     }
 
-    /// The version that is read now: the newest, if the last look is so long ago.
+    /// The version that a function reads now: the newest, if its last read is old enough.
     pub(crate) fn look(&mut self, now_ms: u64, looked_at_every_ms: u64) -> usize {
         if now_ms.saturating_sub(self.read_ms) >= looked_at_every_ms {
             self.read_ms = now_ms;
@@ -126,7 +127,7 @@ impl Versions {
         self.read
     }
 
-    /// What a version brings that was not yet counted.
+    /// The faults of a version that were not yet counted.
     pub(crate) fn brings(&mut self, version: usize) -> Vec<Fault> {
         std::mem::take(&mut self.list[version].brings)
     }
@@ -136,7 +137,7 @@ impl Versions {
         self.list[version].catalogue.clone()
     }
 
-    /// What these versions say about a subscription; nothing from those that cannot be read.
+    /// The facts of a subscription in these versions, without those that cannot be read.
     pub(crate) fn facts(&self, versions: &[usize], subscription: usize) -> Vec<Option<Facts>> {
         let readable = versions
             .iter()
@@ -145,13 +146,13 @@ impl Versions {
         readable.map(|version| version.facts[subscription]).collect()
     }
 
-    /// Whether every version that can be read has this subscription.
+    /// Whether every readable version has this subscription.
     pub(crate) fn always_have(&self, subscription: usize) -> bool {
         let mut readable = self.list.iter().filter(|version| version.catalogue.is_some());
         readable.all(|version| version.facts[subscription].is_some())
     }
 
-    /// The fewest attempts that any version allows.
+    /// The lowest maximum of attempts in any version.
     pub(crate) fn fewest_attempts(&self, subscription: usize) -> u32 {
         let facts = self.list.iter().filter_map(|version| version.facts[subscription]);
         facts.map(|facts| facts.max_attempts).min().unwrap_or(0)

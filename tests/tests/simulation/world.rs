@@ -1,8 +1,8 @@
-//! One fake world behind all ports: time, dice, queues, endpoints, storage and subscriptions.
+//! One fake world behind all ports: time, randomness, queues, endpoints, storage, subscriptions.
 //!
-//! The world says what troubles a call, and what a call does. Every message and every request
-//! passes the checks of `checks` on its way and is written down in the ledger; what can only be
-//! judged at the end is in `verdict`.
+//! The world decides which faults disturb a call, and what a call does. Every message and every
+//! request passes `checks` on its way and is recorded in the ledger; what can only be judged at the
+//! end is in `verdict`.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use delivery::wire::{read_dead_letter, read_delivery};
 use uuid::Uuid;
 
 use super::endpoints::Behaviour;
-use super::faults::{Fault, JitterSource};
+use super::faults::{Fault, SeededRandom};
 use super::ledger::{Invocation, Ledger};
 use super::probations::Watch;
 use super::queues::{Carried, DELAY_MAX_MS, Held, Queues};
@@ -24,43 +24,43 @@ use super::sabotage::Saboteur;
 use super::storage::Storage;
 use super::versions::Versions;
 
-/// Everything that is not a function.
+/// The whole environment of the functions.
 #[derive(Debug)]
 pub(crate) struct Inner {
     /// Now.
     pub(crate) now_ms: u64,
-    /// When it all began.
+    /// The start of the world.
     pub(crate) began_ms: u64,
-    pub(crate) dice: JitterSource,
+    pub(crate) random: SeededRandom,
     pub(crate) queues: Queues,
     pub(crate) storage: Storage,
     pub(crate) versions: Versions,
     pub(crate) rules: Vec<Rules>,
     pub(crate) behaviours: Vec<Behaviour>,
-    /// Those of the addresses that take dead letters.
+    /// The behaviours of the sinks' addresses.
     pub(crate) sink_behaviours: Vec<Behaviour>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
-    /// Who wants to be woken, and when.
+    /// Who waits for which time.
     pub(crate) timers: Vec<(u64, Waker)>,
     /// Every invocation so far.
     pub(crate) invocations: Vec<Invocation>,
     /// The invocation that is being polled.
     pub(crate) current: usize,
-    /// The record whose requests always kill the function.
-    pub(crate) poisonous: Option<usize>,
+    /// The record whose requests always crash the function.
+    pub(crate) crashing_record: Option<usize>,
     /// Storing always makes the function panic.
-    pub(crate) storage_is_poisonous: bool,
-    /// Tell what happens.
+    pub(crate) storage_panics: bool,
+    /// Print what happens.
     pub(crate) trace: bool,
 }
 
-/// A handle on the world; every function holds one.
+/// A handle on the world; every function has one.
 #[derive(Debug, Clone)]
 pub(crate) struct World(Arc<Mutex<Inner>>);
 
-/// What a port call is about, for those who look at what a fault touched.
+/// What a port call touches, for the ledger's account of faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
     Everything,
@@ -75,28 +75,28 @@ impl Touched {
     }
 }
 
-/// What troubles a port call.
+/// What disturbs a port call.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum Disturbance {
     None,
     Yield,
-    Linger(u64),
+    Delay(u64),
     Crash,
     Panic,
 }
 
 impl World {
-    /// A handle on this world.
+    /// Another handle on this world.
     pub(crate) fn new(inner: Inner) -> Self {
         Self(Arc::new(Mutex::new(inner)))
     }
 
-    /// Looks into the world, or changes it.
+    /// Reads or changes the world.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
         act(&mut self.lock())
     }
 
-    /// The world itself.
+    /// The locked world.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,12 +108,12 @@ impl Inner {
         &mut self.invocations[self.current]
     }
 
-    /// Tells what happens, to whoever replays a seed.
-    pub(crate) fn tell(&self, what: impl FnOnce() -> String) {
+    /// Prints what happens while a seed is replayed.
+    pub(crate) fn print(&self, what: impl FnOnce() -> String) {
         if self.trace {
             let since_ms = self.now_ms - self.began_ms;
             let (seconds, ms) = (since_ms / 1_000, since_ms % 1_000);
-            // Past the test harness, which would show it for failures only.
+            // Written past the test harness, which shows output of failed tests only.
             let _ = writeln!(
                 std::io::stdout(),
                 "{seconds:>10}.{ms:03}  #{:<4} {}",
@@ -123,48 +123,48 @@ impl Inner {
         }
     }
 
-    pub(crate) fn trouble(&mut self, touched: &Touched) -> Trouble {
+    pub(crate) fn disturbance(&mut self, touched: &Touched) -> Disturbance {
         let of_poisonous =
-            |id: &Uuid| self.ledger.known.get(id).map(|known| known.record) == self.poisonous;
+            |id: &Uuid| self.ledger.known.get(id).map(|known| known.record) == self.crashing_record;
         let poisoned = match touched {
-            Touched::Request(ids) => self.poisonous.is_some() && ids.iter().any(of_poisonous),
-            Touched::Blob => self.storage_is_poisonous && self.invocation().stores,
+            Touched::Request(ids) => self.crashing_record.is_some() && ids.iter().any(of_poisonous),
+            Touched::Blob => self.storage_panics && self.invocation().stores,
             Touched::Everything | Touched::Deliveries(_) => false,
         };
         if poisoned {
-            self.dice.count(Fault::CrashLoop);
+            self.random.count(Fault::CrashLoop);
             self.fork(&Touched::Everything);
             self.invocation().crashed |= *touched != Touched::Blob;
-            return if *touched == Touched::Blob { Trouble::Panic } else { Trouble::Crash };
+            return if *touched == Touched::Blob { Disturbance::Panic } else { Disturbance::Crash };
         }
-        if self.dice.strikes(Fault::Crash) {
-            self.tell(|| format!("CRASH {touched:?}"));
+        if self.random.injects(Fault::Crash) {
+            self.print(|| format!("CRASH {touched:?}"));
             self.fork(&Touched::Everything);
             self.invocation().crashed = true;
-            return Trouble::Crash;
+            return Disturbance::Crash;
         }
-        if self.dice.strikes(Fault::Panic) {
-            self.tell(|| format!("PANIC {touched:?}"));
+        if self.random.injects(Fault::Panic) {
+            self.print(|| format!("PANIC {touched:?}"));
             self.fork(touched);
             self.invocation().panics += 1;
-            return Trouble::Panic;
+            return Disturbance::Panic;
         }
-        match self.dice.below(100) {
-            0..4 => Trouble::Yield,
-            4..7 if !self.dice.quiet => Trouble::Linger(1 + self.dice.below(50)),
-            _ => Trouble::None,
+        match self.random.below(100) {
+            0..4 => Disturbance::Yield,
+            4..7 if !self.random.quiet => Disturbance::Delay(1 + self.random.below(50)),
+            _ => Disturbance::None,
         }
     }
 
-    /// Notes that a fault touched these messages of the running invocation.
+    /// Records that a fault touched these messages of the running invocation.
     pub(crate) fn fork(&mut self, touched: &Touched) {
         let Self { invocations, current, ledger, .. } = self;
         let invocation = &invocations[*current];
-        // What nobody speaks for yet follows from the dead letter of another one.
+        // A delivery that no message carries yet follows from the dead letter of another one.
         let of = |id: Uuid| {
             let from = |id: &Uuid| ledger.known.get(id).and_then(|known| known.from);
             let mut line = std::iter::successors(Some(id), from)
-                .map(|id| invocation.speaking_for(id, ledger.origin(id)));
+                .map(|id| invocation.messages_for(id, ledger.origin(id)));
             line.find(|held| !held.is_empty()).unwrap_or_default()
         };
         let held = match touched {
@@ -180,7 +180,7 @@ impl Inner {
         }
     }
 
-    /// A message on its way into a queue.
+    /// Sends a message to a queue.
     pub(crate) fn send(
         &mut self,
         queue: QueueName,
@@ -190,24 +190,24 @@ impl Inner {
         let id = carried.id().expect("our messages carry a delivery");
         self.check_sent(queue, &message, &carried);
         let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery)).cloned();
-        if self.dice.strikes(Fault::SendFailed) {
-            self.tell(|| format!("SEND FAILED {}", self.ledger.name(id)));
+        if self.random.injects(Fault::SendFailed) {
+            self.print(|| format!("SEND FAILED {}", self.ledger.name(id)));
             self.fork(&Touched::one(id));
             return Err(QueueError("no".to_owned()));
         }
         if matches!(carried, Carried::DeadLetter(_)) && queue == QueueName::DeadLetter {
             let chain = carried.delivery().map_or(id, |delivery| self.chain_of(delivery.id));
             *self.ledger.letters.entry(chain).or_default() += 1;
-            self.ledger.owed.insert(chain);
+            self.ledger.must_end.insert(chain);
         } else {
-            self.ledger.owed.insert(id);
+            self.ledger.must_end.insert(id);
         }
         if let Some(delivery) = fresh {
             self.note_fresh(&delivery);
         }
         self.enqueue(queue, message, carried);
-        if self.dice.strikes(Fault::SendAnswerLost) {
-            self.tell(|| format!("SEND ANSWER LOST {}", self.ledger.name(id)));
+        if self.random.injects(Fault::SendAnswerLost) {
+            self.print(|| format!("SEND ANSWER LOST {}", self.ledger.name(id)));
             self.fork(&Touched::one(id));
             return Err(QueueError("no answer".to_owned()));
         }
@@ -217,10 +217,10 @@ impl Inner {
     fn enqueue(&mut self, queue: QueueName, message: Message, carried: Carried) {
         let seconds_ms = message.wait_ms.div_ceil(1_000).saturating_mul(1_000).min(DELAY_MAX_MS);
         let mut visible_ms = self.now_ms + seconds_ms;
-        if seconds_ms > 0 && self.dice.strikes(Fault::DeliveredEarly) {
-            visible_ms = self.now_ms + self.dice.below(seconds_ms);
-        } else if self.dice.strikes(Fault::DeliveredLate) {
-            visible_ms += self.dice.below(4_000_000);
+        if seconds_ms > 0 && self.random.injects(Fault::DeliveredEarly) {
+            visible_ms = self.now_ms + self.random.below(seconds_ms);
+        } else if self.random.injects(Fault::DeliveredLate) {
+            visible_ms += self.random.below(4_000_000);
         }
         let number = self.queues.number();
         let mut held = Held {
@@ -236,11 +236,11 @@ impl Inner {
             visible_ms,
             receipt: String::new(),
         };
-        self.tell(|| {
+        self.print(|| {
             let id = held.carried.id().unwrap_or_default();
             let wait_ms = visible_ms - self.now_ms;
             format!(
-                "sends {} {:?} as {}, seen in {wait_ms} ms",
+                "sends {} {:?} as {}, visible in {wait_ms} ms",
                 self.ledger.name(id),
                 queue,
                 held.message
@@ -256,17 +256,17 @@ impl Inner {
     }
 }
 
-/// What a message says, read as the next function will read it.
+/// What a message carries, decoded as the next function will decode it.
 pub(crate) fn carried(message: &Message) -> Carried {
     match &message.attribute {
         Attribute::Delivery(value) => {
             let event = Event::recall(&message.body, Input::Auto);
             Carried::Delivery(Arc::new(
-                read_delivery(value, event).expect("what is written can be read"),
+                read_delivery(value, event).expect("a written attribute can be read"),
             ))
         }
         Attribute::DeadLetter(value) => Carried::DeadLetter(Arc::new(
-            read_dead_letter(value, &message.body).expect("what is written can be read"),
+            read_dead_letter(value, &message.body).expect("a written attribute can be read"),
         )),
     }
 }
@@ -275,9 +275,9 @@ impl Inner {
     pub(crate) fn catalogue(&mut self, looked_at_every_ms: u64) -> Result<Arc<Catalogue>, String> {
         let version = self.versions.look(self.now_ms, looked_at_every_ms);
         self.invocation().versions.push(version);
-        self.versions.brings(version).into_iter().for_each(|fault| self.dice.count(fault));
+        self.versions.brings(version).into_iter().for_each(|fault| self.random.count(fault));
         let Some(catalogue) = self.versions.catalogue(version) else {
-            self.dice.count(Fault::Unusable);
+            self.random.count(Fault::Unusable);
             return Err("the file is broken".to_owned());
         };
         Ok(catalogue)

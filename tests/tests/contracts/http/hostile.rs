@@ -1,4 +1,4 @@
-//! What hostile destinations get: an end in time, and never more of our attention than that.
+//! Hostile destinations: every exchange ends in time, within the limits on what is read.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -7,77 +7,82 @@ use adapters::http::{HttpSender, Network};
 use delivery::delivery::outcome::TransportResult;
 use delivery::request::ANSWER_MAX_BYTES;
 use lastmile_tests::certificates::{Authority, Validity};
-use lastmile_tests::hostile::{BOMB, Ends, catalogue};
+use lastmile_tests::hostile::{BOMB, ExpectedEnd, catalogue};
 use lastmile_tests::scripted::{Script, Scripted, answer};
 
-use super::{LONG_MS, SHORT_MS, answered, exchange_with, fence, request};
+use super::{LONG_MS, SHORT_MS, address_policy, answered, exchange_with, request};
 
-/// More than the buffers of two sockets hold.
+/// More than the buffers of two sockets take.
 const LARGE_BODY_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// A sender that may reach the loopback address, and trusts this authority.
+/// A sender that may reach the loopback address and trusts this authority.
 fn trusting(authority: &Authority) -> HttpSender {
     let authorities = vec![authority.certificate().expect("a certificate")];
-    HttpSender::on(&Network { authorities, ..Network::default() }, fence("127.0.0.1", &[]))
+    HttpSender::on(&Network { authorities, ..Network::default() }, address_policy("127.0.0.1", &[]))
         .expect("TLS works")
 }
 
-fn ends(result: &TransportResult, as_told: Ends) -> bool {
-    match as_told {
-        Ends::Answered(code) => {
+fn expected(result: &TransportResult, as_scripted: ExpectedEnd) -> bool {
+    match as_scripted {
+        ExpectedEnd::Answered(code) => {
             matches!(result, TransportResult::Answered { status, body, .. } if *status == code && body.len() <= ANSWER_MAX_BYTES)
         }
-        Ends::TimedOut => *result == TransportResult::TimedOut,
-        Ends::Broken => *result == TransportResult::SocketError,
-        Ends::Somehow => [Ends::Answered(200), Ends::Answered(101), Ends::TimedOut, Ends::Broken]
-            .into_iter()
-            .any(|one| ends(result, one)),
+        ExpectedEnd::TimedOut => *result == TransportResult::TimedOut,
+        ExpectedEnd::Broken => *result == TransportResult::SocketError,
+        ExpectedEnd::Unspecified => [
+            ExpectedEnd::Answered(200),
+            ExpectedEnd::Answered(101),
+            ExpectedEnd::TimedOut,
+            ExpectedEnd::Broken,
+        ]
+        .into_iter()
+        .any(|one| expected(result, one)),
     }
 }
 
-/// `exchange_with` holds that each of them ends within its timeout and a second.
+/// `exchange_with` asserts that each of them ends within its timeout plus a second.
 #[tokio::test]
-async fn every_hostile_exchange_ends_in_time_and_as_it_should() {
+async fn every_hostile_exchange_ends_in_time_and_as_expected() {
     let authority = Authority::new().expect("a key");
     let sender = trusting(&authority);
-    let mut otherwise = Vec::new();
-    for hostility in catalogue() {
-        let server = hostility.serve(&authority).await.expect("a free port");
-        let timeout_ms = match hostility.ends {
-            Ends::TimedOut | Ends::Somehow => SHORT_MS,
-            Ends::Answered(_) | Ends::Broken => LONG_MS,
+    let mut unexpected = Vec::new();
+    for behaviour in catalogue() {
+        let server = behaviour.serve(&authority).await.expect("a free port");
+        let timeout_ms = match behaviour.expected {
+            ExpectedEnd::TimedOut | ExpectedEnd::Unspecified => SHORT_MS,
+            ExpectedEnd::Answered(_) | ExpectedEnd::Broken => LONG_MS,
         };
-        let mut request = request(&hostility.url(&server), timeout_ms);
+        let mut request = request(&behaviour.url(&server), timeout_ms);
         request.body = vec![b' '; LARGE_BODY_BYTES].into();
-        if !hostility.name.starts_with("a connection") {
+        if !behaviour.name.starts_with("a connection") {
             request.body = "{}".into();
         }
         let made = exchange_with(&sender, &request).await;
-        if !ends(&made.result, hostility.ends) || server.connections() != 1 {
+        if !expected(&made.result, behaviour.expected) || server.connections() != 1 {
             let (name, expected, connections) =
-                (hostility.name, hostility.ends, server.connections());
+                (behaviour.name, behaviour.expected, server.connections());
             let result = made.detail.unwrap_or_else(|| format!("{:?}", made.result));
-            otherwise.push(format!(
+            unexpected.push(format!(
                 "{name}: not {expected:?}, over {connections} connections: {result}"
             ));
         }
     }
-    assert!(otherwise.is_empty(), "{otherwise:#?}");
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 
-/// A bomb is kept as it came, to its last byte, and inflated by nobody.
+/// A gzip bomb is kept as compressed bytes and never decompressed.
 #[tokio::test]
-async fn a_gzip_bomb_is_bytes() {
+async fn a_gzip_bomb_is_not_decompressed() {
     let gzip = answer("200 OK", &[("content-encoding", "gzip")], BOMB);
     let server = Scripted::start(move |_| vec![gzip.clone()]).await.expect("a free port");
     let made = exchange_with(&super::sender(), &request(&server.endpoint(), LONG_MS)).await;
     assert_eq!(made.result, answered(200, None, BOMB));
 }
 
-/// A certificate counts if somebody vouches for it, for this host and this day; without that,
-/// nothing is said.
+/// A certificate counts if a trusted authority issued it, for this host and this time; otherwise
+/// nothing is sent.
 #[tokio::test]
-async fn a_certificate_counts_for_its_host_and_its_time() {
+async fn a_certificate_is_valid_for_its_host_and_its_time_only() {
     let (known, unknown) = (Authority::new().expect("a key"), Authority::new().expect("a key"));
     let sender = trusting(&known);
     for (authority, name, validity, taken) in [
@@ -96,6 +101,6 @@ async fn a_certificate_counts_for_its_host_and_its_time() {
         let made = exchange_with(&sender, &request(&server.endpoint(), LONG_MS)).await;
         let expected = if taken { answered(200, None, b"") } else { TransportResult::TlsError };
         assert_eq!(made.result, expected, "{name} {validity:?}: {:?}", made.detail);
-        assert_eq!(server.asked().len(), usize::from(taken), "{name} {validity:?}");
+        assert_eq!(server.requests().len(), usize::from(taken), "{name} {validity:?}");
     }
 }

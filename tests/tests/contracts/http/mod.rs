@@ -1,4 +1,4 @@
-//! `SendHttp`: never fails. Whatever happens is an `Exchange`, and it ends within the request's
+//! `SendHttp`: never fails. Every result is an `Exchange`, and it ends within the request's
 //! timeout.
 
 use std::time::Duration;
@@ -14,16 +14,16 @@ use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use tokio::net::TcpListener;
 
-mod fence;
+mod address_policy;
 mod hostile;
 
-/// An exchange may outlast its timeout by this much: time to notice, on a busy machine.
+/// An exchange may exceed its timeout by this much on a busy machine.
 const GRACE_MS: u64 = 1_000;
-/// The timeout of requests that are meant to run into it.
+/// The timeout of requests that are expected to time out.
 const SHORT_MS: u64 = 300;
-/// When a late answer comes.
+/// When a late response comes.
 const LATE: Duration = Duration::from_millis(2 * SHORT_MS);
-/// The timeout of requests that are not.
+/// The timeout of all other requests.
 pub(crate) const LONG_MS: u64 = 10_000;
 
 pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
@@ -43,16 +43,17 @@ pub(crate) fn sender() -> HttpSender {
 }
 
 fn sender_allowing(private: &str) -> HttpSender {
-    HttpSender::new(fence(private, &[])).expect("TLS works")
+    HttpSender::new(address_policy(private, &[])).expect("TLS works")
 }
 
-/// A fence that lets these private destinations through, around these own addresses.
-fn fence(private: &str, own: &[&str]) -> AddressPolicy {
+/// An address policy that allows these private destinations, except for these own addresses.
+fn address_policy(private: &str, own: &[&str]) -> AddressPolicy {
     let own = OwnAddresses::parse(own.iter().copied()).expect("endpoints");
     AddressPolicy::new(PrivateDestinations::parse(private).expect("destinations"), own)
 }
 
-/// Makes an exchange with a server that answers every request with these steps, within the timeout.
+/// Runs an exchange with a server that responds to every request with these steps, with this
+/// timeout.
 async fn exchange(sender: &impl SendHttp, timeout_ms: u64, steps: &[Step]) -> (Exchange, Scripted) {
     let script = steps.to_vec();
     let server = Scripted::start(move |_| script.clone()).await.expect("a free port");
@@ -60,7 +61,8 @@ async fn exchange(sender: &impl SendHttp, timeout_ms: u64, steps: &[Step]) -> (E
     (made, server)
 }
 
-/// Makes an exchange and holds what is promised of every one: it ends in time and tells its times.
+/// Runs an exchange and asserts what is promised of every one: it ends in time and reports its
+/// times.
 pub(crate) async fn exchange_with(sender: &impl SendHttp, request: &Request) -> Exchange {
     let before_ms = Machine.now_ms();
     let made = sender.exchange(request).await;
@@ -85,7 +87,7 @@ fn answered(status: u16, retry_after: Option<&str>, body: &[u8]) -> TransportRes
     }
 }
 
-/// The request is a POST with the headers and the body as they were given.
+/// The request is a POST with the given headers and body.
 async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     let mut request = request(&format!("{}/in/a%20b?code=1%2F2", server.endpoint()), LONG_MS);
@@ -94,29 +96,36 @@ async fn sends_the_request_as_it_is(sender: &impl SendHttp) {
             .map(|(n, v)| (n.into(), v.into())),
     );
     assert_eq!(exchange_with(sender, &request).await.result, answered(200, None, b""));
-    let [asked] = &server.asked()[..] else { panic!("one request is expected") };
-    assert!(asked.head.starts_with("POST /in/a%20b?code=1%2F2 HTTP/1.1\r\n"), "{}", asked.head);
-    assert_eq!(asked.body, request.body);
-    assert_eq!(asked.header("content-type"), Some("application/json"));
-    assert_eq!(asked.header("x-latin"), Some("größe"));
-    let twice =
-        asked.head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-twice:")).count();
-    assert_eq!(twice, 2, "{}", asked.head);
-    assert_eq!(asked.header("referer"), None);
+    let [received] = &server.requests()[..] else { panic!("one request is expected") };
+    assert!(
+        received.head.starts_with("POST /in/a%20b?code=1%2F2 HTTP/1.1\r\n"),
+        "{}",
+        received.head
+    );
+    assert_eq!(received.body, request.body);
+    assert_eq!(received.header("content-type"), Some("application/json"));
+    assert_eq!(received.header("x-latin"), Some("größe"));
+    let twice = received
+        .head
+        .lines()
+        .filter(|line| line.to_ascii_lowercase().starts_with("x-twice:"))
+        .count();
+    assert_eq!(twice, 2, "{}", received.head);
+    assert_eq!(received.header("referer"), None);
 }
 
-/// An empty body is said to be empty.
-async fn says_the_length_of_an_empty_body(sender: &impl SendHttp) {
+/// An empty body has a content length of 0.
+async fn sends_the_length_of_an_empty_body(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     let mut request = request(&server.endpoint(), LONG_MS);
     request.body = bytes::Bytes::new();
     assert_eq!(exchange_with(sender, &request).await.result, answered(200, None, b""));
-    assert_eq!(server.asked()[0].header("content-length"), Some("0"));
+    assert_eq!(server.requests()[0].header("content-length"), Some("0"));
 }
 
-/// An exchange without an answer in time may stay open, and tells what came of it; its times are
-/// those of the whole.
-async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync)) {
+/// An exchange that timed out may stay open and report the late response; its times cover the whole
+/// exchange.
+async fn keeps_an_exchange_open_for_a_late_response(sender: &(impl SendHttp + Sync)) {
     let late = vec![Step::Pause(LATE), answer("200 OK", &[], b"late")];
     let server = Scripted::start(move |_| late.clone()).await.expect("a free port");
     let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), SHORT_MS)).await;
@@ -127,11 +136,11 @@ async fn keeps_an_exchange_open_for_a_late_answer(sender: &(impl SendHttp + Sync
     assert!(answer.duration_ms > made.duration_ms, "{answer:?}");
     let (made, open) = sender.exchange_or_late(&request(&server.endpoint(), LONG_MS)).await;
     assert!(made.result == answered(200, None, b"late") && open.is_none());
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.requests().len(), 2);
 }
 
-/// Any status is an answer, with its body and Retry-After as they came.
-async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
+/// Any status is a result, with its body and Retry-After as they were received.
+async fn reports_status_body_and_retry_after(sender: &impl SendHttp) {
     for (line, headers, body, result) in [
         ("200 OK", vec![], "taken", answered(200, None, b"taken")),
         ("204 No Content", vec![], "", answered(204, None, b"")),
@@ -156,8 +165,8 @@ async fn tells_status_body_and_retry_after(sender: &impl SendHttp) {
     }
 }
 
-/// What an answer says about its body, and whether all of it was read, is told beside it.
-async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
+/// What a response says about its body, and whether all of it was read, is reported too.
+async fn reports_what_the_response_says_about_its_body(sender: &impl SendHttp) {
     let headers = [
         ("Content-Type", "text/plain"),
         ("CE-Id", "1"),
@@ -182,14 +191,14 @@ async fn tells_what_the_answer_says_about_its_body(sender: &impl SendHttp) {
     assert_eq!(made.content, None);
 }
 
-/// A request that may be answered with more gets more, and no more than it asked for.
-async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
+/// A request that allows a longer response gets it, up to its own limit.
+async fn reads_as_much_as_the_request_allows(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let whole = answer("200 OK", &[], long.as_bytes());
     let server = Scripted::start(move |_| vec![whole.clone()]).await.expect("a free port");
     for answer_max_bytes in [1, 1_000, 100_000, 512 * 1_024, long.len(), long.len() + 1] {
-        let asked = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
-        let made = exchange_with(sender, &asked).await;
+        let received = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
+        let made = exchange_with(sender, &received).await;
         assert_eq!(
             made.result,
             answered(200, None, &long.as_bytes()[..answer_max_bytes.min(long.len())])
@@ -198,9 +207,9 @@ async fn reads_as_much_as_the_request_asks_for(sender: &impl SendHttp) {
     }
 }
 
-/// Silence ends with the timeout, wherever in the exchange it begins, and so does an answer that
-/// never ends.
-async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
+/// Silence ends with the timeout, wherever in the exchange it starts, and so does an endless
+/// response.
+async fn times_out_wherever_the_silence_starts(sender: &impl SendHttp) {
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
     for steps in [
         vec![Step::Silence],
@@ -217,14 +226,13 @@ async fn times_out_wherever_the_silence_begins(sender: &impl SendHttp) {
     }
 }
 
-/// A connection that is refused, or ends before the answer is whole, is a failure of the
-/// connection.
-async fn tells_a_broken_connection(sender: &impl SendHttp) {
+/// A refused connection, or one that ends before the response is complete, is a connection failure.
+async fn reports_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let nobody = format!("http://{}", listener.local_addr().expect("an address"));
+    let unreachable = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     assert_eq!(
-        exchange_with(sender, &request(&nobody, LONG_MS)).await.result,
+        exchange_with(sender, &request(&unreachable, LONG_MS)).await.result,
         TransportResult::SocketError
     );
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
@@ -245,8 +253,8 @@ async fn tells_a_broken_connection(sender: &impl SendHttp) {
     }
 }
 
-/// What answers in clear where TLS is expected is a broken connection, not a refused certificate.
-async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHttp) {
+/// A server without TLS where TLS is expected is a broken connection, not a refused certificate.
+async fn reports_a_server_without_tls_as_a_broken_connection(sender: &impl SendHttp) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("https://{}", listener.local_addr().expect("an address"));
     let in_clear = async {
@@ -260,8 +268,8 @@ async fn tells_a_server_without_tls_as_a_broken_connection(sender: &impl SendHtt
     assert_eq!(made.result, TransportResult::SocketError);
 }
 
-/// No more of a body than its beginning is read, and an endless one is an answer all the same.
-async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
+/// Only the start of a body is read, and a response with an endless body is still a response.
+async fn reads_no_more_than_the_start_of_a_body(sender: &impl SendHttp) {
     let long = "0123456789abcdef".repeat(1_024 * 1_024 / 16);
     let (made, _server) =
         exchange(sender, LONG_MS, &[answer("500 Long", &[], long.as_bytes())]).await;
@@ -275,7 +283,7 @@ async fn reads_no_more_than_the_beginning_of_a_body(sender: &impl SendHttp) {
     );
 }
 
-/// A redirect is an answer; nobody goes where it points.
+/// A redirect is a response; it is not followed.
 async fn follows_no_redirect(sender: &impl SendHttp) {
     for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
         let elsewhere =
@@ -283,11 +291,11 @@ async fn follows_no_redirect(sender: &impl SendHttp) {
         let redirect = answer(status, &[("location", &elsewhere.endpoint())], b"");
         let (made, server) = exchange(sender, LONG_MS, &[redirect]).await;
         assert_eq!(made.status().map(|code| code.to_string()).as_deref(), status.get(..3));
-        assert_eq!((server.asked().len(), elsewhere.asked().len()), (1, 0), "{status}");
+        assert_eq!((server.requests().len(), elsewhere.requests().len()), (1, 0), "{status}");
     }
 }
 
-/// A body is kept as it came; nobody asked for a compressed one.
+/// A body is kept as it was received; the request did not ask for compression.
 async fn does_not_decompress(sender: &impl SendHttp) {
     let gzip = [
         0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0x4b, 0x04, 0, 0x43, 0xbe, 0xb7, 0xe8, 0x01, 0,
@@ -297,10 +305,10 @@ async fn does_not_decompress(sender: &impl SendHttp) {
         exchange(sender, LONG_MS, &[answer("200 OK", &[("content-encoding", "gzip")], &gzip)])
             .await;
     assert_eq!(made.result, answered(200, None, &gzip));
-    assert_eq!(server.asked()[0].header("accept-encoding"), None);
+    assert_eq!(server.requests()[0].header("accept-encoding"), None);
 }
 
-/// A connection that the destination has closed meanwhile is no failure of the next request.
+/// A connection that the destination closed while idle does not fail the next request.
 async fn survives_a_connection_that_was_closed_while_idle(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b""), Step::Close])
         .await
@@ -317,48 +325,48 @@ async fn the_sender_sends_the_request_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_sender_says_the_length_of_an_empty_body() {
-    says_the_length_of_an_empty_body(&sender()).await;
+async fn the_sender_sends_the_length_of_an_empty_body() {
+    sends_the_length_of_an_empty_body(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_keeps_an_exchange_open_for_a_late_answer() {
-    keeps_an_exchange_open_for_a_late_answer(&sender()).await;
+async fn the_sender_keeps_an_exchange_open_for_a_late_response() {
+    keeps_an_exchange_open_for_a_late_response(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_status_body_and_retry_after() {
-    tells_status_body_and_retry_after(&sender()).await;
+async fn the_sender_reports_status_body_and_retry_after() {
+    reports_status_body_and_retry_after(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_what_the_answer_says_about_its_body() {
-    tells_what_the_answer_says_about_its_body(&sender()).await;
+async fn the_sender_reports_what_the_response_says_about_its_body() {
+    reports_what_the_response_says_about_its_body(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_reads_as_much_as_the_request_asks_for() {
-    reads_as_much_as_the_request_asks_for(&sender()).await;
+async fn the_sender_reads_as_much_as_the_request_allows() {
+    reads_as_much_as_the_request_allows(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_times_out_wherever_the_silence_begins() {
-    times_out_wherever_the_silence_begins(&sender()).await;
+async fn the_sender_times_out_wherever_the_silence_starts() {
+    times_out_wherever_the_silence_starts(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_a_broken_connection() {
-    tells_a_broken_connection(&sender()).await;
+async fn the_sender_reports_a_broken_connection() {
+    reports_a_broken_connection(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_tells_a_server_without_tls_as_a_broken_connection() {
-    tells_a_server_without_tls_as_a_broken_connection(&sender()).await;
+async fn the_sender_reports_a_server_without_tls_as_a_broken_connection() {
+    reports_a_server_without_tls_as_a_broken_connection(&sender()).await;
 }
 
 #[tokio::test]
-async fn the_sender_reads_no_more_than_the_beginning_of_a_body() {
-    reads_no_more_than_the_beginning_of_a_body(&sender()).await;
+async fn the_sender_reads_no_more_than_the_start_of_a_body() {
+    reads_no_more_than_the_start_of_a_body(&sender()).await;
 }
 
 #[tokio::test]
@@ -377,21 +385,21 @@ async fn the_sender_survives_a_connection_that_was_closed_while_idle() {
 }
 
 #[tokio::test]
-async fn a_full_lane_connects_once_and_not_for_each_batch() {
+async fn connections_are_reused_at_maximum_concurrency() {
     let slow = vec![Step::Pause(LATE), answer("204 No Content", &[], b"")];
     let server = Scripted::start(move |_| slow.clone()).await.expect("a free port");
     let (sender, request) = (sender(), request(&server.endpoint(), LONG_MS));
     for _ in 0..3 {
-        let lane = (0..MAX_CONCURRENCY).map(|_| sender.exchange(&request));
-        let made = join_all(lane).await;
+        let exchanges = (0..MAX_CONCURRENCY).map(|_| sender.exchange(&request));
+        let made = join_all(exchanges).await;
         assert!(made.iter().all(|made| made.result == answered(204, None, b"")), "{made:?}");
         assert_eq!(server.connections(), MAX_CONCURRENCY as usize);
     }
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_resolve_is_told_apart() {
-    // A label of more than 63 characters resolves nowhere, without asking anyone.
+async fn an_unresolvable_name_has_its_own_result() {
+    // A label of more than 63 characters never resolves, and needs no lookup.
     let host = format!("{}.invalid", "a".repeat(64));
     let made =
         exchange_with(&sender_allowing(&host), &request(&format!("http://{host}/"), LONG_MS)).await;
@@ -440,11 +448,11 @@ async fn a_url_of_another_scheme_is_not_sent() {
 }
 
 #[tokio::test]
-async fn what_people_are_told_names_no_query() {
+async fn details_contain_no_query_string() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let nobody = format!("http://{}/?code=secret", listener.local_addr().expect("an address"));
+    let unreachable = format!("http://{}/?code=secret", listener.local_addr().expect("an address"));
     drop(listener);
     let detail =
-        exchange_with(&sender(), &request(&nobody, LONG_MS)).await.detail.expect("a detail");
+        exchange_with(&sender(), &request(&unreachable, LONG_MS)).await.detail.expect("a detail");
     assert!(detail.contains("refused") && !detail.contains("secret"), "{detail}");
 }

@@ -1,6 +1,6 @@
 //! `docs/configuration.md` against what is read: the schema of the native format, the functions'
-//! environment, the templates. A field that is not documented, or documented otherwise, is found
-//! here; `UPDATE_GOLDEN=1` writes the tables.
+//! environment, the templates. A field that is missing or wrong in the documentation is found here;
+//! `UPDATE_GOLDEN=1` writes the tables.
 
 mod schema;
 mod template;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const PAGE: &str = "configuration.md";
 const SETTINGS: &str = include_str!("../../../../crates/adapters/src/settings.rs");
 
-/// What has to be there for the functions to start.
+/// The variables without which the functions do not start.
 const NEEDED: [(&str, &str); 6] = [
     ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
@@ -30,7 +30,7 @@ const NEEDED: [(&str, &str); 6] = [
     ("DEAD_LETTER_CONTAINER", "letters"),
 ];
 
-/// What a variable may stand for when it is not set: the value that changes nothing is its default.
+/// What a variable may default to: the value that changes nothing is its default.
 const DEFAULTS: [(&str, &str); 4] = [
     ("MAX_CONCURRENCY", "1"),
     ("METRICS_NAMESPACE", NAMESPACE),
@@ -39,7 +39,7 @@ const DEFAULTS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn every_field_of_the_native_format_is_documented_as_the_schema_has_it() {
+fn every_field_of_the_native_format_is_documented_as_in_the_schema() {
     for (kind, fields) in schema::documents() {
         let rows: Vec<String> = fields.iter().map(schema::Field::row).collect();
         assert_table(
@@ -51,13 +51,13 @@ fn every_field_of_the_native_format_is_documented_as_the_schema_has_it() {
     }
 }
 
-/// Puts a value at a path of members.
+/// Puts a value at a dotted path.
 fn put(document: &mut Value, path: &str, value: &Value) {
-    let place = path.split('.').fold(document, |place, name| &mut place[name]);
-    *place = value.clone();
+    let member = path.split('.').fold(document, |member, name| &mut member[name]);
+    *member = value.clone();
 }
 
-/// The Subscription of this spec, as it is read.
+/// The Subscription with this spec, as it is read.
 fn subscribed(spec: &Value) -> Arc<Subscription> {
     let metadata = json!({"namespace": "shop", "topic": "orders", "name": "billing"});
     let subscription = json!({"apiVersion": "lastmile.dev/v1", "kind": "Subscription", "metadata": metadata, "spec": spec});
@@ -68,14 +68,14 @@ fn subscribed(spec: &Value) -> Arc<Subscription> {
 }
 
 #[test]
-fn the_documented_defaults_are_those_that_count() {
+fn the_documented_defaults_are_the_real_ones() {
     let plain = json!({"destination": {"url": "https://billing.example.com/"}});
     let documents = schema::documents();
     let (_, fields) =
         documents.iter().find(|(kind, _)| kind == "Subscription").expect("there are subscriptions");
     let (mut all, mut tried) = (plain.clone(), 0);
     for field in fields {
-        // `onRefused` cannot stand alone: nothing is batched by default.
+        // `onRefused` is invalid alone: nothing is batched by default.
         let Some(default) = field.default.as_ref().filter(|_| field.path != "spec.batch.onRefused")
         else {
             continue;
@@ -88,7 +88,7 @@ fn the_documented_defaults_are_those_that_count() {
     assert_eq!(subscribed(&all), subscribed(&plain));
 }
 
-/// Which variables the functions look at, dispatch first.
+/// The variables that the functions read, dispatch first.
 fn looked_at() -> [BTreeSet<String>; 2] {
     let names = [RefCell::new(BTreeSet::new()), RefCell::new(BTreeSet::new())];
     let lookup = |of: usize| {
@@ -98,8 +98,8 @@ fn looked_at() -> [BTreeSet<String>; 2] {
             needed(name)
         }
     };
-    DispatchSettings::read(lookup(0)).expect("what is needed is there");
-    DeadLetterSettings::read(lookup(1)).expect("what is needed is there");
+    DispatchSettings::read(lookup(0)).expect("all required variables are set");
+    DeadLetterSettings::read(lookup(1)).expect("all required variables are set");
     names.map(RefCell::into_inner)
 }
 
@@ -107,7 +107,7 @@ fn needed(name: &str) -> Option<String> {
     NEEDED.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned())
 }
 
-/// What a variable is when it is not set.
+/// The default of a variable.
 fn default_of(name: &str) -> String {
     let read = |value: Option<&str>| {
         let lookup = |of: &str| if of == name { value.map(ToOwned::to_owned) } else { needed(of) };
@@ -126,7 +126,7 @@ fn default_of(name: &str) -> String {
     found.map_or("none".to_owned(), |value| format!("`{value}`"))
 }
 
-/// The names of variables, with the sentences about them: `/// …` before `pub const NAME: &str =
+/// The names of variables, with their descriptions: `/// …` before `pub const NAME: &str =
 /// "NAME";`.
 fn variables() -> Vec<(String, String)> {
     let (mut found, mut sentences) = (Vec::new(), Vec::new());
@@ -149,7 +149,7 @@ fn every_variable_of_the_functions_is_documented() {
     let variables = variables();
     let named: BTreeSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
     for name in dispatch.iter().chain(&deadletter) {
-        assert!(named.contains(name.as_str()), "{name} is read and is no constant of the settings");
+        assert!(named.contains(name.as_str()), "{name} is read but is no constant of the settings");
     }
     let row = |(name, meaning): &(String, String)| {
         let functions = [("dispatch", &dispatch), ("deadletter", &deadletter)];
@@ -166,7 +166,7 @@ fn every_variable_of_the_functions_is_documented() {
     for name in template::environment(&template::file("template.yaml")) {
         assert!(
             page.contains(&format!("`{name}`")),
-            "{name} is set by the template and is not on the page"
+            "{name} is set by the template but not on the page"
         );
     }
 }
@@ -188,7 +188,7 @@ fn every_parameter_and_output_of_the_template_is_documented() {
 }
 
 #[test]
-fn every_parameter_of_the_templates_beside_it_is_documented() {
+fn every_parameter_of_the_other_templates_is_documented() {
     let mut rows = Vec::new();
     for path in template::surrounding() {
         let parameters = template::section(&template::file(&path), "Parameters");
@@ -220,7 +220,7 @@ fn first_cells(table: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_table_of_equivalents_names_fields_that_there_are() {
+fn the_table_of_equivalents_names_existing_fields() {
     let fields: BTreeSet<String> = schema::documents()
         .into_iter()
         .flat_map(|(_, fields)| fields)

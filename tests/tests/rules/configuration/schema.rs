@@ -1,9 +1,8 @@
-//! The fields of `schemas/native.schema.json` as rows of a table: where each stands, what it may
-//! be, its default.
+//! The fields of `schemas/native.schema.json` as rows of a table: path, allowed values, default.
 //!
-//! Separate because a schema is a tree of references, and a reader wants a list. Members keep the
-//! order of the file. What was listed once is only named where it comes again, and what has no
-//! description only holds what has.
+//! Separate because a schema is a tree of references, and a reader wants a list. Fields keep the
+//! order of the file. A field that was listed already is only named again, and one without a
+//! description only holds others.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../../../../schemas/native.schema.json");
 
-/// What the documentation explains once, above the tables.
+/// Definitions that the documentation explains once, above the tables.
 const WORDS: [&str; 6] = ["name", "path", "secret", "duration", "durations", "statuses"];
 
 /// One field.
@@ -27,7 +26,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Its row.
+    /// Its table row.
     pub(super) fn row(&self) -> String {
         let default = match &self.default {
             Some(value) => code(value),
@@ -40,7 +39,7 @@ impl Field {
     }
 }
 
-/// The fields of all documents, by the `kind` of each.
+/// The fields of all documents, by their `kind`.
 pub(super) fn documents() -> Vec<(String, Vec<Field>)> {
     let mut seen = BTreeSet::new();
     let kinds = elements(member(SCHEMA, "oneOf").expect("there are several documents"));
@@ -65,7 +64,7 @@ pub(super) fn documents() -> Vec<(String, Vec<Field>)> {
     kinds.into_iter().map(document).collect()
 }
 
-/// A part of the schema, and the definition it refers to: what it says itself goes over that.
+/// A part of the schema, and the definition it refers to; its own members take precedence.
 struct Node<'a> {
     own: &'a str,
     defined: Option<(&'a str, &'static str)>,
@@ -90,7 +89,7 @@ impl<'a> Node<'a> {
         self.defined.map(|(name, _)| name)
     }
 
-    /// What it may be, where it may be one of several; itself, where not.
+    /// Its alternatives, or itself if it has none.
     fn variants(&self) -> Vec<Node<'_>> {
         let several =
             self.get("oneOf").or_else(|| self.get("anyOf")).map(elements).unwrap_or_default();
@@ -106,7 +105,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The members it may have, each with the definitions of all variants.
+    /// The members it may have, each with the definitions of all alternatives.
     fn fields(&self) -> Vec<(String, Vec<String>, bool)> {
         let mut found: Vec<(String, Vec<String>, bool)> = Vec::new();
         for variant in self.variants() {
@@ -126,7 +125,7 @@ impl<'a> Node<'a> {
         found
     }
 
-    /// What it may be, in words.
+    /// The allowed values, in words.
     fn values(&self) -> String {
         if let Some(name) = self.name().filter(|name| WORDS.contains(name)) {
             return name.to_owned();
@@ -195,7 +194,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Adds the field at this place, and those in it.
+/// Adds the field at this path, and those in it.
 fn list(
     path: String,
     node: &Node<'_>,
@@ -207,7 +206,7 @@ fn list(
         node.get("description").map(|text| value(text).as_str().unwrap_or_default().to_owned())
     };
     let inner = node.get("items").map(Node::of);
-    let (holder, place) = match &inner {
+    let (holder, prefix) = match &inner {
         Some(items) => (items, format!("{path}[]")),
         None => (node, path.clone()),
     };
@@ -232,23 +231,23 @@ fn list(
         return;
     }
     for (name, texts, required) in holder.fields() {
-        let place = format!("{place}.{name}");
+        let path = format!("{prefix}.{name}");
         if let [text] = &texts[..] {
-            list(place, &Node::of(text), required, seen, fields);
+            list(path, &Node::of(text), required, seen, fields);
             continue;
         }
-        // What the variants say of one member, each once.
+        // The descriptions of one member in all alternatives, each once.
         let nodes: Vec<Node<'_>> = texts.iter().map(|text| Node::of(text)).collect();
         let values = nodes.iter().map(Node::values).collect::<Vec<_>>().join(" or ");
-        let told = nodes
+        let descriptions = nodes
             .iter()
             .map(|node| format!("{}: {}", node.values(), described(node).unwrap_or_default()));
         fields.push(Field {
-            path: place,
+            path,
             values,
             default: None,
             required,
-            meaning: told.collect::<Vec<_>>().join(" "),
+            meaning: descriptions.collect::<Vec<_>>().join(" "),
         });
     }
 }
@@ -271,7 +270,7 @@ fn names(list: Option<&str>) -> Vec<String> {
     names.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
 }
 
-/// A value as it would stand in a file.
+/// A value as it would appear in a file.
 fn code(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{text}`"),

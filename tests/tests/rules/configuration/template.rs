@@ -1,8 +1,8 @@
 //! Parameters and outputs of the CloudFormation templates, read line by line.
 //!
-//! Separate because no YAML reader here knows `!Ref`; the parts that are read have none. The
-//! templates are written in one form, two spaces deep and a property per line, and what is not is
-//! an error.
+//! Separate because the YAML reader here does not know `!Ref`; the parts that are read have none.
+//! The templates have one form, indented by two spaces with a property per line, and anything else
+//! is an error.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ impl Entry {
         self.properties.get(property).map(|text| text.trim_matches('"'))
     }
 
-    /// What a parameter may be.
+    /// The allowed values of a parameter.
     fn values(&self) -> String {
         if let Some(values) = self.get("AllowedValues") {
             let values = values
@@ -38,7 +38,7 @@ impl Entry {
         }
     }
 
-    /// Its row as a parameter.
+    /// Its table row as a parameter.
     pub(super) fn parameter_row(&self) -> String {
         let default = match self.get("Default") {
             None => "required".to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn surrounding() -> Vec<String> {
     names
 }
 
-/// The entries of a section at the top of a template, in its order.
+/// The entries of a top-level section of a template, in order.
 pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
     let mut lines = template.lines().skip_while(|line| *line != format!("{section}:")).skip(1);
     let inside = lines.by_ref().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
@@ -80,7 +80,7 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
         let indent = line.len() - line.trim_start().len();
         match (indent, line.trim().split_once(':'), entries.last_mut()) {
             (2, Some((name, "")), _) => {
-                entries.push(Entry { name: name.to_owned(), properties: BTreeMap::new() })
+                entries.push(Entry { name: name.to_owned(), properties: BTreeMap::new() });
             }
             (4, Some((property, text)), Some(entry)) => {
                 let text = text.trim();
@@ -92,7 +92,7 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
                 entry.properties.insert(property.to_owned(), text.to_owned());
                 property.clone_into(&mut last);
             }
-            // A list with its elements one by one; parts of an output's export.
+            // An item of a list of values, or a part of an output's export.
             (6.., _, Some(entry)) => {
                 let list = entry.properties.entry(last.clone()).or_default();
                 let comma = if list.is_empty() { "" } else { ", " };
@@ -119,7 +119,7 @@ pub(super) fn environment(template: &str) -> Vec<String> {
         match (inside, line.trim()) {
             (None, "Variables:") => inside = Some(indent),
             (Some(at), text) if indent == at + 2 => {
-                names.extend(text.split(':').next().map(ToOwned::to_owned))
+                names.extend(text.split(':').next().map(ToOwned::to_owned));
             }
             (_, _) => {}
         }

@@ -1,4 +1,4 @@
-//! Where dead letters are in the end, and where their subscriptions want them.
+//! Where dead letters end up, and where their subscriptions want them.
 
 use delivery::subscription::sink::Sink;
 use uuid::Uuid;
@@ -6,36 +6,36 @@ use uuid::Uuid;
 use super::blobs::Blob;
 use super::ledger::Seen;
 use super::rules::OWN_CONTAINER;
-use super::sinks::Way;
+use super::sinks::Route;
 use super::world::Inner;
 
-/// Dead letters that went elsewhere than to a container.
+/// Counts of dead letters that went elsewhere than to a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sunk {
-    /// Taken by an address.
+pub(crate) struct SinkCounts {
+    /// Accepted by an address.
     pub(crate) taken: u64,
-    /// Came back from one.
+    /// Returned from an address.
     pub(crate) returned: u64,
-    /// Deliveries to subscriptions of a topic.
+    /// Deliveries to the subscriptions of a topic.
     pub(crate) published: u64,
-    /// Those that came by more than one topic.
+    /// Those that passed through more than one topic.
     pub(crate) chained: u64,
-    /// In a queue of somebody else's.
-    pub(crate) handed: u64,
-    /// Kept here because their sink could not take them.
+    /// In an external queue.
+    pub(crate) sink_messages: u64,
+    /// Stored in the default container because their sink could not take them.
     pub(crate) store_in_default: u64,
 }
 
-impl Sunk {
-    /// Those of one world.
+impl SinkCounts {
+    /// The counts of one world.
     pub(crate) fn of(world: &Inner) -> Self {
         let ledger = &world.ledger;
-        let begun = |way| {
+        let started_count = |route| {
             ledger
                 .fresh
                 .keys()
                 .map(|id| (id, &ledger.known[id]))
-                .filter(move |(_, known)| known.way == way)
+                .filter(move |(_, known)| known.route == route)
         };
         let taken =
             |id: &Uuid| ledger.seen.get(id).is_some_and(|seen| seen.iter().any(|seen| seen.taken));
@@ -43,54 +43,55 @@ impl Sunk {
             world.storage.blobs.values().filter(move |blob| holds(blob, name)).count() as u64
         };
         Self {
-            taken: begun(Way::Sink).filter(|(id, _)| taken(id)).count() as u64,
+            taken: started_count(Route::Sink).filter(|(id, _)| taken(id)).count() as u64,
             returned: says("\"sink\":{"),
-            published: begun(Way::Event).count() as u64,
-            chained: begun(Way::Event).filter(|(_, known)| known.via.len() > 1).count() as u64,
-            handed: world.storage.handed.len() as u64,
+            published: started_count(Route::Event).count() as u64,
+            chained: started_count(Route::Event).filter(|(_, known)| known.via.len() > 1).count()
+                as u64,
+            sink_messages: world.storage.sink_messages.len() as u64,
             store_in_default: says("\"sinkerror\":"),
         }
     }
 
-    /// The sum of two.
+    /// The sum of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             taken: self.taken + other.taken,
             returned: self.returned + other.returned,
             published: self.published + other.published,
             chained: self.chained + other.chained,
-            handed: self.handed + other.handed,
+            sink_messages: self.sink_messages + other.sink_messages,
             store_in_default: self.store_in_default + other.store_in_default,
         }
     }
 }
 
-/// Whether a blob has this text, also where it stands within a string.
+/// Whether a blob contains this text, also escaped within a string.
 fn holds(blob: &[u8], text: &str) -> bool {
     let blob = String::from_utf8_lossy(blob);
     blob.contains(text) || blob.contains(&text.replace('"', "\\\""))
 }
 
-/// A blob that is not where its subscription wants it has to say why; unless nobody could know what
-/// that one wants.
+/// A blob that is not where its subscription wants it has to report why, unless the subscription
+/// was unreadable at the time.
 pub(crate) fn misplaced(world: &Inner, id: Uuid, blob: &Blob) -> Option<String> {
     let number = world.ledger.known.get(&id)?.subscription?;
-    let told = |name: &str| blob.properties.get(name).is_some();
+    let result_seen = |name: &str| blob.properties.get(name).is_some();
     let own = OWN_CONTAINER.split('/').next() == Some(&blob.bucket);
     let right = match &world.rules[number].subscription.dead_letter.sink {
-        Sink::Container(_) => own || told("sinkerror"),
-        Sink::DefaultContainer => !own && !told("sinkerror") && !told("sink"),
-        Sink::Address(_) => !own && (told("sink") || told("sinkerror")),
-        Sink::Topic(_) | Sink::Queue(_) => !own && told("sinkerror"),
+        Sink::Container(_) => own || result_seen("sinkerror"),
+        Sink::DefaultContainer => !own && !result_seen("sinkerror") && !result_seen("sink"),
+        Sink::Address(_) => !own && (result_seen("sink") || result_seen("sinkerror")),
+        Sink::Topic(_) | Sink::Queue(_) => !own && result_seen("sinkerror"),
         Sink::None => false,
     };
-    let nobody_knows = ["SubscriptionNotFound", "ProcessingFailed", "EventTooLargeToResend"]
+    let may_be_unknown = ["SubscriptionNotFound", "ProcessingFailed", "EventTooLargeToResend"]
         .contains(&blob.reason());
-    (!right && !nobody_knows)
-        .then(|| format!("its blob in {} does not say why it is there", blob.bucket))
+    (!right && !may_be_unknown)
+        .then(|| format!("its blob in {} does not report why it is there", blob.bucket))
 }
 
-/// Whether what is kept agrees with how the delivery had to end in a quiet world.
+/// Whether what is stored agrees with how the delivery had to end in a world without faults.
 pub(crate) fn end_agrees(
     world: &Inner,
     id: Uuid,
@@ -101,8 +102,8 @@ pub(crate) fn end_agrees(
     let number = ledger.known[&id].subscription.ok_or("nobody can deliver it")?;
     let next = ledger.after.get(&id).map_or(&[][..], Vec::as_slice);
     let wanted = next.iter().filter(|next| world.takes(&ledger.known[*next])).count();
-    let began = next.iter().filter(|next| ledger.begun(**next) > 0).count();
-    let handed = world.storage.handed.contains_key(&id);
+    let began = next.iter().filter(|next| ledger.started_count(**next) > 0).count();
+    let sink_messages = world.storage.sink_messages.contains_key(&id);
     let big = ledger.published[ledger.known[&id].record].1.big;
     let failed = !reasons.is_empty();
     let kept = match &world.rules[number].subscription.dead_letter.sink {
@@ -110,15 +111,15 @@ pub(crate) fn end_agrees(
         Sink::None => Some((0, 0, false)),
         Sink::DefaultContainer | Sink::Container(_) => Some((1, 0, false)),
         Sink::Queue(_) => Some((0, 0, true)),
-        // Its blob is that of its errand, if there is one.
+        // Its blob is that of its sink delivery, if there is one.
         Sink::Address(_) => Some((blobs.len(), 1, false)),
         Sink::Topic(_) => Some((usize::from(wanted == 0), wanted, false)),
     };
-    let is = (blobs.len(), began, handed);
+    let is = (blobs.len(), began, sink_messages);
     let expected = kept.unwrap_or(if failed { is } else { (0, 0, false) });
     if is != expected {
         return Err(format!(
-            "blobs, deliveries to sinks, in a queue: {is:?}, expected {expected:?}"
+            "blobs, sink deliveries, in an external queue: {is:?}, expected {expected:?}"
         ));
     }
     let Some(blob) = blobs.first() else { return Ok(()) };
@@ -132,8 +133,8 @@ pub(crate) fn end_agrees(
     Ok(())
 }
 
-/// Whether what is kept agrees with how the errand had to end in a quiet world.
-pub(crate) fn errand_agrees(
+/// Whether what is stored agrees with how the sink delivery had to end in a world without faults.
+pub(crate) fn sink_delivery_agrees(
     reasons: Vec<String>,
     seen: &[Seen],
     blobs: &[Blob],

@@ -1,5 +1,5 @@
-//! Whole lives of deliveries, by `arrive` and `settle` alone: when each attempt is, and how it
-//! ends.
+//! Whole lifetimes of deliveries, by `arrive` and `settle` alone: when each attempt is made, and
+//! how they end.
 
 use delivery::delivery::Store;
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
@@ -14,25 +14,25 @@ use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
 
-/// A life, told in milliseconds since publication.
+/// A lifetime, in milliseconds since publication.
 #[derive(Debug, PartialEq)]
-struct Life {
+struct Lifetime {
     attempts: Vec<u64>,
     ended: u64,
     /// `None` means delivered.
     reason: Option<Reason>,
 }
 
-/// More turns than any delivery may take.
-const TURNS_MAX: u32 = 2 * ATTEMPTS_MAX;
+/// More steps than any delivery may take.
+const STEPS_MAX: u32 = 2 * ATTEMPTS_MAX;
 
-/// Lives a delivery with instant answers; `status` says what attempt `n` (1 for the first) is
-/// answered with.
-fn live(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Life {
+/// Runs a delivery with instant responses; `status` returns the status of attempt `n` (1 for the
+/// first).
+fn run_lifetime(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Lifetime {
     let mut delivery = delivery();
     let mut now_ms = PUBLISHED_MS;
     let mut attempts = Vec::new();
-    for _ in 0..TURNS_MAX {
+    for _ in 0..STEPS_MAX {
         let end = match arrive(&delivery, subscription, now_ms) {
             Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
             Arrival::Expired(reason) => End::Drop(reason),
@@ -51,13 +51,13 @@ fn live(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Life {
             End::DeadLetter(letter) | End::ToSink(letter) => Some(letter.reason),
             End::Drop(reason) => Some(reason),
         };
-        return Life { attempts, ended: now_ms - PUBLISHED_MS, reason };
+        return Lifetime { attempts, ended: now_ms - PUBLISHED_MS, reason };
     }
-    panic!("no end after {TURNS_MAX} turns: {subscription:?}");
+    panic!("no end after {STEPS_MAX} steps: {subscription:?}");
 }
 
-fn always_500(subscription: &Subscription) -> Life {
-    live(subscription, |_| 500)
+fn always_500(subscription: &Subscription) -> Lifetime {
+    run_lifetime(subscription, |_| 500)
 }
 
 fn seconds(times: &[u64]) -> Vec<u64> {
@@ -72,7 +72,7 @@ fn limited(dialect: Dialect, max_attempts: u32, time_to_live_ms: Option<u64>) ->
     subscription
 }
 
-/// Tries again every so often, without other limits than those of every dialect.
+/// Retries at this interval, with no limits except those of every dialect.
 fn unlimited(delay_ms: u64) -> Subscription {
     let mut subscription = limited(Dialect::Native, u32::MAX, None);
     subscription.retry.schedule = Schedule { kind: Kind::Constant { delay_ms }, max_ms: None };
@@ -80,24 +80,24 @@ fn unlimited(delay_ms: u64) -> Subscription {
 }
 
 #[test]
-fn event_grid_looks_at_the_time_to_live_only_when_an_attempt_is_due() {
+fn event_grid_checks_the_time_to_live_only_when_an_attempt_is_due() {
     let waits = [0, 10, 40, 100, 400, 1_000, 2_800, 6_400, 17_200, 38_800, 82_000];
     for (minutes, attempts, ended_s) in [(1, 3, 100), (30, 6, 2_800), (1_440, 11, 125_200)] {
         for dialect in [Dialect::EventGrid, Dialect::EventGridResource] {
-            let life = always_500(&limited(dialect, 30, Some(minutes * MINUTE_MS)));
-            let expected = Life {
+            let lifetime = always_500(&limited(dialect, 30, Some(minutes * MINUTE_MS)));
+            let expected = Lifetime {
                 attempts: seconds(&waits[..attempts]),
                 ended: ended_s * SECOND_MS,
                 reason: Some(Reason::TimeToLiveExceeded),
             };
-            assert_eq!(life, expected, "{minutes} min");
+            assert_eq!(lifetime, expected, "{minutes} min");
         }
     }
     assert_eq!(125_200 * SECOND_MS, 34 * HOUR_MS + 46 * MINUTE_MS + 40 * SECOND_MS);
 }
 
 #[test]
-fn each_dialect_lives_by_its_defaults() {
+fn each_dialect_follows_its_defaults() {
     let exceeded = Some(Reason::MaxDeliveryAttemptsExceeded);
     let kubernetes: Vec<u64> = [0, 60].into_iter().chain((1..=11).map(|k| 60 + 600 * k)).collect();
     for (dialect, attempts_s, ended_s, reason) in [
@@ -117,35 +117,38 @@ fn each_dialect_lives_by_its_defaults() {
         (Dialect::EventGridKubernetes, kubernetes, 7_260, Some(Reason::TimeToLiveExceeded)),
         (Dialect::Native, vec![0, 2, 6, 14, 30, 62, 126, 254, 510, 1_022], 1_022, exceeded),
     ] {
-        let life = always_500(&subscription(dialect));
+        let lifetime = always_500(&subscription(dialect));
         assert_eq!(
-            life,
-            Life { attempts: seconds(&attempts_s), ended: ended_s * SECOND_MS, reason },
+            lifetime,
+            Lifetime { attempts: seconds(&attempts_s), ended: ended_s * SECOND_MS, reason },
             "{dialect:?}"
         );
     }
 }
 
 #[test]
-fn a_namespace_tries_at_its_moments_until_the_time_to_live_has_passed() {
-    let life = always_500(&limited(Dialect::EventGridNamespace, 10, Some(20 * MINUTE_MS)));
+fn a_namespace_attempts_at_its_scheduled_times_until_the_time_to_live_has_passed() {
+    let lifetime = always_500(&limited(Dialect::EventGridNamespace, 10, Some(20 * MINUTE_MS)));
     let attempts = seconds(&[0, 10, 30, 60, 300, 600, 900]);
     let expected =
-        Life { attempts, ended: 20 * MINUTE_MS, reason: Some(Reason::TimeToLiveExceeded) };
-    assert_eq!(life, expected);
+        Lifetime { attempts, ended: 20 * MINUTE_MS, reason: Some(Reason::TimeToLiveExceeded) };
+    assert_eq!(lifetime, expected);
 }
 
 #[test]
 fn kubernetes_with_three_attempts_ends_after_eleven_minutes() {
-    let life = always_500(&limited(Dialect::EventGridKubernetes, 3, Some(120 * MINUTE_MS)));
+    let lifetime = always_500(&limited(Dialect::EventGridKubernetes, 3, Some(120 * MINUTE_MS)));
     let attempts = seconds(&[0, 60, 660]);
-    let expected =
-        Life { attempts, ended: 11 * MINUTE_MS, reason: Some(Reason::MaxDeliveryAttemptsExceeded) };
-    assert_eq!(life, expected);
+    let expected = Lifetime {
+        attempts,
+        ended: 11 * MINUTE_MS,
+        reason: Some(Reason::MaxDeliveryAttemptsExceeded),
+    };
+    assert_eq!(lifetime, expected);
 }
 
 #[test]
-fn knative_makes_one_attempt_more_than_it_has_retries_whatever_the_numbering() {
+fn knative_makes_one_attempt_more_than_it_has_retries_for_every_schedule_kind() {
     let second = SECOND_MS;
     for (kind, attempts) in [
         (Kind::Linear { delay_ms: second }, [0, 1, 3, 6]),
@@ -155,7 +158,7 @@ fn knative_makes_one_attempt_more_than_it_has_retries_whatever_the_numbering() {
     ] {
         let mut subscription = limited(Dialect::Knative, 4, None);
         subscription.retry.schedule.kind = kind.clone();
-        let expected = Life {
+        let expected = Lifetime {
             attempts: seconds(&attempts),
             ended: attempts[3] * second,
             reason: Some(Reason::MaxDeliveryAttemptsExceeded),
@@ -167,26 +170,30 @@ fn knative_makes_one_attempt_more_than_it_has_retries_whatever_the_numbering() {
 #[test]
 fn a_success_ends_a_delivery_even_at_its_last_attempt() {
     for dialect in Dialect::ALL {
-        let life = live(&limited(dialect, 3, None), |attempt| if attempt == 3 { 200 } else { 500 });
-        assert_eq!((life.attempts.len(), life.reason), (3, None), "{dialect:?}");
+        let lifetime =
+            run_lifetime(
+                &limited(dialect, 3, None),
+                |attempt| if attempt == 3 { 200 } else { 500 },
+            );
+        assert_eq!((lifetime.attempts.len(), lifetime.reason), (3, None), "{dialect:?}");
     }
 }
 
 #[test]
 fn no_delivery_makes_more_than_a_thousand_attempts() {
-    let life = always_500(&unlimited(SECOND_MS));
-    assert_eq!(life.attempts.len(), 1_000);
+    let lifetime = always_500(&unlimited(SECOND_MS));
+    assert_eq!(lifetime.attempts.len(), 1_000);
     assert_eq!(
-        (life.ended, life.reason),
+        (lifetime.ended, lifetime.reason),
         (999 * SECOND_MS, Some(Reason::MaxDeliveryAttemptsExceeded))
     );
 }
 
 #[test]
 fn no_delivery_lives_longer_than_fourteen_days() {
-    let life = always_500(&unlimited(DAY_MS));
-    assert_eq!(life.attempts, (0..14).map(|day| day * DAY_MS).collect::<Vec<_>>());
-    assert_eq!((life.ended, life.reason), (14 * DAY_MS, Some(Reason::TimeToLiveExceeded)));
+    let lifetime = always_500(&unlimited(DAY_MS));
+    assert_eq!(lifetime.attempts, (0..14).map(|day| day * DAY_MS).collect::<Vec<_>>());
+    assert_eq!((lifetime.ended, lifetime.reason), (14 * DAY_MS, Some(Reason::TimeToLiveExceeded)));
 }
 
 #[test]
@@ -203,7 +210,7 @@ fn an_event_that_is_too_old_on_its_first_arrival_is_not_attempted() {
 }
 
 #[test]
-fn what_is_not_due_is_put_off_by_the_rest_of_its_wait_whatever_its_age() {
+fn a_delivery_that_is_not_due_is_postponed_by_the_rest_of_its_wait_whatever_its_age() {
     let subscription = limited(Dialect::Native, 10, Some(1));
     let mut delivery = delivery();
     delivery.due_ms = PUBLISHED_MS + HOUR_MS;
@@ -220,7 +227,7 @@ fn what_is_not_due_is_put_off_by_the_rest_of_its_wait_whatever_its_age() {
 }
 
 #[test]
-fn the_clock_of_a_machine_that_is_behind_publication_puts_the_delivery_off() {
+fn a_clock_behind_the_publication_time_postpones_the_delivery() {
     let arrival = arrive(&delivery(), &subscription(Dialect::Native), PUBLISHED_MS - 5);
     assert_eq!(arrival, Arrival::NotDue { wait_ms: 5 });
 }
@@ -241,7 +248,7 @@ fn a_paused_delivery_is_held_until_its_fourteen_days_are_over() {
 }
 
 #[test]
-fn a_maximum_that_was_lowered_meanwhile_ends_a_delivery_without_a_request() {
+fn a_lowered_maximum_of_attempts_ends_a_delivery_without_a_request() {
     let mut subscription = limited(Dialect::Native, 10, None);
     let mut delivery = delivery();
     for _ in 0..3 {
@@ -262,7 +269,7 @@ fn a_maximum_that_was_lowered_meanwhile_ends_a_delivery_without_a_request() {
 }
 
 #[test]
-fn in_the_event_grid_dialects_the_last_attempt_names_the_limit_whatever_its_status() {
+fn in_the_event_grid_dialects_the_last_attempt_has_the_limit_as_reason_whatever_its_status() {
     let refused = Some(Reason::UndeliverableDueToHttpPayloadTooLarge);
     let exceeded = Some(Reason::MaxDeliveryAttemptsExceeded);
     for (dialect, at_the_last) in [
@@ -273,18 +280,18 @@ fn in_the_event_grid_dialects_the_last_attempt_names_the_limit_whatever_its_stat
         (Dialect::Native, refused),
     ] {
         let on_413_at = |attempt| {
-            live(&limited(dialect, 3, None), move |n| if n == attempt { 413 } else { 500 })
+            run_lifetime(&limited(dialect, 3, None), move |n| if n == attempt { 413 } else { 500 })
         };
         let (second, third) = (on_413_at(2), on_413_at(3));
         assert_eq!((second.attempts.len(), second.reason), (2, refused), "{dialect:?}");
         assert_eq!((third.attempts.len(), third.reason), (3, at_the_last), "{dialect:?}");
     }
-    let kubernetes = live(&limited(Dialect::EventGridKubernetes, 3, None), |_| 413);
+    let kubernetes = run_lifetime(&limited(Dialect::EventGridKubernetes, 3, None), |_| 413);
     assert_eq!((kubernetes.attempts.len(), kubernetes.reason), (3, exceeded));
 }
 
 #[test]
-fn a_wait_begins_when_the_outcome_is_known_and_is_shorter_for_whoever_settles_late() {
+fn a_wait_starts_when_the_outcome_is_known_and_settling_late_shortens_it() {
     let subscription = subscription(Dialect::EventGrid);
     let exchange = Exchange::new(TransportResult::TimedOut, PUBLISHED_MS, 30 * SECOND_MS);
     for (late_ms, wait_ms) in [(0, 10_000), (4_000, 6_000), (10_000, 0), (60_000, 0)] {
@@ -297,7 +304,7 @@ fn a_wait_begins_when_the_outcome_is_known_and_is_shorter_for_whoever_settles_la
 }
 
 #[test]
-fn a_namespace_that_answers_slowly_skips_no_moment() {
+fn a_namespace_that_responds_slowly_skips_no_scheduled_time() {
     let subscription = limited(Dialect::EventGridNamespace, 10, None);
     let mut delivery = delivery();
     let mut starts = Vec::new();
@@ -309,13 +316,13 @@ fn a_namespace_that_answers_slowly_skips_no_moment() {
             settle(&mut delivery, &subscription, &exchange, exchange.ended_ms(), Jitter::NONE).end;
         assert!(matches!(end, End::Retry { .. }));
     }
-    // 30 s of silence and 10 s of least wait push the first three on; from 5 min the moments hold
-    // again.
+    // 30 s of silence and the minimum wait of 10 s delay the first three; from 5 min on the waits
+    // fit the schedule again.
     assert_eq!(starts, [0, 40, 80, 120, 300, 600, 900]);
 }
 
 #[test]
-fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
+fn retry_after_postpones_the_next_attempt_by_up_to_an_hour() {
     for (asked, wait_ms) in [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)] {
         let mut delivery = delivery();
         let result = TransportResult::Answered {
@@ -331,7 +338,7 @@ fn retry_after_puts_the_next_attempt_off_up_to_an_hour() {
 }
 
 #[test]
-fn a_letter_says_all_that_its_writer_needs_and_knows_when_it_may_be_written() {
+fn a_dead_letter_carries_all_that_its_writer_needs_and_when_it_may_be_written() {
     let mut subscription = subscription(Dialect::EventGrid);
     subscription.destination.url =
         "https://user:secret@billing.example.com/in?code=secret".parse().unwrap();
@@ -362,7 +369,7 @@ fn a_letter_says_all_that_its_writer_needs_and_knows_when_it_may_be_written() {
 }
 
 #[test]
-fn a_subscription_without_dead_letters_drops_with_the_reason() {
+fn a_subscription_without_dead_letters_drops_the_delivery_with_the_reason() {
     let mut subscription = limited(Dialect::Native, 1, None);
     subscription.dead_letter.sink = Sink::None;
     let settled = settle(

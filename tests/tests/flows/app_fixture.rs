@@ -1,4 +1,5 @@
-//! A town: a stack, a subscriber that keeps what it receives, and the dead letters as files.
+//! The application under test: a local stack, a subscriber that records requests, and the dead
+//! letters as files.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,18 +15,18 @@ use tempfile::TempDir;
 
 use crate::reactions::{self, Reaction};
 
-/// Nothing in a town takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The limit of every wait in a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) struct Town {
+pub(crate) struct AppFixture {
     pub(crate) stack: Stack,
     received: Arc<Mutex<Vec<Received>>>,
     data: TempDir,
 }
 
-impl Town {
-    /// A town with these subscriptions (`PORT` is the subscriber's), whose subscriber answers these
-    /// statuses in turn.
+impl AppFixture {
+    /// Starts the application with these subscriptions (`PORT` is the subscriber's); the subscriber
+    /// responds with these statuses in order.
     pub(crate) async fn start(subscriptions: &[String], answers: &[u16]) -> Self {
         let subscriber = Subscriber::listen(0).await.expect("a port is free");
         let port = subscriber.port().expect("it listens");
@@ -36,35 +37,35 @@ impl Town {
         tokio::spawn(subscriber.serve(Told::new(statuses, 0), move |request, _| {
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         }));
-        Self::around(subscriptions, port, received).await
+        Self::with_loopback_allowed(subscriptions, port, received).await
     }
 
     /// The same with a subscriber that reacts like this to the request of this number, from 0.
-    pub(crate) async fn reacting(
+    pub(crate) async fn with_reactions(
         subscriptions: &[String],
         react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
     ) -> Self {
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let port = reactions::serve(react, Arc::clone(&received)).await;
-        Self::around(subscriptions, port, received).await
+        Self::with_loopback_allowed(subscriptions, port, received).await
     }
 
-    /// The same with a subscriber that answers 200, where no private address is allowed.
-    pub(crate) async fn behind_its_fence(subscriptions: &[String]) -> Self {
+    /// The same with a subscriber that responds with 200, and no private address allowed.
+    pub(crate) async fn without_private_addresses(subscriptions: &[String]) -> Self {
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let port = reactions::serve(|_, _| reactions::answers(200), Arc::clone(&received)).await;
-        Self::allowing("", subscriptions, port, received).await
+        Self::with_private_destinations("", subscriptions, port, received).await
     }
 
-    async fn around(
+    async fn with_loopback_allowed(
         subscriptions: &[String],
         port: u16,
         received: Arc<Mutex<Vec<Received>>>,
     ) -> Self {
-        Self::allowing("127.0.0.1", subscriptions, port, received).await
+        Self::with_private_destinations("127.0.0.1", subscriptions, port, received).await
     }
 
-    async fn allowing(
+    async fn with_private_destinations(
         allow_private: &str,
         subscriptions: &[String],
         port: u16,
@@ -76,6 +77,7 @@ impl Town {
         std::fs::write(&file, text).expect("the file can be written");
         let allow_private = allow_private.to_owned();
         let config = StackConfig {
+            // A free port: tests run concurrently.
             aws_port: 0,
             data: data.path().to_owned(),
             subscriptions: file,
@@ -94,10 +96,10 @@ impl Town {
             .expect("typed");
         let queue = self.stack.aws().queue_url("events");
         let send = self.stack.sqs().send_message().queue_url(queue).message_body(body);
-        send.message_attributes("topic", topic).send().await.expect("the queue takes it");
+        send.message_attributes("topic", topic).send().await.expect("the queue accepts it");
     }
 
-    /// Sends up to ten records in one request, so that one invocation may have them all.
+    /// Sends up to ten records in one request, so that one invocation may receive them all.
     pub(crate) async fn publish_all(&self, topic: &str, bodies: &[String]) {
         let named = MessageAttributeValue::builder()
             .data_type("String")
@@ -112,11 +114,11 @@ impl Town {
         let entries = bodies.iter().enumerate().map(entry).collect();
         let send =
             self.stack.sqs().send_message_batch().queue_url(self.stack.aws().queue_url("events"));
-        let answer = send.set_entries(Some(entries)).send().await.expect("the queue takes them");
+        let answer = send.set_entries(Some(entries)).send().await.expect("the queue accepts them");
         assert!(answer.failed().is_empty(), "{answer:?}");
     }
 
-    /// An HTTP ingress into this town; its address.
+    /// Starts an HTTP ingress for this application; returns its address.
     pub(crate) async fn ingress(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it listens");
@@ -129,7 +131,7 @@ impl Town {
         format!("http://{address}")
     }
 
-    /// What the subscriber received, once it is this many requests.
+    /// The requests that the subscriber received, once there are this many.
     pub(crate) async fn received(&self, requests: usize) -> Vec<Received> {
         let held = || self.received.lock().unwrap_or_else(PoisonError::into_inner).clone();
         until(&format!("{requests} requests"), async || {
@@ -139,7 +141,7 @@ impl Town {
     }
 
     /// The dead letters by key, once there are this many.
-    pub(crate) async fn letters(&self, letters: usize) -> Vec<(String, Value)> {
+    pub(crate) async fn dead_letters(&self, letters: usize) -> Vec<(String, Value)> {
         let container = self.data.path().join("s3/dead-letters");
         until(&format!("{letters} dead letters"), async || {
             Some(files(&container)).filter(|found| found.len() >= letters)
@@ -147,7 +149,7 @@ impl Town {
         .await
     }
 
-    /// The body of the first message of a queue, taken out of it.
+    /// The body of the first message of a queue, which is deleted.
     pub(crate) async fn message_of(&self, queue: &str) -> Value {
         let url = self.stack.aws().queue_url(queue);
         until(&format!("a message of {queue}"), async || {
@@ -158,24 +160,24 @@ impl Town {
                 .queue_url(&url)
                 .send()
                 .await
-                .expect("the queue answers");
+                .expect("the queue responds");
             let message = received.messages().first()?;
             let receipt = message.receipt_handle().expect("it was received");
             let delete = self.stack.sqs().delete_message().queue_url(&url).receipt_handle(receipt);
-            delete.send().await.expect("the queue forgets it");
+            delete.send().await.expect("the queue deletes it");
             Some(serde_json::from_str(message.body().expect("a body")).expect("JSON"))
         })
         .await
     }
 
-    /// The dead letters once nothing moves any more: the queues are empty.
-    pub(crate) async fn letters_at_rest(&self) -> Vec<(String, Value)> {
+    /// The dead letters once all queues are empty.
+    pub(crate) async fn dead_letters_when_idle(&self) -> Vec<(String, Value)> {
         until("empty queues", async || {
-            let held = self.stack.aws().messages_held().await.expect("the queues answer");
+            let held = self.stack.aws().messages_held().await.expect("the queues respond");
             held.values().all(|messages| *messages == 0).then_some(())
         })
         .await;
-        self.letters(0).await
+        self.dead_letters(0).await
     }
 }
 
@@ -188,9 +190,9 @@ async fn until<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting)
+    tokio::time::timeout(TIMEOUT, waiting)
         .await
-        .unwrap_or_else(|_| panic!("waited in vain for {what}"))
+        .unwrap_or_else(|_| panic!("timed out waiting for {what}"))
 }
 
 fn files(folder: &Path) -> Vec<(String, Value)> {
@@ -204,8 +206,8 @@ fn files(folder: &Path) -> Vec<(String, Value)> {
                 continue;
             }
             let key = path.strip_prefix(folder).expect("below the folder").display().to_string();
-            let bytes = std::fs::read(&path).expect("a letter can be read");
-            found.push((key, serde_json::from_slice(&bytes).expect("a letter is JSON")));
+            let bytes = std::fs::read(&path).expect("a dead letter can be read");
+            found.push((key, serde_json::from_slice(&bytes).expect("a dead letter is JSON")));
         }
     }
     found.sort_by(|a, b| a.0.cmp(&b.0));

@@ -1,5 +1,5 @@
-//! What is checked of every dead letter that is kept: blobs, and what they have in common with
-//! letters of queues.
+//! Checks on every dead letter that is stored: blobs, and what they share with dead letters in
+//! external queues.
 
 use delivery::ports::PutError;
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use super::storage::DEFAULT_CONTAINER;
 use super::world::{Inner, Touched};
 
 impl Inner {
-    /// A blob on its way into storage.
+    /// A blob that is written to storage.
     pub(crate) fn store(
         &mut self,
         bucket: &str,
@@ -25,17 +25,18 @@ impl Inner {
             .and_then(|name| name.parse().ok());
         let id: Uuid = id.unwrap_or_default();
         self.check_blob(id, bucket, &key, &bytes);
-        let (there, answer) = self.storage.put(&mut self.dice, self.now_ms, (bucket, &key), bytes);
-        self.tell(|| format!("stores {} in {bucket}/{key}: {answer:?}", self.ledger.name(id)));
+        let (there, answer) =
+            self.storage.put(&mut self.random, self.now_ms, (bucket, &key), bytes);
+        self.print(|| format!("stores {} in {bucket}/{key}: {answer:?}", self.ledger.name(id)));
         if !self.invocation().stores {
             self.note_stored_directly(id, bucket, there, &answer);
         }
         answer
     }
 
-    /// Dispatch wrote a blob itself, or tried to. If it could not, the record comes again, and so
-    /// do its attempts; a container of one's own that is missing is no excuse, because there is the
-    /// deployment's.
+    /// Dispatch wrote a blob itself, or tried to. If it could not, the record is redelivered and
+    /// its attempts are repeated. A missing container of a subscription's own does not count as a
+    /// failure, because the default container replaces it.
     pub(crate) fn note_stored_directly(
         &mut self,
         id: Uuid,
@@ -46,10 +47,11 @@ impl Inner {
         if there {
             let chain = self.chain_of(id);
             *self.ledger.letters.entry(chain).or_default() += 1;
-            self.ledger.owed.insert(chain);
+            self.ledger.must_end.insert(chain);
             let begins = self.ledger.known.get(&id).is_some_and(|known| known.from.is_some());
             if begins && self.bases(id).is_empty() {
-                // Too large to travel: it ends where it would have begun.
+                // Too large to travel to its sink: the dead letter is stored where its delivery
+                // started.
                 *self.ledger.starts.entry(id).or_default() += 1;
             }
         }
@@ -66,7 +68,7 @@ impl Inner {
     /// The key of a blob follows from the message, and so do its bytes.
     fn check_blob(&mut self, id: Uuid, bucket: &str, key: &str, bytes: &[u8]) {
         if !self.ledger.known.contains_key(&id) && !self.ledger.unprocessed.contains_key(&id) {
-            return self.ledger.broke(format!("a blob that belongs to no delivery: {key}"));
+            return self.ledger.record_violation(format!("a blob without a delivery: {key}"));
         }
         if !self.invocation().stores {
             return;
@@ -79,17 +81,20 @@ impl Inner {
             let due_ms = held.carried.kept().map_or(held.sent_ms, |delivery| delivery.due_ms);
             path.ends_with(&format!("/{}/{id}.json", delivery::time::moment::hour_folder(due_ms)))
         };
-        if !self.telling(id).iter().any(right) {
-            self.broke(id, &format!("its blob has a key that its message does not give: {key}"));
+        if !self.messages_with(id).iter().any(right) {
+            self.record_violation(
+                id,
+                &format!("its blob has a key that does not follow from its message: {key}"),
+            );
         }
-        self.check_kept(id, bucket, key, bytes);
+        self.check_stored_copy(id, bucket, key, bytes);
     }
 
-    /// The messages of the running invocation that tell of a dead letter with this id.
-    fn telling(&self, id: Uuid) -> Vec<Held> {
+    /// The messages of the running invocation that carry a dead letter with this id.
+    fn messages_with(&self, id: Uuid) -> Vec<Held> {
         let origin =
             self.ledger.unprocessed.get(&id).map(|record| &self.ledger.published[*record].0);
-        let tells = |held: &&Held| match held.carried.kept() {
+        let carries_it = |held: &&Held| match held.carried.kept() {
             Some(delivery) => delivery.id == id,
             None => Some(&held.message) == origin,
         };
@@ -97,24 +102,24 @@ impl Inner {
             .taken
             .iter()
             .map(|(_, held)| held)
-            .filter(tells)
+            .filter(carries_it)
             .cloned()
             .collect()
     }
 
-    /// The same message is kept at one place once, or twice alike, and not too early.
-    pub(crate) fn check_kept(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
-        let telling = self.telling(id);
-        let [held] = &telling[..] else { return };
+    /// A message is stored in one place once, or twice with the same content, and not too early.
+    pub(crate) fn check_stored_copy(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
+        let messages_with = self.messages_with(id);
+        let [held] = &messages_with[..] else { return };
         if matches!(&held.carried, Carried::DeadLetter(letter) if self.now_ms < letter.not_before_ms)
         {
-            self.broke(id, "its dead letter was written before its delay had passed");
+            self.record_violation(id, "its dead letter was written before its delay had passed");
         }
         let place = (held.message.clone(), place.to_owned());
         let first =
             self.ledger.stored.entry(place).or_insert_with(|| (key.to_owned(), bytes.to_vec()));
         if (first.0.as_str(), &first.1[..]) != (key, bytes) {
-            self.broke(id, "the same message was stored twice, and not alike");
+            self.record_violation(id, "the same message was stored twice with different content");
         }
     }
 }

@@ -1,9 +1,8 @@
-//! What SNS, EventBridge and S3 write, as CloudEvents: their documented samples, compared to the
-//! byte with the files in `golden/foreign`, and read by an independent library.
+//! Messages of SNS, EventBridge and S3 as CloudEvents: their documented samples, compared byte for
+//! byte with the files in `golden/aws_envelopes`, and read by an independent library.
 //!
-//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then read what changed
-//! against the mappings (`docs/publishing.md`). The samples are, but for white space and
-//! placeholders:
+//! A golden file changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against
+//! the mappings (`docs/publishing.md`). Apart from white space and placeholders, the samples are:
 //! - `sns-*`: <https://docs.aws.amazon.com/sns/latest/dg/SendMessageToSQS.html>,
 //!   <https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html>
 //! - `eventbridge-*`:
@@ -42,7 +41,7 @@ fn samples() -> Vec<(&'static str, Publisher, usize)> {
 
 fn sample(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("fixtures/foreign")
+        .join("fixtures/aws_envelopes")
         .join(format!("{name}.json"));
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -58,7 +57,7 @@ fn events(text: &str, input: Input) -> Vec<Event> {
 
 fn assert_golden(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("golden/foreign")
+        .join("golden/aws_envelopes")
         .join(format!("{name}.json"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -95,7 +94,7 @@ fn an_independent_library_reads_each_of_them() {
 }
 
 #[test]
-fn each_publisher_is_known_by_its_shape_and_nobody_else_is() {
+fn each_publisher_is_recognized_by_its_shape_and_no_other_is() {
     for (name, wrote, _) in samples() {
         assert_eq!(publisher(&sample(name)), Some(wrote), "{name}");
     }
@@ -121,21 +120,21 @@ fn each_publisher_is_known_by_its_shape_and_nobody_else_is() {
 }
 
 #[test]
-fn where_the_subscription_is_not_told_the_topic_is_the_source() {
-    let told = sample("sns-notification");
-    let of_another = told.replace(
+fn without_a_subscription_arn_the_topic_is_the_source() {
+    let notification = sample("sns-notification");
+    let of_other_topic = notification.replace(
         &format!("SubscriptionArn={SNS_TOPIC}:"),
         "SubscriptionArn=arn:aws:sns:us-west-2:1:other:",
     );
     for text in [
-        &told.replace("UnsubscribeURL", "Other"),
-        &told.replace("SubscriptionArn=", "Of="),
-        &of_another,
+        &notification.replace("UnsubscribeURL", "Other"),
+        &notification.replace("SubscriptionArn=", "Of="),
+        &of_other_topic,
     ] {
         let [event] = &events(text, Input::Sns)[..] else { panic!("{text}") };
         assert_eq!(event.members().source().as_deref(), Some(SNS_TOPIC), "{text}");
     }
-    let escaped = told.replace(
+    let escaped = notification.replace(
         &format!("SubscriptionArn={SNS_TOPIC}:"),
         &format!("SubscriptionArn={}%3A", SNS_TOPIC.replace(':', "%3A")),
     );
@@ -146,9 +145,9 @@ fn where_the_subscription_is_not_told_the_topic_is_the_source() {
     );
 }
 
-/// By itself, the shape changes nothing: whether it may be converted is the topic's to say.
+/// The shape alone changes nothing: the topic decides whether it is converted.
 #[test]
-fn without_a_topic_that_says_so_an_envelope_is_custom_json() {
+fn unless_its_topic_is_configured_for_it_an_envelope_is_custom_json() {
     for (name, _, _) in samples() {
         let text = sample(name);
         let [event] = &events(&text, Input::Auto)[..] else { panic!("{name}") };
@@ -161,7 +160,7 @@ fn without_a_topic_that_says_so_an_envelope_is_custom_json() {
 }
 
 #[test]
-fn a_cloud_event_stays_itself_whoever_carries_it() {
+fn a_cloud_event_is_unchanged_in_any_envelope_and_for_any_input() {
     let event = "{ \"specversion\":\"1.0\",\"id\":\"1\", \"source\":\"s\",\"type\":\"t\",\"data\":{\"n\":1.50} }";
     let message = serde_json::to_string(event).expect("a string is JSON");
     let carried = sample("sns-notification").replace("\"Hello world!\"", &message);
@@ -181,7 +180,7 @@ fn a_cloud_event_stays_itself_whoever_carries_it() {
 }
 
 #[test]
-fn what_comes_back_from_the_retry_queue_is_the_cloud_event_that_was_made() {
+fn the_retry_queue_carries_the_converted_cloud_event() {
     for (name, publisher, _) in samples() {
         for input in [input_of(&publisher), Input::Auto] {
             for made in events(&sample(name), input_of(&publisher)) {
@@ -192,7 +191,7 @@ fn what_comes_back_from_the_retry_queue_is_the_cloud_event_that_was_made() {
 }
 
 #[test]
-fn what_the_publisher_of_the_input_never_writes_is_kept_and_told_apart() {
+fn a_message_that_the_configured_publisher_never_writes_is_malformed_with_the_reason() {
     let s3 = sample("s3-two-records");
     for (text, input, says) in [
         ("no JSON", Input::Sns, "not JSON"),
@@ -214,7 +213,7 @@ fn what_the_publisher_of_the_input_never_writes_is_kept_and_told_apart() {
     ] {
         match &decode(&text.into(), input)[..] {
             [Element::Malformed { why, .. }] => {
-                assert!(why.to_string().contains(says), "{text}: {why}")
+                assert!(why.to_string().contains(says), "{text}: {why}");
             }
             other => panic!("{text}: {other:?}"),
         }
@@ -234,13 +233,13 @@ fn what_the_publisher_of_the_input_never_writes_is_kept_and_told_apart() {
 }
 
 #[test]
-fn an_array_of_envelopes_is_an_event_for_each() {
+fn an_array_of_envelopes_becomes_one_event_each() {
     let text = format!("[{},{}]", sample("s3-two-records"), sample("s3-test-event"));
     assert_eq!(events(&text, Input::S3).len(), 3);
 }
 
 #[test]
-fn a_source_that_is_no_reference_becomes_one_and_any_other_is_left_alone() {
+fn an_invalid_source_is_encoded_and_a_valid_one_is_unchanged() {
     let event = sample("eventbridge-state-change");
     for (source, becomes) in [
         ("aws.ec2", "aws.ec2"),
@@ -255,7 +254,7 @@ fn a_source_that_is_no_reference_becomes_one_and_any_other_is_left_alone() {
 
 proptest! {
     #[test]
-    fn whatever_is_written_the_three_make_valid_cloud_events_or_keep_the_text(
+    fn any_message_becomes_a_valid_cloud_event_or_keeps_its_text(
         text in "[\\[\\]{}\",:a-c0-9 \\\\ü]{0,40}", value in "\\PC{0,20}", name in 0_usize..7, nth in 0_usize..40,
     ) {
         let (sample_name, publisher, _) = samples().swap_remove(name);

@@ -1,4 +1,4 @@
-//! A desk: every port of both functions, answering as told and keeping what it was asked.
+//! Fakes of all ports of both functions: they respond as configured and record every call.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -21,13 +21,13 @@ use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use delivery::subscription::sink::{Container, SinkQueue};
 use uuid::Uuid;
 
-use crate::hours::Hours;
 use crate::reactions::{Reaction, Reactions};
+use crate::virtual_clock::VirtualClock;
 
-/// When a scene begins.
+/// The start of every test.
 pub(crate) const NOW_MS: u64 = 1_795_158_180_000;
 
-/// The deployment's container.
+/// The default container.
 pub(crate) fn container() -> Container {
     Container { bucket: "letters".to_owned(), prefix: String::new() }
 }
@@ -49,25 +49,25 @@ pub(crate) fn record(message: &str, body: &str) -> Record {
     }
 }
 
-/// The topic shop/orders with so many subscriptions, s0, s1 and so on.
+/// The topic shop/orders with this many subscriptions, s0, s1 and so on.
 pub(crate) fn subscriptions(count: usize) -> Catalogue {
     catalogue(count, "")
 }
 
-/// The topic shop/orders with the subscription s0, whose dead letters go there.
+/// The topic shop/orders with the subscription s0, whose dead letters go to this sink.
 pub(crate) fn subscriptions_with_sink(sink: &str) -> Catalogue {
     catalogue(1, &format!(", deadLetter: {{sink: '{sink}'}}"))
 }
 
-/// The topic shop/orders with the subscription s0, whose destination has this beside its address.
+/// The topic shop/orders with the subscription s0, whose destination has these further fields.
 pub(crate) fn subscriptions_with_destination(more: &str) -> Catalogue {
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
          spec: {{destination: {{url: 'https://s0.example.com/', {more}}}, retry: {{jitterPercent: 0, timeToLive: PT1H}}}}\n"
     );
-    manifest::read(&[Source { name: "scene", text: &text }])
+    manifest::read(&[Source { name: "test", text: &text }])
         .into_result()
-        .expect("the scene is right")
+        .expect("the subscriptions are valid")
 }
 
 fn catalogue(count: usize, more: &str) -> Catalogue {
@@ -81,9 +81,9 @@ fn catalogue(count: usize, more: &str) -> Catalogue {
         )
     };
     let text = (0..count).map(subscription).fold(topic, |text, next| text + &next);
-    manifest::read(&[Source { name: "scene", text: &text }])
+    manifest::read(&[Source { name: "test", text: &text }])
         .into_result()
-        .expect("the scene is right")
+        .expect("the subscriptions are valid")
 }
 
 /// These subscriptions and their topics.
@@ -93,40 +93,40 @@ pub(crate) fn catalogue_of(subscriptions: impl IntoIterator<Item = Subscription>
     catalogue
 }
 
-/// What a desk was asked.
+/// The recorded calls.
 #[derive(Default)]
-struct Asked {
+struct Calls {
     slept_ms: u64,
     requests: usize,
     panics_left: usize,
     send_panics_left: usize,
     sent: Vec<(QueueName, Message)>,
     sent_ms: Vec<u64>,
-    hidden: Vec<(String, String, u32)>,
+    visibility_changes: Vec<(String, String, u32)>,
     blobs: BTreeMap<String, String>,
-    handed_over: Vec<(String, Uuid, String)>,
+    sink_messages: Vec<(String, Uuid, String)>,
     consents: HashMap<ConsentKey, Granted>,
-    consents_are_unreadable: bool,
-    /// The `webhook-*` headers of answers to questions for consent; an empty list answers with
+    consents_unreadable: bool,
+    /// The `webhook-*` headers of the responses to validation requests; if empty, a response has
     /// none.
-    allows: Vec<(String, String)>,
-    questions: Vec<Request>,
+    consent_headers: Vec<(String, String)>,
+    validation_requests: Vec<Request>,
     posts: Vec<Request>,
 }
 
-/// Every port of both functions. Clones are the same desk.
+/// All ports of both functions. Clones share their state.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct FakePorts {
     catalogue: Option<Arc<Catalogue>>,
     newer: Option<Arc<Catalogue>>,
     newest_is_readable: bool,
     result: TransportResult,
     duration_ms: u64,
-    takes_messages: bool,
+    queue_accepts: bool,
     storage: BTreeMap<String, PutError>,
     reactions: Arc<Reactions>,
-    hours: Hours,
-    asked: Arc<Mutex<Asked>>,
+    clock: VirtualClock,
+    calls: Arc<Mutex<Calls>>,
 }
 
 fn answer(status: u16) -> TransportResult {
@@ -134,28 +134,33 @@ fn answer(status: u16) -> TransportResult {
 }
 
 /// Whether a request asks for consent.
-fn is_question(request: &Request) -> bool {
+fn is_validation_request(request: &Request) -> bool {
     let validation = |(name, value): &(String, String)| {
         name == "aeg-event-type" && value == "SubscriptionValidation"
     };
     request.method == Method::Options || request.headers.iter().any(validation)
 }
 
-/// A destination that allows something names it, and echoes the code of a validation event.
-fn answer_to_question(request: &Request, allows: &[(String, String)], now_ms: u64) -> Exchange {
+/// The response to a validation request: with headers it consents, and echoes the code of a
+/// validation event.
+fn validation_response(
+    request: &Request,
+    consent_headers: &[(String, String)],
+    now_ms: u64,
+) -> Exchange {
     let body =
         String::from_utf8_lossy(&request.body).replace("validationCode", "validationResponse");
     let data = body.split_once(r#""data":"#).and_then(|(_, rest)| rest.split_once(','));
     let echo = data
-        .filter(|_| !allows.is_empty())
+        .filter(|_| !consent_headers.is_empty())
         .map_or(Vec::new(), |(data, _)| data.as_bytes().to_vec());
     let result = TransportResult::Answered { status: 200, retry_after: None, body: echo };
-    let content = Content { webhook: allows.to_vec(), ..Content::default() };
+    let content = Content { webhook: consent_headers.to_vec(), ..Content::default() };
     Exchange { content: Some(content), ..Exchange::new(result, now_ms, 0) }
 }
 
-/// How a scene sets its desk.
-impl Desk {
+/// Configuration before a test starts.
+impl FakePorts {
     pub(crate) fn without_subscriptions() -> Self {
         Self {
             catalogue: None,
@@ -163,11 +168,11 @@ impl Desk {
             newest_is_readable: true,
             result: answer(200),
             duration_ms: 0,
-            takes_messages: true,
+            queue_accepts: true,
             storage: BTreeMap::new(),
             reactions: Arc::default(),
-            hours: Hours::since(NOW_MS),
-            asked: Arc::default(),
+            clock: VirtualClock::starting_at(NOW_MS),
+            calls: Arc::default(),
         }
     }
 
@@ -175,249 +180,251 @@ impl Desk {
         Self { catalogue: Some(Arc::new(catalogue)), ..Self::without_subscriptions() }
     }
 
-    pub(crate) fn finding_on_reread(self, catalogue: Catalogue) -> Self {
+    pub(crate) fn with_newer_catalogue(self, catalogue: Catalogue) -> Self {
         Self { newer: Some(Arc::new(catalogue)), ..self }
     }
 
-    /// The last good subscriptions are there, but nobody can say what the newest are.
-    pub(crate) fn with_a_broken_reload(self) -> Self {
+    /// The last good subscriptions are loaded, but the newest cannot be read.
+    pub(crate) fn with_failing_reload(self) -> Self {
         Self { newest_is_readable: false, ..self }
     }
 
-    pub(crate) fn result(self, result: TransportResult) -> Self {
+    pub(crate) fn with_result(self, result: TransportResult) -> Self {
         Self { result, ..self }
     }
 
-    pub(crate) fn answering(self, status: u16) -> Self {
-        self.result(answer(status))
+    pub(crate) fn with_status(self, status: u16) -> Self {
+        self.with_result(answer(status))
     }
 
-    /// Requests whose address or body holds this text meet these reactions in turn; the last one
+    /// Requests whose URL or body contains this text get these reactions in order; the last one
     /// repeats.
-    pub(crate) fn meeting(mut self, text: &str, reactions: &[Reaction]) -> Self {
-        let known = Arc::get_mut(&mut self.reactions).expect("a desk is set before it is shared");
-        known.add(text, reactions);
+    pub(crate) fn with_reactions(mut self, text: &str, reactions: &[Reaction]) -> Self {
+        let configured = Arc::get_mut(&mut self.reactions);
+        configured.expect("the fakes are configured before they are cloned").add(text, reactions);
         self
     }
 
-    /// Each exchange takes so long, and the clock moves with it.
-    pub(crate) fn taking_ms(self, duration_ms: u64) -> Self {
+    /// Each exchange takes this long, and advances the clock.
+    pub(crate) fn with_duration_ms(self, duration_ms: u64) -> Self {
         Self { duration_ms, ..self }
     }
 
-    pub(crate) fn refusing_messages(self) -> Self {
-        Self { takes_messages: false, ..self }
+    pub(crate) fn with_failing_queue(self) -> Self {
+        Self { queue_accepts: false, ..self }
     }
 
-    /// This bucket refuses every blob, or this queue of others every message.
-    pub(crate) fn refusing_blobs(mut self, name: &str, error: PutError) -> Self {
+    /// Writes to this bucket, or to this external queue, fail.
+    pub(crate) fn with_put_error(mut self, name: &str, error: PutError) -> Self {
         self.storage.insert(name.to_owned(), error);
         self
     }
 
-    pub(crate) fn panicking_once(self) -> Self {
-        self.asked().panics_left = 1;
+    pub(crate) fn with_one_panic(self) -> Self {
+        self.calls().panics_left = 1;
         self
     }
 }
 
-/// What breaks on purpose.
-impl Desk {
-    /// The first message is not sent, for a panic.
-    pub(crate) fn panicking_once_while_sending(self) -> Self {
-        self.asked().send_panics_left = 1;
+/// Injected panics.
+impl FakePorts {
+    /// The first `send` panics.
+    pub(crate) fn with_one_panic_on_send(self) -> Self {
+        self.calls().send_panics_left = 1;
         self
     }
 }
 
-/// What happens in the middle of a scene.
-impl Desk {
-    /// From now on destinations allow this when they are asked.
-    pub(crate) fn now_allows(&self, allows: &[(&str, &str)]) {
+/// Changes while a test runs.
+impl FakePorts {
+    /// From now on destinations send these headers in responses to validation requests.
+    pub(crate) fn set_consent_headers(&self, consent_headers: &[(&str, &str)]) {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        self.asked().allows = allows.iter().map(owned).collect();
+        self.calls().consent_headers = consent_headers.iter().map(owned).collect();
     }
 
-    /// Nobody can say any more, or again, who consented.
-    pub(crate) fn consents_unreadable(&self, unreadable: bool) {
-        self.asked().consents_are_unreadable = unreadable;
+    /// Whether stored consents cannot be read.
+    pub(crate) fn set_consents_unreadable(&self, unreadable: bool) {
+        self.calls().consents_unreadable = unreadable;
     }
 
-    pub(crate) fn passes_ms(&self, wait_ms: u64) {
-        self.hours.pass(wait_ms);
+    pub(crate) fn advance_ms(&self, wait_ms: u64) {
+        self.clock.advance(wait_ms);
     }
 
-    /// Lets a scene happen: whenever nothing else can, time goes on to the next moment that
+    /// Runs a future: whenever it cannot make progress, the clock jumps to the next time that
     /// somebody waits for.
-    pub(crate) fn run<T>(&self, scene: impl Future<Output = T>) -> T {
-        self.hours.run(scene)
+    pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> T {
+        self.clock.run(future)
     }
 }
 
-/// What a scene asks its desk afterwards.
-impl Desk {
-    fn asked(&self) -> MutexGuard<'_, Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+/// The recorded calls, for assertions.
+impl FakePorts {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn requests(&self) -> usize {
-        self.asked().requests
+        self.calls().requests
     }
 
-    /// The questions for consent.
-    pub(crate) fn questions(&self) -> Vec<Request> {
-        self.asked().questions.clone()
+    /// The validation requests.
+    pub(crate) fn validation_requests(&self) -> Vec<Request> {
+        self.calls().validation_requests.clone()
     }
 
-    /// The requests that were no such questions.
+    /// The requests that deliver events.
     pub(crate) fn posts(&self) -> Vec<Request> {
-        self.asked().posts.clone()
+        self.calls().posts.clone()
     }
 
-    /// The consents that were kept.
+    /// The stored consents.
     pub(crate) fn consents(&self) -> Vec<Granted> {
-        self.asked().consents.values().cloned().collect()
+        self.calls().consents.values().cloned().collect()
     }
 
     pub(crate) fn slept_ms(&self) -> u64 {
-        self.asked().slept_ms
+        self.calls().slept_ms
     }
 
     pub(crate) fn sent(&self) -> Vec<(QueueName, Message)> {
-        self.asked().sent.clone()
+        self.calls().sent.clone()
     }
 
-    /// How long the scene has lasted.
-    pub(crate) fn after_ms(&self) -> u64 {
+    /// The time since the start of the test.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
         self.now_ms() - NOW_MS
     }
 
-    /// How long after the beginning of the scene each message was sent.
+    /// The time of each sent message since the start of the test.
     pub(crate) fn sent_after_ms(&self) -> Vec<u64> {
-        self.asked().sent_ms.iter().map(|at_ms| at_ms - NOW_MS).collect()
+        self.calls().sent_ms.iter().map(|at_ms| at_ms - NOW_MS).collect()
     }
 
-    /// Queue, receipt and seconds of each record that was hidden.
-    pub(crate) fn hidden(&self) -> Vec<(String, String, u32)> {
-        self.asked().hidden.clone()
+    /// Queue, receipt and seconds of each changed visibility.
+    pub(crate) fn visibility_changes(&self) -> Vec<(String, String, u32)> {
+        self.calls().visibility_changes.clone()
     }
 
-    /// Queue, id and text of each dead letter that went to a queue of others.
-    pub(crate) fn handed_over(&self) -> Vec<(String, Uuid, String)> {
-        self.asked().handed_over.clone()
+    /// Queue, id and text of each dead letter sent to an external queue.
+    pub(crate) fn sink_messages(&self) -> Vec<(String, Uuid, String)> {
+        self.calls().sink_messages.clone()
     }
 
     /// `bucket/key` and text of each blob.
     pub(crate) fn blobs(&self) -> Vec<(String, String)> {
-        self.asked().blobs.clone().into_iter().collect()
+        self.calls().blobs.clone().into_iter().collect()
     }
 }
 
-impl SendHttp for Desk {
+impl SendHttp for FakePorts {
     async fn exchange(&self, request: &Request) -> Exchange {
         self.exchange_or_late(request).await.0
     }
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let started_ms = self.now_ms();
-        if let Some(answer) = self.note(request) {
+        if let Some(answer) = self.record_request(request) {
             return (answer, None);
         }
+        // Recorded and answered above: validation requests never use up a reaction.
         let Some(reaction) = self.reactions.next(request) else {
-            self.hours.pass(self.duration_ms);
+            self.clock.advance(self.duration_ms);
             return (Exchange::new(self.result.clone(), started_ms, self.duration_ms), None);
         };
-        reaction.happen(self.hours.clone()).await
+        reaction.run(self.clock.clone()).await
     }
 }
 
-impl Desk {
-    /// Writes a request down; a question for consent is answered here.
-    fn note(&self, request: &Request) -> Option<Exchange> {
+impl FakePorts {
+    /// Records a request, and responds if it is a validation request.
+    fn record_request(&self, request: &Request) -> Option<Exchange> {
         let now_ms = self.now_ms();
-        let mut asked = self.asked();
-        if is_question(request) {
-            asked.questions.push(request.clone());
-            return Some(answer_to_question(request, &asked.allows, now_ms));
+        let mut calls = self.calls();
+        if is_validation_request(request) {
+            calls.validation_requests.push(request.clone());
+            return Some(validation_response(request, &calls.consent_headers, now_ms));
         }
-        asked.posts.push(request.clone());
-        asked.requests += 1;
-        if asked.panics_left > 0 {
-            asked.panics_left -= 1;
-            panic!("as the scene wants it");
+        calls.posts.push(request.clone());
+        calls.requests += 1;
+        if calls.panics_left > 0 {
+            calls.panics_left -= 1;
+            panic!("injected by the test");
         }
         None
     }
 }
 
-impl Secrets for Desk {
+impl Secrets for FakePorts {
     async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
         Ok(names.iter().map(|name| ((*name).clone(), Secret::new("hush".to_owned()))).collect())
     }
 }
 
-impl Consents for Desk {
+impl Consents for FakePorts {
     async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
-        if self.asked().consents_are_unreadable {
+        if self.calls().consents_unreadable {
             return Err(ConsentError {
                 key: key.as_str().to_owned(),
-                problem: "as the scene wants it".to_owned(),
+                problem: "injected by the test".to_owned(),
             });
         }
-        Ok(self.asked().consents.get(key).cloned())
+        Ok(self.calls().consents.get(key).cloned())
     }
 
     async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
-        self.asked().consents.insert(key.clone(), granted.clone());
+        self.calls().consents.insert(key.clone(), granted.clone());
         Ok(())
     }
 }
 
-impl Queue for Desk {
+impl Queue for FakePorts {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        if !self.takes_messages {
-            return Err(QueueError("as the scene wants it".to_owned()));
+        if !self.queue_accepts {
+            return Err(QueueError("injected by the test".to_owned()));
         }
-        let mut asked = self.asked();
-        if asked.send_panics_left > 0 {
-            asked.send_panics_left -= 1;
-            panic!("as the scene wants it");
+        let mut calls = self.calls();
+        if calls.send_panics_left > 0 {
+            calls.send_panics_left -= 1;
+            panic!("injected by the test");
         }
-        asked.sent_ms.push(self.hours.now_ms());
-        asked.sent.push((queue, message));
+        calls.sent_ms.push(self.clock.now_ms());
+        calls.sent.push((queue, message));
         Ok(())
     }
 }
 
-impl HideRecord for Desk {
+impl HideRecord for FakePorts {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
-        self.asked().hidden.push((queue.to_owned(), receipt.to_owned(), seconds));
+        self.calls().visibility_changes.push((queue.to_owned(), receipt.to_owned(), seconds));
     }
 }
 
-impl PutMessage for Desk {
+impl PutMessage for FakePorts {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
         let queue = queue.to_string();
         if let Some(error) = self.storage.get(&queue) {
             return Err(error.clone());
         }
-        self.asked().handed_over.push((queue, id, json.to_owned()));
+        self.calls().sink_messages.push((queue, id, json.to_owned()));
         Ok(())
     }
 }
 
-impl PutBlob for Desk {
+impl PutBlob for FakePorts {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
         if let Some(error) = self.storage.get(bucket) {
             return Err(error.clone());
         }
         let text = String::from_utf8(bytes).expect("a blob is text");
-        self.asked().blobs.entry(format!("{bucket}/{key}")).or_insert(text);
+        // As in storage, the first write of a key wins.
+        self.calls().blobs.entry(format!("{bucket}/{key}")).or_insert(text);
         Ok(())
     }
 }
 
-impl SubscriptionSource for Desk {
+impl SubscriptionSource for FakePorts {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         self.catalogue.clone().ok_or_else(|| "subscriptions.yaml:1:1: broken".to_owned())
     }
@@ -430,18 +437,18 @@ impl SubscriptionSource for Desk {
     }
 }
 
-impl Clock for Desk {
+impl Clock for FakePorts {
     fn now_ms(&self) -> u64 {
-        self.hours.now_ms()
+        self.clock.now_ms()
     }
 
     async fn sleep(&self, wait_ms: u64) {
-        self.hours.sleep(wait_ms).await;
-        self.asked().slept_ms += wait_ms;
+        self.clock.sleep(wait_ms).await;
+        self.calls().slept_ms += wait_ms;
     }
 }
 
-impl JitterSource for Desk {
+impl JitterSource for FakePorts {
     fn next_jitter(&self) -> Jitter {
         Jitter::NONE
     }

@@ -1,10 +1,10 @@
-//! Destinations that nothing may reach: no packet, and a dead letter that says so.
+//! Blocked addresses: they get no packet, and the dead letter names the reason.
 
 use crate::CLOUD_EVENT;
-use crate::town::Town;
+use crate::app_fixture::AppFixture;
 
-/// Spellings of the machine itself, of a metadata service and of the Runtime API; `PORT` is a
-/// server that listens.
+/// Spellings of the local host, of a metadata service and of the Runtime API; `PORT` is that of a
+/// server that would accept a connection.
 const FORBIDDEN: [&str; 8] = [
     "https://169.254.169.254/latest/meta-data",
     "https://[::ffff:127.0.0.1]:PORT/",
@@ -17,7 +17,7 @@ const FORBIDDEN: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn a_forbidden_destination_gets_no_packet_and_its_delivery_is_dead_lettered() {
+async fn a_blocked_destination_gets_no_packet_and_its_delivery_is_dead_lettered() {
     let subscription = |(number, url): (usize, &&str)| {
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
@@ -25,9 +25,9 @@ async fn a_forbidden_destination_gets_no_packet_and_its_delivery_is_dead_lettere
         )
     };
     let subscriptions: Vec<String> = FORBIDDEN.iter().enumerate().map(subscription).collect();
-    let town = Town::behind_its_fence(&subscriptions).await;
-    town.publish("shop/orders", CLOUD_EVENT).await;
-    let letters = town.letters(FORBIDDEN.len()).await;
+    let app = AppFixture::without_private_addresses(&subscriptions).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    let letters = app.dead_letters(FORBIDDEN.len()).await;
     for (key, letter) in &letters {
         let properties = &letter["deadletterProperties"];
         assert_eq!(
@@ -39,5 +39,5 @@ async fn a_forbidden_destination_gets_no_packet_and_its_delivery_is_dead_lettere
             (&1.into(), &"Blocked".into())
         );
     }
-    assert_eq!(town.received(0).await.len(), 0);
+    assert_eq!(app.received(0).await.len(), 0);
 }

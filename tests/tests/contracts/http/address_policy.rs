@@ -1,5 +1,5 @@
-//! What never gets a packet: held with a server that would notice, and with names that resolve as
-//! the test says.
+//! Addresses that never get a packet: checked with a server that counts connections, and with
+//! scripted name resolution.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,16 +10,17 @@ use delivery::address::AddressPolicy;
 use delivery::delivery::outcome::TransportResult;
 use lastmile_tests::scripted::{Script, Scripted, Step, answer};
 
-use super::{LONG_MS, answered, exchange_with, fence, request, sender_allowing};
+use super::{LONG_MS, address_policy, answered, exchange_with, request, sender_allowing};
 
-/// Answers to lookups, in their order; the last one stays. What was asked is kept.
+/// Scripted answers to lookups, in order; the last one repeats. The names that were looked up are
+/// recorded.
 #[derive(Clone, Default)]
-struct Names {
+struct ScriptedNames {
     answers: Arc<Mutex<Vec<Vec<IpAddr>>>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    lookups: Arc<Mutex<Vec<String>>>,
 }
 
-impl Names {
+impl ScriptedNames {
     fn answering(answers: &[&[&str]]) -> Self {
         let addresses = |answer: &&[&str]| {
             answer.iter().map(|text| text.parse().expect("an address")).collect()
@@ -33,7 +34,7 @@ impl Names {
     fn lookup(&self) -> Lookup {
         let names = self.clone();
         Arc::new(move |host| {
-            names.asked.lock().expect("no panic").push(host);
+            names.lookups.lock().expect("no panic").push(host);
             let mut answers = names.answers.lock().expect("no panic");
             let next = if answers.len() > 1 {
                 answers.remove(0)
@@ -44,30 +45,33 @@ impl Names {
         })
     }
 
-    fn sender(&self, fence: AddressPolicy) -> HttpSender {
-        HttpSender::on(&Network { lookup: self.lookup(), authorities: Vec::new() }, fence)
+    fn sender(&self, address_policy: AddressPolicy) -> HttpSender {
+        HttpSender::on(&Network { lookup: self.lookup(), authorities: Vec::new() }, address_policy)
             .expect("TLS works")
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("no panic").clone()
+    fn lookups(&self) -> Vec<String> {
+        self.lookups.lock().expect("no panic").clone()
     }
 }
 
-/// A server whose answers close the connection, so that the next request needs another one.
-fn closing() -> Script {
+/// A server that closes the connection after each response, so that the next request opens another
+/// one.
+fn closing_after_response() -> Script {
     Script::Answers(Arc::new(|_| {
         vec![answer("200 OK", &[("connection", "close")], b""), Step::Close]
     }))
 }
 
 async fn server() -> Scripted {
-    Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), None, closing()).await.expect("a free port")
+    Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), None, closing_after_response())
+        .await
+        .expect("a free port")
 }
 
-/// The port of the Runtime API: if nobody has it, a server that would notice a packet.
+/// The port of the Runtime API: if it is free, a server that counts connections.
 async fn runtime_api() -> Option<Scripted> {
-    Scripted::serve((Ipv4Addr::LOCALHOST, 9001).into(), None, closing()).await.ok()
+    Scripted::serve((Ipv4Addr::LOCALHOST, 9001).into(), None, closing_after_response()).await.ok()
 }
 
 #[tokio::test]
@@ -114,28 +118,29 @@ async fn no_packet_leaves_for_a_name_that_resolves_to_an_address_that_is_not_all
         &["127.0.0.1", "93.184.216.34"],
         &["2606:4700::1111", "fd00:ec2::254"],
     ] {
-        let names = Names::answering(&[addresses]);
+        let names = ScriptedNames::answering(&[addresses]);
         let url = format!("https://mixed.example:{}/", server.port());
-        let made = exchange_with(&names.sender(fence("", &[])), &request(&url, LONG_MS)).await;
+        let made =
+            exchange_with(&names.sender(address_policy("", &[])), &request(&url, LONG_MS)).await;
         assert_eq!(made.result, TransportResult::Blocked, "{addresses:?}");
         let detail = made.detail.expect("a detail");
         assert!(
             detail.starts_with("mixed.example (") && detail.contains("is not a public address"),
             "{detail}"
         );
-        assert_eq!(names.asked(), ["mixed.example"]);
+        assert_eq!(names.lookups(), ["mixed.example"]);
     }
     assert_eq!(server.connections(), 0);
 }
 
-/// The corpus, as `rules` holds it against the fence, held against the sender: nobody is asked for
-/// a literal.
+/// The corpus that `rules` checks against the address policy, here against the sender: literals are
+/// never looked up.
 #[tokio::test]
-async fn every_spelling_of_the_corpus_is_refused() {
+async fn every_spelling_in_the_corpus_is_refused() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/addresses/refused.txt");
     let corpus = fs::read_to_string(path).expect("the corpus");
-    let names = Names::default();
-    let sender = names.sender(fence("", &[]));
+    let names = ScriptedNames::default();
+    let sender = names.sender(address_policy("", &[]));
     for line in
         corpus.lines().filter(|line| line.starts_with("literal ") || line.starts_with("name "))
     {
@@ -144,15 +149,15 @@ async fn every_spelling_of_the_corpus_is_refused() {
         let addresses = words.next().filter(|_| kind == "name").unwrap_or_default();
         let addresses = addresses.split(',').filter_map(|address| address.parse().ok()).collect();
         *names.answers.lock().expect("no panic") = vec![addresses];
-        names.asked.lock().expect("no panic").clear();
+        names.lookups.lock().expect("no panic").clear();
         let made = exchange_with(&sender, &request(&format!("https://{host}/"), LONG_MS)).await;
         assert_eq!(made.result, TransportResult::Blocked, "{line}");
-        assert_eq!(names.asked().len(), usize::from(kind == "name"), "{line}");
+        assert_eq!(names.lookups().len(), usize::from(kind == "name"), "{line}");
     }
 }
 
 #[tokio::test]
-async fn one_address_that_is_not_allowed_refuses_the_name_whatever_the_others_are() {
+async fn one_address_that_is_not_allowed_refuses_the_whole_name() {
     let server = server().await;
     let url = format!("http://mixed.example:{}/", server.port());
     for (addresses, reached) in [
@@ -160,7 +165,8 @@ async fn one_address_that_is_not_allowed_refuses_the_name_whatever_the_others_ar
         (&["127.0.0.1", "127.0.0.2"], false),
         (&["127.0.0.2", "127.0.0.1"], false),
     ] {
-        let sender = Names::answering(&[addresses]).sender(fence("127.0.0.1", &[]));
+        let sender =
+            ScriptedNames::answering(&[addresses]).sender(address_policy("127.0.0.1", &[]));
         let before = server.connections();
         let made = exchange_with(&sender, &request(&url, LONG_MS)).await;
         assert_eq!(
@@ -172,29 +178,32 @@ async fn one_address_that_is_not_allowed_refuses_the_name_whatever_the_others_ar
     }
 }
 
-/// A name that changes its mind between the judgement and the connection gains nothing: it is asked
+/// A name that resolves differently the second time gains nothing (DNS rebinding): it is looked up
 /// once.
 #[tokio::test]
-async fn the_address_that_was_judged_is_the_one_that_is_dialled() {
-    let meant = server().await;
-    let elsewhere = SocketAddr::from(([127, 0, 0, 2], meant.port()));
-    let elsewhere =
-        Scripted::serve(elsewhere, None, closing()).await.expect("the port of another address");
-    let names = Names::answering(&[&["127.0.0.1"], &["127.0.0.2"]]);
-    let sender = names.sender(fence("127.0.0.1", &[]));
-    let request = request(&format!("http://rebinding.example:{}/", meant.port()), LONG_MS);
+async fn the_sender_connects_to_the_address_that_was_checked() {
+    let checked = server().await;
+    let other = SocketAddr::from(([127, 0, 0, 2], checked.port()));
+    let other = Scripted::serve(other, None, closing_after_response())
+        .await
+        .expect("the port of another address");
+    let names = ScriptedNames::answering(&[&["127.0.0.1"], &["127.0.0.2"]]);
+    let sender = names.sender(address_policy("127.0.0.1", &[]));
+    let request = request(&format!("http://rebinding.example:{}/", checked.port()), LONG_MS);
     assert_eq!(exchange_with(&sender, &request).await.result, answered(200, None, b""));
-    assert_eq!((names.asked().len(), meant.connections(), elsewhere.connections()), (1, 1, 0));
+    assert_eq!((names.lookups().len(), checked.connections(), other.connections()), (1, 1, 0));
     assert_eq!(exchange_with(&sender, &request).await.result, TransportResult::Blocked);
-    assert_eq!((names.asked().len(), meant.connections(), elsewhere.connections()), (2, 1, 0));
+    assert_eq!((names.lookups().len(), checked.connections(), other.connections()), (2, 1, 0));
 }
 
 #[tokio::test]
 async fn no_packet_leaves_for_the_functions_own_addresses_whatever_is_allowed() {
     let (own, other) = (server().await, server().await);
-    let allowed =
-        fence("localhost,own.example,0.0.0.0/0,::/0", &[&format!("127.0.0.1:{}", own.port())]);
-    let names = Names::answering(&[&["127.0.0.1"]]);
+    let allowed = address_policy(
+        "localhost,own.example,0.0.0.0/0,::/0",
+        &[&format!("127.0.0.1:{}", own.port())],
+    );
+    let names = ScriptedNames::answering(&[&["127.0.0.1"]]);
     let sender = names.sender(allowed);
     for host in [
         "127.0.0.1",
@@ -227,7 +236,7 @@ async fn no_packet_leaves_for_the_functions_own_addresses_whatever_is_allowed() 
 }
 
 #[tokio::test]
-async fn no_packet_leaves_in_clear_unless_that_is_allowed() {
+async fn no_packet_leaves_without_tls_unless_that_is_allowed() {
     let server = server().await;
     for url in ["http://example.com/", "http://8.8.8.8/", server.endpoint().as_str()] {
         let made = exchange_with(&sender_allowing(""), &request(url, LONG_MS)).await;

@@ -1,4 +1,4 @@
-//! What is checked of dead letters on their way to a sink, and back from one.
+//! Checks on dead letters that are sent to a sink, and on those that are returned from one.
 
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::ledger::Fresh;
 use super::queues::{Carried, Held};
-use super::sinks::{Way, errand_of, properties};
+use super::sinks::{Route, properties, sink_delivery_of};
 use super::world::Inner;
 
 impl Inner {
-    /// Whether a delivery begins here: it follows from the dead letter of one that was received.
+    /// Whether a delivery starts here: it follows from a dead letter that was received.
     pub(crate) fn is_fresh(&self, delivery: &Delivery) -> bool {
         let Some(from) = self.ledger.known.get(&delivery.id).and_then(|known| known.from) else {
             return false;
@@ -23,10 +23,10 @@ impl Inner {
         !goes_on && !self.bases(from).is_empty()
     }
 
-    /// The chain that ends with a letter: the errand's if it came back, else that of the delivery
-    /// itself.
+    /// The chain that ends with a dead letter: that of the sink delivery if it was returned, else
+    /// that of the delivery itself.
     pub(crate) fn chain_of(&self, id: Uuid) -> Uuid {
-        let sink_delivery = errand_of(id);
+        let sink_delivery = sink_delivery_of(id);
         if self.bases(sink_delivery).is_empty() || !self.bases(id).is_empty() {
             id
         } else {
@@ -34,27 +34,30 @@ impl Inner {
         }
     }
 
-    /// What follows from a dead letter begins like new, with all that is known of the letter, and
-    /// not too early.
+    /// A delivery that follows from a dead letter starts with fresh state, carries all that is
+    /// known of the dead letter, and is not sent too early.
     pub(crate) fn check_fresh(&mut self, delivery: &Delivery, message: &Message) {
         let id = delivery.id;
         let known = self.ledger.known[&id].clone();
-        let from = known.from.expect("it follows from one");
+        let from = known.from.expect("it follows from a dead letter");
         let new =
             (delivery.attempts, delivery.first_ms, delivery.history.newest(), delivery.batching);
         if new != (0, None, None, Batching::Allowed) || delivery.published_ms != delivery.due_ms {
-            self.broke(id, "what follows from a dead letter is not like new");
+            self.record_violation(
+                id,
+                "a delivery from a dead letter does not start with fresh state",
+            );
         }
-        if (delivery.hops, Way::of(&delivery.target), &delivery.via)
-            != (known.hops, known.way, &known.via)
+        if (delivery.hops, Route::of(&delivery.target), &delivery.via)
+            != (known.hops, known.route, &known.via)
         {
-            self.broke(id, "it forgot which way it came, or takes another one");
+            self.record_violation(id, "its origin or its target is wrong");
         }
         if self.now_ms.saturating_add(message.wait_ms) < delivery.due_ms {
-            self.broke(id, "sent to its sink with less than the rest of its wait");
+            self.record_violation(id, "sent to its sink with less than the rest of its wait");
         }
         if !self.takes(&known) {
-            self.broke(id, "published to a subscription whose filter does not take it");
+            self.record_violation(id, "published to a subscription whose filter does not match");
         }
         self.check_due(from, delivery);
         match &delivery.target {
@@ -65,22 +68,23 @@ impl Inner {
                     || letter.returned.is_some()
                     || letter.sink_error.is_some()
                 {
-                    self.broke(id, "the letter that goes to an address is another one");
+                    self.record_violation(id, "the dead letter for its sink is another one");
                 }
             }
             DeliveryTarget::Destination | DeliveryTarget::Reply => {
-                self.check_letter_text(from, &message.body)
+                self.check_letter_text(from, &message.body);
             }
         }
     }
 
-    /// A letter does not go to its sink before its time, and no later than that or now.
+    /// A dead letter is not sent to its sink before its delay has passed, and no later than that or
+    /// now.
     fn check_due(&mut self, from: Uuid, delivery: &Delivery) {
         let number = self.ledger.known[&from].subscription.expect("it has a sink");
         let delay_ms = self.rules[number].subscription.dead_letter.delay_ms;
         let invocation = &self.invocations[self.current];
-        let speaking = invocation.speaking_for(from, self.ledger.origin(from));
-        let ([held], 0) = (&speaking[..], invocation.panics) else { return };
+        let messages = invocation.messages_for(from, self.ledger.origin(from));
+        let ([held], 0) = (&messages[..], invocation.panics) else { return };
         let before_ms = held
             .carried
             .delivery()
@@ -91,51 +95,56 @@ impl Inner {
         let least_ms = last_ms.map_or(0, |at_ms| at_ms + delay_ms);
         if delivery.due_ms < least_ms || delivery.due_ms > least_ms.max(self.now_ms) {
             let what = format!("due at its sink at {}, not at {least_ms} or now", delivery.due_ms);
-            self.broke(delivery.id, &what);
+            self.record_violation(delivery.id, &what);
         }
     }
 
-    /// A letter as somebody else reads it: whose it is, why it ended, and the event.
+    /// A dead letter as a reader outside sees it: its id, its reason, and the event.
     fn check_letter_text(&mut self, of: Uuid, text: &str) {
-        let told = properties(&serde_json::from_str(text).unwrap_or(Value::Null));
+        let result_seen = properties(&serde_json::from_str(text).unwrap_or(Value::Null));
         let mark = self.ledger.mark(of);
         let reason: Result<Reason, _> =
-            told["deadletterreasoncode"].as_str().unwrap_or_default().parse();
-        if told["deadletterid"] != of.to_string() || !text.contains(&mark) || reason.is_err() {
-            self.broke(of, &format!("its sink gets a letter that is not its own: {text}"));
+            result_seen["deadletterreasoncode"].as_str().unwrap_or_default().parse();
+        if result_seen["deadletterid"] != of.to_string() || !text.contains(&mark) || reason.is_err()
+        {
+            self.record_violation(of, &format!("its sink gets another dead letter: {text}"));
         }
         let requests = self.ledger.seen.get(&of).map_or(0, Vec::len) as u64;
         let faults = self.ledger.chains_allowed(of) > 1;
-        if !faults && told["deliveryattempts"].as_u64() != Some(requests) {
-            self.broke(of, "its sink is told of other attempts than were made");
+        if !faults && result_seen["deliveryattempts"].as_u64() != Some(requests) {
+            self.record_violation(of, "its dead letter reports other attempts than were made");
         }
     }
 
-    /// The body of a request to an address that takes dead letters.
-    pub(crate) fn check_errand(&mut self, sink_delivery: Uuid, body: &str) {
-        let from = self.ledger.known[&sink_delivery].from.expect("it follows from one");
+    /// The body of a request to a sink's address.
+    pub(crate) fn check_sink_request(&mut self, sink_delivery: Uuid, body: &str) {
+        let from = self.ledger.known[&sink_delivery].from.expect("it follows from a dead letter");
         self.check_letter_text(from, body);
         let invocation = &self.invocations[self.current];
-        let first = invocation.speaking_for(sink_delivery, "").into_iter().find_map(errand_letter);
-        let told = properties(&serde_json::from_str(body).unwrap_or(Value::Null));
-        if first.is_some_and(|letter| told["deadletterreasoncode"] != letter.reason.to_string()) {
-            self.broke(sink_delivery, "the address is told another reason");
+        let first = invocation.messages_for(sink_delivery, "").into_iter().find_map(carried_letter);
+        let result_seen = properties(&serde_json::from_str(body).unwrap_or(Value::Null));
+        if first
+            .is_some_and(|letter| result_seen["deadletterreasoncode"] != letter.reason.to_string())
+        {
+            self.record_violation(sink_delivery, "its sink gets another reason");
         }
     }
 
-    /// A letter that its sink did not take is the one that was to go there, and tells how it fared.
+    /// A dead letter that its sink refused is the one that was sent there, and reports how that
+    /// failed.
     pub(crate) fn check_returned(&mut self, letter: &DeadLetter) {
-        let (id, sink_delivery) = (letter.delivery.id, errand_of(letter.delivery.id));
+        let (id, sink_delivery) = (letter.delivery.id, sink_delivery_of(letter.delivery.id));
         let Some(returned) = &letter.returned else { return };
         let Some(known) = self.ledger.known.get(&sink_delivery) else {
-            return self.broke(id, "came back from an address that it was never to go to");
+            return self
+                .record_violation(id, "returned from a sink that it was never to be sent to");
         };
-        let number = known.subscription.expect("an errand has a subscription");
+        let number = known.subscription.expect("a sink delivery has a subscription");
         let bases = self.bases(sink_delivery);
         if bases.is_empty()
             && (returned.reason, returned.attempts) != (Reason::EventTooLargeToResend, 0)
         {
-            self.broke(id, "came back from an address that nobody asked");
+            self.record_violation(id, "returned from a sink without a request");
         }
         let [base] = &bases[..] else { return };
         let invocation = &self.invocations[self.current];
@@ -143,7 +152,7 @@ impl Inner {
             + invocation.tallies.get(&sink_delivery).map_or(0, |tally| tally.requests);
         let counted = (least..=least + invocation.panics).contains(&returned.attempts);
         let (decided_ms, not_before_ms) = (letter.decided_ms, letter.not_before_ms);
-        let first = invocation.speaking_for(sink_delivery, "").into_iter().find_map(errand_letter);
+        let first = invocation.messages_for(sink_delivery, "").into_iter().find_map(carried_letter);
         let kept = first.is_some_and(|first| {
             let (decided_ms, not_before_ms, event) =
                 (first.decided_ms, first.not_before_ms, &letter.delivery.event);
@@ -161,13 +170,16 @@ impl Inner {
         });
         let published_ms = base.published_ms;
         if !counted {
-            self.broke(
+            self.record_violation(
                 sink_delivery,
-                &format!("{} attempts are written down, {least} were made", returned.attempts),
+                &format!("{} attempts are recorded, {least} were made", returned.attempts),
             );
         }
         if !kept || decided_ms != not_before_ms {
-            self.broke(sink_delivery, "what came back is not the letter that was to go there");
+            self.record_violation(
+                sink_delivery,
+                "the returned dead letter is not the one that was sent",
+            );
         }
         self.check_limits(
             sink_delivery,
@@ -178,14 +190,14 @@ impl Inner {
         );
     }
 
-    /// A delivery that follows from a dead letter was sent.
+    /// Records that a delivery which follows from a dead letter was sent.
     pub(crate) fn note_fresh(&mut self, delivery: &Delivery) {
         let Delivery { published_ms, event, .. } = delivery;
         let fresh = Fresh { published_ms: *published_ms, text: event.text().clone() };
         self.ledger.fresh.entry(delivery.id).or_default().push(fresh);
     }
 
-    /// A dead letter on its way into a queue of somebody else's.
+    /// A dead letter that is sent to an external queue.
     pub(crate) fn send_to_sink(
         &mut self,
         queue: &SinkQueue,
@@ -195,15 +207,18 @@ impl Inner {
         let number = self.ledger.known.get(&id).and_then(|known| known.subscription);
         let wanted = number.map(|number| &self.rules[number].subscription.dead_letter.sink);
         if wanted != Some(&Sink::Queue(queue.clone())) {
-            self.broke(id, "a letter to a queue that its subscription does not name");
+            self.record_violation(
+                id,
+                "a dead letter for a queue that its subscription does not name",
+            );
             return Ok(());
         }
         self.check_letter_text(id, json);
         if self.invocation().stores {
-            self.check_kept(id, &queue.to_string(), "", json.as_bytes());
+            self.check_stored_copy(id, &queue.to_string(), "", json.as_bytes());
         }
-        let (there, answer) = self.storage.send_to_sink(&mut self.dice, self.now_ms, id, json);
-        self.tell(|| format!("hands {} over to {queue}: {answer:?}", self.ledger.name(id)));
+        let (there, answer) = self.storage.send_to_sink(&mut self.random, self.now_ms, id, json);
+        self.print(|| format!("sends {} to {queue}: {answer:?}", self.ledger.name(id)));
         if !self.invocation().stores {
             self.note_stored_directly(id, &queue.to_string(), there, &answer);
         }
@@ -211,8 +226,8 @@ impl Inner {
     }
 }
 
-/// The letter that a message brings to an address.
-fn errand_letter(held: &Held) -> Option<&DeadLetter> {
+/// The dead letter that a message carries to a sink's address.
+fn carried_letter(held: &Held) -> Option<&DeadLetter> {
     match &held.carried {
         Carried::Delivery(delivery) => match &delivery.target {
             DeliveryTarget::Sink(letter) => Some(letter),

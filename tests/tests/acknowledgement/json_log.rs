@@ -1,0 +1,197 @@
+//! What the log reports about a delivery: every line identifies it by its event, its id and its
+//! trace.
+
+use std::sync::{Arc, Mutex};
+
+use adapters::json_log::Lines;
+use adapters::records::Record;
+use deadletter::DeadLetters;
+use delivery::ports::{Attribute, Message, QueueName};
+use dispatch::{Deadline, Dispatch};
+use serde_json::Value;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use super::reactions::{answers, times_out_after};
+use super::{EVENT, dead_letter_record, letter, subscription};
+use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record, subscriptions};
+
+/// The publisher's trace context, as received with the record.
+const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+/// The log lines that this code writes at this level and above, in the functions' format.
+fn log_lines(level: tracing::Level, run: impl FnOnce()) -> Vec<Value> {
+    let output: Arc<Mutex<String>> = Arc::default();
+    let keep = Arc::clone(&output);
+    let lines = Lines::to(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
+    let levels = LevelFilter::from_level(level);
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(levels).with(lines), run);
+    let text = output.lock().expect("no panic").clone();
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+fn messages(lines: &[Value]) -> Vec<&str> {
+    lines.iter().map(|line| line["message"].as_str().expect("a line has a message")).collect()
+}
+
+/// A record that carries this message, as received from this queue.
+fn received_from(message: &Message, queue: &str) -> Record {
+    let (delivery, deadletter) = match &message.attribute {
+        Attribute::Delivery(text) => (Some(text.clone()), None),
+        Attribute::DeadLetter(text) => (None, Some(text.clone())),
+    };
+    Record { queue: queue.to_owned(), delivery, deadletter, ..record("m2", &message.body) }
+}
+
+#[test]
+fn a_trace_continues_over_queue_attempt_and_dead_letter_and_is_in_every_line() {
+    let ports =
+        FakePorts::new(subscriptions(1)).with_reactions("s0", &[answers(503), answers(400)]);
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let traced = Record { traceparent: Some(PARENT.to_owned()), ..record("m1", EVENT) };
+    let lines = log_lines(tracing::Level::INFO, || {
+        ports.run(dispatch.handle(&[traced], &Deadline::new(NOW_MS, 0)));
+        ports.advance_ms(3_000);
+        let retry = received_from(&ports.sent()[0].1, "retry");
+        ports.run(dispatch.handle(&[retry], &Deadline::new(NOW_MS + 3_000, 0)));
+        let dead_letter_record = received_from(&ports.sent()[1].1, "dead-letter");
+        ports.run(DeadLetters::new(ports.clone(), container()).handle(&[dead_letter_record]));
+    });
+    let expected =
+        ["delivery.attempted", "delivery.attempted", "delivery.ended", "deadletter.stored"];
+    assert_eq!(messages(&lines), expected, "{lines:#?}");
+    for line in &lines {
+        let found = ["event_id", "source", "type", "subscription", "trace_id"]
+            .map(|name| line[name].as_str());
+        assert_eq!(
+            found,
+            [Some("1"), Some("s"), Some("t"), Some("shop/orders/s0"), Some(TRACE)],
+            "{line}"
+        );
+        assert_eq!(line["delivery_id"], lines[0]["delivery_id"], "{line}");
+    }
+    let is_traceparent = |name: &String| name == "traceparent";
+    for post in ports.posts() {
+        let traceparent = post
+            .headers
+            .iter()
+            .find(|(name, _)| is_traceparent(name))
+            .map(|(_, value)| value.as_str());
+        assert_eq!(traceparent, Some(PARENT));
+    }
+    assert!(
+        ports.blobs()[0].1.contains(&format!(r#""traceparent":"{PARENT}""#)),
+        "{:?}",
+        ports.blobs()
+    );
+}
+
+#[test]
+fn a_redriven_message_keeps_its_trace() {
+    let ports = FakePorts::new(subscriptions(0));
+    let redriven = Record {
+        traceparent: Some(PARENT.to_owned()),
+        queue: "dead-letter".to_owned(),
+        ..record("m1", EVENT)
+    };
+    let lines = log_lines(tracing::Level::INFO, || {
+        ports.run(DeadLetters::new(ports.clone(), container()).handle(&[redriven]));
+    });
+    assert_eq!(
+        (messages(&lines), lines[0]["trace_id"].as_str()),
+        (vec!["deadletter.stored"], Some(TRACE))
+    );
+}
+
+#[test]
+fn the_line_of_an_attempt_has_its_outcome_and_its_verdict() {
+    let ports = FakePorts::new(subscriptions(1)).with_status(503).with_duration_ms(7);
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let lines = log_lines(tracing::Level::INFO, || {
+        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+    });
+    let [line] = &lines[..] else { panic!("{lines:#?}") };
+    let fields = ["attempt", "outcome", "status", "verdict", "wait_ms", "duration_ms"]
+        .map(|name| line[name].to_string());
+    assert_eq!(fields, ["1", r#""Busy""#, "503", r#""retry""#, "2000", "7"]);
+}
+
+#[test]
+fn an_unmatched_event_is_logged_with_its_own_id() {
+    let ports = FakePorts::new(subscriptions(0));
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let both_events = format!("[{EVENT},{}]", EVENT.replace("\"1\"", "\"2\""));
+    let lines = log_lines(tracing::Level::INFO, || {
+        ports.run(dispatch.handle(&[record("m1", &both_events)], &Deadline::new(NOW_MS, 0)));
+    });
+    assert_eq!(messages(&lines), ["event.unmatched"; 2]);
+    let fields = |line: &Value| {
+        ["event_id", "source", "type", "topic", "message_id"].map(|name| line[name].to_string())
+    };
+    assert_eq!(fields(&lines[1]), [r#""2""#, r#""s""#, r#""t""#, r#""shop/orders""#, r#""m1""#]);
+}
+
+#[test]
+fn a_held_delivery_is_logged_with_the_reason() {
+    let mut paused = subscription("shop/orders/s0");
+    paused.paused = true;
+    let ports = FakePorts::new(catalogue_of([paused]));
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let lines = log_lines(tracing::Level::INFO, || {
+        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+    });
+    let [line] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!((&line["message"], &line["why"]), (&"delivery.held".into(), &"paused".into()));
+    assert_eq!((line["event_id"].as_str(), line["wait_ms"].as_u64()), (Some("1"), Some(900_000)));
+}
+
+#[test]
+fn the_start_and_the_end_of_a_probation_are_logged() {
+    let mut probing = subscription("shop/orders/s0");
+    probing.destination.probation = true;
+    let ports = FakePorts::new(catalogue_of([probing]));
+    let ports = ports
+        .with_reactions("s0", &[&vec![times_out_after(1_000); 10][..], &[answers(200)]].concat());
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let lines = log_lines(tracing::Level::INFO, || {
+        for number in 0..10 {
+            ports.run(
+                dispatch.handle(&[record(&format!("m{number}"), EVENT)], &Deadline::new(NOW_MS, 0)),
+            );
+        }
+        ports.advance_ms(10_000);
+        ports.run(dispatch.handle(&[record("m10", EVENT)], &Deadline::new(NOW_MS, 0)));
+    });
+    let expected: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["message"].as_str().is_some_and(|it| it.starts_with("probation.")))
+        .collect();
+    let [began, ended] = expected[..] else { panic!("{expected:#?}") };
+    assert_eq!(messages(&[began.clone(), ended.clone()]), ["probation.began", "probation.ended"]);
+    let fields =
+        ["subscription", "destination", "outcome", "lasts_ms"].map(|name| began[name].to_string());
+    assert_eq!(
+        fields,
+        [r#""shop/orders/s0""#, r#""https://s0.example.com/""#, r#""TimedOut""#, "10000"]
+    );
+}
+
+#[test]
+fn at_level_warn_normal_attempts_and_ends_are_not_logged() {
+    let ports =
+        FakePorts::new(subscriptions(1)).with_reactions("s0", &[answers(200), answers(400)]);
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let lines = log_lines(tracing::Level::WARN, || {
+        ports.run(
+            dispatch.handle(&[record("m1", EVENT), record("m2", EVENT)], &Deadline::new(NOW_MS, 0)),
+        );
+        let (queue, message) = &ports.sent()[0];
+        assert_eq!(*queue, QueueName::DeadLetter);
+        ports.run(
+            DeadLetters::new(ports.clone(), container())
+                .handle(&[dead_letter_record(&letter(message))]),
+        );
+    });
+    assert_eq!(lines, [] as [Value; 0]);
+}
