@@ -1,5 +1,5 @@
-//! `lastmile validate` as a person uses it: what it asks, what it prints, what it keeps, its exit
-//! codes.
+//! `lastmile validate` as a person uses it: its requests, its output, the consents that it stores,
+//! its exit codes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ fn said(output: Output) -> (String, Option<i32>) {
     (String::from_utf8(text).expect("the output is text"), output.status.code())
 }
 
-/// A program in the background; it is ended when it goes out of scope.
+/// A program in the background, killed when it goes out of scope.
 struct Running(Child);
 
 impl Drop for Running {
@@ -47,14 +47,14 @@ fn subscriber(folder: &Path) -> (Running, String) {
     (Running(child), line.trim().rsplit(' ').next().expect("an address").to_owned())
 }
 
-/// A receiver that answers every request with this; its address.
+/// A receiver that gives every request this response; its address.
 fn receiver(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}/", listener.local_addr().expect("it listens"));
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // Whoever asks sends little, so one read has all of it; what became of the answer is
-            // seen by the test.
+            // Requests are small: one read has all of it. The test sees whether the response
+            // arrived.
             let _ = stream.read(&mut [0; 65_536]);
             let _ = stream.write_all(answer.as_bytes());
         }
@@ -78,13 +78,13 @@ fn folder(documents: &[String]) -> tempfile::TempDir {
     folder
 }
 
-fn kept(folder: &Path) -> Vec<String> {
+fn stored(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder.join("_consents")).into_iter().flatten().flatten();
     files.map(|file| std::fs::read_to_string(file.path()).expect("a consent is text")).collect()
 }
 
 #[test]
-fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_kept() {
+fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
     let here = tempfile::tempdir().expect("a folder can be made");
     let (_subscriber, url) = subscriber(here.path());
     let folder = folder(&[
@@ -99,24 +99,24 @@ fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_kept() {
         "{said}"
     );
     assert!(
-        said.contains("2 of 2 have consented; nothing was kept") && !said.contains("orders/c"),
+        said.contains("2 of 2 have consented; nothing was stored") && !said.contains("orders/c"),
         "{said}"
     );
-    assert_eq!(kept(folder.path()).len(), 0);
+    assert_eq!(stored(folder.path()).len(), 0);
 
     let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
-    assert!(code == Some(0) && said.contains("and that is kept"), "{said}");
-    let mut kept = kept(folder.path());
-    kept.sort();
+    assert!(code == Some(0) && said.contains("the consents are stored"), "{said}");
+    let mut stored = stored(folder.path());
+    stored.sort();
     assert!(
-        kept[0].contains("\"handshake\":\"cloudevents\"")
-            && kept[0].contains("\"allowed_rate\":\"120\"")
+        stored[0].contains("\"handshake\":\"cloudevents\"")
+            && stored[0].contains("\"allowed_rate\":\"120\"")
     );
-    assert!(kept[1].contains("\"handshake\":\"eventgrid\""), "{kept:?}");
+    assert!(stored[1].contains("\"handshake\":\"eventgrid\""), "{stored:?}");
 }
 
 #[test]
-fn whoever_does_not_consent_is_told_with_the_reason_and_exit_code_1() {
+fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_code_1() {
     let redirect = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1/\r\ncontent-length: 0\r\n\r\n";
     let other =
         "HTTP/1.1 200 OK\r\nwebhook-allowed-origin: other.example.com\r\ncontent-length: 0\r\n\r\n";
@@ -133,11 +133,11 @@ fn whoever_does_not_consent_is_told_with_the_reason_and_exit_code_1() {
     {
         assert!(said.contains(part), "{part} is not in {said}");
     }
-    assert_eq!(kept(folder.path()).len(), 0);
+    assert_eq!(stored(folder.path()).len(), 0);
 }
 
 #[test]
-fn the_address_that_is_listened_on_confirms_for_an_endpoint_that_cannot_and_may_tell_the_rate() {
+fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rate() {
     for (consent, query, granted) in [
         (EVENT_GRID, "", "granted, any rate"),
         (CLOUD_EVENTS, "", "granted, 120 requests a minute"),
@@ -168,7 +168,7 @@ fn the_address_that_is_listened_on_confirms_for_an_endpoint_that_cannot_and_may_
         let mut lines = BufReader::new(child.0.stderr.take().expect("it is piped"))
             .lines()
             .map_while(Result::ok);
-        let line = lines.find(|line| line.contains("consents")).expect("the address is told");
+        let line = lines.find(|line| line.contains("confirms")).expect("the URL is printed");
         let url = line
             .split(' ')
             .find(|word| word.starts_with("http://"))
@@ -192,14 +192,14 @@ fn the_address_that_is_listened_on_confirms_for_an_endpoint_that_cannot_and_may_
         child.0.stdout.take().expect("it is piped").read_to_string(&mut output).expect("text");
         assert!(output.contains(granted), "{output}");
         assert_eq!(
-            (child.0.wait().expect("it ends").code(), kept(folder.path()).len()),
+            (child.0.wait().expect("it ends").code(), stored(folder.path()).len()),
             (Some(0), 1)
         );
     }
 }
 
 #[test]
-fn what_nobody_confirms_in_time_is_pending_and_exit_code_1() {
+fn a_consent_that_nobody_confirms_in_time_is_pending_and_exit_code_1() {
     let folder = folder(&[document("a", &receiver(SILENT), CLOUD_EVENTS)]);
     let arguments = [
         "validate",
@@ -212,11 +212,11 @@ fn what_nobody_confirms_in_time_is_pending_and_exit_code_1() {
     ];
     let (said, code) = run(folder.path(), &[&arguments[..], &["--wait", "PT0.2S"]].concat());
     assert!(code == Some(1) && said.contains("pending: nobody confirmed in time"), "{said}");
-    assert!(said.contains("GET or POST https://me.example.com/x/"), "{said}");
+    assert!(said.contains("GET or POST to https://me.example.com/x/"), "{said}");
 }
 
 #[test]
-fn a_subscription_may_be_named_and_asked_in_another_way_than_its_file_says() {
+fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has() {
     let here = tempfile::tempdir().expect("a folder can be made");
     let (_subscriber, url) = subscriber(here.path());
     let folder =
@@ -234,7 +234,7 @@ fn a_subscription_may_be_named_and_asked_in_another_way_than_its_file_says() {
     for (more, says) in [
         (&[][..], "--handshake"),
         (&["--handshake", "cloudevents"], "--origin"),
-        (&["--handshake", "eventgrid", "--rate", "9"], "nothing of"),
+        (&["--handshake", "eventgrid", "--rate", "9"], "has no --origin"),
         (
             &["--handshake", "eventgrid", "--subscription", "shop/orders/none"],
             "there is no subscription",
@@ -246,10 +246,10 @@ fn a_subscription_may_be_named_and_asked_in_another_way_than_its_file_says() {
 }
 
 #[test]
-fn what_goes_wrong_is_exit_code_2_and_nobody_to_ask_is_0() {
+fn an_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let folder = folder(&[document("a", "https://nobody.invalid/", "")]);
     let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
-    assert!(code == Some(0) && said.contains("no subscription asks for consent"), "{said}");
+    assert!(code == Some(0) && said.contains("no subscription requires consent"), "{said}");
     assert_eq!(run(folder.path(), &["validate", "-f", "nowhere.yaml"]).1, Some(2));
     std::fs::write(folder.path().join("broken.yaml"), "kind: Subscription\n")
         .expect("the file can be written");

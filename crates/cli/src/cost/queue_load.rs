@@ -1,95 +1,94 @@
-//! A queue and the invocations that empty it: how full their batches are, how long they take, how
-//! many are at once.
+//! A queue and the invocations that process it: batch size, duration and concurrency.
 //!
-//! Separate because it knows how Lambda and SQS work, and nothing of policies. How many records an
-//! invocation gets is the assumption that matters most: without a batch window as few as keep up
-//! (one, as long as the concurrency allows it), for a poller hands on what it finds. With a window,
-//! what arrives in it at one of the pollers.
+//! Separate because it models Lambda and SQS and knows no policies. The assumption that matters
+//! most is how many records an invocation gets. Without a batch window a poller passes on what it
+//! finds, so it is the fewest that keep up: one, as long as the concurrency allows it. With a
+//! window it is what arrives at one poller during the window.
 
 use adapters::queues::{BATCH_ENTRIES_MAX, LINGER};
 use delivery::time::duration::SECOND_MS;
 
-use super::chain::as_f64;
-use super::lines::whole;
+use super::average::as_f64;
+use crate::numbers::rounded;
 
-/// Seconds of a day.
+/// Seconds in a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
-/// A request to SQS is billed per so many bytes of its payload.
+/// SQS bills each started 64 KiB of a payload as one request.
 /// <https://aws.amazon.com/sqs/pricing/>
 pub(crate) const CHUNK_BYTES: f64 = 65_536.0;
-/// Lambda polls a queue with so many connections at least.
+/// Lambda polls a queue with at least this many connections.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
 pub(crate) const POLLERS: f64 = 5.0;
-/// A poll that finds nothing takes so long: `ReceiveMessageWaitTimeSeconds`.
+/// The duration of a poll that finds nothing: `ReceiveMessageWaitTimeSeconds`.
 pub(crate) const POLL_S: f64 = 20.0;
-/// An invocation's own time besides attempts and sends. Assumed.
-pub(crate) const OWN_MS: f64 = 2.0;
-/// A request to SQS or S3. Assumed.
+/// The time of an invocation besides attempts and sends. Assumed.
+pub(crate) const INVOCATION_OVERHEAD_MS: f64 = 2.0;
+/// The time of a request to SQS or S3. Assumed.
 pub(crate) const REQUEST_MS: f64 = 10.0;
-/// Messages of one request.
-pub(super) const ENTRIES: f64 = BATCH_ENTRIES_MAX as f64;
+/// The most messages of one request.
+pub(super) const REQUEST_ENTRIES: f64 = BATCH_ENTRIES_MAX as f64;
 
-/// A queue and the invocations that empty it, in a day.
+/// A queue and the invocations that process it, in a day.
 #[derive(Debug, Clone)]
-pub(crate) struct Queue {
+pub(crate) struct QueueLoad {
     /// Messages received.
     pub(crate) records: f64,
-    /// Of an invocation.
+    /// Messages per invocation.
     pub(crate) fill: u32,
     /// Invocations.
     pub(crate) invocations: f64,
-    /// Of which attempt a delivery; the others only send their messages on.
+    /// Invocations that attempt a delivery; the others only send the next hop of a wait.
     pub(crate) attempting: f64,
-    /// How long one takes.
+    /// The duration of an invocation.
     pub(crate) invocation_ms: f64,
-    /// Invocations at once, on average.
+    /// Concurrent invocations, on average.
     pub(crate) concurrency: f64,
-    /// The same if every batch were full: what it takes at least.
+    /// The same with full batches: the least that is needed.
     pub(crate) concurrency_full: f64,
-    /// Requests that receive, empty ones included.
+    /// Receive requests, including empty ones.
     pub(crate) receives: f64,
-    /// Of which find nothing.
+    /// Receive requests that find nothing.
     pub(crate) empty: f64,
-    /// Requests that delete.
+    /// Delete requests.
     pub(crate) deletes: f64,
-    /// Requests that an invocation's records are received with, and that delete them.
+    /// Receive and delete requests per invocation.
     pub(crate) each: (f64, f64),
 }
 
-/// What the records of a queue bring about.
-pub(super) struct Work {
+/// What the records of a queue cause.
+pub(super) struct QueueWork {
     pub(super) records: f64,
     pub(super) attempts_per_record: f64,
     /// The probability that an attempt fails.
     pub(super) fails: f64,
-    /// The probability that a record leads to a message.
+    /// The probability that a record sends a message.
     pub(super) sends: f64,
-    /// Waits in place and the attempts after them, per record.
+    /// Time of waits in place and of the attempts after them, per record.
     pub(super) in_place_ms: f64,
-    /// An answer, and an attempt that fails.
+    /// The time of an attempt that succeeds, and of one that fails.
     pub(super) answer_ms: f64,
     pub(super) failure_ms: f64,
-    /// Attempts at once for one subscription.
-    pub(super) lanes: u32,
+    /// Concurrent attempts for one subscription.
+    pub(super) max_concurrency: u32,
 }
 
-/// How the invocations of a queue are set up.
-pub(super) struct Mapping {
+/// The settings of an event source mapping.
+pub(super) struct EventSourceMapping {
     pub(super) batch_size: u32,
     pub(super) window_s: u32,
     pub(super) concurrency: u32,
 }
 
-impl Queue {
-    pub(super) fn of(work: &Work, mapping: &Mapping, bytes: f64) -> Self {
+impl QueueLoad {
+    pub(super) fn of(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64) -> Self {
         let fill = work.fill(mapping);
         let records_at_once = f64::from(fill);
         let invocations = work.records / records_at_once;
-        let (tens, rest) = (f64::from(fill / 10), f64::from(fill % 10));
-        let payload =
-            tens * chunks(ENTRIES * bytes) + if rest > 0.0 { chunks(rest * bytes) } else { 0.0 };
-        let receives = invocations * payload;
-        let each_deletes = f64::from(fill.div_ceil(10));
+        let (full_requests, rest) = (f64::from(fill / 10), f64::from(fill % 10));
+        let receives_per_invocation = full_requests * chunks(REQUEST_ENTRIES * bytes)
+            + if rest > 0.0 { chunks(rest * bytes) } else { 0.0 };
+        let receives = invocations * receives_per_invocation;
+        let deletes_per_invocation = f64::from(fill.div_ceil(10));
         let empty = (POLLERS * DAY_S / POLL_S - receives).max(0.0);
         let invocation_ms = work.invocation_ms(fill);
         Self {
@@ -102,21 +101,21 @@ impl Queue {
             concurrency_full: work.concurrency(mapping.batch_size),
             receives: receives + empty,
             empty,
-            deletes: invocations * each_deletes,
-            each: (payload, each_deletes),
+            deletes: invocations * deletes_per_invocation,
+            each: (receives_per_invocation, deletes_per_invocation),
         }
     }
 
-    /// Seconds of 1 GB, for a function of this memory.
+    /// GB-seconds of a function with this memory.
     pub(crate) fn gb_seconds(&self, memory_mb: u32) -> f64 {
         self.invocations * self.invocation_ms / 1_000.0 * f64::from(memory_mb) / 1_024.0
     }
 }
 
-impl Work {
-    /// Records of an invocation: the fewest that keep up, or what gathers in the window at one
-    /// poller.
-    fn fill(&self, mapping: &Mapping) -> u32 {
+impl QueueWork {
+    /// Records of an invocation: the fewest that keep up, or what arrives at one poller during the
+    /// window.
+    fn fill(&self, mapping: &EventSourceMapping) -> u32 {
         let most = mapping.batch_size.max(1);
         let keeps_up = |records: &u32| self.concurrency(*records) <= f64::from(mapping.concurrency);
         let fewest = (1..=most).find(keeps_up).unwrap_or(most);
@@ -126,31 +125,36 @@ impl Work {
         fewest.max(in_window)
     }
 
-    /// Invocations at once, of so many records each.
+    /// Concurrent invocations of this many records each.
     fn concurrency(&self, records: u32) -> f64 {
         self.records / DAY_S / f64::from(records) * self.invocation_ms(records) / 1_000.0
     }
 
-    /// The probability that an invocation of so many records has an attempt.
+    /// The probability that an invocation of this many records makes an attempt.
     fn any_attempt(&self, records: u32) -> f64 {
         any(self.attempts_per_record.min(1.0), records)
     }
 
-    /// An invocation lasts as long as its slowest attempt, and sends after that.
+    /// The duration of an invocation: its slowest attempt, then its sends.
     fn invocation_ms(&self, records: u32) -> f64 {
         let attempts = (f64::from(records) * self.attempts_per_record).ceil();
-        let attempts = u32::try_from(whole(attempts)).unwrap_or(u32::MAX);
-        let rounds = f64::from(records.div_ceil(self.lanes.max(1)));
+        let attempts = u32::try_from(rounded(attempts)).unwrap_or(u32::MAX);
+        let rounds = f64::from(records.div_ceil(self.max_concurrency.max(1)));
         let slower_ms = (self.failure_ms - self.answer_ms).max(0.0) * any(self.fails, attempts);
         let send_ms = as_f64(LINGER.as_millis().try_into().unwrap_or(SECOND_MS)) + REQUEST_MS;
         let attempts_ms = rounds * self.any_attempt(records) * (self.answer_ms + slower_ms);
-        // Billed by the whole millisecond.
-        (OWN_MS + attempts_ms + self.in_place_ms + send_ms * any(self.sends, records)).ceil()
+        // Lambda bills whole milliseconds.
+        (INVOCATION_OVERHEAD_MS
+            + attempts_ms
+            + self.in_place_ms
+            + send_ms * any(self.sends, records))
+        .ceil()
     }
 }
 
-/// The probability that one of so many happens, each with this probability.
+/// The probability that at least one of this many events happens, each with this probability.
 pub(super) fn any(probability: f64, of: u32) -> f64 {
+    // Exponentiation by squaring: `powi` may differ between machines, and estimates must not.
     let (mut none, mut base, mut rest) = (1.0, 1.0 - probability, of);
     while rest > 0 {
         if rest % 2 == 1 {
