@@ -120,22 +120,22 @@ fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
 
 /// A destination whose URL is refused.
 fn refused_destination(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
-    let location = refused_address(&subscription.destination.url, rules)?;
-    Some(format!("{} sends to {location}; {}", subscription.name, rules.consequence))
+    let host = refused_address(&subscription.destination.url, rules)?;
+    Some(format!("{} sends to {host}; {}", subscription.name, rules.consequence))
 }
 
 /// A reply address whose URL is refused.
 fn refused_reply(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
-    let location = match subscription.reply.as_ref()? {
+    let host = match subscription.reply.as_ref()? {
         ReplyTo::Address(url) => refused_address(url, rules)?,
         ReplyTo::Topic(_) => return None,
     };
-    Some(format!("{} sends replies to {location}; {}", subscription.name, rules.consequence))
+    Some(format!("{} sends replies to {host}; {}", subscription.name, rules.consequence))
 }
 
 /// A dead-letter address whose URL is refused.
 fn refused_sink(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
-    let location = match &subscription.dead_letter.sink {
+    let host = match &subscription.dead_letter.sink {
         Sink::Address(url) => refused_address(url, rules)?,
         Sink::DefaultContainer
         | Sink::Container(_)
@@ -143,7 +143,7 @@ fn refused_sink(subscription: &Subscription, rules: &AddressRules) -> Option<Str
         | Sink::Topic(_)
         | Sink::None => return None,
     };
-    Some(format!("{} sends dead letters to {location}; {}", subscription.name, rules.consequence))
+    Some(format!("{} sends dead letters to {host}; {}", subscription.name, rules.consequence))
 }
 
 /// A reply topic without a subscription.
@@ -164,9 +164,9 @@ fn unsubscribed_reply(subscription: &Subscription, reading: &Reading) -> Option<
 /// The host of a refused address, and why it is refused.
 fn refused_address(url: &Url, rules: &AddressRules) -> Option<String> {
     match check_address(url, &rules.policy).err()? {
-        Refusal::NotPublic(location) => Some(format!("{location}, which is not a public address")),
-        Refusal::InClear(location) => Some(format!("{location} without TLS")),
-        Refusal::Own(location) => Some(location.to_string()),
+        Refusal::NotPublic(host) => Some(format!("{host}, which is not a public address")),
+        Refusal::InClear(host) => Some(format!("{host} without TLS")),
+        Refusal::Own(host) => Some(host.to_string()),
         Refusal::NoHost => None,
     }
 }
@@ -174,11 +174,11 @@ fn refused_address(url: &Url, rules: &AddressRules) -> Option<String> {
 /// What sending would do. Names are not resolved, except that `localhost` and its subdomains are
 /// always this machine (RFC 6761, 6.3).
 fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), Refusal> {
-    let lane = policy.admit(url)?;
+    let kind = policy.admit(url)?;
     let host = url.host_str().unwrap_or_default();
     let name = host.trim_end_matches('.');
     let is_local = name == "localhost" || name.ends_with(".localhost");
-    if is_local { policy.judge(lane, host, &[IpAddr::V4(Ipv4Addr::LOCALHOST)]) } else { Ok(()) }
+    if is_local { policy.judge(kind, host, &[IpAddr::V4(Ipv4Addr::LOCALHOST)]) } else { Ok(()) }
 }
 
 fn shortened_timeout(subscription: &Subscription, cut_to_ms: u64) -> Option<String> {

@@ -15,7 +15,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_cloudformation::Client;
 use aws_sdk_cloudformation::config::Builder;
-use aws_sdk_cloudformation::error::{DisplayErrorContext, ProvideErrorMetadata as _};
+use aws_sdk_cloudformation::error::ProvideErrorMetadata as _;
 use aws_sdk_cloudformation::types::Stack as Description;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
@@ -45,11 +45,12 @@ impl Stack {
     /// Asks CloudFormation for the stack of this name.
     pub(crate) async fn describe(name: &str) -> anyhow::Result<Self> {
         let answer = client().await.describe_stacks().stack_name(name).send().await;
-        let answer = answer.map_err(|error| {
-            let reason = error.message().map(str::to_owned);
-            let reason = reason.unwrap_or_else(|| DisplayErrorContext(&error).to_string());
-            anyhow::anyhow!("the stack {name} cannot be read: {reason}")
-        })?;
+        let answer = answer
+            .map_err(|error| match error.message() {
+                Some(message) => anyhow::anyhow!("{message}"),
+                None => error.into(),
+            })
+            .with_context(|| format!("the stack {name} cannot be read"))?;
         let description = answer.stacks.unwrap_or_default().into_iter().next();
         let stack = Self::new(name, description.unwrap_or_else(|| Description::builder().build()));
         if stack.outputs.is_empty() && stack.parameters.is_empty() {

@@ -136,7 +136,7 @@ pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> bool {
             Change::Changed(fields) => {
                 println!("~ {subject}");
                 fields.iter().for_each(|field| {
-                    println!("    {}: {} -> {}", field.field, field.old, field.new)
+                    println!("    {}: {} -> {}", field.field, field.old, field.new);
                 });
             }
             Change::Removed => println!("- {subject}\n    warning: {}", consequence(subject)),

@@ -181,7 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match arguments.output {
         Output::Table => print!("{}", report::text(&plan, &subscription, &estimate)),
         Output::Json => {
-            println!("{}", serde_json::to_string(&report::json(&plan, &subscription, &estimate))?)
+            println!("{}", serde_json::to_string(&report::json(&plan, &subscription, &estimate))?);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -284,11 +284,7 @@ fn events(text: &str) -> Result<f64, String> {
 
 fn up_to_a_million(text: &str) -> Result<f64, String> {
     let amount = number(text)?;
-    if amount <= 1e6 {
-        Ok(amount)
-    } else {
-        Err(format!("{text:?} is more than a million"))
-    }
+    if amount <= 1e6 { Ok(amount) } else { Err(format!("{text:?} is more than a million")) }
 }
 
 fn probability(text: &str) -> Result<f64, String> {

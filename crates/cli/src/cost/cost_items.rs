@@ -113,38 +113,31 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
     items
 }
 
+/// Requests to SQS.
+fn sqs_requests(what: &'static str, quantity: f64, formula: String) -> CostItem {
+    CostItem::whole_units("SQS", what, quantity, &SQS_REQUEST, formula)
+}
+
+/// The receive and delete requests of a queue.
+fn drained(queue: &QueueLoad, [received, deleted]: [&'static str; 2]) -> [CostItem; 2] {
+    let receives = per_invocation(queue, queue.receives_per_invocation);
+    let deletes = per_invocation(queue, queue.deletes_per_invocation);
+    [
+        sqs_requests(received, queue.receives - queue.empty, receives),
+        sqs_requests(deleted, queue.deletes, deletes),
+    ]
+}
+
 fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let traffic = &plan.traffic;
-    let item = |what, quantity, formula| {
-        CostItem::whole_units("SQS", what, quantity, &SQS_REQUEST, formula)
-    };
-    let per = |queue_load: &QueueLoad, each: f64| {
-        let records = if queue_load.fill == 1 { "record" } else { "records" };
-        format!(
-            "{} invocations of {} {records} × {}",
-            count(queue_load.invocations),
-            queue_load.fill,
-            count(each)
-        )
-    };
     let deliveries = count(load.deliveries);
-    let [events, retries, dead_letters] = [&load.events, &load.retries, &load.dead_letters];
-    let groups = load.split_sends
-        + load.wait_sends
-        + load.hop_sends
-        + load.dead_letter_sends
-        + retries.receives
-        - retries.empty
-        + retries.deletes
-        + dead_letters.receives
-        - dead_letters.empty
-        + dead_letters.deletes;
     let published = format!(
         "{} events, {} a request × {} of 64 KiB",
         count(traffic.events),
         count(traffic.publish_batch),
         count(chunks(traffic.publish_batch * traffic.event_bytes))
     );
+    let split = format!("{deliveries} deliveries, 10 a request");
     let waits = format!(
         "{deliveries} deliveries × {} waits after a failed attempt",
         precise(average.waits)
@@ -155,43 +148,38 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
         precise(average.waits),
         precise(load.hops_together)
     );
-    let mut items = vec![
-        item("events published", load.publishes, published),
-        item("events received", events.receives - events.empty, per(events, events.each.0)),
-        item("events deleted", events.deletes, per(events, events.each.1)),
-        item(
-            "deliveries split",
-            load.split_sends,
-            format!("{deliveries} deliveries, 10 a request"),
-        ),
-        item("waits sent", load.wait_sends, waits),
-        item("further hops sent", load.hop_sends, hops),
-        item("waits received", retries.receives - retries.empty, per(retries, retries.each.0)),
-        item("waits deleted", retries.deletes, per(retries, retries.each.1)),
-        item(
-            "dead letters sent",
-            load.dead_letter_sends,
-            format!("{deliveries} × {}", precise(average.dead_letters)),
-        ),
-        item(
-            "dead letters received",
-            dead_letters.receives - dead_letters.empty,
-            per(dead_letters, dead_letters.each.0),
-        ),
-        item("dead letters deleted", dead_letters.deletes, per(dead_letters, dead_letters.each.1)),
-    ];
+    let dead_letters = format!("{deliveries} × {}", precise(average.dead_letters));
+    let mut items = vec![sqs_requests("events published", load.publishes, published)];
+    items.extend(drained(&load.events, ["events received", "events deleted"]));
+    items.push(sqs_requests("deliveries split", load.split_sends, split));
+    items.push(sqs_requests("waits sent", load.wait_sends, waits));
+    items.push(sqs_requests("further hops sent", load.hop_sends, hops));
+    items.extend(drained(&load.retries, ["waits received", "waits deleted"]));
+    items.push(sqs_requests("dead letters sent", load.dead_letter_sends, dead_letters));
+    items.extend(drained(&load.dead_letters, ["dead letters received", "dead letters deleted"]));
     let polls = "3 queues × 5 pollers × 86,400 s ÷ 20 s, less what finds something".to_owned();
-    items.push(item(
-        "polls that find nothing",
-        events.empty + retries.empty + dead_letters.empty,
-        polls,
-    ));
-    if plan.deployment.fair_queues {
-        let formula =
-            "split, sent, received and deleted above, of waits and dead letters".to_owned();
-        items.push(CostItem::whole_units("SQS", "fair queues", groups, &FAIR_REQUEST, formula));
-    }
+    let empty = load.events.empty + load.retries.empty + load.dead_letters.empty;
+    items.push(sqs_requests("polls that find nothing", empty, polls));
+    items.extend(plan.deployment.fair_queues.then(|| fair_queues(load)));
     items
+}
+
+/// The formula of requests that receive or delete the records of a queue.
+fn per_invocation(queue: &QueueLoad, requests: f64) -> String {
+    let (invocations, requests) = (count(queue.invocations), count(requests));
+    let records = if queue.fill == 1 { "record" } else { "records" };
+    format!("{invocations} invocations of {} {records} × {requests}", queue.fill)
+}
+
+/// The surcharge of requests with a message group: those of split deliveries, waits and dead
+/// letters.
+fn fair_queues(load: &Load) -> CostItem {
+    let sends = load.split_sends + load.wait_sends + load.hop_sends + load.dead_letter_sends;
+    let queues = [&load.retries, &load.dead_letters];
+    let requests =
+        queues.iter().fold(sends, |sum, queue| sum + queue.receives - queue.empty + queue.deletes);
+    let formula = "split, sent, received and deleted above, of waits and dead letters".to_owned();
+    CostItem::whole_units("SQS", "fair queues", requests, &FAIR_REQUEST, formula)
 }
 
 fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {

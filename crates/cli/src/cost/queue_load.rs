@@ -51,8 +51,10 @@ pub(crate) struct QueueLoad {
     pub(crate) empty: f64,
     /// Delete requests.
     pub(crate) deletes: f64,
-    /// Receive and delete requests per invocation.
-    pub(crate) each: (f64, f64),
+    /// Receive requests for the records of an invocation.
+    pub(crate) receives_per_invocation: f64,
+    /// Delete requests for the records of an invocation.
+    pub(crate) deletes_per_invocation: f64,
 }
 
 /// What the records of a queue cause.
@@ -82,8 +84,7 @@ pub(super) struct EventSourceMapping {
 impl QueueLoad {
     pub(super) fn of(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64) -> Self {
         let fill = work.fill(mapping);
-        let records_at_once = f64::from(fill);
-        let invocations = work.records / records_at_once;
+        let invocations = work.records / f64::from(fill);
         let (full_requests, rest) = (f64::from(fill / 10), f64::from(fill % 10));
         let receives_per_invocation = full_requests * chunks(REQUEST_ENTRIES * bytes)
             + if rest > 0.0 { chunks(rest * bytes) } else { 0.0 };
@@ -102,7 +103,8 @@ impl QueueLoad {
             receives: receives + empty,
             empty,
             deletes: invocations * deletes_per_invocation,
-            each: (receives_per_invocation, deletes_per_invocation),
+            receives_per_invocation,
+            deletes_per_invocation,
         }
     }
 

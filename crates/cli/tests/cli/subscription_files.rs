@@ -458,17 +458,8 @@ fn explain_names_every_kind_of_sink() {
         let folder =
             folder(&[("s.yaml", &(document("orders", &dead_letter) + &document("lost", "")))]);
         let explained = |output: &str| {
-            let arguments = [
-                "explain",
-                "-f",
-                "s.yaml",
-                "--subscription",
-                BILLING,
-                "--outcome",
-                "400",
-                "--output",
-                output,
-            ];
+            let of_billing = ["explain", "-f", "s.yaml", "--subscription", BILLING];
+            let arguments = [&of_billing[..], &["--outcome", "400", "--output", output]].concat();
             text(&run(folder.path(), &arguments).stdout)
         };
         let (json, table, picture) = (explained("json"), explained("table"), explained("svg"));
