@@ -43,7 +43,7 @@ pub(crate) fn lints(
     let at = Locations { reading, first };
     let mut lints = Vec::new();
     if reading.catalogue.subscriptions().next().is_none() {
-        lints.push(at.beginning("the files hold no subscription without an error"));
+        lints.push(at.beginning("the files contain no subscription without an error"));
     }
     for subscription in reading.catalogue.subscriptions() {
         let warnings = [
@@ -241,7 +241,7 @@ impl Locations<'_> {
     }
 }
 
-/// The parts of the first `file:line:column`.
+/// The parts of the first `file:line:column`; an origin may list several, separated by commas.
 fn location(origin: &str) -> Option<(String, u64, u64)> {
     let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':')?;

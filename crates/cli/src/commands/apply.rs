@@ -74,7 +74,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
-        return Ok(usage_error("the files hold no subscription; apply them with --allow-empty"));
+        return Ok(usage_error("the files contain no subscription; apply them with --allow-empty"));
     }
     let store = arguments.target.open().await?;
     let text = files.joined();

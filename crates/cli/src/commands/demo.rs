@@ -144,7 +144,7 @@ struct Ended {
 async fn wait_for_ends(log: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<Ended> {
     let started_ms = Machine.now_ms();
     let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
-    // The two functions log concurrently: a blob may be stored before its delivery is seen to end.
+    // Two functions log concurrently: `deadletter.stored` may come before `delivery.ended`.
     while let Some(line) = log.recv().await {
         if let Some(text) = log_view::describe(&line) {
             let elapsed_ms = Machine.now_ms().saturating_sub(started_ms);

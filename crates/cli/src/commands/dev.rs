@@ -47,6 +47,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         allow_private: allow_private(),
     };
     let port = arguments.port;
+    // Before the stack starts: a port in use is reported without starting anything.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;

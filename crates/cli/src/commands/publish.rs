@@ -56,6 +56,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let target = target_of(arguments).await?;
     let bar = progress::bar(events.len() as u64, "events");
+    // Results are matched with events by position, so the order has to stay.
     let sends = stream::iter(&events).map(|event| target.send(event)).buffered(CONCURRENT_SENDS);
     let results: Vec<anyhow::Result<()>> = sends.inspect(|_| bar.inc(1)).collect().await;
     bar.finish_and_clear();
@@ -103,6 +104,7 @@ fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
     let sequence: Result<Vec<&RawValue>, _> =
         serde_json::Deserializer::from_str(text).into_iter().collect();
     if let Ok(sequence) = sequence {
+        // A raw value borrows from the text: the distance of their addresses is its offset.
         let offset = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
         return sequence
             .into_iter()

@@ -45,7 +45,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => versions.iter().find(|version| !version.is_current),
     };
     let Some(version) = selected else {
-        anyhow::bail!("{}: there is no such earlier version", store.name());
+        anyhow::bail!("{}: there is no such version", store.name());
     };
     let text = store.read_version(&version.id).await?;
     let earlier = manifest::read(&[Source { name: &store.name(), text: &text }]);

@@ -69,6 +69,7 @@ fn messages(waits_ms: &[u64]) -> Vec<u32> {
             return 0;
         }
         in_place = 0;
+        // A short wait that may not be waited in place any more is still one message.
         hops(*wait_ms).max(1)
     };
     waits_ms.iter().map(carry).collect()

@@ -26,7 +26,7 @@ pub(crate) struct Traffic {
     pub(crate) answer_ms: f64,
 }
 
-/// The template parameters that matter here, and what is logged and kept.
+/// The template parameters that matter here, and what is logged and stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Deployment {
     /// `DispatchBatchSize`.

@@ -50,10 +50,10 @@ pub(crate) const ARM64: Price =
 /// A second of 1 GB on x86_64.
 pub(crate) const X86_64: Price =
     Price { unit: "GB-s", pico_dollars: 16_666_700, quoted_for: 1, source: LAMBDA };
-/// Logs taken in.
+/// Ingested logs.
 pub(crate) const LOGS: Price =
     Price { unit: "GB", pico_dollars: DOLLAR / 2, quoted_for: 1, source: CLOUDWATCH };
-/// Logs kept for a month; compressed they are less.
+/// Logs stored for a month, not compressed.
 pub(crate) const LOGS_KEPT: Price =
     Price { unit: "GB-months", pico_dollars: DOLLAR / 100 * 3, quoted_for: 1, source: CLOUDWATCH };
 /// A custom metric: a name with one combination of dimensions, a month.
@@ -66,7 +66,7 @@ pub(crate) const METRIC: Price = Price {
 /// Writing an object.
 pub(crate) const PUT: Price =
     Price { unit: "writes", pico_dollars: DOLLAR / 200_000, quoted_for: 1_000, source: S3 };
-/// Objects kept for a month.
+/// Objects stored for a month.
 pub(crate) const STORED: Price =
     Price { unit: "GB-months", pico_dollars: DOLLAR / 1_000 * 23, quoted_for: 1, source: S3 };
 /// Data that leaves for the internet.

@@ -389,10 +389,10 @@ fn the_defaults_are_those_of_the_template() {
 
 #[test]
 fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
-    let kept: Arc<Mutex<String>> = Arc::default();
-    let keep = Arc::clone(&kept);
+    let written: Arc<Mutex<String>> = Arc::default();
+    let writer = Arc::clone(&written);
     let lines =
-        adapters::json_log::Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
+        adapters::json_log::Lines::to(move |_, line: &str| writer.lock().unwrap().push_str(line));
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
@@ -417,7 +417,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
         &key,
     );
     drop(guard);
-    let text = kept.lock().unwrap().clone();
+    let text = written.lock().unwrap().clone();
     let lengths: Vec<usize> = text.lines().map(str::len).collect();
     let counted = [ATTEMPT_LINE_BYTES, END_LINE_BYTES, STORED_LINE_BYTES];
     assert_eq!(lengths.len(), counted.len(), "{text}");

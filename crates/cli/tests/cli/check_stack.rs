@@ -98,8 +98,8 @@ fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i
         .env("AWS_SECRET_ACCESS_KEY", "test")
         .env("AWS_REGION", "eu-west-1");
     let Output { stdout, stderr, status } = command.output().expect("the program runs");
-    let said = if status.code() == Some(0) { stdout } else { [stdout, stderr].concat() };
-    (String::from_utf8(said).expect("the output is text"), status.code())
+    let printed = if status.code() == Some(0) { stdout } else { [stdout, stderr].concat() };
+    (String::from_utf8(printed).expect("the output is text"), status.code())
 }
 
 fn check(spec: &str, parameters: &[(&str, &str)]) -> (String, Option<i32>) {
@@ -119,16 +119,16 @@ fn a_sink_that_the_stack_may_not_write_to_is_an_error_that_names_what_to_add() {
         ("s3://letters", "arn:aws:s3:::letters", "arn:aws:s3:::letters/*"),
         (QUEUE, "arn:aws:s3:::*", QUEUE_ARN),
     ] {
-        let (said, code) = check(&with_sink(sink), &[("ExtraSinkArns", extra)]);
+        let (printed, code) = check(&with_sink(sink), &[("ExtraSinkArns", extra)]);
         let what = format!(
             "shop/orders/billing sends its dead letters to {sink}, where the stack live may not write; add {add} to the \
              parameter ExtraSinkArns of the stack"
         );
         let expected = format!("s.yaml:4:73: error: deadLetter.sink: {what}\n");
-        assert!(code == Some(1) && said.starts_with(&expected), "{sink} {extra}: {said}");
+        assert!(code == Some(1) && printed.starts_with(&expected), "{sink} {extra}: {printed}");
         let arguments = ["apply", "-f", "s.yaml", "--stack", "live", "--yes"];
-        let (said, code) = run(&with_sink(sink), &[("ExtraSinkArns", extra)], &arguments);
-        assert!(code == Some(1) && said.ends_with(&expected), "{said}");
+        let (printed, code) = run(&with_sink(sink), &[("ExtraSinkArns", extra)], &arguments);
+        assert!(code == Some(1) && printed.ends_with(&expected), "{printed}");
     }
 }
 
@@ -174,28 +174,28 @@ fn a_queue_of_the_stack_itself_or_of_another_region_is_an_error_whatever_may_be_
     cases.push((of("sqs.us-east-1.amazonaws.com", "live-Events"), elsewhere));
     cases.push((of("sqs.us-east-1.amazonaws.com", "lost"), elsewhere));
     for (sink, [why]) in cases {
-        let (said, code) = check(&with_sink(&sink), &everything);
+        let (printed, code) = check(&with_sink(&sink), &everything);
         let expected = format!(
             "s.yaml:4:73: error: deadLetter.sink: shop/orders/billing sends its dead letters to {sink}, {why}"
         );
-        assert!(code == Some(1) && said.starts_with(&expected), "{sink}: {said}");
+        assert!(code == Some(1) && printed.starts_with(&expected), "{sink}: {printed}");
     }
     assert_eq!(check(&with_sink(&of(host, "live-Lost")), &everything), (String::new(), Some(0)));
 }
 
 #[test]
 fn a_queue_that_is_not_on_an_aws_host_is_a_warning() {
-    let (said, code) = check(&with_sink("sqs://127.0.0.1:4566/000000000000/lost"), &[]);
+    let (printed, code) = check(&with_sink("sqs://127.0.0.1:4566/000000000000/lost"), &[]);
     let expected = "s.yaml:4:73: warning: deadLetter.sink: sqs://127.0.0.1:4566/000000000000/lost is not an AWS host: \
                     whether the stack may send there cannot be checked\n";
-    assert_eq!((said.as_str(), code), (expected, Some(0)));
+    assert_eq!((printed.as_str(), code), (expected, Some(0)));
 }
 
 #[test]
 fn what_the_stack_allows_decides_about_private_addresses() {
-    let refused = |place: &str| {
+    let refused = |host: &str| {
         format!(
-            "{place}; that is refused, as AllowPrivateDestinations of the stack live does not name it\n"
+            "{host}; that is refused, as AllowPrivateDestinations of the stack live does not name it\n"
         )
     };
     for (allowed, expected) in [
@@ -216,11 +216,12 @@ fn what_the_stack_allows_decides_about_private_addresses() {
         let spec = "destination: {url: 'https://10.0.0.1/'}, deadLetter: {sink: 'http://lost.internal/in?code=hush'}";
         assert_eq!(check(spec, &[("AllowPrivateDestinations", allowed)]), (expected, Some(0)), "{allowed}");
     }
-    let (said, code) =
+    let (printed, code) =
         check(&with_sink("https://a/"), &[("AllowPrivateDestinations", "not a host")]);
     assert!(
-        code == Some(1) && said.contains("the stack live has an invalid AllowPrivateDestinations"),
-        "{said}"
+        code == Some(1)
+            && printed.contains("the stack live has an invalid AllowPrivateDestinations"),
+        "{printed}"
     );
 }
 
@@ -230,7 +231,7 @@ fn an_error_of_cloudformation_is_reported_by_its_message() {
                 <Message>Stack with id live does not exist</Message></Error></ErrorResponse>";
     let endpoint = cloud_formation("400 Bad Request", body.to_owned());
     let spec = "destination: {url: 'https://a.example.com/'}";
-    let (said, code) = run_with(spec, &endpoint, &["check", "s.yaml", "--stack", "live"]);
+    let (printed, code) = run_with(spec, &endpoint, &["check", "s.yaml", "--stack", "live"]);
     let expected = "lastmile: the stack live cannot be read: Stack with id live does not exist\n";
-    assert_eq!((said.as_str(), code), (expected, Some(1)));
+    assert_eq!((printed.as_str(), code), (expected, Some(1)));
 }

@@ -141,8 +141,9 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     line_with(&mut output, "200 Success");
 
     dev.interrupt();
-    let said = line_with(&mut BufReader::new(dev.0.stderr.take().expect("it is piped")), "stopped");
-    assert!(said.contains("still held 1 messages") && said.contains("retry 1"), "{said}");
+    let printed =
+        line_with(&mut BufReader::new(dev.0.stderr.take().expect("it is piped")), "stopped");
+    assert!(printed.contains("still held 1 messages") && printed.contains("retry 1"), "{printed}");
     assert!(dev.0.wait().expect("it ends").success());
 }
 
@@ -160,8 +161,11 @@ fn publish_counts_what_it_refuses_and_names_the_line() {
         (text(&published.stdout).as_str(), published.status.code()),
         ("0 accepted, 2 refused\n", Some(1))
     );
-    let said = text(&published.stderr);
-    assert!(said.contains("events.ndjson:2: not JSON") && said.contains("event 1: "), "{said}");
+    let printed = text(&published.stderr);
+    assert!(
+        printed.contains("events.ndjson:2: not JSON") && printed.contains("event 1: "),
+        "{printed}"
+    );
 }
 
 #[test]

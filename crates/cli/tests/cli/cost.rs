@@ -398,8 +398,8 @@ fn the_policy_of_a_file_is_used_and_several_need_a_name() {
     assert_eq!((attempts("few"), attempts("many")), (2.0, 5.0));
     let unnamed = run(&format!("--events 1 -f {path}"));
     assert_eq!(unnamed.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&unnamed.stderr).into_owned();
-    assert!(said.contains("a/b/few") && said.contains("a/b/many"), "{said}");
+    let stderr = String::from_utf8_lossy(&unnamed.stderr).into_owned();
+    assert!(stderr.contains("a/b/few") && stderr.contains("a/b/many"), "{stderr}");
 }
 
 #[test]
@@ -422,8 +422,8 @@ fn an_invalid_load_is_a_usage_error_that_names_it() {
         ("--events 1 -f nowhere.yaml", "nowhere.yaml"),
     ] {
         let output = run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains(named), "{arguments}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && stderr.contains(named), "{arguments}: {stderr}");
     }
 }
 

@@ -71,11 +71,11 @@ fn knative_waits_follow_the_class_of_the_broker_or_channel() {
 #[test]
 fn a_policy_that_a_class_does_not_support_is_an_error_with_its_location() {
     let output = explain("k.yaml", &trigger("googlecloud", "linear"), &[]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{stderr}");
     assert!(
-        said.lines().any(|line| line.starts_with("k.yaml:15:20: error: ") && line.contains("backoffPolicy")),
-        "{said}"
+        stderr.lines().any(|line| line.starts_with("k.yaml:15:20: error: ") && line.contains("backoffPolicy")),
+        "{stderr}"
     );
 }
 

@@ -18,10 +18,10 @@ fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
 
 /// What a run printed on both streams, and its exit code.
 fn run(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
-    said(lastmile(folder, arguments).output().expect("the program runs"))
+    printed(lastmile(folder, arguments).output().expect("the program runs"))
 }
 
-fn said(output: Output) -> (String, Option<i32>) {
+fn printed(output: Output) -> (String, Option<i32>) {
     let text = [output.stdout, output.stderr].concat();
     (String::from_utf8(text).expect("the output is text"), output.status.code())
 }
@@ -92,20 +92,21 @@ fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
         document("b", &url, EVENT_GRID),
         document("c", "https://nobody.invalid/", ""),
     ]);
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains("granted, 120 requests a minute") && said.contains("granted, any rate"),
-        "{said}"
+        printed.contains("granted, 120 requests a minute") && printed.contains("granted, any rate"),
+        "{printed}"
     );
     assert!(
-        said.contains("2 of 2 have consented; nothing was stored") && !said.contains("orders/c"),
-        "{said}"
+        printed.contains("2 of 2 have consented; nothing was stored")
+            && !printed.contains("orders/c"),
+        "{printed}"
     );
     assert_eq!(stored(folder.path()).len(), 0);
 
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
-    assert!(code == Some(0) && said.contains("the consents are stored"), "{said}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
+    assert!(code == Some(0) && printed.contains("the consents are stored"), "{printed}");
     let mut stored = stored(folder.path());
     stored.sort();
     assert!(
@@ -126,12 +127,12 @@ fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_code_1
         document("c", &receiver(other), CLOUD_EVENTS),
         document("d", "http://10.1.2.3/", CLOUD_EVENTS),
     ]);
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
-    assert_eq!(code, Some(1), "{said}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
+    assert_eq!(code, Some(1), "{printed}");
     for part in
         ["without a", "redirects", "other.example.com", "could not be asked", "0 of 4", "--listen"]
     {
-        assert!(said.contains(part), "{part} is not in {said}");
+        assert!(printed.contains(part), "{part} is not in {printed}");
     }
     assert_eq!(stored(folder.path()).len(), 0);
 }
@@ -210,9 +211,9 @@ fn a_consent_that_nobody_confirms_in_time_is_pending_and_exit_code_1() {
         "--public-url",
         "https://me.example.com/x",
     ];
-    let (said, code) = run(folder.path(), &[&arguments[..], &["--wait", "PT0.2S"]].concat());
-    assert!(code == Some(1) && said.contains("pending: nobody confirmed in time"), "{said}");
-    assert!(said.contains("GET or POST to https://me.example.com/x/"), "{said}");
+    let (printed, code) = run(folder.path(), &[&arguments[..], &["--wait", "PT0.2S"]].concat());
+    assert!(code == Some(1) && printed.contains("pending: nobody confirmed in time"), "{printed}");
+    assert!(printed.contains("GET or POST to https://me.example.com/x/"), "{printed}");
 }
 
 #[test]
@@ -223,13 +224,15 @@ fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has(
         folder(&[document("a", &url, ""), document("b", "https://nobody.invalid/", EVENT_GRID)]);
     let named = ["validate", "-f", "s.yaml", "--subscription", "shop/orders/a"];
     let with = |more: &[&str]| run(folder.path(), &[&named[..], more].concat());
-    let (said, code) = with(&["--handshake", "eventgrid"]);
-    assert!(code == Some(0) && said.contains("1 of 1"), "{said}");
-    let (said, code) =
+    let (printed, code) = with(&["--handshake", "eventgrid"]);
+    assert!(code == Some(0) && printed.contains("1 of 1"), "{printed}");
+    let (printed, code) =
         with(&["--handshake", "cloudevents", "--origin", "a.example.com", "--rate", "9"]);
     assert!(
-        code == Some(0) && said.contains("granted, 9 requests") && said.contains("a.example.com"),
-        "{said}"
+        code == Some(0)
+            && printed.contains("granted, 9 requests")
+            && printed.contains("a.example.com"),
+        "{printed}"
     );
     for (more, says) in [
         (&[][..], "--handshake"),
@@ -240,23 +243,23 @@ fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has(
             "there is no subscription",
         ),
     ] {
-        let (said, code) = with(more);
-        assert!(code == Some(2) && said.contains(says), "{more:?}: {said}");
+        let (printed, code) = with(more);
+        assert!(code == Some(2) && printed.contains(says), "{more:?}: {printed}");
     }
 }
 
 #[test]
 fn an_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let folder = folder(&[document("a", "https://nobody.invalid/", "")]);
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
-    assert!(code == Some(0) && said.contains("no subscription requires consent"), "{said}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
+    assert!(code == Some(0) && printed.contains("no subscription requires consent"), "{printed}");
     assert_eq!(run(folder.path(), &["validate", "-f", "nowhere.yaml"]).1, Some(2));
     std::fs::write(folder.path().join("broken.yaml"), "kind: Subscription\n")
         .expect("the file can be written");
     assert_eq!(run(folder.path(), &["validate", "-f", "broken.yaml"]).1, Some(2));
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
-    let (said, code) =
+    let (printed, code) =
         run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://bucket/key"]);
-    assert!(code == Some(2) && said.contains("s3://BUCKET"), "{said}");
+    assert!(code == Some(2) && printed.contains("s3://BUCKET"), "{printed}");
 }

@@ -172,9 +172,9 @@ fn is_crowded(positions: &[f64], index: usize) -> bool {
 fn end(life: &Life, subscription: &Subscription, axis: &Axis) -> Markup {
     let color = if life.reason.is_some() { RED } else { GREEN };
     let at = x(axis, life.ended_ms);
-    // The end may be at the time of the last attempt: its mark is drawn beside that of the attempt.
-    let beside = life.attempts.iter().any(|attempt| x(axis, attempt.at_ms) > at - 18.0);
-    let at = if beside { at + 20.0 } else { at };
+    // The end may be at the time of the last attempt: its mark moves to the right of that attempt.
+    let overlaps = life.attempts.iter().any(|attempt| x(axis, attempt.at_ms) > at - 18.0);
+    let at = if overlaps { at + 20.0 } else { at };
     html! {
         rect x=(px(at - 8.0)) y=(px(LINE_Y - 8.0)) width="16" height="16" rx="2" fill=(color) {}
         text x=(LEFT) y=(HEIGHT - 36.0) fill=(color) font-weight="600" {

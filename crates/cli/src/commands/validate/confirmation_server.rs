@@ -119,6 +119,7 @@ async fn receive(
     if method != Method::GET && method != Method::POST {
         return (StatusCode::METHOD_NOT_ALLOWED, "confirm with GET or POST\n".to_owned());
     }
+    // The public URL may have a path of its own: only the last segment is the key.
     let key = uri.path().rsplit('/').next().unwrap_or_default();
     let pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(confirmation) = pending.get(key) else {

@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     stack: Option<String>,
     /// Store consents here: the config bucket as s3://BUCKET, or the folder of the subscriptions
     /// file
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "LOCATION")]
     config: Option<String>,
     /// Listen here for confirmations: somebody consents by calling a URL
     #[arg(long, value_name = "IP:PORT")]
@@ -132,8 +132,11 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let validator = Validator::open(arguments).await?;
+    // Concurrently: with --listen each of them may wait for minutes.
     let validations = join_all(
-        selected.into_iter().map(|(subscription, consent)| validator.ask(subscription, consent)),
+        selected
+            .into_iter()
+            .map(|(subscription, consent)| validator.validate(subscription, consent)),
     )
     .await;
     println!("{}", table(&validations));
@@ -170,16 +173,17 @@ fn selected(
 
 /// The handshake of a named subscription.
 fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> Result<Consent, String> {
-    let stated = subscription.destination.consent.as_ref();
-    let (stated_origin, stated_rate) = match stated {
+    let own = subscription.destination.consent.as_ref();
+    let (own_origin, own_rate) = match own {
         Some(Consent::CloudEvents { origin, rate }) => (Some(origin.clone()), *rate),
         Some(Consent::EventGrid) | None => (None, None),
     };
-    match (arguments.handshake, stated) {
+    match (arguments.handshake, own) {
         (None, Some(consent)) => Ok(consent.clone()),
-        (None, None) => {
-            Err(format!("{} requires no consent; choose one with --handshake", subscription.name))
-        }
+        (None, None) => Err(format!(
+            "{} requires no consent; choose a handshake with --handshake",
+            subscription.name
+        )),
         (Some(Handshake::Eventgrid), _)
             if arguments.origin.is_some() || arguments.rate.is_some() =>
         {
@@ -187,12 +191,12 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> Result<Co
         }
         (Some(Handshake::Eventgrid), _) => Ok(Consent::EventGrid),
         (Some(Handshake::Cloudevents), _) => {
-            let origin = arguments.origin.clone().or(stated_origin);
+            let origin = arguments.origin.clone().or(own_origin);
             let origin = origin
                 .ok_or("--handshake cloudevents needs --origin, such as events.example.com")?;
             Ok(Consent::CloudEvents {
                 origin,
-                rate: arguments.rate.map(NonZeroU32::get).or(stated_rate),
+                rate: arguments.rate.map(NonZeroU32::get).or(own_rate),
             })
         }
     }
@@ -214,7 +218,7 @@ impl Validator {
         })
     }
 
-    async fn ask(&self, subscription: Arc<Subscription>, consent: Consent) -> Validation {
+    async fn validate(&self, subscription: Arc<Subscription>, consent: Consent) -> Validation {
         let server = self.confirmations.as_ref();
         let confirmation = server.map(|server| server.expect(&subscription, &consent, random()));
         let question = Question::new(random(), confirmation.as_ref().map(|of| of.url.clone()));
@@ -265,7 +269,7 @@ impl Validator {
         }
     }
 
-    /// Stores the consents where that was asked for; returns what to say about it.
+    /// Stores the consents if there is a store; returns the end of the summary line.
     async fn store_consents(&self, validations: &[Validation]) -> anyhow::Result<&'static str> {
         let Some(store) = &self.store else {
             return Ok("; nothing was stored, choose where with --config or --stack");
@@ -284,7 +288,7 @@ fn random() -> [u32; 4] {
     std::array::from_fn(|_| Machine.next_jitter().0)
 }
 
-/// Where consents are stored, if that was asked for.
+/// Where consents are stored, if one of the options is given.
 async fn consent_place(
     config: Option<String>,
     stack: Option<String>,
