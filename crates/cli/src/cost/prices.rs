@@ -39,8 +39,8 @@ const fn per_million(unit: &'static str, cents: u128, source: &'static str) -> P
 
 /// A request to a standard queue; each 64 KiB of its payload is one.
 pub(crate) const SQS_REQUEST: Price = per_million("requests", 40, SQS);
-/// The surcharge of a request with a message group. AWS's guides do not say for which calls it is
-/// due; this counts all of them.
+/// The surcharge of a request with a message group. Guides name the surcharge but not the calls that
+/// it applies to; it is counted for each.
 pub(crate) const FAIR_REQUEST: Price = per_million("requests", 10, SQS);
 /// An invocation.
 pub(crate) const INVOCATION: Price = per_million("invocations", 20, LAMBDA);
