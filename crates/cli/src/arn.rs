@@ -1,12 +1,12 @@
-//! Which resources an ARN with wildcards covers, as IAM reads it in a policy.
+//! Which resources an ARN with wildcards matches, by the rules of IAM policies.
 //!
-//! Separate because it is pure, and has to be right: who is told that a permission is missing adds
-//! it, and who is not told finds out from a dead letter in the wrong place.
+//! Separate because it is pure and must be exact: a false alarm makes people add permissions, and a
+//! missed one shows up as a dead letter in the wrong container.
 //!
-//! Does not know policy variables: an ARN in the parameter of a stack has none.
+//! Does not support policy variables: an ARN in a stack parameter has none.
 
-/// Whether the pattern covers every resource that begins with the first text, ends with the last
-/// and has anything between each two of them; a single text is one resource.
+/// Whether the pattern covers every resource that consists of the given texts with anything between
+/// them; a single text is one resource.
 ///
 /// `*` is any number of characters, `?` is one. A `*` stays within its segment (the part between
 /// two colons), unless it ends it.
@@ -14,15 +14,15 @@
 pub(crate) fn covers(pattern: &str, resource: &[&str]) -> bool {
     let resource = units(resource);
     let pattern: Vec<char> = pattern.chars().collect();
-    // Whether what was read of the pattern so far can cover the first units of the resource, by
-    // their number.
+    // By number of units: whether the pattern read so far can cover that many first units of the
+    // resource.
     let mut covered: Vec<bool> = (0..=resource.len()).map(|units| units == 0).collect();
     for (index, character) in pattern.iter().enumerate() {
         covered = match character {
             '*' => {
                 let ends_segment = pattern.get(index + 1).is_none_or(|next| *next == ':');
-                let may_pass = |unit: &Unit| ends_segment || *unit != Unit::Character(':');
-                stretched(&covered, &resource, may_pass)
+                let may_skip = |unit: &Unit| ends_segment || *unit != Unit::Character(':');
+                stretched(&covered, &resource, may_skip)
             }
             '?' => stepped(
                 &covered,
@@ -35,7 +35,7 @@ pub(crate) fn covers(pattern: &str, resource: &[&str]) -> bool {
     covered.last().copied().unwrap_or(false)
 }
 
-/// What a resource consists of.
+/// A part of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     /// This character, whatever it is.
@@ -55,17 +55,17 @@ fn units(resource: &[&str]) -> Vec<Unit> {
     units
 }
 
-/// One unit further, where it is right.
-fn stepped(covered: &[bool], resource: &[Unit], is_right: impl Fn(&Unit) -> bool) -> Vec<bool> {
-    let further = covered.iter().zip(resource).map(|(covered, unit)| *covered && is_right(unit));
+/// One unit further, where the unit matches.
+fn stepped(covered: &[bool], resource: &[Unit], matches: impl Fn(&Unit) -> bool) -> Vec<bool> {
+    let further = covered.iter().zip(resource).map(|(covered, unit)| *covered && matches(unit));
     std::iter::once(false).chain(further).collect()
 }
 
-/// Any number of units further, as long as each may be passed.
-fn stretched(covered: &[bool], resource: &[Unit], may_pass: impl Fn(&Unit) -> bool) -> Vec<bool> {
+/// Any number of units further, as long as each may be skipped.
+fn stretched(covered: &[bool], resource: &[Unit], may_skip: impl Fn(&Unit) -> bool) -> Vec<bool> {
     let mut stretched = covered.to_vec();
     for (index, unit) in resource.iter().enumerate() {
-        stretched[index + 1] |= stretched[index] && may_pass(unit);
+        stretched[index + 1] |= stretched[index] && may_skip(unit);
     }
     stretched
 }
@@ -108,7 +108,7 @@ mod tests {
             ("arn:aws:s3:::letters/shop/n/t/s/?.json", BLOBS, false),
             ("arn:aws:s3:::letters/*.txt", BLOBS, false),
             ("arn:aws-cn:s3:::letters/*", BLOBS, false),
-            // A star in a key is a character like others.
+            // A star in a resource is an ordinary character.
             ("arn:aws:s3:::b/a*/?", &["arn:aws:s3:::b/a*/x"], true),
             ("arn:aws:s3:::b/a?/*", &["arn:aws:s3:::b/a*/", ""], true),
         ] {

@@ -1,8 +1,8 @@
-//! Subscription files as arguments: read, and what is wrong with them told.
+//! Subscription files as arguments: reads them and prints findings.
 //!
-//! Separate because checking, explaining and applying begin alike: text into memory,
-//! [`manifest::read`] over all of it, findings for people. A file that cannot be read is wrong
-//! usage, exit code 2.
+//! Separate because `check`, `explain`, `apply`, `cost` and `validate` start alike: text into
+//! memory, [`manifest::read`] over all of it, findings for people. A file that cannot be read is a
+//! usage error, exit code 2.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,14 +10,17 @@ use std::process::ExitCode;
 use delivery::manifest;
 use delivery::manifest::{Finding, Reading, Severity, Source};
 
-/// The exit code of wrong usage.
+/// The exit code of a usage error.
 const USAGE: u8 = 2;
 
-/// Files in memory: each its name and its text.
+/// Files in memory: each with its name and its text.
 pub(crate) struct Files(Vec<(String, String)>);
 
 impl Files {
-    /// Reads the files, or says which cannot be read.
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// When one cannot be read; names it.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, String> {
         let read = |path: &PathBuf| match std::fs::read_to_string(path) {
             Ok(text) => Ok((path.display().to_string(), text)),
@@ -26,25 +29,26 @@ impl Files {
         paths.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The name of the first.
+    /// The name of the first file.
     pub(crate) fn first(&self) -> &str {
         self.0.first().map_or("", |(name, _)| name)
     }
 
-    /// What they say together.
+    /// The catalogue and the findings of all files together.
     pub(crate) fn reading(&self) -> Reading {
         let sources: Vec<Source<'_>> =
             self.0.iter().map(|(name, text)| Source { name, text }).collect();
         manifest::read(&sources)
     }
 
-    /// One text of many documents: a single file as it is, several one after the other.
+    /// One text with all documents: a single file unchanged, several files joined by `---`.
     pub(crate) fn joined(&self) -> String {
         if let [(_, text)] = self.0.as_slice() {
             return text.clone();
         }
         let mut joined = String::new();
         for (_, text) in &self.0 {
+            // A byte order mark is allowed only at the beginning of a file.
             let text = text.trim_start_matches('\u{feff}').trim_end();
             let text = text.strip_suffix("\n---").unwrap_or(text);
             joined.push_str("---\n");
@@ -60,13 +64,13 @@ pub(crate) fn have_errors(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
-/// Tells what is wrong on standard error, one line each.
-pub(crate) fn tell(findings: &[Finding]) {
+/// Prints findings on standard error, one line each.
+pub(crate) fn print_findings(findings: &[Finding]) {
     findings.iter().for_each(|finding| eprintln!("{finding}"));
 }
 
-/// Tells what was wrong about the call and gives its exit code.
-pub(crate) fn usage(problem: &str) -> ExitCode {
+/// Prints a usage error and returns its exit code.
+pub(crate) fn usage_error(problem: &str) -> ExitCode {
     eprintln!("lastmile: {problem}");
     ExitCode::from(USAGE)
 }

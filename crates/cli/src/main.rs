@@ -1,7 +1,7 @@
 //! `lastmile`: the command line.
 //!
-//! One subcommand, one file. Data goes to standard output, everything else to standard error; exit
-//! codes are 0 (as it should be), 1 (not) and 2 (usage).
+//! One module per subcommand. Data goes to standard output, everything else to standard error. Exit
+//! codes are 0 (success), 1 (failure) and 2 (usage error).
 
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
@@ -10,11 +10,12 @@ mod commands;
 mod cost;
 mod files;
 mod letters;
-mod lines;
+mod lints;
+mod log_view;
+mod numbers;
 mod page;
 mod progress;
 mod queue;
-mod remarks;
 mod stack;
 mod store;
 mod writable;
@@ -28,8 +29,7 @@ use crate::commands::{
     validate,
 };
 
-/// Delivers events over their last mile: at least once, never lost, and you can always find out
-/// why.
+/// Delivers events from a queue to HTTP endpoints: at least once, never lost
 #[derive(Debug, Parser)]
 #[command(name = "lastmile", version, max_term_width = 100)]
 struct Arguments {
@@ -39,29 +39,29 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the whole application on this machine: both functions, SQS and S3, and an HTTP ingress
+    /// Runs the whole application on this machine: both functions, SQS, S3 and an HTTP ingress
     Dev(dev::Arguments),
-    /// Shows deliveries, retries and dead letters on this machine, and ends by itself
+    /// Runs sample deliveries, retries and dead letters on this machine, then exits
     Demo(demo::Arguments),
-    /// Checks subscription files: 0 if they can be deployed, 1 if not
+    /// Checks subscription files: exit code 0 if they can be deployed, 1 if not
     Check(check::Arguments),
-    /// Shows the life of a delivery whose endpoint always does the same
+    /// Shows the attempts and the end of a delivery whose endpoint always responds the same way
     Explain(explain::Arguments),
-    /// Puts subscription files where a deployment reads them, and shows first what that changes
+    /// Uploads subscription files to a deployment, after showing what changes
     Apply(apply::Arguments),
-    /// Brings back what the subscriptions of a deployment said before
+    /// Restores an earlier version of the subscriptions of a deployment
     Rollback(rollback::Arguments),
-    /// Asks destinations for their consent: 0 if all gave it, 1 if not
+    /// Validates endpoints by their consent handshake: exit code 0 if all consented, 1 if not
     Validate(validate::Arguments),
-    /// Looks at dead letters, and sends them again
+    /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
-    /// Estimates what a load costs and needs, line by line
+    /// Estimates what a load costs and needs
     Cost(Box<commands::cost::Arguments>),
     /// Publishes events from files
     Publish(publish::Arguments),
-    /// Receives events, prints them, and answers as told
+    /// Receives events, prints them, and responds with the given statuses
     Subscriber(subscriber::Arguments),
-    /// Writes what a shell needs to complete commands
+    /// Prints a completion script for a shell
     Completions(completions::Arguments),
 }
 

@@ -1,5 +1,4 @@
-//! The events queue as the command line reaches it: that of `lastmile dev`, or any other by its
-//! URL.
+//! The events queue of the command line: that of `lastmile dev`, or any other by its URL.
 
 use adapters::aws_ports::with_limits;
 use anyhow::Context as _;
@@ -13,8 +12,8 @@ use url::Url;
 /// The events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
 
-/// A queue on this machine is reached where its URL says and with any credentials; others as AWS's
-/// environment says.
+/// The AWS configuration for a queue: its own endpoint with any credentials for a queue on this
+/// machine, else that of the environment.
 pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     if is_here(queue) {
         local_clients(&queue.origin().ascii_serialization())
@@ -23,15 +22,16 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     }
 }
 
-/// A client of a queue that answers.
+/// A client, after checking that the queue answers.
 ///
 /// # Errors
-/// When it does not; says what to start.
+/// When it does not; names the command that starts it.
 pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
     let client = Client::new(&with_limits(clients_for(queue).await));
     let ask = client.get_queue_attributes().queue_url(queue.as_str());
     let answer = ask.attribute_names(QueueAttributeName::ApproximateNumberOfMessages).send().await;
     let Err(error) = answer else { return Ok(client) };
+    // Without a response, nothing listens there; with one, the queue does not exist.
     let answers = error.raw_response().is_some();
     if is_here(queue) && !answers {
         let at = queue.origin().ascii_serialization();

@@ -1,11 +1,10 @@
-//! Whether a deployed stack may write where subscriptions send their dead letters.
+//! Whether a deployed stack may write to the dead-letter sinks of its subscriptions.
 //!
-//! Separate from the other remarks because it holds two things against each other that nobody else
-//! does: a sink, and what the stack's functions can write to: the ARNs in its `ExtraSinkArns`,
-//! queues of its own region, and none of the queues that it reads itself.
+//! Separate from the other lints because it needs the permissions of a stack: its functions may
+//! write to the ARNs in `ExtraSinkArns` and to queues of its own region, except those that it reads
+//! itself.
 //!
-//! Does not ask the place itself: what a bucket's or queue's own policy allows or denies is not
-//! looked at.
+//! Does not evaluate the policies of buckets and queues.
 
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, segment};
@@ -14,27 +13,27 @@ use delivery::subscription::sink::{Container, Sink, SinkQueue};
 use crate::arn::covers;
 use crate::stack::Stack;
 
-/// What is wrong with a sink.
+/// A problem with a sink.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// The stack may not write there.
     Refused {
-        /// What it may not do.
+        /// What is refused.
         message: String,
-        /// What to add where.
+        /// How to allow it.
         help: String,
     },
-    /// Nothing tells whether it may.
-    Untold(String),
+    /// Permissions cannot be checked.
+    Unverified(String),
 }
 
-/// Why the dead letters of a subscription may not get to its sink, if they may not.
+/// Why the dead letters of a subscription cannot reach its sink, if they cannot.
 pub(crate) fn problem(subscription: &Subscription, stack: &Stack) -> Option<Problem> {
     match &subscription.dead_letter.sink {
         Sink::Container(container) => refused_container(&subscription.name, container, stack),
         Sink::Queue(queue) => refused_queue(&subscription.name, queue, stack),
-        // Its own container needs no permission, an endpoint is asked over HTTP, a topic's letters
-        // go through its own events queue.
+        // The default container is the stack's own, an address needs no AWS permission, and a topic
+        // is reached through the stack's own events queue.
         Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => None,
     }
 }
@@ -48,9 +47,9 @@ fn refused_container(
         return None;
     }
     let folder = format!("arn:{}:s3:::{container}/", stack.partition());
-    let [namespace, topic, own] =
+    let [namespace, topic, subscription_segment] =
         [&name.topic.namespace, &name.topic.topic, &name.name].map(|of| segment(of));
-    let blobs = format!("{folder}{namespace}/{topic}/{own}/");
+    let blobs = format!("{folder}{namespace}/{topic}/{subscription_segment}/");
     let may_write = stack.extra_sinks().any(|arn| covers(arn, &[&blobs, ".json"]));
     (!may_write).then(|| refused(name, &format!("s3://{container}"), &format!("{folder}*"), stack))
 }
@@ -62,36 +61,35 @@ fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> O
     if let Some(region) = stack.region().filter(elsewhere) {
         let stack = &stack.name;
         let message = format!(
-            "{name} sends its dead letters to {sink}, outside of {region}, the region of {stack}"
+            "{name} sends its dead letters to {sink}, which is not in {region}, the region of {stack}"
         );
         let help =
-            format!("functions reach queues of their own region alone: name one in {region}");
+            format!("functions only send to queues of their own region: name one in {region}");
         return Some(Problem::Refused { message, help });
     }
-    if stack.own_queues().any(|own| is_queue(own, &queue.url())) {
+    if stack.own_queues().any(|subscription_segment| is_queue(subscription_segment, &queue.url())) {
         let message = format!(
             "{name} sends its dead letters to {sink}, a queue of the stack {} itself",
             stack.name
         );
-        let help =
-            "what lies there is read as an event or a delivery, and comes back: name another queue"
-                .to_owned();
+        let help = "its messages would be read as events or deliveries again: name another queue"
+            .to_owned();
         return Some(Problem::Refused { message, help });
     }
     let Some(arn) = arn else {
         let message = format!(
-            "{sink} is none of AWS's own hosts: nothing tells whether the stack may send there"
+            "{sink} is not an AWS host: whether the stack may send there cannot be checked"
         );
-        return Some(Problem::Untold(message));
+        return Some(Problem::Unverified(message));
     };
     let may_send = stack.extra_sinks().any(|extra| covers(extra, &[&arn]));
     (!may_send).then(|| refused(name, &sink, &arn, stack))
 }
 
-/// Whether two URLs are of one queue, by account and name: a host has several spellings.
-fn is_queue(own: &str, url: &str) -> bool {
+/// Whether two URLs are of one queue, by account and name: one region has several host names.
+fn is_queue(subscription_segment: &str, url: &str) -> bool {
     let path = |url: &str| url.rsplit('/').take(2).map(str::to_owned).collect::<Vec<String>>();
-    path(own) == path(url)
+    path(subscription_segment) == path(url)
 }
 
 fn refused(name: &SubscriptionName, sink: &str, arn: &str, stack: &Stack) -> Problem {

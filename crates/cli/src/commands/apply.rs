@@ -1,9 +1,8 @@
-//! `lastmile apply`: subscription files to where a deployment reads them, with a look at what that
-//! changes.
+//! `lastmile apply`: uploads subscription files to where a deployment reads them.
 //!
-//! First the check, then the difference to what is there, then the question, then the upload.
-//! Nothing is uploaded that would be read otherwise there than here. The functions look at the
-//! source every 30 seconds.
+//! Checks the files, shows the difference to the current subscriptions, asks for confirmation, and
+//! uploads. Refuses to upload files that would mean something else joined into one. The functions
+//! read the source every 30 seconds.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -16,8 +15,8 @@ use delivery::manifest::Source;
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 
-use crate::files::{Files, have_errors, tell, usage};
-use crate::remarks::remarks;
+use crate::files::{Files, have_errors, print_findings, usage_error};
+use crate::lints::lints;
 use crate::stack::Stack;
 use crate::store::Store;
 
@@ -25,31 +24,31 @@ use crate::store::Store;
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Target {
-    /// Where the deployment reads them: s3://bucket/key or file:///path
+    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path
     #[arg(long, value_name = "URI")]
     to: Option<String>,
-    /// The deployed CloudFormation stack; its outputs say where it reads them
+    /// The deployed CloudFormation stack, whose outputs say where it reads subscriptions
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of subscriptions; together they take the place of all that is there
+    /// Files of subscriptions; together they replace all current subscriptions
     #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     target: Target,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Go on although the files hold no subscription
+    /// Apply files without any subscription
     #[arg(long)]
     allow_empty: bool,
 }
 
 impl Target {
-    /// Opens what was named.
+    /// Opens the target.
     pub(crate) async fn open(self) -> anyhow::Result<Store> {
         Store::open(self.to, self.stack).await
     }
@@ -58,10 +57,10 @@ impl Target {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = match Files::read(&arguments.files) {
         Ok(files) => files,
-        Err(problem) => return Ok(usage(&problem)),
+        Err(problem) => return Ok(usage_error(&problem)),
     };
     let reading = files.reading();
-    tell(&reading.findings);
+    print_findings(&reading.findings);
     if have_errors(&reading.findings) {
         return Ok(ExitCode::FAILURE);
     }
@@ -69,66 +68,64 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(name) => Some(Stack::describe(name).await?),
         None => None,
     };
-    let remarks = remarks(&reading, files.first(), Machine.now_ms(), stack.as_ref())?;
-    tell(&remarks);
-    if have_errors(&remarks) {
+    let lints = lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?;
+    print_findings(&lints);
+    if have_errors(&lints) {
         return Ok(ExitCode::FAILURE);
     }
     if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
-        return Ok(usage("the files hold no subscription; --allow-empty goes on all the same"));
+        return Ok(usage_error("the files contain no subscription; apply them with --allow-empty"));
     }
     let store = arguments.target.open().await?;
     let text = files.joined();
-    let there = manifest::read(&[Source { name: &store.name(), text: &text }]);
-    if have_errors(&there.findings) || there.catalogue != reading.catalogue {
-        tell(&there.findings);
+    // The target is one file: names that collide only there are found here.
+    let joined = manifest::read(&[Source { name: &store.name(), text: &text }]);
+    if have_errors(&joined.findings) || joined.catalogue != reading.catalogue {
+        print_findings(&joined.findings);
         anyhow::bail!(
-            "as one file these documents would say something else; give each Event Grid resource a name of its own, or \
-             join the files yourself"
+            "joined into one file these documents would have another meaning; give each Event Grid resource a name of its \
+             own, or join the files yourself"
         );
     }
     let old = store.read().await?;
     if old.as_deref() == Some(text.as_str()) {
-        println!("{}: nothing to do, it says the same already", store.name());
+        println!("{}: nothing to do, it is up to date", store.name());
         return Ok(ExitCode::SUCCESS);
     }
-    let removes = show(&current(&store, old.as_deref()), &reading.catalogue);
+    let removes = print_changes(&current_catalogue(&store, old.as_deref()), &reading.catalogue);
     if let (true, Some(stack)) = (removes, &stack) {
         let waiting = stack.retries_waiting().await?;
-        println!(
-            "the retry queue holds about {waiting} waiting deliveries, of all subscriptions together"
-        );
+        println!("the retry queue holds about {waiting} deliveries of all subscriptions");
     }
-    match confirmed(arguments.yes, &store.name()) {
+    match is_confirmed(arguments.yes, &store.name()) {
         Ok(true) => {}
         Ok(false) => return Ok(ExitCode::FAILURE),
-        Err(problem) => return Ok(usage(problem)),
+        Err(problem) => return Ok(usage_error(problem)),
     }
     store.write(&text).await?;
     println!("{}: applied", store.name());
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is there now, as far as it can be read.
-pub(crate) fn current(store: &Store, text: Option<&str>) -> Catalogue {
+/// The current subscriptions, as far as they can be read.
+pub(crate) fn current_catalogue(store: &Store, text: Option<&str>) -> Catalogue {
     let Some(text) = text else {
-        eprintln!("{}: nothing is there yet", store.name());
+        eprintln!("{}: does not exist yet", store.name());
         return Catalogue::default();
     };
     let reading = manifest::read(&[Source { name: &store.name(), text }]);
     if have_errors(&reading.findings) {
-        tell(&reading.findings);
+        print_findings(&reading.findings);
         eprintln!(
-            "{}: what is there now has errors; only the rest of it is compared",
+            "{}: the current file has errors; only subscriptions without an error are compared",
             store.name()
         );
     }
     reading.catalogue
 }
 
-/// Shows the difference, subscription by subscription and field by field; says whether anything is
-/// removed.
-pub(crate) fn show(old: &Catalogue, new: &Catalogue) -> bool {
+/// Prints the difference by subscription and field; returns whether anything is removed.
+pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> bool {
     let changes = diff(old, new);
     if changes.is_empty() {
         println!("no subscription changes");
@@ -139,7 +136,7 @@ pub(crate) fn show(old: &Catalogue, new: &Catalogue) -> bool {
             Change::Changed(fields) => {
                 println!("~ {subject}");
                 fields.iter().for_each(|field| {
-                    println!("    {}: {} -> {}", field.field, field.old, field.new)
+                    println!("    {}: {} -> {}", field.field, field.old, field.new);
                 });
             }
             Change::Removed => println!("- {subject}\n    warning: {}", consequence(subject)),
@@ -148,7 +145,7 @@ pub(crate) fn show(old: &Catalogue, new: &Catalogue) -> bool {
     changes.iter().any(|(_, change)| *change == Change::Removed)
 }
 
-/// What it means that something is there no more.
+/// The consequence of a removal.
 fn consequence(subject: &Subject) -> &'static str {
     match subject {
         Subject::Topic(_) => "events published to it become dead letters (TopicNotFound)",
@@ -158,13 +155,13 @@ fn consequence(subject: &Subject) -> &'static str {
     }
 }
 
-/// Whether to go on: asked on a terminal, unless that was said beforehand.
-pub(crate) fn confirmed(yes: bool, what: &str) -> Result<bool, &'static str> {
+/// Whether to replace: asks on a terminal, unless `yes`.
+pub(crate) fn is_confirmed(yes: bool, what: &str) -> Result<bool, &'static str> {
     if yes {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        return Err("nobody can be asked here; say --yes to go on");
+        return Err("standard input is not a terminal; confirm with --yes");
     }
     eprint!("replace {what}? [y/N] ");
     let mut answer = String::new();

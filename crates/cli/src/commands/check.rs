@@ -1,8 +1,8 @@
-//! `lastmile check`: what is wrong with subscription files, before anybody deploys them.
+//! `lastmile check`: finds errors in subscription files before they are deployed.
 //!
 //! Exit code 0 means that they can be deployed, perhaps with warnings; 1 that they cannot; 2 that a
-//! file could not be read. With `--stack` the subscriptions are also held against what is deployed:
-//! its limits, the addresses it may reach, the sinks it may write to.
+//! file could not be read. With `--stack` the subscriptions are also compared with a deployed stack:
+//! its timeout, the addresses it may send to, the sinks it may write to.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,8 +13,8 @@ use delivery::manifest::{Finding, Reading, Severity};
 use delivery::ports::Clock as _;
 use serde::Serialize;
 
-use crate::files::{Files, have_errors, usage};
-use crate::remarks::remarks;
+use crate::files::{Files, have_errors, usage_error};
+use crate::lints::lints;
 use crate::stack::Stack;
 
 #[derive(Debug, clap::Args)]
@@ -22,10 +22,10 @@ pub(crate) struct Arguments {
     /// Files of subscriptions, read together
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Also compare with the limits and permissions of this deployed CloudFormation stack
+    /// Also check the limits and permissions of this deployed CloudFormation stack
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// How to write what was found
+    /// The output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
@@ -41,7 +41,7 @@ enum Output {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = match Files::read(&arguments.files) {
         Ok(files) => files,
-        Err(problem) => return Ok(usage(&problem)),
+        Err(problem) => return Ok(usage_error(&problem)),
     };
     let reading = files.reading();
     let mut findings = reading.findings.clone();
@@ -49,16 +49,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(name) => Some(Stack::describe(name).await?),
         None => None,
     };
-    findings.extend(remarks(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
+    findings.extend(lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
     match arguments.output {
-        Output::Text => text(&reading, &findings),
+        Output::Text => print_text(&reading, &findings),
         Output::Json => println!("{}", json(&findings)?),
     }
     Ok(if have_errors(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Findings are the data here; how many subscriptions there are is said beside it.
-fn text(reading: &Reading, findings: &[Finding]) {
+/// Findings go to standard output, their number to standard error.
+fn print_text(reading: &Reading, findings: &[Finding]) {
     findings.iter().for_each(|finding| println!("{finding}"));
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let (subscriptions, warnings) =
@@ -69,12 +69,12 @@ fn text(reading: &Reading, findings: &[Finding]) {
 }
 
 #[derive(Serialize)]
-struct Found<'a> {
-    findings: Vec<FoundOne<'a>>,
+struct Report<'a> {
+    findings: Vec<JsonFinding<'a>>,
 }
 
 #[derive(Serialize)]
-struct FoundOne<'a> {
+struct JsonFinding<'a> {
     severity: &'static str,
     file: &'a str,
     line: u64,
@@ -85,7 +85,7 @@ struct FoundOne<'a> {
 }
 
 fn json(findings: &[Finding]) -> serde_json::Result<String> {
-    let findings = findings.iter().map(|finding| FoundOne {
+    let findings = findings.iter().map(|finding| JsonFinding {
         severity: finding.severity.as_str(),
         file: &finding.file,
         line: finding.line,
@@ -94,5 +94,5 @@ fn json(findings: &[Finding]) -> serde_json::Result<String> {
         message: &finding.message,
         help: finding.help.as_deref(),
     });
-    serde_json::to_string(&Found { findings: findings.collect() })
+    serde_json::to_string(&Report { findings: findings.collect() })
 }

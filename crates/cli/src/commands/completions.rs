@@ -1,4 +1,4 @@
-//! `lastmile completions`: what a shell needs to complete our commands.
+//! `lastmile completions`: a completion script for a shell.
 
 use std::process::ExitCode;
 

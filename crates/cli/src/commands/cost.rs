@@ -1,7 +1,6 @@
-//! `lastmile cost`: what a load costs and needs, as lines that can be checked by hand.
+//! `lastmile cost`: what a load costs and needs, with the formula of every number.
 //!
-//! It asks the functions of production how long a delivery waits, and [`crate::cost`] what that
-//! comes to.
+//! Separate from [`crate::cost`], which estimates: this file reads options and subscription files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,13 +14,15 @@ use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::{Dialect, LIFETIME_MAX_MS};
 use delivery::time::duration::{DAY_MS, parse_ms};
 
-use crate::cost::{Deployment, Plan, Traffic, estimate, report};
-use crate::files::{Files, have_errors, tell, usage};
+use crate::cost::estimate::estimate;
+use crate::cost::plan::{Deployment, Plan, Traffic};
+use crate::cost::report;
+use crate::files::{Files, have_errors, print_findings, usage_error};
 
-/// No load is larger: quantities stay exact up to here.
+/// The most events of a day: quantities are exact up to here.
 const EVENTS_MAX: f64 = 1e13;
 
-/// No event is larger: beside it, its message holds what is known about its delivery.
+/// The largest event: its message also holds the state of its delivery.
 const EVENT_MAX_BYTES: i64 = MESSAGE_MAX_BYTES as i64 - 1_024;
 
 #[derive(Debug, clap::Args)]
@@ -29,24 +30,24 @@ pub(crate) struct Arguments {
     /// Events published, evenly: 1000000, 1_000_000 or 1e6
     #[arg(long, value_name = "NUMBER", value_parser = events)]
     events: f64,
-    /// In which time
+    /// The period of --events
     #[arg(long, value_enum, default_value_t = Per::Day)]
     per: Per,
-    /// The probability that an attempt succeeds while its destination is up, whatever happened
-    /// before
+    /// The probability that an attempt succeeds while its destination is up, independent of earlier
+    /// attempts
     #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
     success: f64,
-    /// How an attempt ends that does not: a status, timeout, refused, reset, dns, tls or blocked
+    /// The outcome of a failed attempt: a status, timeout, refused, reset, dns, tls or blocked
     #[arg(long, value_name = "OUTCOME", default_value = "503")]
     outcome: Always,
-    /// Destinations are down for so long on this day, from its beginning
-    #[arg(long, value_name = "DURATION", default_value = "PT0S", value_parser = down)]
+    /// How long destinations are down, from the beginning of the day
+    #[arg(long, value_name = "DURATION", default_value = "PT0S", value_parser = outage_duration)]
     down: u64,
-    /// The part of the deliveries whose destinations are down then
+    /// The share of the deliveries whose destinations are down during that time
     #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
     down_share: f64,
-    /// Subscriptions that want an event, on average
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = amount)]
+    /// Matching subscriptions per event, on average
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = up_to_a_million)]
     fan_out: f64,
     /// The size of an event
     #[arg(long, value_name = "BYTES", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES))]
@@ -54,26 +55,26 @@ pub(crate) struct Arguments {
     /// Events that a publisher sends in one request
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     publish_batch: u32,
-    /// How long an answer takes
+    /// The response time of destinations
     #[arg(long, value_name = "DURATION", default_value = "PT0.1S", value_parser = duration)]
     answer: u64,
-    /// Files of subscriptions, one of which sets the policy
+    /// Files of subscriptions, read together; the policy is that of one of them
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "dialect")]
     files: Vec<PathBuf>,
-    /// Which of them, if there are several
+    /// The subscription whose policy is used, if the files have several
     #[arg(long, value_name = "NS/TOPIC/NAME", requires = "files")]
     subscription: Option<SubscriptionName>,
-    /// Without a file, the policy is what a subscription of this dialect has by default
-    #[arg(long, value_enum, default_value_t = Defaults::Native)]
-    dialect: Defaults,
-    /// How to show it
+    /// Without --file, the default policy of this dialect
+    #[arg(long, value_enum, default_value_t = DialectDefaults::Native)]
+    dialect: DialectDefaults,
+    /// The output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
     #[command(flatten)]
     template: Template,
 }
 
-/// Parameters of the template, with its defaults.
+/// Template parameters, with the defaults of the template.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Deployment, with the template's defaults")]
 struct Template {
@@ -98,7 +99,7 @@ struct Template {
     /// FairQueues
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     fair_queues: bool,
-    /// LogLevel: from warn on, attempts and ends have no line
+    /// LogLevel; warn leaves out the log lines of attempts and ends
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     /// Topics with traffic
@@ -137,9 +138,9 @@ enum LogLevel {
     Warn,
 }
 
-/// Whose defaults.
+/// The dialect whose defaults are the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Defaults {
+enum DialectDefaults {
     Knative,
     #[value(name = "eventgrid")]
     EventGrid,
@@ -167,33 +168,33 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !(plan.traffic.events <= EVENTS_MAX
         && plan.traffic.events * plan.traffic.fan_out <= EVENTS_MAX)
     {
-        return Ok(usage("--events: more than 1e13 deliveries a day are not estimated"));
+        return Ok(usage_error("--events: more than 1e13 deliveries a day are not estimated"));
     }
     if plan.traffic.publish_batch * plan.traffic.event_bytes
         > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?)
     {
-        return Ok(usage(
-            "--publish-batch: so many events of --event-bytes are more than the 1 MiB of one request",
+        return Ok(usage_error(
+            "--publish-batch: this many events of --event-bytes exceed the 1 MiB of one request",
         ));
     }
     let estimate = estimate(&plan, &subscription);
     match arguments.output {
         Output::Table => print!("{}", report::text(&plan, &subscription, &estimate)),
         Output::Json => {
-            println!("{}", serde_json::to_string(&report::json(&plan, &subscription, &estimate))?)
+            println!("{}", serde_json::to_string(&report::json(&plan, &subscription, &estimate))?);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subscription whose policy counts, or the exit code of what is wrong with the files.
+/// The subscription whose policy is used, or the exit code of an error in the files.
 fn policy(arguments: &Arguments) -> Result<Arc<Subscription>, ExitCode> {
     if arguments.files.is_empty() {
         return Ok(Arc::new(arguments.dialect.subscription()));
     }
-    let files = Files::read(&arguments.files).map_err(|problem| usage(&problem))?;
+    let files = Files::read(&arguments.files).map_err(|problem| usage_error(&problem))?;
     let reading = files.reading();
-    tell(&reading.findings);
+    print_findings(&reading.findings);
     if have_errors(&reading.findings) {
         return Err(ExitCode::FAILURE);
     }
@@ -205,7 +206,7 @@ fn policy(arguments: &Arguments) -> Result<Arc<Subscription>, ExitCode> {
     };
     found.cloned().ok_or_else(|| {
         let names: Vec<String> = all.iter().map(|of| format!("  {}", of.name)).collect();
-        usage(&format!("--subscription has to name one of\n{}", names.join("\n")))
+        usage_error(&format!("choose one with --subscription:\n{}", names.join("\n")))
     })
 }
 
@@ -245,13 +246,13 @@ impl Template {
             topics: f64::from(self.topics),
             subscriptions: f64::from(self.subscriptions),
             metrics_per_subscription: self.metrics_per_subscription,
-            letters_kept_ms: self.keep_letters,
+            dead_letters_kept_ms: self.keep_letters,
         }
     }
 }
 
-impl Defaults {
-    /// A subscription with nothing but its dialect's defaults.
+impl DialectDefaults {
+    /// A subscription with the defaults of its dialect.
     fn subscription(self) -> Subscription {
         let dialect = match self {
             Self::Knative => Dialect::Knative,
@@ -267,7 +268,7 @@ impl Defaults {
 
 fn number(text: &str) -> Result<f64, String> {
     let number: f64 =
-        text.replace('_', "").parse().map_err(|_| format!("{text:?} is no number"))?;
+        text.replace('_', "").parse().map_err(|_| format!("{text:?} is not a number"))?;
     if number.is_finite() && number >= 0.0 {
         Ok(number)
     } else {
@@ -278,10 +279,10 @@ fn number(text: &str) -> Result<f64, String> {
 fn events(text: &str) -> Result<f64, String> {
     let events = number(text)?;
     let whole = events.fract() == 0.0 && events <= EVENTS_MAX;
-    if whole { Ok(events) } else { Err(format!("{text:?} is no whole number up to 1e13")) }
+    if whole { Ok(events) } else { Err(format!("{text:?} is not a whole number up to 1e13")) }
 }
 
-fn amount(text: &str) -> Result<f64, String> {
+fn up_to_a_million(text: &str) -> Result<f64, String> {
     let amount = number(text)?;
     if amount <= 1e6 { Ok(amount) } else { Err(format!("{text:?} is more than a million")) }
 }
@@ -299,13 +300,13 @@ fn duration(text: &str) -> Result<u64, String> {
     parse_ms(text).map_err(|error| error.to_string())
 }
 
-fn down(text: &str) -> Result<u64, String> {
+fn outage_duration(text: &str) -> Result<u64, String> {
     let most_ms = LIFETIME_MAX_MS;
     let down_ms = duration(text)?;
     let days = most_ms / DAY_MS;
     if down_ms <= most_ms {
         Ok(down_ms)
     } else {
-        Err(format!("{text:?} is more than the {days} days of a delivery"))
+        Err(format!("{text:?} is more than the {days} days that a delivery can last"))
     }
 }

@@ -1,9 +1,8 @@
 //! `lastmile demo`: deliveries, retries and dead letters on this machine, in seconds.
 //!
-//! Four endpoints on one port (one takes everything, one is flaky, one is gone, one is dead), real
-//! events, the real functions over the local AWS. It ends by itself, and succeeds only if every
-//! delivery ended as it should. What it leaves behind, subscriptions and dead letters, is there to
-//! be looked at.
+//! Runs the production functions over the local AWS against four endpoints on one port: one accepts
+//! everything, one is flaky, one responds 410 Gone, one always fails. Exits by itself, and succeeds
+//! only if every delivery ended as expected. The subscriptions and the dead letters stay on disk.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -27,7 +26,7 @@ use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::commands::dev::allow_private;
-use crate::lines;
+use crate::log_view;
 
 /// The sample subscriptions, whose endpoints are on the port of the sample subscriber.
 const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");
@@ -37,10 +36,10 @@ const EVENT_GRID_EVENT: &str = include_str!("../../../../examples/events/blob-cr
 const PORT: u16 = 9180;
 /// The topic of the demo.
 const TOPIC: &str = "shop/orders";
-/// The demo has failed when it takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The demo fails if it takes longer.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How each subscription's deliveries should end, after how many attempts.
+/// The expected end and number of attempts of each subscription's deliveries.
 const EXPECTED: [(&str, &str, &str); 4] = [
     ("shop/orders/dead", "MaxDeliveryAttemptsExceeded", "3"),
     ("shop/orders/flaky", "Delivered", "3"),
@@ -50,21 +49,21 @@ const EXPECTED: [(&str, &str, &str); 4] = [
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder of all data; the subscriptions and the dead letters stay there
+    /// The data folder; subscriptions and dead letters stay there
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut seen = lines::watch();
+    let mut log = log_view::watch();
     std::fs::create_dir_all(&arguments.data)
-        .with_context(|| format!("{} cannot be made", arguments.data.display()))?;
+        .with_context(|| format!("{} cannot be created", arguments.data.display()))?;
     let subscriptions = arguments.data.join("subscriptions.yaml");
     std::fs::write(&subscriptions, SUBSCRIPTIONS)
         .with_context(|| format!("{} cannot be written", subscriptions.display()))?;
     let subscriber = Subscriber::listen(PORT).await;
-    let subscriber =
-        subscriber.with_context(|| format!("the sample endpoints need 127.0.0.1:{PORT}"))?;
+    let subscriber = subscriber
+        .with_context(|| format!("the sample endpoints cannot listen on 127.0.0.1:{PORT}"))?;
     let endpoints = tokio::spawn(subscriber.serve(Endpoints::default(), |_, _| {}));
     let config = StackConfig {
         aws_port: 0,
@@ -77,19 +76,19 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     println!("publishing {} events to {TOPIC}, for {} subscriptions", events.len(), EXPECTED.len());
     publish(&stack, &events).await?;
     let ends =
-        tokio::time::timeout(PATIENCE, follow(&mut seen, events.len() * EXPECTED.len())).await;
+        tokio::time::timeout(TIMEOUT, wait_for_ends(&mut log, events.len() * EXPECTED.len())).await;
     let ends =
-        ends.with_context(|| format!("not every delivery ended within {} s", PATIENCE.as_secs()))?;
+        ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))?;
     stack.stop().await?;
     endpoints.abort();
-    let letters = arguments.data.join("s3");
-    let right = show(&ends, &letters);
+    let storage = arguments.data.join("s3");
+    let as_expected = print_ends(&ends, &storage);
     println!(
         "\nsubscriptions: {}\ndead letters:  {}",
         subscriptions.display(),
-        letters.join("dead-letters").display()
+        storage.join("dead-letters").display()
     );
-    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Three orders as CloudEvents and one blob event of Event Grid.
@@ -141,12 +140,13 @@ struct Ended {
     blob: Option<String>,
 }
 
-/// Prints what happens until this many deliveries have ended and every dead letter is stored.
-async fn follow(seen: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<Ended> {
+/// Prints log lines until this many deliveries have ended and every dead letter is stored.
+async fn wait_for_ends(log: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<Ended> {
     let started_ms = Machine.now_ms();
     let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
-    while let Some(line) = seen.recv().await {
-        if let Some(text) = lines::describe(&line) {
+    // Two functions log concurrently: `deadletter.stored` may come before `delivery.ended`.
+    while let Some(line) = log.recv().await {
+        if let Some(text) = log_view::describe(&line) {
             let elapsed_ms = Machine.now_ms().saturating_sub(started_ms);
             println!("{:>3}.{:02} s  {text}", elapsed_ms / 1_000, elapsed_ms % 1_000 / 10);
         }
@@ -178,36 +178,36 @@ async fn follow(seen: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<En
     ends
 }
 
-/// Prints the table and says whether every delivery ended as it should.
-fn show(ends: &[Ended], storage: &std::path::Path) -> bool {
+/// Prints the table and returns whether every delivery ended as expected.
+fn print_ends(ends: &[Ended], storage: &std::path::Path) -> bool {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
         "subscription",
         "event",
         "attempts",
         "end",
-        "as it should",
+        "as expected",
     ]);
-    let mut all_right = true;
+    let mut all_as_expected = true;
     for ended in ends {
         let expected = EXPECTED
             .iter()
             .any(|expected| *expected == (&ended.subscription, &ended.end, &ended.attempts));
         let stored = ended.blob.as_ref().is_none_or(|blob| storage.join(blob).is_file());
-        let right = expected && stored;
-        all_right &= right;
-        let mark = if right { "yes" } else { "NO" };
+        let as_expected = expected && stored;
+        all_as_expected &= as_expected;
+        let mark = if as_expected { "yes" } else { "NO" };
         table.add_row([&ended.subscription, &ended.event, &ended.attempts, &ended.end, mark]);
     }
     println!("\n{table}");
     for blob in ends.iter().filter_map(|ended| ended.blob.as_ref()) {
         println!("{}", storage.join(blob).display());
     }
-    all_right
+    all_as_expected
 }
 
-/// The sample endpoints: `/good` takes everything, `/flaky` each event at its third attempt,
-/// `/gone` is gone, and `/dead` never works.
+/// The sample endpoints: `/good` accepts everything, `/flaky` each event at its third attempt,
+/// `/gone` responds 410, and `/dead` always fails.
 #[derive(Debug, Default)]
 struct Endpoints {
     flaky: Mutex<HashMap<String, u32>>,
@@ -227,7 +227,7 @@ impl Answers for Endpoints {
 }
 
 impl Endpoints {
-    /// How often this event has come, this time included.
+    /// The attempts of this event so far, including this one.
     fn attempts(&self, received: &Received) -> u32 {
         let body = String::from_utf8_lossy(&received.body);
         let event = body.trim_start_matches('[').trim_end_matches(']');

@@ -11,9 +11,9 @@ use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use tokio::net::TcpListener;
 
-use crate::lines;
+use crate::log_view;
 
-/// What may be reached here unless the environment says otherwise: this machine.
+/// The private destinations that are allowed unless the environment says otherwise.
 pub(crate) const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
 #[derive(Debug, clap::Args)]
@@ -21,24 +21,25 @@ pub(crate) struct Arguments {
     /// The file of subscriptions
     #[arg(long, default_value = "subscriptions.yaml", value_name = "FILE")]
     subscriptions: PathBuf,
-    /// The folder of all data; dead letters are plain files below s3/dead-letters
+    /// The data folder; dead letters are plain files below s3/dead-letters
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
-    /// The port of the HTTP ingress, POST /topics/{namespace}/{topic}; 0 takes any free one
+    /// The port of the HTTP ingress, POST /topics/{namespace}/{topic}; 0 for any free port
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// The port of SQS and S3; 0 takes any free one
+    /// The port of SQS and S3; 0 for any free port
     #[arg(long, default_value_t = 4566)]
     aws_port: u16,
 }
 
-/// What the environment allows, or loopback when it says nothing; set, even to nothing, it governs.
+/// The private destinations of the environment, or loopback if the variable is unset. An empty
+/// variable allows none.
 pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut seen = lines::watch();
+    let mut log = log_view::watch();
     let config = StackConfig {
         aws_port: arguments.aws_port,
         data: arguments.data,
@@ -46,13 +47,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         allow_private: allow_private(),
     };
     let port = arguments.port;
+    // Before the stack starts: a port in use is reported without starting anything.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
     let stack = Stack::start(&config).await?;
     let subscriptions = stack.subscriptions();
     if let Err(problem) = subscriptions.current().await {
-        eprintln!("{problem}\nrecords wait until the subscriptions are right");
+        eprintln!("{problem}\nrecords wait until the subscriptions can be read");
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
     let ingress = Ingress { client: stack.sqs(), events_queue_url: queue.clone(), subscriptions };
@@ -69,31 +71,31 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         tokio::select! {
             served = &mut serve => served?,
             interrupted = &mut interrupted => { interrupted?; break }
-            Some(line) = seen.recv() => lines::describe(&line).into_iter().for_each(|line| println!("{line}")),
+            Some(line) = log.recv() => log_view::describe(&line).into_iter().for_each(|line| println!("{line}")),
         }
     }
-    eprintln!("stopping; requests under way end first, Ctrl-C again does not wait for them");
+    eprintln!("stopping after the requests in progress; Ctrl-C again stops at once");
     tokio::select! {
-        held = stack.stop() => report(&held?),
+        lost = stack.stop() => print_lost_messages(&lost?),
         interrupted = tokio::signal::ctrl_c() => {
             interrupted?;
             return Ok(ExitCode::FAILURE);
         }
     }
-    while let Ok(line) = seen.try_recv() {
-        lines::describe(&line).into_iter().for_each(|line| println!("{line}"));
+    while let Ok(line) = log.try_recv() {
+        log_view::describe(&line).into_iter().for_each(|line| println!("{line}"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(held: &[(String, u64)]) {
-    let messages: u64 = held.iter().map(|(_, messages)| messages).sum();
+fn print_lost_messages(lost: &[(String, u64)]) {
+    let messages: u64 = lost.iter().map(|(_, messages)| messages).sum();
     let queues: Vec<String> =
-        held.iter().map(|(queue, messages)| format!("{queue} {messages}")).collect();
+        lost.iter().map(|(queue, messages)| format!("{queue} {messages}")).collect();
     match messages {
         0 => eprintln!("stopped; the queues were empty"),
         _ => eprintln!(
-            "stopped; the queues in memory still held {messages} messages, gone now: {}",
+            "stopped; the queues in memory still held {messages} messages, which are lost: {}",
             queues.join(", ")
         ),
     }

@@ -1,7 +1,7 @@
-//! `lastmile publish`: events from files into a queue, or to an HTTP ingress.
+//! `lastmile publish`: publishes events from files to a queue or an HTTP ingress.
 //!
-//! A file is one event, a JSON array of events, or one event per line. Each event is sent on its
-//! own, as it is written there. What is no event is refused here, with its place; the rest is sent.
+//! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
+//! own, byte for byte. An element that is not an event is rejected with its line; the rest is sent.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -21,12 +21,12 @@ use url::Url;
 use crate::progress;
 use crate::queue::{DEV_EVENTS_QUEUE, clients_for};
 
-/// Sends under way at a time.
-const AT_ONCE: usize = 32;
+/// Concurrent sends.
+const CONCURRENT_SENDS: usize = 32;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The topic, as namespace/topic; without it the receiving side's default counts
+    /// The topic, as namespace/topic; without it, the default topic of the receiver
     #[arg(long, value_name = "NS/TOPIC")]
     topic: Option<TopicName>,
     /// The events queue; without it, that of `lastmile dev`
@@ -56,7 +56,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let target = target_of(arguments).await?;
     let bar = progress::bar(events.len() as u64, "events");
-    let sends = stream::iter(&events).map(|event| target.send(event)).buffered(AT_ONCE);
+    // Results are matched with events by position, so the order has to stay.
+    let sends = stream::iter(&events).map(|event| target.send(event)).buffered(CONCURRENT_SENDS);
     let results: Vec<anyhow::Result<()>> = sends.inspect(|_| bar.inc(1)).collect().await;
     bar.finish_and_clear();
     let mut accepted = 0_usize;
@@ -73,7 +74,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The events of a file, and what in it is none, in order.
+/// The events of a file in order, with an error for each element that is not an event.
 fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
     let mut text = String::new();
     match file {
@@ -92,32 +93,33 @@ fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
         }));
     }
     if events.is_empty() {
-        bail!("{file} holds no event");
+        bail!("{file} contains no event");
     }
     Ok(events)
 }
 
-/// The JSON documents of a text, with the line each begins on. Where the text is no sequence of
-/// documents, each line counts by itself, so that one bad line spoils only itself.
+/// The JSON documents of a text, each with its first line. If the text is not a sequence of
+/// documents, each line is one, so that a bad line affects no other.
 fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
-    let whole: Result<Vec<&RawValue>, _> =
+    let sequence: Result<Vec<&RawValue>, _> =
         serde_json::Deserializer::from_str(text).into_iter().collect();
-    if let Ok(whole) = whole {
-        let place = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
-        return whole
+    if let Ok(sequence) = sequence {
+        // A raw value borrows from the text: the distance of their addresses is its offset.
+        let offset = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
+        return sequence
             .into_iter()
-            .map(|document| (line_of(text, place(document)), document.get().into()))
+            .map(|document| (line_of(text, offset(document)), document.get().into()))
             .collect();
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(index, line)| (index + 1, line.trim().into())).collect()
 }
 
-fn line_of(text: &str, place: usize) -> usize {
-    1 + text[..place].matches('\n').count()
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text[..offset].matches('\n').count()
 }
 
-/// Where events go.
+/// Where events are sent.
 enum Target {
     Queue { client: aws_sdk_sqs::Client, url: String, topic: Option<TopicName> },
     Ingress { client: reqwest::Client, url: Url },
@@ -149,7 +151,7 @@ impl Target {
                 }
                 match send.send().await {
                     Ok(_) => Ok(()),
-                    Err(error) => bail!("{url} did not take it: {}", DisplayErrorContext(&error)),
+                    Err(error) => bail!("{url} did not accept it: {}", DisplayErrorContext(&error)),
                 }
             }
             Self::Ingress { client, url } => {
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_spoils_only_itself() {
+    fn a_bad_line_affects_no_other() {
         assert_eq!(
             lines("{\"a\":1}\n{\n{\"b\":2}"),
             [(1, "{\"a\":1}".to_owned()), (2, "{".to_owned()), (3, "{\"b\":2}".to_owned())]

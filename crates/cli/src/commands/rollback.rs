@@ -1,27 +1,27 @@
-//! `lastmile rollback`: brings back what the subscriptions said before.
+//! `lastmile rollback`: restores an earlier version of the subscriptions.
 //!
-//! An earlier version is written once more on top, so that a rollback can itself be rolled back.
-//! What this program cannot read is not brought back.
+//! The earlier version is written as a new one, so a rollback can be rolled back. A version with
+//! errors is not restored.
 
 use std::process::ExitCode;
 
 use delivery::manifest;
 use delivery::manifest::Source;
 
-use crate::commands::apply::{Target, confirmed, current, show};
-use crate::files::{have_errors, tell, usage};
+use crate::commands::apply::{Target, current_catalogue, is_confirmed, print_changes};
+use crate::files::{have_errors, print_findings, usage_error};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The version to bring back; without it, the one before the current
+    /// The version to restore; without it, the one before the current
     #[arg(long, value_name = "ID")]
     version: Option<String>,
     /// Only list the versions
     #[arg(long)]
     list: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -40,30 +40,26 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
         return Ok(ExitCode::SUCCESS);
     }
-    let meant = match &arguments.version {
+    let selected = match &arguments.version {
         Some(id) => versions.iter().find(|version| version.id == *id),
         None => versions.iter().find(|version| !version.is_current),
     };
-    let Some(version) = meant else {
-        anyhow::bail!("{}: there is no such earlier version", store.name());
+    let Some(version) = selected else {
+        anyhow::bail!("{}: there is no such version", store.name());
     };
     let text = store.read_version(&version.id).await?;
     let earlier = manifest::read(&[Source { name: &store.name(), text: &text }]);
     if have_errors(&earlier.findings) {
-        tell(&earlier.findings);
-        anyhow::bail!(
-            "{}: the version {} has errors and is not brought back",
-            store.name(),
-            version.id
-        );
+        print_findings(&earlier.findings);
+        anyhow::bail!("{}: version {} has errors and is not restored", store.name(), version.id);
     }
-    show(&current(&store, store.read().await?.as_deref()), &earlier.catalogue);
-    match confirmed(arguments.yes, &format!("{} by the version {}", store.name(), version.id)) {
+    print_changes(&current_catalogue(&store, store.read().await?.as_deref()), &earlier.catalogue);
+    match is_confirmed(arguments.yes, &format!("{} with version {}", store.name(), version.id)) {
         Ok(true) => {}
         Ok(false) => return Ok(ExitCode::FAILURE),
-        Err(problem) => return Ok(usage(problem)),
+        Err(problem) => return Ok(usage_error(problem)),
     }
     store.write(&text).await?;
-    println!("{}: the version {} is back", store.name(), version.id);
+    println!("{}: version {} is restored", store.name(), version.id);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `lastmile subscriber`: receives events, prints them, and answers as told.
+//! `lastmile subscriber`: receives events, prints them, and responds with the given statuses.
 
 use std::process::ExitCode;
 
@@ -12,10 +12,10 @@ pub(crate) struct Arguments {
     /// The port on 127.0.0.1 to listen on
     #[arg(long, default_value_t = 9180)]
     port: u16,
-    /// The statuses to answer in turn; the last one repeats
+    /// The statuses to respond with, in turn; the last one repeats
     #[arg(long, value_delimiter = ',', default_value = "200", value_name = "STATUS,…")]
     answer: Vec<StatusCode>,
-    /// How long to wait before each answer, such as PT2S
+    /// How long to wait before each response, such as PT2S
     #[arg(long, default_value = "PT0S", value_parser = duration::parse_ms)]
     delay: u64,
 }

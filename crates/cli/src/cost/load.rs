@@ -1,33 +1,35 @@
-//! What the parts of a deployment have to do in a day: records, invocations, requests, bytes.
+//! The work of a deployment in a day: records, invocations, requests, bytes.
 //!
-//! Separate because it is where a policy's averages meet the queues; it knows nothing of money.
+//! Separate because it combines a policy's averages with the queues; it knows no prices.
 //!
-//! Counts on the high side: failed attempts send their messages one by one, since answers come at
-//! different times; hops of one invocation leave together.
+//! Errs on the high side: each failed attempt sends its message in a request of its own, because
+//! responses arrive at different times. Hops of one invocation share a request.
 
 use adapters::metrics::{Dimensions, Metric};
 use delivery::explain::Always;
 use delivery::subscription::Subscription;
 use dispatch::DELIVERIES_IN_PLACE;
 
-use super::chain::{Average, as_f64};
-use super::lines::whole;
-use super::queue::{ENTRIES, Mapping, Queue, REQUEST_MS, Work, any, chunks};
-use super::{Deployment, Plan, Traffic};
-use crate::remarks::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
+use super::average::{AverageDelivery, as_f64};
+use super::plan::{Deployment, Plan, Traffic};
+use super::queue_load::{
+    EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any, chunks,
+};
+use crate::lints::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
+use crate::numbers::rounded;
 
-/// What travels beside an event: our attribute (about 380 bytes after an attempt, see the
-/// fixtures), the topic, names.
-pub(crate) const BESIDE_BYTES: f64 = 512.0;
-/// What an invocation is handed at most.
+/// The message attributes of an event: our own (about 380 bytes after an attempt, see the
+/// fixtures), the topic, their names.
+pub(crate) const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
+/// The largest payload of an invocation.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// `MaximumConcurrency` and `BatchSize` of deadletter.
-pub(crate) const LETTERS_CONCURRENCY: u32 = 5;
-/// The batches of deadletter.
-pub(crate) const LETTERS_BATCH: u32 = 10;
+/// `MaximumConcurrency` of the deadletter function.
+pub(crate) const DEAD_LETTER_CONCURRENCY: u32 = 5;
+/// `BatchSize` of the deadletter function.
+pub(crate) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
 
-/// All of it.
+/// The work of a day.
 #[derive(Debug)]
 pub(crate) struct Load {
     /// Deliveries.
@@ -35,91 +37,95 @@ pub(crate) struct Load {
     /// Publishers' requests.
     pub(crate) publishes: f64,
     /// The events queue.
-    pub(crate) events: Queue,
+    pub(crate) events: QueueLoad,
     /// The retry queue.
-    pub(crate) retries: Queue,
+    pub(crate) retries: QueueLoad,
     /// The dead-letter queue.
-    pub(crate) letters: Queue,
-    /// Requests that send a delivery of an event with many subscriptions.
+    pub(crate) dead_letters: QueueLoad,
+    /// Requests that send the deliveries of an event with too many subscriptions for one invocation.
     pub(crate) split_sends: f64,
-    /// Requests that send a wait after a failed attempt.
+    /// Requests that send a retry after a failed attempt.
     pub(crate) wait_sends: f64,
-    /// Messages with what is left of a wait that leave in one request.
+    /// Further hops of a wait that share one request.
     pub(crate) hops_together: f64,
-    /// Requests that send these.
+    /// Requests that send further hops.
     pub(crate) hop_sends: f64,
     /// Requests that send a dead letter.
-    pub(crate) letter_sends: f64,
+    pub(crate) dead_letter_sends: f64,
     /// Blobs written.
     pub(crate) blobs: f64,
 }
 
 impl Load {
-    /// Of this plan, where one delivery on average is so.
-    pub(crate) fn of(plan: &Plan, subscription: &Subscription, average: &Average) -> Self {
+    /// The work of this plan, given the average delivery.
+    pub(crate) fn of(plan: &Plan, subscription: &Subscription, average: &AverageDelivery) -> Self {
         let Plan { traffic, deployment } = plan;
         let deliveries = traffic.events * traffic.fan_out;
         let splits = traffic.fan_out > as_f64(DELIVERIES_IN_PLACE as u64);
         let split = if splits { deliveries } else { 0.0 };
-        let bytes = traffic.event_bytes + BESIDE_BYTES;
-        let mapping = |concurrency| Mapping {
+        let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
+        let mapping = |concurrency| EventSourceMapping {
             batch_size: deployment.batch_size.min(fitting(bytes)),
             window_s: deployment.batch_window_s,
             concurrency,
         };
         let fresh = fresh(traffic, subscription, average, deliveries, split);
-        let events = Queue::of(&fresh, &mapping(deployment.events_concurrency), bytes);
+        let events = QueueLoad::of(&fresh, &mapping(deployment.events_concurrency), bytes);
         let retried = retried(traffic, subscription, average, deliveries);
-        let retries = Queue::of(&retried, &mapping(deployment.retry_concurrency), bytes);
-        let letters = deliveries * average.dead_letters;
-        let queue = Queue::of(&stored(letters), &LETTERS, bytes);
+        let retries = QueueLoad::of(&retried, &mapping(deployment.retry_concurrency), bytes);
+        let dead_letters = deliveries * average.dead_letters;
+        let queue = QueueLoad::of(&stored(dead_letters), &DEAD_LETTER_MAPPING, bytes);
         let (hops, hops_together) = hops(deliveries, average, &retries);
         Self {
             deliveries,
             publishes: traffic.events / traffic.publish_batch
                 * chunks(traffic.publish_batch * traffic.event_bytes),
-            split_sends: split / ENTRIES * chunks(ENTRIES * bytes),
+            split_sends: split / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * bytes),
             wait_sends: deliveries * average.waits * chunks(bytes),
             hops_together,
             hop_sends: hops / hops_together * chunks(hops_together * bytes),
-            letter_sends: letters * chunks(bytes),
-            blobs: letters / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill)),
+            dead_letter_sends: dead_letters * chunks(bytes),
+            blobs: dead_letters
+                / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill)),
             events,
             retries,
-            letters: queue,
+            dead_letters: queue,
         }
     }
 }
 
-/// Messages of this size that one invocation takes.
+/// Messages of this size that fit into one invocation.
 fn fitting(bytes: f64) -> u32 {
-    u32::try_from(whole((PAYLOAD_MAX_BYTES / bytes).floor())).unwrap_or(u32::MAX).max(1)
+    u32::try_from(rounded((PAYLOAD_MAX_BYTES / bytes).floor())).unwrap_or(u32::MAX).max(1)
 }
 
-/// Further hops, and how many of them leave in one request: those of one invocation, ten at most.
-fn hops(deliveries: f64, average: &Average, retries: &Queue) -> (f64, f64) {
+/// Further hops, and how many of them share one request: those of one invocation, at most ten.
+fn hops(deliveries: f64, average: &AverageDelivery, retries: &QueueLoad) -> (f64, f64) {
     let hops = deliveries * (average.messages - average.waits);
     let share = if retries.records > 0.0 { hops / retries.records } else { 0.0 };
     let each = f64::from(retries.fill) * share;
-    let requests = any(share, retries.fill).max(each / ENTRIES);
+    let requests = any(share, retries.fill).max(each / REQUEST_ENTRIES);
     (hops, if requests > 0.0 { each / requests } else { 1.0 })
 }
 
-/// How deadletter is set up.
-const LETTERS: Mapping =
-    Mapping { batch_size: LETTERS_BATCH, window_s: 0, concurrency: LETTERS_CONCURRENCY };
+/// The event source mapping of the deadletter function.
+const DEAD_LETTER_MAPPING: EventSourceMapping = EventSourceMapping {
+    batch_size: DEAD_LETTER_BATCH_SIZE,
+    window_s: 0,
+    concurrency: DEAD_LETTER_CONCURRENCY,
+};
 
-/// Records of the events queue: one attempt per delivery, and what is tried again in place.
+/// Records of the events queue: one attempt per delivery, and its retries in place.
 fn fresh(
     traffic: &Traffic,
     of: &Subscription,
-    average: &Average,
+    average: &AverageDelivery,
     deliveries: f64,
     split: f64,
-) -> Work {
+) -> QueueWork {
     let records = traffic.events + split;
     let per_record = if records > 0.0 { deliveries / records } else { 0.0 };
-    Work {
+    QueueWork {
         records,
         attempts_per_record: per_record,
         fails: average.first_fails,
@@ -130,17 +136,22 @@ fn fresh(
             * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),
-        lanes: of.destination.max_concurrency,
+        max_concurrency: of.destination.max_concurrency,
     }
 }
 
 /// Records of the retry queue: hops, and the attempts at their end.
-fn retried(traffic: &Traffic, of: &Subscription, average: &Average, deliveries: f64) -> Work {
+fn retried(
+    traffic: &Traffic,
+    of: &Subscription,
+    average: &AverageDelivery,
+    deliveries: f64,
+) -> QueueWork {
     let records = deliveries * average.messages;
     let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
     let attempts = average.attempts_after_messages();
     let fails = part(average.failures - average.first_fails, average.attempts - 1.0);
-    Work {
+    QueueWork {
         records,
         attempts_per_record: part(attempts, average.messages),
         fails,
@@ -148,26 +159,26 @@ fn retried(traffic: &Traffic, of: &Subscription, average: &Average, deliveries: 
         in_place_ms: 0.0,
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),
-        lanes: of.destination.max_concurrency,
+        max_concurrency: of.destination.max_concurrency,
     }
 }
 
-/// Records of the dead-letter queue: one blob each, all of an invocation at once.
-fn stored(letters: f64) -> Work {
-    Work {
-        records: letters,
+/// Records of the dead-letter queue: one blob each, those of an invocation written concurrently.
+fn stored(dead_letters: f64) -> QueueWork {
+    QueueWork {
+        records: dead_letters,
         attempts_per_record: 1.0,
         fails: 0.0,
         sends: 0.0,
         in_place_ms: 0.0,
         answer_ms: REQUEST_MS,
         failure_ms: REQUEST_MS,
-        lanes: LETTERS_BATCH,
+        max_concurrency: DEAD_LETTER_BATCH_SIZE,
     }
 }
 
-/// How long an attempt takes that does not succeed: no answer means the response timeout, as far as
-/// the function allows.
+/// How long a failed attempt takes: without a response, the response timeout, cut to what the
+/// function's timeout allows.
 fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
     match traffic.failure {
         Always::Timeout => {
@@ -183,8 +194,7 @@ fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
 }
 
 impl Deployment {
-    /// Custom metrics that such traffic makes: each metric in each of its dimension sets, as often
-    /// as these have values.
+    /// Custom metrics of this traffic: each metric once per value of each of its dimension sets.
     pub(crate) fn metrics(&self) -> f64 {
         let values = |of: &Dimensions| match of {
             Dimensions::None => 1.0,
@@ -204,7 +214,7 @@ impl Deployment {
     }
 }
 
-/// Outcomes that are seen in a month. Assumed.
+/// Different outcomes in a month. Assumed.
 const OUTCOMES: f64 = 5.0;
-/// Reasons that are seen in a month. Assumed.
+/// Different dead-letter reasons in a month. Assumed.
 const REASONS: f64 = 2.0;

@@ -1,72 +1,76 @@
-//! What has to be there at once, and how far it is to each limit.
+//! The capacity that a load needs, and how close each need is to its limit.
 //!
-//! Separate because money does not tell it: by Little's law, what is somewhere on average is what
-//! arrives in a second times how long it stays.
+//! Separate because a bill does not show it. By Little's law, the average number of items in a
+//! system is their arrival rate times the time that each stays.
 
 use delivery::explain::Life;
 use delivery::time::duration::SECOND_MS;
 
-use super::Plan;
-use super::chain::{Average, as_f64};
-use super::load::{LETTERS_CONCURRENCY, Load};
-use super::queue::{DAY_S, Queue};
-use super::report::{count, decimals};
+use super::average::{AverageDelivery, as_f64};
+use super::load::{DEAD_LETTER_CONCURRENCY, Load};
+use super::plan::Plan;
+use super::queue_load::{DAY_S, QueueLoad};
+use crate::numbers::{count, decimals};
 
-/// Messages of a queue that are received and not deleted.
+/// The most messages of a queue that are received and not yet deleted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 const IN_FLIGHT_MAX: f64 = 120_000.0;
-/// Invocations at once of an account, unless it has asked for more.
+/// The default concurrency quota of an account.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const ACCOUNT_CONCURRENCY: f64 = 1_000.0;
-/// Writes in a second below one prefix: here, a subscription's hour.
+/// The most writes per second below one prefix: here, an hour of a subscription.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html>
 const WRITES_PER_PREFIX: f64 = 3_500.0;
 
-/// Something that has to be there at once.
+/// A capacity that the load needs.
 #[derive(Debug)]
 pub(crate) struct Need {
-    /// What.
+    /// What is needed.
     pub(crate) what: &'static str,
     /// How much of it, on average.
     pub(crate) amount: f64,
-    /// The most there may be, and who says so; `None` where there is no limit.
+    /// The limit and who sets it; `None` where there is no limit.
     pub(crate) limit: Option<(f64, &'static str)>,
-    /// How much of the limit that takes, when every batch is as full as it may be.
+    /// The share of the limit that is used with full batches.
     pub(crate) share: f64,
-    /// Where the amount comes from.
-    pub(crate) how: String,
+    /// The formula of the amount, for people.
+    pub(crate) formula: String,
 }
 
 impl Need {
-    fn free(what: &'static str, amount: f64, how: String) -> Self {
-        Self { what, amount, limit: None, share: 0.0, how }
+    fn unlimited(what: &'static str, amount: f64, formula: String) -> Self {
+        Self { what, amount, limit: None, share: 0.0, formula }
     }
 
     fn limited(
         what: &'static str,
         amount: f64,
         limit: f64,
-        who: &'static str,
-        how: String,
+        set_by: &'static str,
+        formula: String,
     ) -> Self {
-        Self { what, amount, limit: Some((limit, who)), share: amount / limit, how }
+        Self { what, amount, limit: Some((limit, set_by)), share: amount / limit, formula }
     }
 }
 
-/// All of them. `life` is that of a delivery that always fails.
-pub(crate) fn needs(plan: &Plan, life: &Life, average: &Average, load: &Load) -> Vec<Need> {
+/// All needs. `life` is that of a delivery that always fails.
+pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &Load) -> Vec<Need> {
     let deployment = &plan.deployment;
-    let [events, retries, letters] = [&load.events, &load.retries, &load.letters];
+    let [events, retries, dead_letters] = [&load.events, &load.retries, &load.dead_letters];
     let window_ms = f64::from(deployment.batch_window_s) * 1_000.0;
     let rate = |records: f64| records / DAY_S;
     let attempts = load.deliveries * average.attempts;
     let mut needs = vec![
-        Need::free(
+        Need::unlimited(
             "events a second",
             rate(plan.traffic.events),
             format!("{} ÷ 86,400 s", count(plan.traffic.events)),
         ),
-        Need::free("attempts a second", rate(attempts), format!("{} ÷ 86,400 s", count(attempts))),
+        Need::unlimited(
+            "attempts a second",
+            rate(attempts),
+            format!("{} ÷ 86,400 s", count(attempts)),
+        ),
         concurrency(
             "invocations at once, events",
             events,
@@ -79,27 +83,32 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &Average, load: &Load) ->
             deployment.retry_concurrency,
             "RetryConcurrency",
         ),
-        concurrency("invocations at once, letters", letters, LETTERS_CONCURRENCY, "the template"),
-        account([events, retries, letters]),
+        concurrency(
+            "invocations at once, letters",
+            dead_letters,
+            DEAD_LETTER_CONCURRENCY,
+            "the template",
+        ),
+        account([events, retries, dead_letters]),
         in_flight("in flight, events queue", events, window_ms),
         in_flight("in flight, retry queue", retries, window_ms),
         waiting(average, load),
     ];
     needs.extend(outage(plan, life, load));
     let writes = rate(load.blobs);
-    let writes_how = format!("{} ÷ 86,400 s, all of one subscription", count(load.blobs));
+    let writes_formula = format!("{} ÷ 86,400 s, all of one subscription", count(load.blobs));
     needs.push(Need::limited(
         "dead letters written a second",
         writes,
         WRITES_PER_PREFIX,
         "S3, per prefix",
-        writes_how,
+        writes_formula,
     ));
     needs
 }
 
-fn concurrency(what: &'static str, queue: &Queue, limit: u32, who: &'static str) -> Need {
-    let how = format!(
+fn concurrency(what: &'static str, queue: &QueueLoad, limit: u32, set_by: &'static str) -> Need {
+    let formula = format!(
         "{} invocations × {} ms ÷ 86,400 s; {} with full batches",
         count(queue.invocations),
         count(queue.invocation_ms),
@@ -109,59 +118,59 @@ fn concurrency(what: &'static str, queue: &Queue, limit: u32, who: &'static str)
     Need {
         what,
         amount: queue.concurrency,
-        limit: Some((limit, who)),
+        limit: Some((limit, set_by)),
         share: queue.concurrency_full / limit,
-        how,
+        formula,
     }
 }
 
-fn account(queues: [&Queue; 3]) -> Need {
+fn account(queues: [&QueueLoad; 3]) -> Need {
     let at_once = queues.iter().map(|queue| queue.concurrency).sum();
     let full: f64 = queues.iter().map(|queue| queue.concurrency_full).sum();
-    let how = format!("the three above; {} with full batches", decimals(full));
+    let formula = format!("the three above; {} with full batches", decimals(full));
     let need = Need::limited(
         "invocations at once, all",
         at_once,
         ACCOUNT_CONCURRENCY,
         "a new account",
-        how,
+        formula,
     );
     Need { share: full / ACCOUNT_CONCURRENCY, ..need }
 }
 
-fn in_flight(what: &'static str, queue: &Queue, window_ms: f64) -> Need {
+fn in_flight(what: &'static str, queue: &QueueLoad, window_ms: f64) -> Need {
     let each_ms = queue.invocation_ms + window_ms;
     let amount = queue.records / DAY_S * each_ms / 1_000.0;
-    let how = format!("{} records ÷ 86,400 s × {} ms", count(queue.records), count(each_ms));
-    Need::limited(what, amount, IN_FLIGHT_MAX, "SQS, per queue", how)
+    let formula = format!("{} records ÷ 86,400 s × {} ms", count(queue.records), count(each_ms));
+    Need::limited(what, amount, IN_FLIGHT_MAX, "SQS, per queue", formula)
 }
 
-fn waiting(average: &Average, load: &Load) -> Need {
+fn waiting(average: &AverageDelivery, load: &Load) -> Need {
     let second = as_f64(SECOND_MS);
     let amount = load.deliveries / DAY_S * average.waiting_ms / second;
-    let how = format!(
+    let formula = format!(
         "{} deliveries ÷ 86,400 s × {} s",
         count(load.deliveries),
         decimals(average.waiting_ms / second)
     );
-    Need::free("delayed messages, on average", amount, how)
+    Need::unlimited("delayed messages, on average", amount, formula)
 }
 
-/// What waits when a destination comes back: everything of the outage that has not been given up.
+/// Messages that wait when a destination is up again: all of the outage that were not dead-lettered.
 fn outage(plan: &Plan, life: &Life, load: &Load) -> Option<Need> {
     let lost_ms = plan.traffic.down_ms.min(life.ended_ms);
     let amount =
         load.deliveries * plan.traffic.down_share / DAY_S * as_f64(lost_ms) / as_f64(SECOND_MS);
-    let how = format!(
-        "{} deliveries ÷ 86,400 s × {} s: the outage, or what the policy holds out",
+    let formula = format!(
+        "{} deliveries ÷ 86,400 s × {} s: the outage, or how long the policy retries",
         count(load.deliveries * plan.traffic.down_share),
         count(as_f64(lost_ms) / as_f64(SECOND_MS))
     );
-    (lost_ms > 0).then(|| Need::free("delayed messages, outage's end", amount, how))
+    (lost_ms > 0).then(|| Need::unlimited("delayed messages, outage's end", amount, formula))
 }
 
-/// The limit that is nearest, with full batches; none where nothing is used.
-pub(crate) fn first(needs: &[Need]) -> Option<&Need> {
+/// The need that is closest to its limit with full batches; `None` without load.
+pub(crate) fn tightest(needs: &[Need]) -> Option<&Need> {
     let loaded = needs.iter().filter(|need| need.limit.is_some() && need.share > 0.0);
     loaded.max_by(|one, other| one.share.total_cmp(&other.share))
 }

@@ -1,29 +1,30 @@
 //! Unit prices: list prices of us-east-1, in US dollars.
 //!
-//! Separate because they are the one part that ages. Each has the page that sets it. The numbers
-//! were not read there but are what third parties quote, and say until when: see [`PRICES_FROM`].
+//! Separate because prices change. Each names the page that sets it. The numbers are those that
+//! third parties quote; [`PRICES_FROM`] says up to when.
 //!
-//! Does not take off free tiers, which are the account's, nor volume discounts, which begin at 100
-//! thousand million SQS requests, 7,500 million GB-seconds (6,000 on x86_64) and 10 TB of logs a
-//! month.
+//! Ignores free tiers, which belong to the account, and volume discounts, which begin at 100 billion
+//! SQS requests, 7.5 billion GB-seconds (6 billion on x86_64) and 10 TB of logs a month.
 
-/// Where the numbers stem from, for people.
+use crate::letters::text::grouped;
+
+/// The origin of the numbers, for people.
 pub(crate) const PRICES_FROM: &str = "us-east-1 list prices as third parties quoted them up to June 2026, \
     no free tier or volume discount taken off; the JSON names the page that sets each";
 
 /// A millionth of a millionth of a dollar: every price below is a whole number of them.
 pub(crate) const DOLLAR: u128 = 1_000_000_000_000;
 
-/// What one unit costs.
+/// The price of one unit.
 #[derive(Debug)]
 pub(crate) struct Price {
-    /// What is counted.
+    /// The unit.
     pub(crate) unit: &'static str,
     /// The price of one unit in millionths of a millionth of a dollar.
     pub(crate) pico_dollars: u128,
-    /// It is quoted for so many.
+    /// The number of units that the price is quoted for.
     pub(crate) quoted_for: u128,
-    /// Where it is set.
+    /// The page that sets it.
     pub(crate) source: &'static str,
 }
 
@@ -38,8 +39,8 @@ const fn per_million(unit: &'static str, cents: u128, source: &'static str) -> P
 
 /// A request to a standard queue; each 64 KiB of its payload is one.
 pub(crate) const SQS_REQUEST: Price = per_million("requests", 40, SQS);
-/// What a message group adds to a request. Guides name the surcharge and not the calls it is for;
-/// it is taken for each.
+/// The surcharge of a request with a message group. Guides name the surcharge but not the calls that
+/// it applies to; it is counted for each.
 pub(crate) const FAIR_REQUEST: Price = per_million("requests", 10, SQS);
 /// An invocation.
 pub(crate) const INVOCATION: Price = per_million("invocations", 20, LAMBDA);
@@ -49,10 +50,10 @@ pub(crate) const ARM64: Price =
 /// A second of 1 GB on x86_64.
 pub(crate) const X86_64: Price =
     Price { unit: "GB-s", pico_dollars: 16_666_700, quoted_for: 1, source: LAMBDA };
-/// Logs taken in.
+/// Ingested logs.
 pub(crate) const LOGS: Price =
     Price { unit: "GB", pico_dollars: DOLLAR / 2, quoted_for: 1, source: CLOUDWATCH };
-/// Logs kept for a month; compressed they are less.
+/// Logs stored for a month, not compressed.
 pub(crate) const LOGS_KEPT: Price =
     Price { unit: "GB-months", pico_dollars: DOLLAR / 100 * 3, quoted_for: 1, source: CLOUDWATCH };
 /// A custom metric: a name with one combination of dimensions, a month.
@@ -65,7 +66,7 @@ pub(crate) const METRIC: Price = Price {
 /// Writing an object.
 pub(crate) const PUT: Price =
     Price { unit: "writes", pico_dollars: DOLLAR / 200_000, quoted_for: 1_000, source: S3 };
-/// Objects kept for a month.
+/// Objects stored for a month.
 pub(crate) const STORED: Price =
     Price { unit: "GB-months", pico_dollars: DOLLAR / 1_000 * 23, quoted_for: 1, source: S3 };
 /// Data that leaves for the internet.
@@ -81,7 +82,7 @@ pub(crate) const EVENT_BUS: Price =
     per_million("events", 100, "https://aws.amazon.com/eventbridge/pricing/");
 pub(crate) const API_DESTINATION: Price =
     per_million("attempts", 20, "https://aws.amazon.com/eventbridge/pricing/");
-/// A schedule that goes off once.
+/// A schedule that runs once.
 pub(crate) const SCHEDULE: Price =
     per_million("schedules", 100, "https://aws.amazon.com/eventbridge/pricing/");
 /// A publication, and its delivery to an HTTP endpoint.
@@ -94,12 +95,12 @@ pub(crate) const EVENT_GRID: Price =
     per_million("operations", 60, "https://azure.microsoft.com/pricing/details/event-grid/");
 
 impl Price {
-    /// What so many thousandths of a unit cost, in millionths of a millionth of a dollar.
-    pub(crate) const fn of(&self, thousandths: u128) -> u128 {
-        thousandths * self.pico_dollars / 1_000
+    /// The cost of this many thousandths of a unit, in millionths of a millionth of a dollar.
+    pub(crate) const fn of(&self, thousandths: u64) -> u128 {
+        thousandths as u128 * self.pico_dollars / 1_000
     }
 
-    /// As it is quoted, for people.
+    /// The price as it is quoted, for people.
     pub(crate) fn quoted(&self) -> String {
         let price = self.pico_dollars * self.quoted_for;
         let digits = format!("{}.{:012}", price / DOLLAR, price % DOLLAR);
@@ -119,5 +120,6 @@ impl Price {
 pub(crate) fn dollars(pico_dollars: u128) -> String {
     let (digits, step) = if pico_dollars < 10 * DOLLAR { (4, 10_000) } else { (2, 100) };
     let rounded = (pico_dollars * step + DOLLAR / 2) / DOLLAR;
-    format!("{}.{:0digits$}", super::report::grouped(rounded / step), rounded % step)
+    let whole = u64::try_from(rounded / step).unwrap_or(u64::MAX);
+    format!("{}.{:0digits$}", grouped(whole), rounded % step)
 }

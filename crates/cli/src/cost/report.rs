@@ -1,55 +1,21 @@
-//! Estimates for people and for tools.
+//! An estimate as text for people and as JSON for tools.
 //!
-//! Separate because the members of the JSON are a contract, and because numbers for people are
-//! grouped.
+//! Separate because the members of the JSON are a contract.
 
 use comfy_table::{CellAlignment, Table, presets};
 use delivery::subscription::Subscription;
 use delivery::time::duration::format_ms;
 use serde_json::{Value, json};
 
-use super::chain::HOP_MS;
-use super::lines::{MONTH_DAYS, whole};
-use super::needs::first;
-use super::{Estimate, Line, Need, PRICES_FROM, Plan, Wait, dollars};
+use super::average::{HOP_MS, Wait, hops};
+use super::cost_items::{CostItem, MONTH_DAYS};
+use super::estimate::Estimate;
+use super::needs::{Need, tightest};
+use super::plan::Plan;
+use super::prices::{PRICES_FROM, dollars};
+use crate::numbers::{count, decimals, percent, precise, rounded, thousandths};
 
-/// A whole number for people, in groups of three.
-pub(crate) fn grouped(number: u128) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && index % 3 == first {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// A count, rounded to the nearest.
-pub(crate) fn count(number: f64) -> String {
-    grouped(whole(number))
-}
-
-/// A number with its decimals: three at most.
-pub(crate) fn decimals(number: f64) -> String {
-    thousandths(whole(number * 1_000.0)).trim_end_matches(".000").to_owned()
-}
-
-/// A number with nine decimals at most: enough to be multiplied by a thousand million.
-pub(crate) fn precise(number: f64) -> String {
-    let rounded = whole(number * 1e9);
-    let text = format!("{}.{:09}", grouped(rounded / 1_000_000_000), rounded % 1_000_000_000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// Thousandths of a unit.
-fn thousandths(number: u128) -> String {
-    let text = format!("{}.{:03}", grouped(number / 1_000), number % 1_000);
-    if number.is_multiple_of(1_000) { grouped(number / 1_000) } else { text }
-}
-
+/// A table whose columns `right` are numbers.
 fn table(head: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header(head);
@@ -61,20 +27,20 @@ fn table(head: &[&str], right: &[usize]) -> Table {
     table
 }
 
-/// For people.
+/// The estimate as text.
 pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate) -> String {
     let traffic = &plan.traffic;
     let down = match traffic.down_ms {
         0 => String::new(),
         ms => format!(
-            "; destinations of {} of the deliveries are down for {}",
+            "; the destinations of {} of the deliveries are down for {}",
             precise(traffic.down_share),
             format_ms(ms)
         ),
     };
     let head = format!(
         "{} events of {} bytes a day; deliveries per event: {}; policy: {}\n\
-         an attempt succeeds with probability {}, else {}; an answer takes {} ms{down}\n",
+         an attempt succeeds with probability {}, else {}; the response time is {} ms{down}\n",
         count(traffic.events),
         count(traffic.event_bytes),
         decimals(traffic.fan_out),
@@ -85,7 +51,7 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
     );
     let average = &estimate.average;
     let one = format!(
-        "\none delivery on average: {} attempts, {} waits as {} messages, {} dead letters\n{}",
+        "\nthe average delivery: {} attempts, {} waits as {} messages, {} dead letters\n{}",
         precise(average.attempts),
         precise(average.waits),
         precise(average.messages),
@@ -99,18 +65,22 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         dollars(total.month),
         dollars(total.million_events)
     );
-    let needs = format!("\n{}\n{}", needed(&estimate.needs), gives_way(plan, &estimate.needs));
-    let others =
-        format!("\nelsewhere, by list price, without the network\n{}\n", bill(&estimate.others));
-    format!("{head}{one}\n{}\n{money}{needs}{others}", bill(&estimate.lines))
+    let needs = format!("\n{}\n{}", needed(&estimate.needs), bottleneck(plan, &estimate.needs));
+    let alternatives = format!(
+        "\nother services, by list price, without network costs\n{}\n",
+        bill(&estimate.alternatives)
+    );
+    format!("{head}{one}\n{}\n{money}{needs}{alternatives}", bill(&estimate.items))
 }
 
 fn waits(waits: &[Wait]) -> String {
     if waits.is_empty() {
         return String::new();
     }
-    let mut table =
-        table(&["after attempt", "wait", "counted", "messages", "reached by"], &[0, 3, 4]);
+    let mut table = table(
+        &["after attempt", "wait", "with half the jitter", "messages", "probability"],
+        &[0, 3, 4],
+    );
     for wait in waits {
         let messages = match wait.messages {
             0 => "in place".to_owned(),
@@ -127,64 +97,56 @@ fn waits(waits: &[Wait]) -> String {
     format!("{table}\n")
 }
 
-fn bill(lines: &[Line]) -> String {
+fn bill(items: &[CostItem]) -> String {
     let mut table =
-        table(&["bill", "of", "quantity", "unit price", "$ a day", "the quantity is"], &[2, 4]);
-    for line in lines {
+        table(&["service", "item", "quantity", "unit price", "$ a day", "formula"], &[2, 4]);
+    for item in items {
         table.add_row([
-            line.service.to_owned(),
-            line.what.to_owned(),
-            thousandths(line.thousandths),
-            line.price.quoted(),
-            dollars(line.pico_dollars()),
-            line.how.clone(),
+            item.service.to_owned(),
+            item.what.to_owned(),
+            thousandths(item.thousandths),
+            item.price.quoted(),
+            dollars(item.pico_dollars()),
+            item.formula.clone(),
         ]);
     }
     table.to_string()
 }
 
 fn needed(needs: &[Need]) -> String {
-    let mut table = table(
-        &["needed", "amount", "limit", "of it, at full batches", "the amount is"],
-        &[1, 2, 3],
-    );
+    let mut table =
+        table(&["need", "amount", "limit", "used, with full batches", "formula"], &[1, 2, 3]);
     for need in needs {
-        let limit =
-            need.limit.map_or(String::new(), |(limit, who)| format!("{} ({who})", count(limit)));
+        let limit = need
+            .limit
+            .map_or(String::new(), |(limit, set_by)| format!("{} ({set_by})", count(limit)));
         let share = need.limit.map_or(String::new(), |_| percent(need.share));
         table.add_row([
             need.what.to_owned(),
             decimals(need.amount),
             limit,
             share,
-            need.how.clone(),
+            need.formula.clone(),
         ]);
     }
     table.to_string()
 }
 
-fn percent(share: f64) -> String {
-    let tenths = whole(share * 1_000.0);
-    match tenths {
-        0 if share > 0.0 => "< 0.1 %".to_owned(),
-        _ => format!("{}.{} %", grouped(tenths / 10), tenths % 10),
-    }
-}
-
-/// What gives way first, and when.
-fn gives_way(plan: &Plan, needs: &[Need]) -> String {
-    let Some((need, (limit, who))) = first(needs).and_then(|need| Some((need, need.limit?))) else {
+/// The first bottleneck, and the load that reaches it.
+fn bottleneck(plan: &Plan, needs: &[Need]) -> String {
+    let Some((need, (limit, set_by))) = tightest(needs).and_then(|need| Some((need, need.limit?)))
+    else {
         return String::new();
     };
     let (what, share, limit) = (need.what, percent(need.share), count(limit));
     let at = count(plan.traffic.events / need.share);
     let past = if need.share > 1.0 { ", so its queue grows" } else { "" };
     format!(
-        "gives way first: {what}, with full batches {share} of {limit} ({who}){past}; all of it is {at} such events a day\n"
+        "first bottleneck: {what}, with full batches {share} of {limit} ({set_by}){past}; reached at {at} such events a day\n"
     )
 }
 
-/// For tools.
+/// The estimate as JSON.
 pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate) -> Value {
     let traffic = &plan.traffic;
     let average = &estimate.average;
@@ -201,28 +163,28 @@ pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate
             "dead_letters": average.dead_letters,
         },
         "waits": estimate.waits.iter().map(wait_json).collect::<Vec<_>>(),
-        "lines": estimate.lines.iter().map(line_json).collect::<Vec<_>>(),
+        "lines": estimate.items.iter().map(item_json).collect::<Vec<_>>(),
         "usd": {
             "day": dollars_plain(estimate.total.day),
             "month": dollars_plain(estimate.total.month),
             "million_events": dollars_plain(estimate.total.million_events),
         },
         "needs": estimate.needs.iter().map(need_json).collect::<Vec<_>>(),
-        "gives_way_first": first(&estimate.needs).map(|need| need.what),
-        "elsewhere": estimate.others.iter().map(line_json).collect::<Vec<_>>(),
+        "gives_way_first": tightest(&estimate.needs).map(|need| need.what),
+        "elsewhere": estimate.alternatives.iter().map(item_json).collect::<Vec<_>>(),
         "prices": PRICES_FROM,
     })
 }
 
 fn whole_number(number: f64) -> Value {
-    json!(u64::try_from(whole(number)).unwrap_or(u64::MAX))
+    json!(rounded(number))
 }
 
 fn wait_json(wait: &Wait) -> Value {
     json!({
         "after_attempt": wait.after_attempt,
         "wait_ms": wait.wait_ms,
-        "messages": super::chain::hops(wait.wait_ms),
+        "messages": hops(wait.wait_ms),
         "messages_counted": wait.messages,
         "messages_most": wait.messages_most,
         "over_one_message": wait.wait_ms > HOP_MS,
@@ -230,16 +192,16 @@ fn wait_json(wait: &Wait) -> Value {
     })
 }
 
-fn line_json(line: &Line) -> Value {
+fn item_json(item: &CostItem) -> Value {
     json!({
-        "service": line.service,
-        "what": line.what,
-        "quantity": thousandths(line.thousandths).replace(',', ""),
-        "unit": line.price.unit,
-        "unit_price": line.price.quoted(),
-        "usd": dollars_plain(line.pico_dollars()),
-        "how": line.how,
-        "source": line.price.source,
+        "service": item.service,
+        "what": item.what,
+        "quantity": thousandths(item.thousandths).replace(',', ""),
+        "unit": item.price.unit,
+        "unit_price": item.price.quoted(),
+        "usd": dollars_plain(item.pico_dollars()),
+        "how": item.formula,
+        "source": item.price.source,
     })
 }
 
@@ -248,9 +210,9 @@ fn need_json(need: &Need) -> Value {
         "what": need.what,
         "amount": need.amount,
         "limit": need.limit.map(|(limit, _)| limit),
-        "set_by": need.limit.map(|(_, who)| who),
+        "set_by": need.limit.map(|(_, set_by)| set_by),
         "share": need.limit.map(|_| need.share),
-        "how": need.how,
+        "how": need.formula,
     })
 }
 

@@ -1,4 +1,4 @@
-//! The estimate against arithmetic by hand, against the machine of production, and against itself.
+//! The estimate against arithmetic by hand, against the production state machine, and against itself.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,18 +6,24 @@ use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
+use delivery::explain::{Always, Endpoint, explain_jittered};
 use delivery::machine::step::{Arrival, End, arrive, settle};
+use delivery::subscription::Subscription;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::schedule::{Kind, Schedule};
-use delivery::time::duration::{HOUR_MS, MINUTE_MS};
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::chain::hops;
-use super::lines::{ATTEMPT_LINE_BYTES, END_LINE_BYTES, LETTERS_MEMORY_MB, STORED_LINE_BYTES};
-use super::load::{LETTERS_BATCH, LETTERS_CONCURRENCY};
+use super::average::hops;
+use super::cost_items::{
+    ATTEMPT_LINE_BYTES, CostItem, DEAD_LETTER_MEMORY_MB, END_LINE_BYTES, STORED_LINE_BYTES,
+};
+use super::estimate::{Estimate, HALF_JITTER, estimate};
+use super::load::{DEAD_LETTER_BATCH_SIZE, DEAD_LETTER_CONCURRENCY};
+use super::needs;
+use super::plan::{Deployment, Plan, Traffic};
 use super::prices::DOLLAR;
-use super::*;
 
 fn plan() -> Plan {
     Plan {
@@ -44,7 +50,7 @@ fn plan() -> Plan {
             topics: 1.0,
             subscriptions: 1.0,
             metrics_per_subscription: false,
-            letters_kept_ms: 30 * DAY_MS,
+            dead_letters_kept_ms: 30 * DAY_MS,
         },
     }
 }
@@ -63,9 +69,9 @@ fn native() -> Subscription {
     subscription(Dialect::Native)
 }
 
-/// The quantity of a line; 0 if there is none.
-fn quantity(estimate: &Estimate, what: &str) -> u128 {
-    estimate.lines.iter().find(|line| line.what == what).map_or(0, |line| line.thousandths / 1_000)
+/// The quantity of an item; 0 if there is none.
+fn quantity(estimate: &Estimate, what: &str) -> u64 {
+    estimate.items.iter().find(|item| item.what == what).map_or(0, |item| item.thousandths / 1_000)
 }
 
 fn close(one: f64, other: f64) -> bool {
@@ -73,7 +79,7 @@ fn close(one: f64, other: f64) -> bool {
 }
 
 #[test]
-fn a_load_without_failures_is_what_the_hand_counts() {
+fn a_load_without_failures_is_what_a_calculation_by_hand_gives() {
     let estimate = estimate(&plan(), &native());
     assert!(close(estimate.average.attempts, 1.0) && close(estimate.average.messages, 0.0));
     for (what, wanted) in [
@@ -90,9 +96,9 @@ fn a_load_without_failures_is_what_the_hand_counts() {
     ] {
         assert_eq!(quantity(&estimate, what), wanted, "{what}");
     }
-    let published = &estimate.lines[0];
+    let published = &estimate.items[0];
     assert_eq!(published.pico_dollars(), DOLLAR * 4 / 10, "a million requests");
-    assert_eq!(estimate.total.day, estimate.lines.iter().map(Line::pico_dollars).sum());
+    assert_eq!(estimate.total.day, estimate.items.iter().map(CostItem::pico_dollars).sum());
     assert_eq!(estimate.total.million_events, estimate.total.day);
 }
 
@@ -131,7 +137,7 @@ fn an_event_for_more_than_ten_subscriptions_is_received_once_more_per_delivery()
 }
 
 #[test]
-fn each_attempt_is_the_next_power_of_failing_and_dead_letters_are_what_no_attempt_is_left_for() {
+fn each_attempt_has_the_next_power_of_the_failure_rate_and_the_last_power_is_dead_lettered() {
     let mut subscription = native();
     subscription.retry.max_attempts = 3;
     subscription.retry.schedule =
@@ -155,7 +161,7 @@ fn a_destination_that_is_down_for_ever_takes_every_attempt_of_the_policy() {
         let subscription = subscription(dialect);
         let estimate = estimate(&down, &subscription);
         let endpoint = Endpoint { always: Always::Status(503), retry_after: None };
-        let life = explain_jittered(&subscription, &endpoint, 0, MIDDLE);
+        let life = explain_jittered(&subscription, &endpoint, 0, HALF_JITTER);
         let attempts = f64::from(u32::try_from(life.attempts.len()).unwrap());
         assert!(close(estimate.average.attempts, attempts), "{dialect:?}: {:?}", estimate.average);
         assert!(close(estimate.average.dead_letters, 1.0), "{dialect:?}");
@@ -163,7 +169,7 @@ fn a_destination_that_is_down_for_ever_takes_every_attempt_of_the_policy() {
 }
 
 #[test]
-fn an_outage_of_a_day_loses_only_what_the_policy_does_not_hold_out() {
+fn an_outage_of_a_day_dead_letters_only_what_the_policy_does_not_retry_for_long_enough() {
     // Three attempts at 0, 6 h and 12 h: an event published in the first half of the day loses all
     // three, one of the third quarter two, one of the last quarter one.
     let mut subscription = native();
@@ -182,9 +188,9 @@ fn an_outage_of_a_day_loses_only_what_the_policy_does_not_hold_out() {
     assert!(close(end.amount, 0.5e6), "those of 12 hours: {end:?}");
 }
 
-/// Drives a delivery through the machine as dispatch does: every message is delayed as the queue
-/// delays it, and what arrives early is sent on. Counts attempts and messages.
-fn driven(subscription: &Subscription, status: u16) -> (u32, u32) {
+/// Runs a delivery through the state machine as dispatch does: every message has the delay of the
+/// queue, and what arrives early is re-enqueued. Returns attempts and messages.
+fn simulated(subscription: &Subscription, status: u16) -> (u32, u32) {
     let event = Event::recall(
         &r#"{"specversion":"1.0","id":"1","source":"/","type":"t"}"#.into(),
         Input::CloudEvents,
@@ -200,7 +206,7 @@ fn driven(subscription: &Subscription, status: u16) -> (u32, u32) {
                 let ending =
                     TransportResult::Answered { status, retry_after: None, body: Vec::new() };
                 let exchange = Exchange::new(ending, now_ms, 0);
-                match settle(&mut delivery, subscription, &exchange, now_ms, MIDDLE).end {
+                match settle(&mut delivery, subscription, &exchange, now_ms, HALF_JITTER).end {
                     End::Retry { wait_ms } => wait_ms,
                     End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_) => {
                         return (delivery.attempts, messages);
@@ -225,7 +231,7 @@ fn attempts_and_messages_are_those_of_a_delivery_that_travels_through_the_queue(
         if dialect == Dialect::Knative {
             subscription.retry.max_attempts = 14;
         }
-        let (attempts, messages) = driven(&subscription, 503);
+        let (attempts, messages) = simulated(&subscription, 503);
         let average = estimate(&down, &subscription).average;
         assert!(
             close(average.attempts, f64::from(attempts)),
@@ -315,20 +321,20 @@ fn no_delivery_has_more_attempts_than_its_policy_allows() {
 }
 
 #[test]
-fn the_limit_that_gives_way_first_is_the_nearest_and_is_told_when_it_is_passed() {
+fn the_first_bottleneck_is_the_need_closest_to_its_limit_even_when_it_exceeds_it() {
     let estimate = estimate(&traffic(|of| (of.events, of.success) = (1e9, 0.9)), &native());
-    let first = needs::first(&estimate.needs).expect("there are limits");
+    let first = needs::tightest(&estimate.needs).expect("there are limits");
     assert_eq!(first.what, "invocations at once, events");
     assert!(first.share > 1.0, "{first:?}");
 }
 
 #[test]
-fn nothing_gives_way_on_an_idle_day() {
-    assert!(needs::first(&estimate(&traffic(|of| of.events = 0.0), &native()).needs).is_none());
+fn an_idle_day_has_no_bottleneck() {
+    assert!(needs::tightest(&estimate(&traffic(|of| of.events = 0.0), &native()).needs).is_none());
 }
 
 #[test]
-fn an_invocation_that_only_sends_a_hop_on_writes_no_metrics() {
+fn an_invocation_that_only_sends_the_next_hop_writes_no_metrics() {
     // Two attempts an hour apart: four messages, of which the last alone brings an attempt.
     let mut subscription = native();
     subscription.retry.max_attempts = 2;
@@ -348,7 +354,7 @@ fn a_subscription_of_its_own_has_every_metric_but_that_of_unmatched_events() {
     assert!(close(deployment.metrics(), 36.0 + 900.0));
 }
 
-/// What is set in the template counts here.
+/// The defaults here have to follow the template.
 #[test]
 fn the_defaults_are_those_of_the_template() {
     let template = include_str!("../../../../template.yaml");
@@ -374,22 +380,19 @@ fn the_defaults_are_those_of_the_template() {
         (default("Architecture"), default("FairQueues")),
         ("arm64".to_owned(), "true".to_owned())
     );
-    assert_eq!(
-        default("DispatchTimeout"),
-        (crate::remarks::DISPATCH_TIMEOUT_MS / 1_000).to_string()
-    );
+    assert_eq!(default("DispatchTimeout"), (crate::lints::DISPATCH_TIMEOUT_MS / 1_000).to_string());
     assert!(template.contains(&format!("MemorySize: {memory_mb}")));
-    assert!(template.contains(&format!("MemorySize: {LETTERS_MEMORY_MB}")));
-    assert!(template.contains(&format!("BatchSize: {LETTERS_BATCH}\n")));
-    assert!(template.contains(&format!("MaximumConcurrency: {LETTERS_CONCURRENCY}\n")));
+    assert!(template.contains(&format!("MemorySize: {DEAD_LETTER_MEMORY_MB}")));
+    assert!(template.contains(&format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n")));
+    assert!(template.contains(&format!("MaximumConcurrency: {DEAD_LETTER_CONCURRENCY}\n")));
 }
 
 #[test]
 fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
-    let kept: Arc<Mutex<String>> = Arc::default();
-    let keep = Arc::clone(&kept);
+    let written: Arc<Mutex<String>> = Arc::default();
+    let writer = Arc::clone(&written);
     let lines =
-        adapters::json_log::Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
+        adapters::json_log::Lines::to(move |_, line: &str| writer.lock().unwrap().push_str(line));
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
@@ -402,7 +405,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let mut delivery = Delivery::new(event, subscription.name.clone(), origin, 0);
     let ending = TransportResult::Answered { status: 503, retry_after: None, body: Vec::new() };
     let exchange = Exchange::new(ending, 0, 100);
-    let settled = settle(&mut delivery, &subscription, &exchange, 100, MIDDLE);
+    let settled = settle(&mut delivery, &subscription, &exchange, 100, HALF_JITTER);
     let telemetry = adapters::telemetry::Telemetry::default();
     telemetry.attempted(&delivery, &subscription, &exchange, &settled);
     telemetry.delivered(&delivery, delivery.published_ms + 1_234);
@@ -414,7 +417,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
         &key,
     );
     drop(guard);
-    let text = kept.lock().unwrap().clone();
+    let text = written.lock().unwrap().clone();
     let lengths: Vec<usize> = text.lines().map(str::len).collect();
     let counted = [ATTEMPT_LINE_BYTES, END_LINE_BYTES, STORED_LINE_BYTES];
     assert_eq!(lengths.len(), counted.len(), "{text}");

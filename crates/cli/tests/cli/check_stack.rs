@@ -1,5 +1,5 @@
-//! Subscription files held against a deployed stack: CloudFormation is a server here that knows one
-//! answer.
+//! Subscription files checked against a deployed stack. CloudFormation is a server here that gives
+//! every request the same response.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
 
 const OWN_QUEUES: [&str; 4] = ["Events", "Retry", "DeadLetter", "LastResort"];
 
-/// CloudFormation's answer about the stack `live`.
+/// The response of CloudFormation about the stack `live`.
 fn described(parameters: &[(&str, &str)]) -> String {
     let parameter = |(key, value): &(&str, &str)| {
         format!(
@@ -35,20 +35,20 @@ fn described(parameters: &[(&str, &str)]) -> String {
     )
 }
 
-/// A server that answers every request with this; its address.
-fn cloud_formation(answer: String) -> String {
+/// A server that gives every request this status and body; its address.
+fn cloud_formation(status: &'static str, body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}", listener.local_addr().expect("it listens"));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Whether the answer arrived is seen by the test.
-            let _ = serve(stream, &answer);
+            // The test sees whether the response arrived.
+            let _ = serve(stream, status, &body);
         }
     });
     address
 }
 
-fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
+fn serve(mut stream: TcpStream, status: &str, answer: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut length = 0;
     loop {
@@ -64,17 +64,26 @@ fn serve(mut stream: TcpStream, answer: &str) -> std::io::Result<()> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    assert!(String::from_utf8_lossy(&body).contains("Action=DescribeStacks"), "only that is asked");
+    assert!(
+        String::from_utf8_lossy(&body).contains("Action=DescribeStacks"),
+        "nothing else is requested"
+    );
     write!(
         stream,
-        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
         answer.len()
     )
 }
 
-/// A run about a subscription with this in its spec, and CloudFormation's parameters of the stack
-/// `live`.
+/// Runs the command line on a subscription with this in its spec, and a stack `live` with these
+/// parameters.
 fn run(spec: &str, parameters: &[(&str, &str)], arguments: &[&str]) -> (String, Option<i32>) {
+    run_with(spec, &cloud_formation("200 OK", described(parameters)), arguments)
+}
+
+/// Runs the command line on a subscription with this in its spec, and CloudFormation at this
+/// address.
+fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: billing}}\n\
@@ -83,14 +92,14 @@ fn run(spec: &str, parameters: &[(&str, &str)], arguments: &[&str]) -> (String, 
     std::fs::write(folder.path().join("s.yaml"), text).expect("the file can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
-    command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", cloud_formation(described(parameters)));
+    command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint);
     command
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
         .env("AWS_REGION", "eu-west-1");
     let Output { stdout, stderr, status } = command.output().expect("the program runs");
-    let said = if status.code() == Some(0) { stdout } else { [stdout, stderr].concat() };
-    (String::from_utf8(said).expect("the output is text"), status.code())
+    let printed = if status.code() == Some(0) { stdout } else { [stdout, stderr].concat() };
+    (String::from_utf8(printed).expect("the output is text"), status.code())
 }
 
 fn check(spec: &str, parameters: &[(&str, &str)]) -> (String, Option<i32>) {
@@ -110,16 +119,16 @@ fn a_sink_that_the_stack_may_not_write_to_is_an_error_that_names_what_to_add() {
         ("s3://letters", "arn:aws:s3:::letters", "arn:aws:s3:::letters/*"),
         (QUEUE, "arn:aws:s3:::*", QUEUE_ARN),
     ] {
-        let (said, code) = check(&with_sink(sink), &[("ExtraSinkArns", extra)]);
+        let (printed, code) = check(&with_sink(sink), &[("ExtraSinkArns", extra)]);
         let what = format!(
             "shop/orders/billing sends its dead letters to {sink}, where the stack live may not write; add {add} to the \
              parameter ExtraSinkArns of the stack"
         );
         let expected = format!("s.yaml:4:73: error: deadLetter.sink: {what}\n");
-        assert!(code == Some(1) && said.starts_with(&expected), "{sink} {extra}: {said}");
+        assert!(code == Some(1) && printed.starts_with(&expected), "{sink} {extra}: {printed}");
         let arguments = ["apply", "-f", "s.yaml", "--stack", "live", "--yes"];
-        let (said, code) = run(&with_sink(sink), &[("ExtraSinkArns", extra)], &arguments);
-        assert!(code == Some(1) && said.ends_with(&expected), "{said}");
+        let (printed, code) = run(&with_sink(sink), &[("ExtraSinkArns", extra)], &arguments);
+        assert!(code == Some(1) && printed.ends_with(&expected), "{printed}");
     }
 }
 
@@ -127,6 +136,8 @@ fn a_sink_that_the_stack_may_not_write_to_is_an_error_that_names_what_to_add() {
 fn a_sink_that_the_stack_may_write_to_is_no_finding() {
     for (sink, extra) in [
         ("s3://letters/shop", "arn:aws:s3:::letters/shop/*"),
+        // Escaped as XML may be.
+        ("s3://letters/shop", "arn:aws:sqs:&amp;,arn:aws:s3:::letters&#47;shop/*"),
         ("s3://letters/shop", "arn:aws:sqs:eu-west-1:123456789012:a, arn:aws:s3:::letters/*"),
         ("s3://letters", "arn:aws:s3:::letters/shop/orders/*"),
         ("s3://own-letters/apart", ""),
@@ -151,10 +162,10 @@ fn a_sink_that_the_stack_may_write_to_is_no_finding() {
 fn a_queue_of_the_stack_itself_or_of_another_region_is_an_error_whatever_may_be_written() {
     let everything = [("ExtraSinkArns", "arn:aws:sqs:*")];
     let own = [
-        "a queue of the stack live itself; what lies there is read as an event or a delivery, and comes back",
+        "a queue of the stack live itself; its messages would be read as events or deliveries again",
     ];
     let elsewhere = [
-        "outside of eu-west-1, the region of live; functions reach queues of their own region alone",
+        "which is not in eu-west-1, the region of live; functions only send to queues of their own region",
     ];
     let of = |host: &str, name: &str| format!("sqs://{host}/123456789012/{name}");
     let host = "sqs.eu-west-1.amazonaws.com";
@@ -163,28 +174,28 @@ fn a_queue_of_the_stack_itself_or_of_another_region_is_an_error_whatever_may_be_
     cases.push((of("sqs.us-east-1.amazonaws.com", "live-Events"), elsewhere));
     cases.push((of("sqs.us-east-1.amazonaws.com", "lost"), elsewhere));
     for (sink, [why]) in cases {
-        let (said, code) = check(&with_sink(&sink), &everything);
+        let (printed, code) = check(&with_sink(&sink), &everything);
         let expected = format!(
             "s.yaml:4:73: error: deadLetter.sink: shop/orders/billing sends its dead letters to {sink}, {why}"
         );
-        assert!(code == Some(1) && said.starts_with(&expected), "{sink}: {said}");
+        assert!(code == Some(1) && printed.starts_with(&expected), "{sink}: {printed}");
     }
     assert_eq!(check(&with_sink(&of(host, "live-Lost")), &everything), (String::new(), Some(0)));
 }
 
 #[test]
-fn a_queue_of_nobody_knows_whom_is_a_warning() {
-    let (said, code) = check(&with_sink("sqs://127.0.0.1:4566/000000000000/lost"), &[]);
-    let expected = "s.yaml:4:73: warning: deadLetter.sink: sqs://127.0.0.1:4566/000000000000/lost is none of AWS's own \
-                    hosts: nothing tells whether the stack may send there\n";
-    assert_eq!((said.as_str(), code), (expected, Some(0)));
+fn a_queue_that_is_not_on_an_aws_host_is_a_warning() {
+    let (printed, code) = check(&with_sink("sqs://127.0.0.1:4566/000000000000/lost"), &[]);
+    let expected = "s.yaml:4:73: warning: deadLetter.sink: sqs://127.0.0.1:4566/000000000000/lost is not an AWS host: \
+                    whether the stack may send there cannot be checked\n";
+    assert_eq!((printed.as_str(), code), (expected, Some(0)));
 }
 
 #[test]
 fn what_the_stack_allows_decides_about_private_addresses() {
-    let refused = |place: &str| {
+    let refused = |host: &str| {
         format!(
-            "{place}; that is refused, as AllowPrivateDestinations of the stack live does not name it\n"
+            "{host}; that is refused, as AllowPrivateDestinations of the stack live does not name it\n"
         )
     };
     for (allowed, expected) in [
@@ -205,10 +216,22 @@ fn what_the_stack_allows_decides_about_private_addresses() {
         let spec = "destination: {url: 'https://10.0.0.1/'}, deadLetter: {sink: 'http://lost.internal/in?code=hush'}";
         assert_eq!(check(spec, &[("AllowPrivateDestinations", allowed)]), (expected, Some(0)), "{allowed}");
     }
-    let (said, code) =
+    let (printed, code) =
         check(&with_sink("https://a/"), &[("AllowPrivateDestinations", "not a host")]);
     assert!(
-        code == Some(1) && said.contains("the stack live has a wrong AllowPrivateDestinations"),
-        "{said}"
+        code == Some(1)
+            && printed.contains("the stack live has an invalid AllowPrivateDestinations"),
+        "{printed}"
     );
+}
+
+#[test]
+fn an_error_of_cloudformation_is_reported_by_its_message() {
+    let body = "<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code>\
+                <Message>Stack with id live does not exist</Message></Error></ErrorResponse>";
+    let endpoint = cloud_formation("400 Bad Request", body.to_owned());
+    let spec = "destination: {url: 'https://a.example.com/'}";
+    let (printed, code) = run_with(spec, &endpoint, &["check", "s.yaml", "--stack", "live"]);
+    let expected = "lastmile: the stack live cannot be read: Stack with id live does not exist\n";
+    assert_eq!((printed.as_str(), code), (expected, Some(1)));
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
-/// No program of these tests runs longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest run of a program in these tests.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
 
 fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A program in the background; it is ended when it goes out of scope.
+/// A program in the background, killed when it goes out of scope.
 struct Running(Child);
 
 impl Running {
@@ -34,10 +34,10 @@ impl Running {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        // Whoever waits for output that never comes sees the output end instead.
+        // A test that waits for missing output sees the output end instead of hanging.
         let id = child.id().to_string();
         std::thread::spawn(move || {
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(TIMEOUT);
             Command::new("kill").arg(id).stderr(Stdio::null()).status()
         });
         Self(child)
@@ -79,7 +79,7 @@ fn word_with<'a>(line: &'a str, part: &str) -> &'a str {
 }
 
 #[test]
-fn the_demo_ends_by_itself_with_every_delivery_as_it_should() {
+fn the_demo_exits_by_itself_with_every_delivery_as_expected() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let demo = run(folder.path(), &["demo"]);
     let output = text(&demo.stdout);
@@ -99,7 +99,7 @@ fn the_demo_ends_by_itself_with_every_delivery_as_it_should() {
 }
 
 #[test]
-fn dev_delivers_what_publish_sends_and_says_at_the_end_what_it_still_held() {
+fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_loses() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let mut subscriber =
         Running::start(folder.path(), &["subscriber", "--port", "0", "--answer", "503,200"]);
@@ -130,7 +130,7 @@ fn dev_delivers_what_publish_sends_and_says_at_the_end_what_it_still_held() {
     );
     let mut received = subscriber.output();
     assert_eq!(line_with(&mut received, "specversion"), EVENT);
-    assert!(line_with(&mut output, "again in").contains("503 Busy"));
+    assert!(line_with(&mut output, "retry in").contains("503 Busy"));
 
     let ingress = format!(
         "{}/topics/shop/orders",
@@ -141,8 +141,9 @@ fn dev_delivers_what_publish_sends_and_says_at_the_end_what_it_still_held() {
     line_with(&mut output, "200 Success");
 
     dev.interrupt();
-    let said = line_with(&mut BufReader::new(dev.0.stderr.take().expect("it is piped")), "stopped");
-    assert!(said.contains("still held 1 messages") && said.contains("retry 1"), "{said}");
+    let printed =
+        line_with(&mut BufReader::new(dev.0.stderr.take().expect("it is piped")), "stopped");
+    assert!(printed.contains("still held 1 messages") && printed.contains("retry 1"), "{printed}");
     assert!(dev.0.wait().expect("it ends").success());
 }
 
@@ -160,12 +161,15 @@ fn publish_counts_what_it_refuses_and_names_the_line() {
         (text(&published.stdout).as_str(), published.status.code()),
         ("0 accepted, 2 refused\n", Some(1))
     );
-    let said = text(&published.stderr);
-    assert!(said.contains("events.ndjson:2: not JSON") && said.contains("event 1: "), "{said}");
+    let printed = text(&published.stderr);
+    assert!(
+        printed.contains("events.ndjson:2: not JSON") && printed.contains("event 1: "),
+        "{printed}"
+    );
 }
 
 #[test]
-fn wrong_usage_is_exit_code_2_and_a_missing_file_is_named() {
+fn a_usage_error_is_exit_code_2_and_a_missing_file_is_named() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     assert_eq!(run(folder.path(), &["publish", "--topic", "orders", "x"]).status.code(), Some(2));
     assert_eq!(run(folder.path(), &["subscriber", "--delay", "2s"]).status.code(), Some(2));

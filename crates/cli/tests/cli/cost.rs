@@ -1,8 +1,8 @@
-//! `lastmile cost` as a person uses it, and `docs/scale.md`, whose numbers are all its own.
+//! `lastmile cost` as a person uses it, and `docs/scale.md`, whose numbers it computes.
 //!
-//! What stands in the document between `<!-- NAME -->` and `<!-- / -->` is held here. A name that
-//! begins with `lastmile` is a command, and what follows is what it prints; the other tables are
-//! put together from its JSON. With `UPDATE_GOLDEN=1` the document is written instead.
+//! This compares each section of the document between `<!-- NAME -->` and `<!-- / -->`. A name that
+//! begins with `lastmile` is a command and its section is the output; the other sections are tables
+//! made from its JSON. With `UPDATE_GOLDEN=1` the document is written instead.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The deployment that a billion events a day are looked at with: batches of 50 that wait a second.
+/// The deployment of the estimates for a billion events: batches of 50 with a window of a second.
 const TUNED: &str = "--batch-size 50 --batch-window 1";
 
 fn run(arguments: &str) -> Output {
@@ -43,7 +43,7 @@ fn number(value: &Value, member: &str) -> f64 {
     number.unwrap_or_else(|| panic!("no {member} in {value}"))
 }
 
-/// The sum of a member of the lines of a service, or of those that are about this.
+/// The sum of a member over the lines that match.
 fn sum(estimate: &Value, member: &str, of: impl Fn(&str, &str) -> bool) -> f64 {
     let lines =
         list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
@@ -57,7 +57,7 @@ fn need<'a>(estimate: &'a Value, what: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no need {what}"))
 }
 
-/// A number with three digits that count, for a table.
+/// A number with three significant digits, for a table.
 fn short(number: f64) -> String {
     for (step, unit) in [(1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")] {
         if number >= step {
@@ -75,7 +75,7 @@ fn short(number: f64) -> String {
     format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A file of a native subscription with so many attempts.
+/// A file of a native subscription with this many attempts.
 fn subscription(name: &str, attempts: u32) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: a, topic: b, name: {name}}}\n\
@@ -100,8 +100,8 @@ const LOADS: [(&str, &str); 4] = [
     ("99 %, one destination of ten down for a day", "--success 0.99 --down P1D --down-share 0.1"),
 ];
 
-/// The rows of the two large tables: events, the name of the load, the policy, and the estimate.
-/// Only a policy that holds out is another one for a destination that stays down.
+/// The rows of the two large tables: events, the name of the load, the policy, and the estimate. Two
+/// policies are compared only for a destination that stays down: else they cost the same.
 fn days() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     let mut days = Vec::new();
     for (events, deployed) in [("1e6", ""), ("1e9", TUNED)] {
@@ -133,7 +133,7 @@ fn needed() -> String {
             short(deliveries * number(delivery, "dead_letters")),
         ));
     }
-    let head = "| events a day | attempts succeed | policy | attempts | invocations | SQS requests | in flight, events / waits | messages that wait, on average | dead letters |";
+    let head = "| events a day | attempts succeed | policy | attempts | invocations | SQS requests | in flight, events / waits | waiting messages, on average | dead letters |";
     table(head, &rows)
 }
 
@@ -162,7 +162,7 @@ fn money() -> String {
             short(number(&estimate["usd"], "million_events")),
         ));
     }
-    let head = "| events a day | attempts succeed | policy | invocations at once, events | waits | logs, GB | SQS $ | Lambda $ | CloudWatch $ | S3, network $ | $ a day | $ a million |";
+    let head = "| events a day | attempts succeed | policy | concurrent invocations, events | waits | logs, GB | SQS $ | Lambda $ | CloudWatch $ | S3, network $ | $ a day | $ a million |";
     table(head, &rows)
 }
 
@@ -252,7 +252,7 @@ fn limits() -> String {
         let (limit, who) = (short(number(nearest, "limit")), text(nearest, "set_by"));
         format!("| {name} | {first} | {limit}, {who} | {} |", short(1e6 / number(nearest, "share")))
     });
-    table("| load | gives way first | its limit | at so many events a day |", &rows)
+    table("| load | first bottleneck | its limit | reached at events a day |", &rows)
 }
 
 fn elsewhere() -> String {
@@ -308,8 +308,8 @@ fn turned_down() -> String {
     table("| what | options | $ a day | |", &rows)
 }
 
-/// What has to stand under this name.
-fn wanted(name: &str) -> String {
+/// The expected section of this name.
+fn expected(name: &str) -> String {
     match name {
         "needed" => needed(),
         "money" => money(),
@@ -327,16 +327,16 @@ fn wanted(name: &str) -> String {
 }
 
 #[test]
-fn every_number_of_the_document_on_scale_is_what_the_command_says() {
+fn every_number_of_docs_scale_is_that_of_the_command() {
     let path = document();
-    let held = std::fs::read_to_string(&path)
+    let current = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let (mut written, mut rest, mut names) = (String::new(), held.as_str(), Vec::new());
+    let (mut written, mut rest, mut names) = (String::new(), current.as_str(), Vec::new());
     while let Some((before, after)) = rest.split_once("<!-- ") {
         let (name, after) = after.split_once(" -->\n").expect("a mark ends its line");
         let (_, after) =
             after.split_once("<!-- / -->\n").unwrap_or_else(|| panic!("{name} has no end"));
-        write!(written, "{before}<!-- {name} -->\n{}<!-- / -->\n", wanted(name))
+        write!(written, "{before}<!-- {name} -->\n{}<!-- / -->\n", expected(name))
             .expect("a string takes it");
         names.push(name);
         rest = after;
@@ -353,8 +353,8 @@ fn every_number_of_the_document_on_scale_is_what_the_command_says() {
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
     assert!(
-        held == written,
-        "docs/scale.md is not what the command says; UPDATE_GOLDEN=1 writes it:\n{written}"
+        current == written,
+        "docs/scale.md differs from the output of the command; UPDATE_GOLDEN=1 writes it:\n{written}"
     );
 }
 
@@ -383,7 +383,7 @@ fn each_line_is_its_quantity_times_its_unit_price_and_the_day_is_their_sum() {
 }
 
 #[test]
-fn the_policy_of_a_file_counts_and_several_need_a_name() {
+fn the_policy_of_a_file_is_used_and_several_need_a_name() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("two.yaml");
     std::fs::write(&path, format!("{}---\n{}", subscription("few", 2), subscription("many", 5)))
@@ -398,12 +398,12 @@ fn the_policy_of_a_file_counts_and_several_need_a_name() {
     assert_eq!((attempts("few"), attempts("many")), (2.0, 5.0));
     let unnamed = run(&format!("--events 1 -f {path}"));
     assert_eq!(unnamed.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&unnamed.stderr).into_owned();
-    assert!(said.contains("a/b/few") && said.contains("a/b/many"), "{said}");
+    let stderr = String::from_utf8_lossy(&unnamed.stderr).into_owned();
+    assert!(stderr.contains("a/b/few") && stderr.contains("a/b/many"), "{stderr}");
 }
 
 #[test]
-fn what_is_no_load_is_wrong_usage_and_named() {
+fn an_invalid_load_is_a_usage_error_that_names_it() {
     for (arguments, named) in [
         ("", "--events"),
         ("--events many", "many"),
@@ -422,13 +422,13 @@ fn what_is_no_load_is_wrong_usage_and_named() {
         ("--events 1 -f nowhere.yaml", "nowhere.yaml"),
     ] {
         let output = run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains(named), "{arguments}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && stderr.contains(named), "{arguments}: {stderr}");
     }
 }
 
 #[test]
-fn a_load_says_the_same_by_the_second_and_by_the_day() {
+fn a_load_per_second_and_per_day_has_the_same_estimate() {
     assert_eq!(json("--events 10 --per second"), json("--events 864e3"));
     assert_eq!(json("--events 30 --per month"), json("--events 1"));
 }

@@ -1,4 +1,4 @@
-//! What other systems' files promise, explained by the command line: waits and ends, golden.
+//! Waits and ends of the files of other systems, as `lastmile explain` prints them.
 
 use std::process::{Command, Output};
 
@@ -13,7 +13,7 @@ fn explain(file: &str, text: &str, rest: &[&str]) -> Output {
     command.output().expect("the program runs")
 }
 
-/// The waits of the retries in seconds, the reason of the end and its moment in seconds.
+/// The waits of the retries in seconds, the reason of the end and its time in seconds.
 fn life(file: &str, text: &str, rest: &[&str]) -> (Vec<u64>, String, u64) {
     let output = explain(file, text, rest);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -69,18 +69,18 @@ fn knative_waits_follow_the_class_of_the_broker_or_channel() {
 }
 
 #[test]
-fn what_a_class_cannot_do_is_an_error_with_its_place() {
+fn a_policy_that_a_class_does_not_support_is_an_error_with_its_location() {
     let output = explain("k.yaml", &trigger("googlecloud", "linear"), &[]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{stderr}");
     assert!(
-        said.lines().any(|line| line.starts_with("k.yaml:15:20: error: ") && line.contains("backoffPolicy")),
-        "{said}"
+        stderr.lines().any(|line| line.starts_with("k.yaml:15:20: error: ") && line.contains("backoffPolicy")),
+        "{stderr}"
     );
 }
 
 #[test]
-fn event_grid_lives_until_its_time_is_over_or_a_status_ends_it() {
+fn event_grid_retries_until_the_time_to_live_or_a_final_status() {
     let text = include_str!("../../../../examples/eventgrid.json");
     let waits = vec![10, 30, 60, 300, 600, 1_800, 3_600, 10_800, 21_600, 43_200];
     let ended = 34 * 3_600 + 46 * 60 + 40;
@@ -91,7 +91,7 @@ fn event_grid_lives_until_its_time_is_over_or_a_status_ends_it() {
 }
 
 #[test]
-fn a_namespace_keeps_its_moments_and_kubernetes_its_minutes() {
+fn event_grid_namespaces_and_kubernetes_have_their_own_schedules() {
     let namespace = include_str!("../../../../examples/eventgrid-namespace.json");
     let namespace: serde_json::Value =
         serde_json::from_str(namespace).expect("the example is JSON");
@@ -109,7 +109,7 @@ fn a_namespace_keeps_its_moments_and_kubernetes_its_minutes() {
     );
 }
 
-/// The document with another value of the field of this name, wherever it stands.
+/// The document with another value of the field of this name, at any depth.
 fn with(mut document: serde_json::Value, name: &str, value: &serde_json::Value) -> String {
     assert!(set(&mut document, name, value), "{name} is in {document}");
     document.to_string()

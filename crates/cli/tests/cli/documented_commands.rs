@@ -1,15 +1,15 @@
-//! Every `lastmile …` line of the documentation is one that the command line takes.
+//! The command line accepts every `lastmile …` line of the documentation.
 //!
-//! Each is run with `--help` behind it: the arguments before that are read, with their values, and
-//! nothing is done. What may stand together, and what has to, is not looked at.
+//! Each is run with `--help` appended: the options before it are parsed with their values, and
+//! nothing is executed. Conflicts between options and missing options are not checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A command as the page has it, and where.
+/// A command of a page, with its location.
 struct Documented {
-    place: String,
+    location: String,
     line: String,
 }
 
@@ -25,8 +25,8 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The commands of a page: the lines of its `sh` blocks that begin with `lastmile`, joined where
-/// they go on.
+/// The commands of a page: the lines of its `sh` blocks that begin with `lastmile`, continued lines
+/// joined.
 fn commands(page: &Path) -> Vec<Documented> {
     let text =
         fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
@@ -44,13 +44,13 @@ fn commands(page: &Path) -> Vec<Documented> {
         }
         let line = std::mem::take(&mut joined);
         if inside && line.starts_with("lastmile ") {
-            found.push(Documented { place: format!("{name}:{number}"), line });
+            found.push(Documented { location: format!("{name}:{number}"), line });
         }
     }
     found
 }
 
-/// The words of a command as a shell would pass them on, up to a comment, a pipe or a redirection.
+/// The arguments as a shell would split them, up to a comment, a pipe or a redirection.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for character in line.chars() {
@@ -70,7 +70,7 @@ fn words(line: &str) -> Vec<String> {
     words.into_iter().map(|word| filled(&word)).collect()
 }
 
-/// A word with something in the place of its variables: URLs where they are called so.
+/// A word with its variables replaced by a value: a URL if the name ends in `url`.
 fn filled(word: &str) -> String {
     let mut parts = word.split('$');
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -86,9 +86,9 @@ fn filled(word: &str) -> String {
     filled
 }
 
-/// Why the command line does not take it.
+/// The error if the command line rejects it.
 fn refusal(arguments: &[String]) -> Option<String> {
-    // The meaning of placeholders is up to the page.
+    // Pages use URL as a placeholder.
     let placeholder = |word: &String| word == "URL";
     let arguments =
         arguments.iter().map(|word| if placeholder(word) { "http://example.com/" } else { word });
@@ -98,14 +98,15 @@ fn refusal(arguments: &[String]) -> Option<String> {
 }
 
 #[test]
-fn every_documented_command_is_one_that_there_is() {
+fn every_documented_command_is_accepted() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for command in pages().iter().flat_map(|page| commands(page)) {
         let words = words(&command.line);
         count += 1;
         wrong.extend(
-            refusal(&words[1..]).map(|why| format!("{}: {}\n{why}", command.place, command.line)),
+            refusal(&words[1..])
+                .map(|why| format!("{}: {}\n{why}", command.location, command.line)),
         );
     }
     assert!(count > 30, "only {count} commands were found");
@@ -113,7 +114,7 @@ fn every_documented_command_is_one_that_there_is() {
 }
 
 #[test]
-fn a_command_that_there_is_not_is_found() {
+fn an_unknown_command_or_option_is_rejected() {
     for line in [
         "lastmile deadletters lists",
         "lastmile deadletters list --count 3",

@@ -43,7 +43,7 @@ fn json(output: &Output) -> serde_json::Value {
 }
 
 #[test]
-fn check_says_by_its_exit_code_whether_the_files_can_be_deployed() {
+fn the_exit_code_of_check_tells_whether_the_files_can_be_deployed() {
     let wrong = TWO.replace("maxAttempts: 3", "maxAttempts: 0");
     let folder = folder(&[("two.yaml", TWO), ("wrong.yaml", &wrong)]);
     let checked = run(folder.path(), &["check", "two.yaml"]);
@@ -65,7 +65,7 @@ fn check_says_by_its_exit_code_whether_the_files_can_be_deployed() {
 }
 
 #[test]
-fn check_tells_tools_every_part_of_a_finding_in_order() {
+fn check_as_json_has_every_part_of_a_finding_in_order() {
     let folder = folder(&[("wrong.yaml", &TWO.replace("maxAttempts: 3", "maxAttempt: 3"))]);
     let checked = run(folder.path(), &["check", "wrong.yaml", "--output", "json"]);
     assert_eq!(checked.status.code(), Some(1));
@@ -85,7 +85,7 @@ fn check_tells_tools_every_part_of_a_finding_in_order() {
 }
 
 #[test]
-fn explain_tells_tools_attempts_end_and_where_each_value_came_from() {
+fn explain_as_json_has_attempts_end_and_the_origin_of_each_value() {
     let folder = folder(&[("two.yaml", TWO)]);
     let explained = run(
         folder.path(),
@@ -150,7 +150,7 @@ fn explain_follows_the_outcome_and_shows_all_subscriptions_when_none_is_named() 
 }
 
 #[test]
-fn explain_draws_a_line_of_time_as_text_and_as_a_picture() {
+fn explain_draws_a_time_axis_as_text_and_as_svg() {
     let folder = folder(&[("two.yaml", TWO)]);
     let table =
         text(&run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", BILLING]).stdout);
@@ -171,7 +171,7 @@ fn explain_draws_a_line_of_time_as_text_and_as_a_picture() {
 }
 
 #[test]
-fn explain_lists_the_subscriptions_there_are_when_the_named_one_is_not() {
+fn explain_lists_all_subscriptions_if_the_named_one_does_not_exist() {
     let folder = folder(&[("two.yaml", TWO)]);
     let missing =
         run(folder.path(), &["explain", "-f", "two.yaml", "--subscription", "shop/orders/nobody"]);
@@ -184,7 +184,7 @@ fn explain_lists_the_subscriptions_there_are_when_the_named_one_is_not() {
 }
 
 #[test]
-fn apply_shows_what_changes_and_rollback_brings_back_what_was() {
+fn apply_shows_what_changes_and_rollback_restores_the_previous_version() {
     let first = TWO.split("---").next().expect("there is a first document");
     let second =
         TWO.replace("maxAttempts: 3", "maxAttempts: 4").replace("name: mail", "name: post");
@@ -261,7 +261,7 @@ fn apply_joins_several_files_and_refuses_what_has_errors() {
 }
 
 #[test]
-fn check_remarks_on_what_is_right_but_not_what_one_would_think() {
+fn check_warns_of_valid_files_that_behave_unexpectedly() {
     let knative = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n  \
          channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c}\n  \
          subscriber: {uri: 'https://a.example.com/'}\n  delivery: {retry: 40, backoffPolicy: exponential, backoffDelay: PT1S}\n";
@@ -278,7 +278,7 @@ fn check_remarks_on_what_is_right_but_not_what_one_would_think() {
 }
 
 #[test]
-fn apply_does_not_remove_everything_by_an_empty_file_unless_told_to() {
+fn apply_does_not_remove_everything_by_an_empty_file_without_allow_empty() {
     let folder = folder(&[("empty.yaml", "# nothing\n"), ("there.yaml", TWO)]);
     let to = format!("file://{}", folder.path().join("there.yaml").display());
     let refused = run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes"]);
@@ -287,18 +287,18 @@ fn apply_does_not_remove_everything_by_an_empty_file_unless_told_to() {
         std::fs::read_to_string(folder.path().join("there.yaml")).expect("it is there"),
         TWO
     );
-    let told =
+    let allowed =
         run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes", "--allow-empty"]);
-    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    assert_eq!(allowed.status.code(), Some(0), "{}", text(&allowed.stderr));
     assert!(
-        text(&told.stdout).contains("- subscription shop/orders/billing"),
+        text(&allowed.stdout).contains("- subscription shop/orders/billing"),
         "{}",
-        text(&told.stdout)
+        text(&allowed.stdout)
     );
 }
 
 #[test]
-fn explain_refuses_a_retry_after_that_nobody_could_follow() {
+fn explain_rejects_an_invalid_retry_after() {
     let folder = folder(&[("two.yaml", TWO)]);
     let explained = run(folder.path(), &["explain", "-f", "two.yaml", "--retry-after", "soon"]);
     assert_eq!(explained.status.code(), Some(2));
@@ -336,7 +336,7 @@ fn check_warns_of_a_destination_that_is_refused_unless_the_deployment_allows_it(
 }
 
 #[test]
-fn check_warns_of_replies_that_are_refused_or_that_nobody_hears() {
+fn check_warns_of_replies_that_are_refused_or_have_no_subscription() {
     let subscription = |reply: &str| {
         format!(
             "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
@@ -383,7 +383,7 @@ fn check_warns_of_replies_that_are_refused_or_that_nobody_hears() {
 }
 
 #[test]
-fn explain_shows_batches_with_where_each_part_came_from() {
+fn explain_shows_batches_with_the_origin_of_each_part() {
     let export = include_str!("../../../../examples/eventgrid.json");
     let batched = export.replacen(
         "\"deliveryAttributeMappings\"",
@@ -411,7 +411,7 @@ fn explain_shows_batches_with_where_each_part_came_from() {
 }
 
 #[test]
-fn explain_says_of_every_sink_where_letters_go() {
+fn explain_names_every_kind_of_sink() {
     let status = |of: &str| format!("\"status\":{{{of},\"format\":\"namespace\"}}");
     for (sink, in_words, status, container) in [
         (
@@ -458,17 +458,8 @@ fn explain_says_of_every_sink_where_letters_go() {
         let folder =
             folder(&[("s.yaml", &(document("orders", &dead_letter) + &document("lost", "")))]);
         let explained = |output: &str| {
-            let arguments = [
-                "explain",
-                "-f",
-                "s.yaml",
-                "--subscription",
-                BILLING,
-                "--outcome",
-                "400",
-                "--output",
-                output,
-            ];
+            let of_billing = ["explain", "-f", "s.yaml", "--subscription", BILLING];
+            let arguments = [&of_billing[..], &["--outcome", "400", "--output", output]].concat();
             text(&run(folder.path(), &arguments).stdout)
         };
         let (json, table, picture) = (explained("json"), explained("table"), explained("svg"));

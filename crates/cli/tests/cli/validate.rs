@@ -1,5 +1,5 @@
-//! `lastmile validate` as a person uses it: what it asks, what it prints, what it keeps, its exit
-//! codes.
+//! `lastmile validate` as a person uses it: its requests, its output, the consents that it stores,
+//! its exit codes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -18,15 +18,15 @@ fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
 
 /// What a run printed on both streams, and its exit code.
 fn run(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
-    said(lastmile(folder, arguments).output().expect("the program runs"))
+    printed(lastmile(folder, arguments).output().expect("the program runs"))
 }
 
-fn said(output: Output) -> (String, Option<i32>) {
+fn printed(output: Output) -> (String, Option<i32>) {
     let text = [output.stdout, output.stderr].concat();
     (String::from_utf8(text).expect("the output is text"), output.status.code())
 }
 
-/// A program in the background; it is ended when it goes out of scope.
+/// A program in the background, killed when it goes out of scope.
 struct Running(Child);
 
 impl Drop for Running {
@@ -47,14 +47,14 @@ fn subscriber(folder: &Path) -> (Running, String) {
     (Running(child), line.trim().rsplit(' ').next().expect("an address").to_owned())
 }
 
-/// A receiver that answers every request with this; its address.
+/// A receiver that gives every request this response; its address.
 fn receiver(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}/", listener.local_addr().expect("it listens"));
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // Whoever asks sends little, so one read has all of it; what became of the answer is
-            // seen by the test.
+            // Requests are small: one read has all of it. The test sees whether the response
+            // arrived.
             let _ = stream.read(&mut [0; 65_536]);
             let _ = stream.write_all(answer.as_bytes());
         }
@@ -78,13 +78,13 @@ fn folder(documents: &[String]) -> tempfile::TempDir {
     folder
 }
 
-fn kept(folder: &Path) -> Vec<String> {
+fn stored(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder.join("_consents")).into_iter().flatten().flatten();
     files.map(|file| std::fs::read_to_string(file.path()).expect("a consent is text")).collect()
 }
 
 #[test]
-fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_kept() {
+fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
     let here = tempfile::tempdir().expect("a folder can be made");
     let (_subscriber, url) = subscriber(here.path());
     let folder = folder(&[
@@ -92,31 +92,32 @@ fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_kept() {
         document("b", &url, EVENT_GRID),
         document("c", "https://nobody.invalid/", ""),
     ]);
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains("granted, 120 requests a minute") && said.contains("granted, any rate"),
-        "{said}"
+        printed.contains("granted, 120 requests a minute") && printed.contains("granted, any rate"),
+        "{printed}"
     );
     assert!(
-        said.contains("2 of 2 have consented; nothing was kept") && !said.contains("orders/c"),
-        "{said}"
+        printed.contains("2 of 2 have consented; nothing was stored")
+            && !printed.contains("orders/c"),
+        "{printed}"
     );
-    assert_eq!(kept(folder.path()).len(), 0);
+    assert_eq!(stored(folder.path()).len(), 0);
 
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
-    assert!(code == Some(0) && said.contains("and that is kept"), "{said}");
-    let mut kept = kept(folder.path());
-    kept.sort();
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
+    assert!(code == Some(0) && printed.contains("the consents are stored"), "{printed}");
+    let mut stored = stored(folder.path());
+    stored.sort();
     assert!(
-        kept[0].contains("\"handshake\":\"cloudevents\"")
-            && kept[0].contains("\"allowed_rate\":\"120\"")
+        stored[0].contains("\"handshake\":\"cloudevents\"")
+            && stored[0].contains("\"allowed_rate\":\"120\"")
     );
-    assert!(kept[1].contains("\"handshake\":\"eventgrid\""), "{kept:?}");
+    assert!(stored[1].contains("\"handshake\":\"eventgrid\""), "{stored:?}");
 }
 
 #[test]
-fn whoever_does_not_consent_is_told_with_the_reason_and_exit_code_1() {
+fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_code_1() {
     let redirect = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1/\r\ncontent-length: 0\r\n\r\n";
     let other =
         "HTTP/1.1 200 OK\r\nwebhook-allowed-origin: other.example.com\r\ncontent-length: 0\r\n\r\n";
@@ -126,18 +127,18 @@ fn whoever_does_not_consent_is_told_with_the_reason_and_exit_code_1() {
         document("c", &receiver(other), CLOUD_EVENTS),
         document("d", "http://10.1.2.3/", CLOUD_EVENTS),
     ]);
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
-    assert_eq!(code, Some(1), "{said}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
+    assert_eq!(code, Some(1), "{printed}");
     for part in
         ["without a", "redirects", "other.example.com", "could not be asked", "0 of 4", "--listen"]
     {
-        assert!(said.contains(part), "{part} is not in {said}");
+        assert!(printed.contains(part), "{part} is not in {printed}");
     }
-    assert_eq!(kept(folder.path()).len(), 0);
+    assert_eq!(stored(folder.path()).len(), 0);
 }
 
 #[test]
-fn the_address_that_is_listened_on_confirms_for_an_endpoint_that_cannot_and_may_tell_the_rate() {
+fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rate() {
     for (consent, query, granted) in [
         (EVENT_GRID, "", "granted, any rate"),
         (CLOUD_EVENTS, "", "granted, 120 requests a minute"),
@@ -168,7 +169,7 @@ fn the_address_that_is_listened_on_confirms_for_an_endpoint_that_cannot_and_may_
         let mut lines = BufReader::new(child.0.stderr.take().expect("it is piped"))
             .lines()
             .map_while(Result::ok);
-        let line = lines.find(|line| line.contains("consents")).expect("the address is told");
+        let line = lines.find(|line| line.contains("confirms")).expect("the URL is printed");
         let url = line
             .split(' ')
             .find(|word| word.starts_with("http://"))
@@ -192,14 +193,14 @@ fn the_address_that_is_listened_on_confirms_for_an_endpoint_that_cannot_and_may_
         child.0.stdout.take().expect("it is piped").read_to_string(&mut output).expect("text");
         assert!(output.contains(granted), "{output}");
         assert_eq!(
-            (child.0.wait().expect("it ends").code(), kept(folder.path()).len()),
+            (child.0.wait().expect("it ends").code(), stored(folder.path()).len()),
             (Some(0), 1)
         );
     }
 }
 
 #[test]
-fn what_nobody_confirms_in_time_is_pending_and_exit_code_1() {
+fn a_consent_that_nobody_confirms_in_time_is_pending_and_exit_code_1() {
     let folder = folder(&[document("a", &receiver(SILENT), CLOUD_EVENTS)]);
     let arguments = [
         "validate",
@@ -210,53 +211,55 @@ fn what_nobody_confirms_in_time_is_pending_and_exit_code_1() {
         "--public-url",
         "https://me.example.com/x",
     ];
-    let (said, code) = run(folder.path(), &[&arguments[..], &["--wait", "PT0.2S"]].concat());
-    assert!(code == Some(1) && said.contains("pending: nobody confirmed in time"), "{said}");
-    assert!(said.contains("GET or POST https://me.example.com/x/"), "{said}");
+    let (printed, code) = run(folder.path(), &[&arguments[..], &["--wait", "PT0.2S"]].concat());
+    assert!(code == Some(1) && printed.contains("pending: nobody confirmed in time"), "{printed}");
+    assert!(printed.contains("GET or POST to https://me.example.com/x/"), "{printed}");
 }
 
 #[test]
-fn a_subscription_may_be_named_and_asked_in_another_way_than_its_file_says() {
+fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has() {
     let here = tempfile::tempdir().expect("a folder can be made");
     let (_subscriber, url) = subscriber(here.path());
     let folder =
         folder(&[document("a", &url, ""), document("b", "https://nobody.invalid/", EVENT_GRID)]);
     let named = ["validate", "-f", "s.yaml", "--subscription", "shop/orders/a"];
     let with = |more: &[&str]| run(folder.path(), &[&named[..], more].concat());
-    let (said, code) = with(&["--handshake", "eventgrid"]);
-    assert!(code == Some(0) && said.contains("1 of 1"), "{said}");
-    let (said, code) =
+    let (printed, code) = with(&["--handshake", "eventgrid"]);
+    assert!(code == Some(0) && printed.contains("1 of 1"), "{printed}");
+    let (printed, code) =
         with(&["--handshake", "cloudevents", "--origin", "a.example.com", "--rate", "9"]);
     assert!(
-        code == Some(0) && said.contains("granted, 9 requests") && said.contains("a.example.com"),
-        "{said}"
+        code == Some(0)
+            && printed.contains("granted, 9 requests")
+            && printed.contains("a.example.com"),
+        "{printed}"
     );
     for (more, says) in [
         (&[][..], "--handshake"),
         (&["--handshake", "cloudevents"], "--origin"),
-        (&["--handshake", "eventgrid", "--rate", "9"], "nothing of"),
+        (&["--handshake", "eventgrid", "--rate", "9"], "has no --origin"),
         (
             &["--handshake", "eventgrid", "--subscription", "shop/orders/none"],
             "there is no subscription",
         ),
     ] {
-        let (said, code) = with(more);
-        assert!(code == Some(2) && said.contains(says), "{more:?}: {said}");
+        let (printed, code) = with(more);
+        assert!(code == Some(2) && printed.contains(says), "{more:?}: {printed}");
     }
 }
 
 #[test]
-fn what_goes_wrong_is_exit_code_2_and_nobody_to_ask_is_0() {
+fn an_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let folder = folder(&[document("a", "https://nobody.invalid/", "")]);
-    let (said, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
-    assert!(code == Some(0) && said.contains("no subscription asks for consent"), "{said}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
+    assert!(code == Some(0) && printed.contains("no subscription requires consent"), "{printed}");
     assert_eq!(run(folder.path(), &["validate", "-f", "nowhere.yaml"]).1, Some(2));
     std::fs::write(folder.path().join("broken.yaml"), "kind: Subscription\n")
         .expect("the file can be written");
     assert_eq!(run(folder.path(), &["validate", "-f", "broken.yaml"]).1, Some(2));
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
-    let (said, code) =
+    let (printed, code) =
         run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://bucket/key"]);
-    assert!(code == Some(2) && said.contains("s3://BUCKET"), "{said}");
+    assert!(code == Some(2) && printed.contains("s3://BUCKET"), "{printed}");
 }

@@ -1,9 +1,9 @@
-//! What would be right in place of a word that is not known: "did you mean …?", or the list.
+//! The hint for an unknown word: "did you mean …?", or the list of known words.
 //!
-//! Separate because it looks at words only, wherever they stand: fields, kinds, choices.
+//! Separate because it compares words only, whatever they name: fields, kinds, values.
 
-/// What would be right in place of a word: the one it is nearest to, else the list. A word that is
-/// known, but not where it stands, is no suggestion for itself.
+/// The hint for an unknown word: the nearest known one, else the list. A word that is known but not
+/// allowed in its place is not suggested for itself.
 pub(super) fn hint(word: &str, known: &[&str], listed: &[&str]) -> String {
     let near = |candidate: &&&str| {
         **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)
@@ -14,26 +14,14 @@ pub(super) fn hint(word: &str, known: &[&str], listed: &[&str]) -> String {
     }
 }
 
-/// The longest word that suggestions are looked for, in characters: the work grows with its length.
+/// The longest word that is compared, in characters: the work grows with the length.
 const WORD_MAX: usize = 64;
 
-/// How many characters to insert, remove or change to make one word of the other; case does not
-/// count.
+/// The edit distance of two words, ignoring case.
 fn distance(a: &str, b: &str) -> usize {
-    let [a, b] = [a, b].map(|word| {
-        word.chars().take(WORD_MAX).flat_map(char::to_lowercase).collect::<Vec<char>>()
-    });
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, of_a) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, of_b) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(of_a != of_b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    let [a, b] = [a, b]
+        .map(|word| word.chars().take(WORD_MAX).flat_map(char::to_lowercase).collect::<String>());
+    strsim::levenshtein(&a, &b)
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Explanations for tools: members and their order are a contract.
+//! Explanations as JSON: members and their order are a contract.
 //!
-//! Separate because the shape must not follow our own types. `container` is `null` where the
-//! container of the deployment is meant, and where letters go to no container; `format` is `null`
-//! too where there is no letter. `errorChannel` is there where a topic takes them.
+//! Separate because the JSON must not change with our types. `container` is `null` for the default
+//! container of the deployment and for sinks that are not containers. `format` is `null` without a
+//! dead letter. `errorChannel` is present if the sink is a topic.
 
 use delivery::subscription::policy::{Setting, sink_uri};
 use delivery::subscription::sink::Sink;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::Explained;
+use super::explained::Explained;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -21,7 +21,7 @@ struct Document<'a> {
     status: Status,
 }
 
-/// Field → value and origin, in the order in which people read them.
+/// Field → value and origin, in the order of the table.
 struct Policy<'a>(&'a [(Setting, String)]);
 
 #[derive(Serialize)]
@@ -46,7 +46,7 @@ struct End {
     format: Option<&'static str>,
 }
 
-/// What a Knative object's status would say.
+/// The status of a Knative object.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Status {
@@ -67,7 +67,7 @@ impl Serialize for Policy<'_> {
     }
 }
 
-/// One object where one subscription is explained, else an array.
+/// An object for one subscription, else an array.
 pub(super) fn write(explained: &[Explained]) -> serde_json::Result<String> {
     match explained {
         [one] => serde_json::to_string(&document(one)),

@@ -1,8 +1,9 @@
-//! `lastmile explain`: the life of a delivery whose endpoint always answers the same.
+//! `lastmile explain`: the life of a delivery whose endpoint always responds the same way.
 //!
-//! It asks the functions of production (`delivery::explain`) and shows what they say: as a table
-//! for people, as JSON for tools, as a picture for documents. No wait is computed here.
+//! Runs the production state machine (`delivery::explain`) and shows the result as a table for
+//! people, as JSON for tools, or as an SVG for documents. No wait is computed here.
 
+mod explained;
 mod json;
 mod svg;
 mod table;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
-use delivery::explain::{Always, Endpoint, Life, explain};
+use delivery::explain::{Always, Endpoint, explain};
 use delivery::manifest::Reading;
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
@@ -23,8 +24,9 @@ use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
 
-use crate::files::{Files, have_errors, tell, usage};
-use crate::remarks::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
+use self::explained::Explained;
+use crate::files::{Files, have_errors, print_findings, usage_error};
+use crate::lints::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -34,13 +36,13 @@ pub(crate) struct Arguments {
     /// Only this subscription
     #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Option<SubscriptionName>,
-    /// What its endpoint always does: a status, timeout, refused, reset, dns, tls or blocked
+    /// The outcome of every attempt: a status, timeout, refused, reset, dns, tls or blocked
     #[arg(long, value_name = "OUTCOME", default_value = "500")]
     outcome: Always,
-    /// The Retry-After that its answers carry: seconds or an HTTP date
+    /// The Retry-After header of every response: seconds or an HTTP date
     #[arg(long, value_name = "VALUE")]
     retry_after: Option<String>,
-    /// How to show it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -51,42 +53,34 @@ enum Output {
     Table,
     /// For tools
     Json,
-    /// A picture
+    /// An SVG picture
     Svg,
-}
-
-/// A subscription and the life of a delivery under it.
-struct Explained {
-    subscription: Arc<Subscription>,
-    /// Each setting, and where its value came from.
-    policy: Vec<(Setting, String)>,
-    life: Life,
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = match Files::read(&arguments.files) {
         Ok(files) => files,
-        Err(problem) => return Ok(usage(&problem)),
+        Err(problem) => return Ok(usage_error(&problem)),
     };
     let reading = files.reading();
-    tell(&reading.findings);
+    print_findings(&reading.findings);
     if have_errors(&reading.findings) {
         return Ok(ExitCode::FAILURE);
     }
-    let meant = match meant(&reading, arguments.subscription.as_ref()) {
-        Ok(meant) => meant,
-        Err(problem) => return Ok(usage(&problem)),
+    let selected = match selected(&reading, arguments.subscription.as_ref()) {
+        Ok(selected) => selected,
+        Err(problem) => return Ok(usage_error(&problem)),
     };
     let now_ms = Machine.now_ms();
     if let Some(text) =
         arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none())
     {
-        return Ok(usage(&format!(
+        return Ok(usage_error(&format!(
             "--retry-after {text:?} is neither a number of seconds nor an HTTP date"
         )));
     }
     let endpoint = Endpoint { always: arguments.outcome, retry_after: arguments.retry_after };
-    let explained: Vec<Explained> = meant
+    let explained: Vec<Explained> = selected
         .into_iter()
         .map(|subscription| Explained {
             life: explain(&subscription, &endpoint, now_ms),
@@ -103,8 +97,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subscriptions to explain: the one that was named, or all.
-fn meant(
+/// The subscriptions to explain: the named one, or all.
+fn selected(
     reading: &Reading,
     named: Option<&SubscriptionName>,
 ) -> Result<Vec<Arc<Subscription>>, String> {
@@ -118,7 +112,7 @@ fn meant(
     })
 }
 
-/// Every setting with its origin: the place that states it, or the profile whose default it is.
+/// Every setting with its origin: the location of the field, or the profile of the default.
 fn policy(subscription: &Subscription, reading: &Reading) -> Vec<(Setting, String)> {
     let origins = reading.origins.get(&subscription.name);
     let from = |setting: &Setting| {
@@ -129,17 +123,17 @@ fn policy(subscription: &Subscription, reading: &Reading) -> Vec<(Setting, Strin
     settings(subscription).into_iter().map(|setting| (setting.clone(), from(&setting))).collect()
 }
 
-/// Says what a deployment with the template's defaults would do otherwise.
+/// Warns about settings that a deployment with the template's defaults would override.
 fn warn(explained: &[Explained]) {
-    let most_ms = DISPATCH_TIMEOUT_MS - TIMEOUT_MARGIN_MS;
+    let longest_ms = DISPATCH_TIMEOUT_MS - TIMEOUT_MARGIN_MS;
     for Explained { subscription, .. } in explained {
         let timeout_ms = subscription.destination.response_timeout_ms;
-        if timeout_ms > most_ms {
+        if timeout_ms > longest_ms {
             eprintln!(
-                "warning: {}: a response timeout of {} is cut to {} unless DispatchTimeout is raised",
+                "warning: {}: a response timeout of {} is shortened to {} unless DispatchTimeout is raised",
                 subscription.name,
                 format_ms(timeout_ms),
-                format_ms(most_ms)
+                format_ms(longest_ms)
             );
         }
     }

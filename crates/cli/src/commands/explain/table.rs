@@ -1,23 +1,23 @@
-//! Explanations for people: the policy with where it came from, the attempts along a line of time,
-//! and the end.
+//! Explanations as text: the policy with the origin of each value, the attempts on a time axis, and
+//! the end.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use delivery::explain::{Attempt, Endpoint, Life};
 use delivery::subscription::Subscription;
 
-use super::Explained;
-use super::timeline::{Axis, dead_letter, span};
+use super::explained::Explained;
+use super::timeline::{Axis, dead_letter, hms};
 
 /// The width of a table of the policy, in characters.
 const WIDTH: u16 = 110;
-/// The width of the line of time, in characters.
+/// The width of the time axis, in characters.
 const LINE: f64 = 47.0;
-/// Of a long life the first attempts are shown, and the last.
+/// The first attempts of a long life that are shown.
 const FIRST: usize = 15;
-/// The last attempts of a long life.
+/// The last attempts of a long life that are shown.
 const LAST: usize = 5;
 
-/// All of it, one subscription after the other.
+/// All subscriptions, one after the other.
 pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
     if explained.is_empty() {
         return "no subscription\n".to_owned();
@@ -53,7 +53,7 @@ fn one(Explained { subscription, policy, life }: &Explained, endpoint: &Endpoint
 
 fn attempts(life: &Life) -> String {
     let axis = Axis::of(life);
-    let mut text = format!("{:>8}  {:>12}  moment\n", "attempt", "wait");
+    let mut text = format!("{:>8}  {:>12}  time\n", "attempt", "wait");
     let all = &life.attempts;
     let (first, last) = if all.len() > FIRST + LAST {
         (&all[..FIRST], &all[all.len() - LAST..])
@@ -69,25 +69,26 @@ fn attempts(life: &Life) -> String {
 }
 
 fn line(attempt: &Attempt, axis: &Axis) -> String {
-    let wait = if attempt.attempt == 1 { "-".to_owned() } else { span(attempt.wait_ms) };
-    let moment = format!("+{}", span(attempt.at_ms));
-    let drawn = format!("{}●", "─".repeat(column(axis.place(attempt.at_ms))));
-    format!("{:>8}  {wait:>12}  {moment:<14}{drawn}\n", attempt.attempt)
+    let wait = if attempt.attempt == 1 { "-".to_owned() } else { hms(attempt.wait_ms) };
+    let time = format!("+{}", hms(attempt.at_ms));
+    let drawn = format!("{}●", "─".repeat(column(axis.position(attempt.at_ms))));
+    format!("{:>8}  {wait:>12}  {time:<14}{drawn}\n", attempt.attempt)
 }
 
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a place is 0 to 1 and the line is short"
+    reason = "a position is 0 to 1 and the axis is short"
 )]
-fn column(place: f64) -> usize {
-    (place.clamp(0.0, 1.0) * LINE).round() as usize
+fn column(position: f64) -> usize {
+    (position.clamp(0.0, 1.0) * LINE).round() as usize
 }
 
 fn end(life: &Life, subscription: &Subscription) -> String {
     let axis = Axis::of(life);
-    let moment = format!("+{}", span(life.ended_ms));
-    let mark = format!("{}■", "─".repeat(column(axis.place(life.ended_ms))));
-    let end = format!("{:>8}  {:>12}  {moment:<14}{mark} {}\n", "end", "", life.reason_name());
-    dead_letter(life, subscription).map_or(end.clone(), |letter| format!("{end}\n{letter}\n"))
+    let time = format!("+{}", hms(life.ended_ms));
+    let mark = format!("{}■", "─".repeat(column(axis.position(life.ended_ms))));
+    let end = format!("{:>8}  {:>12}  {time:<14}{mark} {}\n", "end", "", life.reason_name());
+    dead_letter(life, subscription)
+        .map_or(end.clone(), |dead_letter| format!("{end}\n{dead_letter}\n"))
 }

@@ -1,6 +1,6 @@
-//! Moments and places on a timeline, for text and picture alike.
+//! The time axis of text and picture.
 //!
-//! Separate because a life may last seconds or days and both have to be seen: the axis is
+//! Separate because a life may last seconds or days and both must be readable: the axis is
 //! logarithmic, with the shortest wait as its unit.
 
 use delivery::explain::Life;
@@ -11,12 +11,12 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 /// A logarithmic axis from publication to the last thing that happens.
 pub(super) struct Axis {
     unit_ms: u64,
-    /// Where it ends.
+    /// The time at its end.
     pub(super) end_ms: u64,
 }
 
 impl Axis {
-    /// The axis on which the whole life can be seen.
+    /// The axis that fits the whole life.
     pub(super) fn of(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
         let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
@@ -29,21 +29,24 @@ impl Axis {
         Self { unit_ms: shortest_ms.unwrap_or(SECOND_MS).clamp(1, end_ms), end_ms }
     }
 
-    /// The place of a moment: 0 is publication, 1 the end.
-    pub(super) fn place(&self, at_ms: u64) -> f64 {
+    /// The position of a time: 0 is publication, 1 the end.
+    pub(super) fn position(&self, at_ms: u64) -> f64 {
         let logarithm = |ms: u64| (1.0 + approximate(ms) / approximate(self.unit_ms)).ln();
         logarithm(at_ms) / logarithm(self.end_ms)
     }
 }
 
-/// Good enough for a place on paper.
-#[expect(clippy::cast_precision_loss, reason = "a place on paper needs no exact milliseconds")]
+/// Exact enough for a position in a drawing.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a position in a drawing needs no exact milliseconds"
+)]
 fn approximate(ms: u64) -> f64 {
     ms as f64
 }
 
-/// A span as people say it: `34h46m40s`, `0.25s`, `0s`.
-pub(super) fn span(ms: u64) -> String {
+/// A duration in hours, minutes and seconds: `34h46m40s`, `0.25s`, `0s`.
+pub(super) fn hms(ms: u64) -> String {
     let (hours, minutes, rest_ms) = (ms / HOUR_MS, ms % HOUR_MS / MINUTE_MS, ms % MINUTE_MS);
     let (seconds, milliseconds) = (rest_ms / SECOND_MS, rest_ms % SECOND_MS);
     let mut text = String::new();
@@ -62,7 +65,7 @@ pub(super) fn span(ms: u64) -> String {
     text
 }
 
-/// What becomes of the event at the end, in one line; nothing is said about one that was delivered.
+/// What happens to an undelivered event, in one line.
 pub(super) fn dead_letter(life: &Life, subscription: &Subscription) -> Option<String> {
     life.reason?;
     let Some(stored) = &life.stored else {
@@ -72,7 +75,7 @@ pub(super) fn dead_letter(life: &Life, subscription: &Subscription) -> Option<St
     let when = if stored.after_ms == 0 {
         "at once".to_owned()
     } else {
-        format!("{} later", span(stored.after_ms))
+        format!("{} later", hms(stored.after_ms))
     };
     Some(format!("dead letter: {when}, to {sink}, format {}", stored.format))
 }
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_told_in_hours_minutes_and_seconds() {
+    fn durations_are_written_in_hours_minutes_and_seconds() {
         for (ms, text) in [
             (0, "0s"),
             (250, "0.25s"),
@@ -91,7 +94,7 @@ mod tests {
             (3_600_000, "1h"),
             (3_601_005, "1h1.005s"),
         ] {
-            assert_eq!(span(ms), text);
+            assert_eq!(hms(ms), text);
         }
     }
 }

@@ -1,13 +1,14 @@
-//! `lastmile validate`: asks destinations for their consent, before the first event or again.
+//! `lastmile validate`: validates endpoints by their consent handshake.
 //!
-//! The questions and what answers mean are `delivery::machine::consent`, as in the function. Separate from
-//! it because a person can do what the function cannot: offer an address that confirms a consent
-//! (`listen`), and wait for somebody to call it. With a place to keep them, consents are found
-//! there by the functions.
+//! Requests and answers are those of `delivery::machine::consent`, as in the function. Separate
+//! because the command can do what the function cannot: offer a URL that confirms a consent
+//! (`confirmation_server`) and wait until somebody calls it. With `--config` or `--stack` it stores
+//! consents where the functions read them.
 //!
-//! Exit code 0 means that all have consented, 1 that some have not, 2 that something went wrong.
+//! Exit code 0 means that all endpoints have consented, 1 that some have not, 2 that an error
+//! occurred.
 
-mod listen;
+mod confirmation_server;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -21,6 +22,7 @@ use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
+use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
@@ -33,15 +35,14 @@ use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use delivery::time::duration;
 use futures::future::join_all;
-use listen::{Desk, Offer};
 use url::Url;
 
 use crate::commands::dev::allow_private;
-use crate::files::{Files, have_errors, tell, usage};
+use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::store;
 
-/// The exit code of something that went wrong.
-const WRONG: u8 = 2;
+/// The exit code of an error, apart from an endpoint that does not consent.
+const FAILED: u8 = 2;
 /// The width of the table, in characters.
 const WIDTH: u16 = 110;
 
@@ -50,29 +51,30 @@ pub(crate) struct Arguments {
     /// Files of subscriptions, read together
     #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only the destination of this subscription; may be said several times
+    /// Only the destination of this subscription; can be repeated
     #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Vec<SubscriptionName>,
-    /// Ask in this way, whatever the files say
+    /// The handshake to use, instead of the one in the files
     #[arg(long, value_enum, requires = "subscription")]
     handshake: Option<Handshake>,
-    /// Who asks, with --handshake cloudevents: the name of DNS that every delivery will carry
+    /// The origin of the requests, with --handshake cloudevents: a DNS name that every delivery
+    /// carries
     #[arg(long, value_name = "NAME", requires = "handshake")]
     origin: Option<String>,
-    /// How many requests a minute are asked for, with --handshake cloudevents
+    /// The requests per minute to ask for, with --handshake cloudevents
     #[arg(long, value_name = "NUMBER", requires = "handshake")]
     rate: Option<NonZeroU32>,
-    /// Keep consents where this deployed CloudFormation stack finds them
+    /// Store consents where this deployed CloudFormation stack reads them
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     stack: Option<String>,
-    /// Keep consents here: the config bucket as s3://BUCKET, or the folder of the subscriptions
+    /// Store consents here: the config bucket as s3://BUCKET, or the folder of the subscriptions
     /// file
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "LOCATION")]
     config: Option<String>,
-    /// Listen here for somebody who confirms by calling an address
+    /// Listen here for confirmations: somebody consents by calling a URL
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
-    /// What destinations can reach that address by; without it, http://IP:PORT
+    /// The public URL of that address; without it, http://IP:PORT
     #[arg(long, value_name = "URL", requires = "listen")]
     public_url: Option<Url>,
     /// How long to wait for a confirmation
@@ -82,23 +84,23 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Handshake {
-    /// Event Grid's SubscriptionValidation
+    /// SubscriptionValidation of Event Grid
     Eventgrid,
-    /// CloudEvents' OPTIONS
+    /// OPTIONS of the CloudEvents webhook specification
     Cloudevents,
 }
 
-/// Everything that asking needs.
-struct Office {
+/// Runs the handshakes.
+struct Validator {
     sender: HttpSender,
     secrets: SecretStores,
-    desk: Option<Desk>,
+    confirmations: Option<ConfirmationServer>,
     store: Option<ConsentStore>,
     wait_ms: u64,
 }
 
-/// One destination, how it is asked, and what came of it.
-struct Asked {
+/// A destination, its handshake and its answer.
+struct Validation {
     subscription: Arc<Subscription>,
     consent: Consent,
     answer: Answer,
@@ -107,47 +109,50 @@ struct Asked {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     validate(arguments).await.or_else(|error| {
         eprintln!("lastmile: {error:#}");
-        Ok(ExitCode::from(WRONG))
+        Ok(ExitCode::from(FAILED))
     })
 }
 
 async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = match Files::read(&arguments.files) {
         Ok(files) => files,
-        Err(problem) => return Ok(usage(&problem)),
+        Err(problem) => return Ok(usage_error(&problem)),
     };
     let reading = files.reading();
-    tell(&reading.findings);
+    print_findings(&reading.findings);
     if have_errors(&reading.findings) {
-        return Ok(ExitCode::from(WRONG));
+        return Ok(ExitCode::from(FAILED));
     }
-    let meant = match meant(&reading, &arguments) {
-        Ok(meant) => meant,
-        Err(problem) => return Ok(usage(&problem)),
+    let selected = match selected(&reading, &arguments) {
+        Ok(selected) => selected,
+        Err(problem) => return Ok(usage_error(&problem)),
     };
-    if meant.is_empty() {
-        eprintln!("no subscription asks for consent");
+    if selected.is_empty() {
+        eprintln!("no subscription requires consent");
         return Ok(ExitCode::SUCCESS);
     }
-    let office = Office::open(arguments).await?;
-    let asked = join_all(
-        meant.into_iter().map(|(subscription, consent)| office.ask(subscription, consent)),
+    let validator = Validator::open(arguments).await?;
+    // Concurrently: with --listen each of them may wait for minutes.
+    let validations = join_all(
+        selected
+            .into_iter()
+            .map(|(subscription, consent)| validator.validate(subscription, consent)),
     )
     .await;
-    println!("{}", table(&asked));
-    let kept = office.keep(&asked).await?;
-    let granted = asked.iter().filter(|asked| matches!(asked.answer, Answer::Granted(_))).count();
-    eprintln!("{granted} of {} have consented{kept}", asked.len());
-    if granted < asked.len() && office.desk.is_none() {
+    println!("{}", table(&validations));
+    let stored = validator.store_consents(&validations).await?;
+    let granted = validations.iter().filter(|of| matches!(of.answer, Answer::Granted(_))).count();
+    eprintln!("{granted} of {} have consented{stored}", validations.len());
+    if granted < validations.len() && validator.confirmations.is_none() {
         eprintln!(
-            "where an endpoint cannot answer by itself, --listen offers an address that confirms for it"
+            "for an endpoint that cannot answer by itself, --listen offers a URL that confirms for it"
         );
     }
-    Ok(if granted == asked.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if granted == validations.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The subscriptions that were named, or all that ask for consent, each with its way of asking.
-fn meant(
+/// The named subscriptions, or all that require consent, each with its handshake.
+fn selected(
     reading: &Reading,
     arguments: &Arguments,
 ) -> Result<Vec<(Arc<Subscription>, Consent)>, String> {
@@ -161,70 +166,74 @@ fn meant(
         let subscription = reading.catalogue.subscription(name);
         let subscription =
             subscription.ok_or_else(|| format!("there is no subscription {name}"))?;
-        Ok((Arc::clone(subscription), way(subscription, arguments)?))
+        Ok((Arc::clone(subscription), handshake_of(subscription, arguments)?))
     });
     named.collect()
 }
 
-/// How a subscription that was named is asked.
-fn way(subscription: &Subscription, arguments: &Arguments) -> Result<Consent, String> {
-    let stated = subscription.destination.consent.as_ref();
-    let (stated_origin, stated_rate) = match stated {
+/// The handshake of a named subscription.
+fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> Result<Consent, String> {
+    let own = subscription.destination.consent.as_ref();
+    let (own_origin, own_rate) = match own {
         Some(Consent::CloudEvents { origin, rate }) => (Some(origin.clone()), *rate),
         Some(Consent::EventGrid) | None => (None, None),
     };
-    match (arguments.handshake, stated) {
+    match (arguments.handshake, own) {
         (None, Some(consent)) => Ok(consent.clone()),
-        (None, None) => {
-            Err(format!("{} does not ask for consent; --handshake says how to", subscription.name))
-        }
+        (None, None) => Err(format!(
+            "{} requires no consent; choose a handshake with --handshake",
+            subscription.name
+        )),
         (Some(Handshake::Eventgrid), _)
             if arguments.origin.is_some() || arguments.rate.is_some() =>
         {
-            Err("--handshake eventgrid says nothing of an origin or a rate".to_owned())
+            Err("--handshake eventgrid has no --origin and no --rate".to_owned())
         }
         (Some(Handshake::Eventgrid), _) => Ok(Consent::EventGrid),
         (Some(Handshake::Cloudevents), _) => {
-            let origin = arguments.origin.clone().or(stated_origin);
-            let origin = origin.ok_or(
-                "--handshake cloudevents needs --origin: who asks, such as events.example.com",
-            )?;
+            let origin = arguments.origin.clone().or(own_origin);
+            let origin = origin
+                .ok_or("--handshake cloudevents needs --origin, such as events.example.com")?;
             Ok(Consent::CloudEvents {
                 origin,
-                rate: arguments.rate.map(NonZeroU32::get).or(stated_rate),
+                rate: arguments.rate.map(NonZeroU32::get).or(own_rate),
             })
         }
     }
 }
 
-impl Office {
+impl Validator {
     async fn open(arguments: Arguments) -> anyhow::Result<Self> {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
-        let desk = match arguments.listen {
-            Some(address) => Some(Desk::open(address, arguments.public_url).await?),
+        let confirmations = match arguments.listen {
+            Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
             None => None,
         };
         Ok(Self {
             sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
             secrets: SecretStores::new(|name| std::env::var(name).ok())?,
-            desk,
-            store: place(arguments.config, arguments.stack).await?.map(ConsentStore::new),
+            confirmations,
+            store: consent_place(arguments.config, arguments.stack).await?.map(ConsentStore::new),
             wait_ms: arguments.wait,
         })
     }
 
-    async fn ask(&self, subscription: Arc<Subscription>, consent: Consent) -> Asked {
-        let offer = self.desk.as_ref().map(|desk| desk.offer(&subscription, &consent));
-        let question = Question::new(random(), offer.as_ref().map(|offer| offer.url.clone()));
-        let answer = match (self.put(&subscription, &consent, &question).await, offer) {
-            (Answer::Pending, Some(offer)) => self.confirmed(&subscription, offer).await,
+    async fn validate(&self, subscription: Arc<Subscription>, consent: Consent) -> Validation {
+        let server = self.confirmations.as_ref();
+        let confirmation = server.map(|server| server.expect(&subscription, &consent, random()));
+        let question = Question::new(random(), confirmation.as_ref().map(|of| of.url.clone()));
+        let answer = self.send_question(&subscription, &consent, &question).await;
+        let answer = match (answer, confirmation) {
+            (Answer::Pending, Some(confirmation)) => {
+                self.wait_for(&subscription, confirmation).await
+            }
             (answer @ (Answer::Granted(_) | Answer::Pending | Answer::Refused(_)), _) => answer,
         };
-        Asked { subscription, consent, answer }
+        Validation { subscription, consent, answer }
     }
 
-    /// Puts the question.
-    async fn put(
+    /// Sends the validation request.
+    async fn send_question(
         &self,
         subscription: &Subscription,
         consent: &Consent,
@@ -233,7 +242,7 @@ impl Office {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
         let keyring = match self.secrets.keyring(&names).await {
             Ok(keyring) => keyring,
-            Err(error) => return Answer::Refused(format!("it was not asked: {error}")),
+            Err(error) => return Answer::Refused(format!("the request was not sent: {error}")),
         };
         let timeout_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         let exchange = match ask(
@@ -248,30 +257,30 @@ impl Office {
         judge(consent, question, &exchange)
     }
 
-    async fn confirmed(&self, subscription: &Subscription, offer: Offer) -> Answer {
+    async fn wait_for(&self, subscription: &Subscription, confirmation: Confirmation) -> Answer {
         let wait = duration::format_ms(self.wait_ms);
         eprintln!(
-            "{}: it did not say no; GET or POST {} within {wait} consents",
-            subscription.name, offer.url
+            "{}: not refused; a GET or POST to {} within {wait} confirms",
+            subscription.name, confirmation.url
         );
-        match offer.called(self.wait_ms).await {
+        match confirmation.rate(self.wait_ms).await {
             Some(rate) => Answer::Granted(rate),
             None => Answer::Pending,
         }
     }
 
-    /// Keeps the consents where there is a place for them; says so.
-    async fn keep(&self, asked: &[Asked]) -> anyhow::Result<&'static str> {
+    /// Stores the consents if there is a store; returns the end of the summary line.
+    async fn store_consents(&self, validations: &[Validation]) -> anyhow::Result<&'static str> {
         let Some(store) = &self.store else {
-            return Ok("; nothing was kept, --config or --stack says where to");
+            return Ok("; nothing was stored, choose where with --config or --stack");
         };
-        for Asked { subscription, consent, answer } in asked {
+        for Validation { subscription, consent, answer } in validations {
             let Answer::Granted(rate) = answer else { continue };
             let url = &subscription.destination.url;
             let granted = Granted::new(url, consent, *rate, Machine.now_ms());
             store.keep_consent(&ConsentKey::of(url, consent), &granted).await?;
         }
-        Ok(", and that is kept")
+        Ok("; the consents are stored")
     }
 }
 
@@ -279,22 +288,22 @@ fn random() -> [u32; 4] {
     std::array::from_fn(|_| Machine.next_jitter().0)
 }
 
-/// Where consents are kept, if that was said.
-async fn place(
+/// Where consents are stored, if one of the options is given.
+async fn consent_place(
     config: Option<String>,
     stack: Option<String>,
 ) -> anyhow::Result<Option<ConsentPlace>> {
     Ok(match (config, stack) {
-        (Some(place), _) => Some(match place.strip_prefix("s3://") {
+        (Some(config), _) => Some(match config.strip_prefix("s3://") {
             Some(bucket) => {
                 let bucket = bucket.trim_end_matches('/');
                 anyhow::ensure!(
                     !bucket.is_empty() && !bucket.contains('/'),
-                    "{place} is no bucket: s3://BUCKET is"
+                    "{config} is not a bucket of the form s3://BUCKET"
                 );
                 ConsentPlace::Bucket(store::client().await, bucket.to_owned())
             }
-            None => ConsentPlace::Folder(place.strip_prefix("file://").unwrap_or(&place).into()),
+            None => ConsentPlace::Folder(config.strip_prefix("file://").unwrap_or(&config).into()),
         }),
         (None, Some(name)) => {
             let subscriptions = crate::stack::Stack::describe(&name).await?.subscriptions()?;
@@ -304,21 +313,21 @@ async fn place(
     })
 }
 
-fn table(asked: &[Asked]) -> Table {
+fn table(validations: &[Validation]) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_BORDERS_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH).set_header(["subscription", "destination", "asked by", "answer"]);
-    for Asked { subscription, consent, answer } in asked {
-        let by = match consent {
+    table.set_width(WIDTH).set_header(["subscription", "destination", "handshake", "answer"]);
+    for Validation { subscription, consent, answer } in validations {
+        let handshake = match consent {
             Consent::EventGrid => "eventgrid".to_owned(),
             Consent::CloudEvents { origin, .. } => format!("cloudevents, {origin}"),
         };
         table.add_row([
             subscription.name.to_string(),
             subscription.destination.display(),
-            by,
+            handshake,
             describe(answer),
         ]);
     }
@@ -331,7 +340,7 @@ fn describe(answer: &Answer) -> String {
         Answer::Granted(Rate::PerMinute(requests)) => {
             format!("granted, {requests} requests a minute")
         }
-        Answer::Pending => "pending: nobody confirmed in time; ask again".to_owned(),
+        Answer::Pending => "pending: nobody confirmed in time; validate again".to_owned(),
         Answer::Refused(why) => format!("refused: {why}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The functions' log lines, for people.
+//! The log lines of the functions, as text for people.
 
 use delivery::time::duration::format_ms;
 use local::watch::{Line, Watch};
@@ -9,15 +9,15 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::letters::text;
 
-/// Starts to watch what the functions log in this process.
+/// Starts to receive the log lines of the functions in this process.
 pub(crate) fn watch() -> UnboundedReceiver<Line> {
     let (sender, lines) = unbounded_channel();
     tracing_subscriber::registry().with(Watch::new(sender).with_filter(LevelFilter::INFO)).init();
     lines
 }
 
-/// One line for people; `None` for lines that say nothing new to them. What others wrote moves no
-/// cursor.
+/// A log line as one line of text; `None` for lines that add nothing. Control characters in fields
+/// are replaced: events come from anybody and could control the terminal.
 pub(crate) fn describe(line: &Line) -> Option<String> {
     let field = |name| text::line(line.field(name));
     let subscription = field("subscription");
@@ -37,7 +37,7 @@ pub(crate) fn describe(line: &Line) -> Option<String> {
         }
         "deadletter.handed_over" => {
             format!(
-                "{}  dead letter taken by its sink, {}: {}",
+                "{}  dead letter accepted by its sink, {}: {}",
                 of_event(),
                 field("sink"),
                 field("reason")
@@ -46,12 +46,12 @@ pub(crate) fn describe(line: &Line) -> Option<String> {
         "deadletter.returned" => {
             let (attempts, reason) = (field("attempts"), field("reason"));
             format!(
-                "{}  dead letter not taken by its sink after {attempts} attempts: {reason}",
+                "{}  dead letter not accepted by its sink after {attempts} attempts: {reason}",
                 of_event()
             )
         }
         "destination.retired" => {
-            format!("{subscription}  says that it is gone for good: {}", field("destination"))
+            format!("{subscription}  destination is gone for good: {}", field("destination"))
         }
         "subscriptions.loaded" => {
             format!("{} subscriptions from {}", field("subscriptions"), field("source"))
@@ -73,19 +73,19 @@ fn attempted(line: &Line, of_event: &str) -> String {
     let (status, outcome) = (field("status"), field("outcome"));
     let answer = if status.is_empty() { outcome } else { format!("{status} {outcome}") };
     let next = match line.field("verdict") {
-        "retry" if line.field("wait_ms").is_empty() => "that was the last attempt".to_owned(),
+        "retry" if line.field("wait_ms").is_empty() => "no attempt is left".to_owned(),
         "retry" => {
-            format!("again in {}", line.field("wait_ms").parse().map_or(String::new(), format_ms))
+            format!("retry in {}", line.field("wait_ms").parse().map_or(String::new(), format_ms))
         }
         verdict => text::line(verdict),
     };
-    let leg = match line.field("leg") {
+    let target = match line.field("leg") {
         "sink" => "to its sink  ",
         "reply" => "reply  ",
         _ => "",
     };
     format!(
-        "{of_event}  {leg}attempt {}  {answer} in {} ms  {next}",
+        "{of_event}  {target}attempt {}  {answer} in {} ms  {next}",
         field("attempt"),
         field("duration_ms")
     )
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_to_a_sink_or_a_reply_address_is_told_as_such() {
+    fn deliveries_to_a_sink_or_a_reply_address_are_marked() {
         let of = [
             ("subscription", "n/t/s"),
             ("event_id", "7"),
@@ -112,43 +112,43 @@ mod tests {
             ("outcome", "Busy"),
             ("status", "503"),
         ];
-        for (leg, told) in [("event", ""), ("reply", "reply  "), ("sink", "to its sink  ")] {
+        for (target, mark) in [("event", ""), ("reply", "reply  "), ("sink", "to its sink  ")] {
             let more =
-                [("leg", leg), ("verdict", "retry"), ("wait_ms", "10000"), ("duration_ms", "5")];
+                [("leg", target), ("verdict", "retry"), ("wait_ms", "10000"), ("duration_ms", "5")];
             let expected =
-                format!("n/t/s  event 7  {told}attempt 2  503 Busy in 5 ms  again in PT10S");
+                format!("n/t/s  event 7  {mark}attempt 2  503 Busy in 5 ms  retry in PT10S");
             assert_eq!(described("delivery.attempted", &[&of[..], &more].concat()), Some(expected));
         }
-        for (name, more, told) in [
+        for (name, more, end) in [
             (
                 "deadletter.handed_over",
                 ("sink", "address"),
-                "taken by its sink, address: TimeToLiveExceeded",
+                "accepted by its sink, address: TimeToLiveExceeded",
             ),
             (
                 "deadletter.returned",
                 ("attempts", "3"),
-                "not taken by its sink after 3 attempts: TimeToLiveExceeded",
+                "not accepted by its sink after 3 attempts: TimeToLiveExceeded",
             ),
         ] {
-            let told = format!("n/t/s  event 7  dead letter {told}");
+            let expected = format!("n/t/s  event 7  dead letter {end}");
             let fields = [&of[..], &[("reason", "TimeToLiveExceeded"), more]].concat();
-            assert_eq!(described(name, &fields), Some(told));
+            assert_eq!(described(name, &fields), Some(expected));
         }
     }
 
     #[test]
-    fn what_a_publisher_wrote_moves_no_cursor() {
+    fn control_characters_of_a_publisher_are_replaced() {
         for name in [
             "delivery.attempted",
             "event.unmatched",
             "deadletter.handed_over",
             "deadletter.returned",
         ] {
-            let told =
+            let text =
                 described(name, &[("event_id", "a\u{1b}[2J\nb\u{202e}"), ("source", "\u{1b}c")])
                     .unwrap();
-            assert!(!told.contains(['\u{1b}', '\n', '\u{202e}']), "{told:?}");
+            assert!(!text.contains(['\u{1b}', '\n', '\u{202e}']), "{text:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! One delivery on average: how far along its policy's waits it comes, and how many messages that
+//! The average delivery: how many of its policy's waits it reaches, and how many messages that
 //! takes.
 //!
-//! Separate because it is the one place with probabilities. An attempt succeeds with the same
-//! probability whatever happened before, so attempt `k` is made with probability `q^(k-1)`, where
-//! `q` is that of failing. While the destination is down every attempt fails, and the moments of
-//! the attempts decide how many fall into that time.
+//! Separate because it is the only file with probabilities. Attempts succeed independently of each
+//! other, so attempt `k` is made with probability `q^(k-1)`, where `q` is the probability that an
+//! attempt fails. While the destination is down every attempt fails; the times of the attempts
+//! decide how many fall into an outage.
 
 use adapters::queues::delay_seconds;
 use delivery::explain::Life;
@@ -21,18 +21,18 @@ pub(crate) struct Wait {
     pub(crate) after_attempt: u32,
     /// Its length without jitter.
     pub(crate) wait_ms: u64,
-    /// Its length with half of the jitter: what is counted.
+    /// Its length with half of the jitter: the length that is counted.
     pub(crate) counted_ms: u64,
-    /// The messages that carry it; 0 when it is waited in place.
+    /// The messages that it takes; 0 for a wait in place.
     pub(crate) messages: u32,
     /// The same with all of the jitter.
     pub(crate) messages_most: u32,
-    /// The probability that a delivery comes to it.
+    /// The probability that a delivery reaches it.
     pub(crate) reached: f64,
 }
 
-/// The waits of a life: after every attempt but the last, and after that one too when the next came
-/// too late.
+/// The waits of a life: after every attempt but the last, and after the last one too when its retry
+/// would have been too late.
 fn waits_ms(life: &Life) -> Vec<u64> {
     let mut waits: Vec<u64> = life.attempts.iter().skip(1).map(|attempt| attempt.wait_ms).collect();
     if life.last_wait_ms > 0 {
@@ -41,16 +41,17 @@ fn waits_ms(life: &Life) -> Vec<u64> {
     waits
 }
 
-/// The waits of a policy, from its lives without jitter, with half of it and with all of it. More
-/// jitter may bring the end sooner: a wait that is missing then has no messages.
-pub(crate) fn waits(plain: &Life, middle: &Life, most: &Life) -> Vec<Wait> {
-    let (plain, middle, most) = (waits_ms(plain), waits_ms(middle), waits_ms(most));
-    let (messages, messages_most) = (messages(&middle), messages(&most));
-    let numbered = (1..).zip(&middle).enumerate();
+/// The waits of a policy, from its lives without, with half and with full jitter. With more jitter
+/// a life may end after fewer waits: a missing wait takes no messages.
+pub(crate) fn waits(without_jitter: &Life, half_jitter: &Life, full_jitter: &Life) -> Vec<Wait> {
+    let (without_jitter, half_jitter, full_jitter) =
+        (waits_ms(without_jitter), waits_ms(half_jitter), waits_ms(full_jitter));
+    let (messages, messages_most) = (messages(&half_jitter), messages(&full_jitter));
+    let numbered = (1..).zip(&half_jitter).enumerate();
     numbered
         .map(|(index, (after_attempt, counted_ms))| Wait {
             after_attempt,
-            wait_ms: plain.get(index).copied().unwrap_or(*counted_ms),
+            wait_ms: without_jitter.get(index).copied().unwrap_or(*counted_ms),
             counted_ms: *counted_ms,
             messages: messages.get(index).copied().unwrap_or(0),
             messages_most: messages_most.get(index).copied().unwrap_or(0),
@@ -59,7 +60,7 @@ pub(crate) fn waits(plain: &Life, middle: &Life, most: &Life) -> Vec<Wait> {
         .collect()
 }
 
-/// The messages that carry each wait. Short waits are waited in place, a few in a row.
+/// The messages of each wait. Dispatch waits up to five short waits in a row in place.
 fn messages(waits_ms: &[u64]) -> Vec<u32> {
     let mut in_place = 0;
     let carry = |wait_ms: &u64| {
@@ -68,12 +69,13 @@ fn messages(waits_ms: &[u64]) -> Vec<u32> {
             return 0;
         }
         in_place = 0;
+        // A short wait that may not be waited in place any more is still one message.
         hops(*wait_ms).max(1)
     };
     waits_ms.iter().map(carry).collect()
 }
 
-/// The messages of one wait: each is delayed by what production delays it, and what is left at last
+/// The messages of one wait: each has the delay that production gives it, and a rest below a second
 /// is waited in place.
 pub(crate) fn hops(wait_ms: u64) -> u32 {
     let (mut rest_ms, mut hops) = (wait_ms, 0);
@@ -85,8 +87,7 @@ pub(crate) fn hops(wait_ms: u64) -> u32 {
     hops
 }
 
-/// A time in which a destination is down. It begins with the day; the events of that day are looked
-/// at.
+/// A time in which a destination is down. It begins with the day whose events are estimated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outage {
     pub(crate) lasts_ms: u64,
@@ -94,21 +95,20 @@ pub(crate) struct Outage {
 }
 
 impl Outage {
-    /// The part of the day's events that are published into it.
+    /// The share of the day's events that are published during it.
     pub(crate) fn share_of_day(&self) -> f64 {
         as_f64(self.lasts_ms.min(self.day_ms)) / as_f64(self.day_ms)
     }
 
-    /// How much of it is still to come when an event is published into it: evenly between these
-    /// two.
+    /// How much of it remains when an event is published during it: uniform between these two.
     fn rest_ms(&self) -> (u64, u64) {
         (self.lasts_ms.saturating_sub(self.day_ms), self.lasts_ms)
     }
 }
 
-/// The probability that so many attempts have failed: at index `k`, that attempt `k + 1` is made;
-/// at the last index, that none is left. `fails` is the probability of failing while the
-/// destination is up, `down` the part of the deliveries that begin while it is down.
+/// The probability that `k` attempts have failed, by `k`: that attempt `k + 1` is made, and at the
+/// last index that no attempt is left. `fails` is the probability of failing while the destination
+/// is up, `down` the share of the deliveries that begin while it is down.
 pub(crate) fn reached(life: &Life, fails: f64, outage: &Outage, down: f64) -> Vec<f64> {
     let attempts = life.attempts.len();
     let powers: Vec<f64> =
@@ -125,8 +125,8 @@ pub(crate) fn reached(life: &Life, fails: f64, outage: &Outage, down: f64) -> Ve
         .collect()
 }
 
-/// How many attempts of a delivery that begins during the outage fall into it: at index `i`, the
-/// probability of `i + 1`.
+/// How many attempts of a delivery that begins during the outage fall into it: the probability of
+/// `i + 1` attempts, by `i`.
 fn lost_to(life: &Life, outage: &Outage) -> Vec<f64> {
     let (from_ms, to_ms) = outage.rest_ms();
     let within = as_f64(to_ms.saturating_sub(from_ms).max(1));
@@ -140,9 +140,9 @@ fn lost_to(life: &Life, outage: &Outage) -> Vec<f64> {
         .collect()
 }
 
-/// One delivery on average.
+/// The average delivery.
 #[derive(Debug, Clone)]
-pub(crate) struct Average {
+pub(crate) struct AverageDelivery {
     /// Attempts.
     pub(crate) attempts: f64,
     /// The probability that its first attempt fails.
@@ -151,22 +151,22 @@ pub(crate) struct Average {
     pub(crate) attempts_in_place: f64,
     /// Attempts that failed.
     pub(crate) failures: f64,
-    /// Waits that leave as messages.
+    /// Waits that are sent as messages.
     pub(crate) waits: f64,
     /// Waits that take more than one message.
     pub(crate) long_waits: f64,
-    /// Messages that carry waits.
+    /// Messages of all waits.
     pub(crate) messages: f64,
-    /// Time spent in such messages, in milliseconds.
+    /// Time spent in these messages, in milliseconds.
     pub(crate) waiting_ms: f64,
-    /// Time waited in place, in milliseconds.
+    /// Time of waits in place, in milliseconds.
     pub(crate) in_place_ms: f64,
-    /// The probability that it ends as a dead letter.
+    /// The probability that it is dead-lettered.
     pub(crate) dead_letters: f64,
 }
 
-impl Average {
-    /// Of this life, along these waits.
+impl AverageDelivery {
+    /// The average over this life and these waits.
     pub(crate) fn of(life: &Life, waits: &[Wait], reached: &[f64]) -> Self {
         let attempts = life.attempts.len();
         let sum = |of: &dyn Fn(&Wait) -> f64| {
@@ -174,15 +174,15 @@ impl Average {
         };
         let before_attempt =
             |wait: &Wait| usize::try_from(wait.after_attempt).is_ok_and(|after| after < attempts);
-        let yes = |holds: bool| if holds { 1.0 } else { 0.0 };
+        let as_number = |holds: bool| if holds { 1.0 } else { 0.0 };
         let without_success = reached.last().copied().unwrap_or(0.0);
         Self {
             attempts: reached.iter().take(attempts).sum(),
             first_fails: reached.get(1).copied().unwrap_or(0.0),
-            attempts_in_place: sum(&|wait| yes(wait.messages == 0 && before_attempt(wait))),
+            attempts_in_place: sum(&|wait| as_number(wait.messages == 0 && before_attempt(wait))),
             failures: reached.iter().skip(1).sum(),
-            waits: sum(&|wait| yes(wait.messages > 0)),
-            long_waits: sum(&|wait| yes(wait.messages > 1)),
+            waits: sum(&|wait| as_number(wait.messages > 0)),
+            long_waits: sum(&|wait| as_number(wait.messages > 1)),
             messages: sum(&|wait| f64::from(wait.messages)),
             waiting_ms: sum(&|wait| if wait.messages > 0 { as_f64(wait.counted_ms) } else { 0.0 }),
             in_place_ms: sum(&|wait| {
@@ -192,13 +192,13 @@ impl Average {
         }
     }
 
-    /// Attempts that a message of the retry queue brings about.
+    /// Attempts after a message of the retry queue.
     pub(crate) fn attempts_after_messages(&self) -> f64 {
         (self.attempts - 1.0 - self.attempts_in_place).max(0.0)
     }
 }
 
-/// Milliseconds as a number to calculate with: exact below 2^53, which is 285,000 years.
+/// Milliseconds as a floating-point number: exact below 2^53, which is 285,000 years.
 #[expect(
     clippy::cast_precision_loss,
     reason = "exact below 2^53 ms, and lives are 14 days at most"

@@ -1,0 +1,147 @@
+//! The server behind Event Grid's validation URL and the CloudEvents callback URL.
+//!
+//! Separate because it is the only server that must be reachable from outside. Each validation
+//! request gets a URL that nobody can guess; a GET or POST of it consents for that destination. A
+//! callback may set the allowed rate, as a header or in the query.
+//!
+//! Promises: a URL that was never handed out grants nothing. Runs as long as its command. Does not
+//! serve TLS: whatever makes it public does.
+
+use std::collections::HashMap;
+use std::future::IntoFuture as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use delivery::machine::consent::{ALLOWED_RATE, Question, Rate, confirm};
+use delivery::subscription::{Consent, Subscription};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use url::Url;
+
+/// The query parameter of the allowed rate, for people who use a browser.
+const RATE: &str = "rate";
+
+/// Receives confirmations.
+pub(super) struct ConfirmationServer {
+    public: Url,
+    pending: PendingByKey,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+type PendingByKey = Arc<Mutex<HashMap<String, Pending>>>;
+
+/// A consent that can be confirmed.
+struct Pending {
+    destination: String,
+    consent: Consent,
+    confirmed_rate: watch::Sender<Option<Rate>>,
+}
+
+/// A confirmation to wait for.
+pub(super) struct Confirmation {
+    /// The URL that confirms.
+    pub(super) url: Url,
+    confirmed_rate: watch::Receiver<Option<Rate>>,
+}
+
+impl ConfirmationServer {
+    /// Listens on this address, which others reach by the public URL.
+    pub(super) async fn start(address: SocketAddr, public: Option<Url>) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(address)
+            .await
+            .with_context(|| format!("cannot listen on {address}"))?;
+        let address = listener.local_addr()?;
+        let public = match public {
+            Some(url) => url,
+            None => Url::parse(&format!("http://{address}/"))?,
+        };
+        anyhow::ensure!(
+            public.has_host() && matches!(public.scheme(), "http" | "https"),
+            "{public} is not an http or https URL"
+        );
+        eprintln!("listening on {address} for confirmations at {public}");
+        let pending = PendingByKey::default();
+        let router = Router::new().fallback(receive).with_state(Arc::clone(&pending));
+        let serving = tokio::spawn(axum::serve(listener, router).into_future());
+        Ok(Self { public, pending, serving })
+    }
+
+    /// A URL that confirms this consent from now on; `random` makes it impossible to guess.
+    pub(super) fn expect(
+        &self,
+        subscription: &Subscription,
+        consent: &Consent,
+        random: [u32; 4],
+    ) -> Confirmation {
+        let key = Question::new(random, None).code.simple().to_string();
+        let mut url = self.public.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push(&key);
+        }
+        let (sender, confirmed_rate) = watch::channel(None);
+        let confirmation = Pending {
+            destination: subscription.destination.display(),
+            consent: consent.clone(),
+            confirmed_rate: sender,
+        };
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(key, confirmation);
+        Confirmation { url, confirmed_rate }
+    }
+}
+
+impl Drop for ConfirmationServer {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Confirmation {
+    /// The granted rate, if somebody confirms within this time.
+    pub(super) async fn rate(mut self, wait_ms: u64) -> Option<Rate> {
+        let confirmed = self.confirmed_rate.wait_for(Option::is_some);
+        let rate = tokio::time::timeout(Duration::from_millis(wait_ms), confirmed).await;
+        rate.ok().and_then(Result::ok).and_then(|rate| *rate)
+    }
+}
+
+async fn receive(
+    State(pending): State<PendingByKey>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> (StatusCode, String) {
+    if method != Method::GET && method != Method::POST {
+        return (StatusCode::METHOD_NOT_ALLOWED, "confirm with GET or POST\n".to_owned());
+    }
+    // The public URL may have a path of its own: only the last segment is the key.
+    let key = uri.path().rsplit('/').next().unwrap_or_default();
+    let pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(confirmation) = pending.get(key) else {
+        return (StatusCode::NOT_FOUND, "not a confirmation URL\n".to_owned());
+    };
+    let rate = headers.get(ALLOWED_RATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    match confirm(&confirmation.consent, rate.or_else(|| rate_in_query(&uri)).as_deref()) {
+        Ok(rate) => {
+            confirmation.confirmed_rate.send_replace(Some(rate));
+            (
+                StatusCode::OK,
+                format!("confirmed: events will be delivered to {}\n", confirmation.destination),
+            )
+        }
+        Err(problem) => (StatusCode::BAD_REQUEST, format!("{problem}\n")),
+    }
+}
+
+/// The rate in the query.
+fn rate_in_query(uri: &Uri) -> Option<String> {
+    let mut pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let named =
+        |name: &str| name.eq_ignore_ascii_case(RATE) || name.eq_ignore_ascii_case(ALLOWED_RATE);
+    pairs.find(|(name, _)| named(name)).map(|(_, value)| value.into_owned())
+}

@@ -1,0 +1,400 @@
+//! The bill: items of quantity × unit price = cost, each with the formula of its quantity.
+//!
+//! Separate because rounding happens here: each average is rounded once, and everything after that
+//! is whole numbers.
+
+use delivery::time::duration::DAY_MS;
+
+use super::average::{AverageDelivery, Wait, as_f64};
+use super::load::Load;
+use super::plan::Plan;
+use super::prices::{
+    API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, INVOCATION, LOGS,
+    LOGS_KEPT, METRIC, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, X86_64,
+};
+use super::queue_load::{QueueLoad, chunks};
+use crate::numbers::{count, decimals, precise, rounded};
+
+/// The length of a month in the bill.
+pub(crate) const MONTH_DAYS: u32 = 30;
+/// A GB, as memory, logs and storage are billed.
+const GB: f64 = 1_073_741_824.0;
+/// CloudWatch bills these bytes on top of each log line.
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
+const LINE_OVERHEAD_BYTES: f64 = 26.0;
+/// A log line `delivery.attempted`, held by a test that writes one.
+pub(crate) const ATTEMPT_LINE_BYTES: f64 = 375.0;
+/// A log line `delivery.ended`, held by the same test.
+pub(crate) const END_LINE_BYTES: f64 = 310.0;
+/// A log line `deadletter.stored`, held by the same test.
+pub(crate) const STORED_LINE_BYTES: f64 = 420.0;
+/// Lambda's own two log lines of an invocation, `platform.start` and `platform.report`. Assumed.
+const PLATFORM_LINES_BYTES: f64 = 145.0 + 260.0 + 2.0 * LINE_OVERHEAD_BYTES;
+/// A log line of metrics: a combination of dimensions with four metrics, in CloudWatch's embedded
+/// metric format. An invocation that counts anything writes one without dimensions, one for its
+/// topic, and with `MetricsPerSubscription` one for its subscription.
+const METRICS_LINE_BYTES: f64 = 480.0 + LINE_OVERHEAD_BYTES;
+/// About what a dead letter holds besides its event: see `tests/golden/blobs`.
+const BLOB_OVERHEAD_BYTES: f64 = 700.0;
+/// Headers of a request, and what TLS adds. Assumed.
+const REQUEST_OVERHEAD_BYTES: f64 = 600.0;
+/// `RetentionInDays` of the log groups.
+const LOGS_KEPT_DAYS: f64 = 30.0;
+/// `MemorySize` of the deadletter function.
+pub(crate) const DEAD_LETTER_MEMORY_MB: u32 = 256;
+
+/// One line of the bill.
+#[derive(Debug)]
+pub(crate) struct CostItem {
+    /// The service that is billed.
+    pub(crate) service: &'static str,
+    /// What is billed.
+    pub(crate) what: &'static str,
+    /// The quantity of a day, in thousandths of its unit.
+    pub(crate) thousandths: u64,
+    /// The price of one unit.
+    pub(crate) price: &'static Price,
+    /// The formula of the quantity, for people.
+    pub(crate) formula: String,
+}
+
+impl CostItem {
+    /// A quantity in whole units.
+    fn whole_units(
+        service: &'static str,
+        what: &'static str,
+        quantity: f64,
+        price: &'static Price,
+        formula: String,
+    ) -> Self {
+        Self { service, what, thousandths: rounded(quantity).saturating_mul(1_000), price, formula }
+    }
+
+    /// A quantity to the thousandth of a unit.
+    fn thousandths(
+        service: &'static str,
+        what: &'static str,
+        quantity: f64,
+        price: &'static Price,
+        formula: String,
+    ) -> Self {
+        Self { service, what, thousandths: rounded(quantity * 1_000.0), price, formula }
+    }
+
+    /// Its cost in millionths of a millionth of a dollar.
+    pub(crate) const fn pico_dollars(&self) -> u128 {
+        self.price.of(self.thousandths)
+    }
+}
+
+/// The sum of a bill, in millionths of a millionth of a dollar.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Total {
+    pub(crate) day: u128,
+    pub(crate) month: u128,
+    pub(crate) million_events: u128,
+}
+
+impl Total {
+    pub(crate) fn of(items: &[CostItem], events: f64) -> Self {
+        let day: u128 = items.iter().map(CostItem::pico_dollars).sum();
+        let million_events = (day * 1_000_000).checked_div(rounded(events).into()).unwrap_or(0);
+        Self { day, month: day * u128::from(MONTH_DAYS), million_events }
+    }
+}
+
+/// The bill of a day, without items whose quantity is zero.
+pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
+    let mut items = sqs(plan, average, load);
+    items.extend(lambda(plan, load));
+    items.extend(cloudwatch(plan, average, load));
+    items.extend(storage(plan, average, load));
+    items.retain(|item| item.thousandths > 0);
+    items
+}
+
+/// Requests to SQS.
+fn sqs_requests(what: &'static str, quantity: f64, formula: String) -> CostItem {
+    CostItem::whole_units("SQS", what, quantity, &SQS_REQUEST, formula)
+}
+
+/// The receive and delete requests of a queue.
+fn drained(queue: &QueueLoad, [received, deleted]: [&'static str; 2]) -> [CostItem; 2] {
+    let receives = per_invocation(queue, queue.receives_per_invocation);
+    let deletes = per_invocation(queue, queue.deletes_per_invocation);
+    [
+        sqs_requests(received, queue.receives - queue.empty, receives),
+        sqs_requests(deleted, queue.deletes, deletes),
+    ]
+}
+
+fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
+    let traffic = &plan.traffic;
+    let deliveries = count(load.deliveries);
+    let published = format!(
+        "{} events, {} a request × {} of 64 KiB",
+        count(traffic.events),
+        count(traffic.publish_batch),
+        count(chunks(traffic.publish_batch * traffic.event_bytes))
+    );
+    let split = format!("{deliveries} deliveries, 10 a request");
+    let waits = format!(
+        "{deliveries} deliveries × {} waits after a failed attempt",
+        precise(average.waits)
+    );
+    let hops = format!(
+        "{deliveries} × ({} messages − {} waits), {} a request",
+        precise(average.messages),
+        precise(average.waits),
+        precise(load.hops_together)
+    );
+    let dead_letters = format!("{deliveries} × {}", precise(average.dead_letters));
+    let mut items = vec![sqs_requests("events published", load.publishes, published)];
+    items.extend(drained(&load.events, ["events received", "events deleted"]));
+    items.push(sqs_requests("deliveries split", load.split_sends, split));
+    items.push(sqs_requests("waits sent", load.wait_sends, waits));
+    items.push(sqs_requests("further hops sent", load.hop_sends, hops));
+    items.extend(drained(&load.retries, ["waits received", "waits deleted"]));
+    items.push(sqs_requests("dead letters sent", load.dead_letter_sends, dead_letters));
+    items.extend(drained(&load.dead_letters, ["dead letters received", "dead letters deleted"]));
+    let polls = "3 queues × 5 pollers × 86,400 s ÷ 20 s, less what finds something".to_owned();
+    let empty = load.events.empty + load.retries.empty + load.dead_letters.empty;
+    items.push(sqs_requests("polls that find nothing", empty, polls));
+    items.extend(plan.deployment.fair_queues.then(|| fair_queues(load)));
+    items
+}
+
+/// The formula of requests that receive or delete the records of a queue.
+fn per_invocation(queue: &QueueLoad, requests: f64) -> String {
+    let (invocations, requests) = (count(queue.invocations), count(requests));
+    let records = if queue.fill == 1 { "record" } else { "records" };
+    format!("{invocations} invocations of {} {records} × {requests}", queue.fill)
+}
+
+/// The surcharge of requests with a message group: those of split deliveries, waits and dead
+/// letters.
+fn fair_queues(load: &Load) -> CostItem {
+    let sends = load.split_sends + load.wait_sends + load.hop_sends + load.dead_letter_sends;
+    let queues = [&load.retries, &load.dead_letters];
+    let requests =
+        queues.iter().fold(sends, |sum, queue| sum + queue.receives - queue.empty + queue.deletes);
+    let formula = "split, sent, received and deleted above, of waits and dead letters".to_owned();
+    CostItem::whole_units("SQS", "fair queues", requests, &FAIR_REQUEST, formula)
+}
+
+fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
+    let deployment = &plan.deployment;
+    let price = if deployment.arm64 { &ARM64 } else { &X86_64 };
+    let dispatched = load.events.invocations + load.retries.invocations;
+    let both = format!(
+        "{} for events + {} for waits",
+        count(load.events.invocations),
+        count(load.retries.invocations)
+    );
+    let seconds = |queue_load: &QueueLoad, memory_mb: u32| {
+        format!(
+            "{} × {} ms × {memory_mb} ÷ 1,024",
+            count(queue_load.invocations),
+            count(queue_load.invocation_ms)
+        )
+    };
+    let item = |what, queue_load: &QueueLoad, memory_mb| {
+        CostItem::thousandths(
+            "Lambda",
+            what,
+            queue_load.gb_seconds(memory_mb),
+            price,
+            seconds(queue_load, memory_mb),
+        )
+    };
+    let dead_letters =
+        format!("{} dead letters ÷ {}", count(load.dead_letters.records), load.dead_letters.fill);
+    vec![
+        CostItem::whole_units("Lambda", "dispatch invoked", dispatched, &INVOCATION, both),
+        item("dispatch for events", &load.events, deployment.memory_mb),
+        item("dispatch for waits", &load.retries, deployment.memory_mb),
+        CostItem::whole_units(
+            "Lambda",
+            "deadletter invoked",
+            load.dead_letters.invocations,
+            &INVOCATION,
+            dead_letters,
+        ),
+        item("deadletter", &load.dead_letters, DEAD_LETTER_MEMORY_MB),
+    ]
+}
+
+fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
+    let deployment = &plan.deployment;
+    let attempts = load.deliveries * average.attempts;
+    let dead_letters = load.deliveries * average.dead_letters;
+    let invocations =
+        load.events.invocations + load.retries.invocations + load.dead_letters.invocations;
+    let per_attempt = ATTEMPT_LINE_BYTES + LINE_OVERHEAD_BYTES;
+    let per_end = END_LINE_BYTES + LINE_OVERHEAD_BYTES;
+    let per_dead_letter = STORED_LINE_BYTES + LINE_OVERHEAD_BYTES;
+    let attempt_bytes = if deployment.logs_attempts {
+        attempts * per_attempt + load.deliveries * per_end + dead_letters * per_dead_letter
+    } else {
+        0.0
+    };
+    let attempt_bytes_how = format!(
+        "{} attempts × {} B + {} ends × {} B + {} dead letters × {} B",
+        count(attempts),
+        count(per_attempt),
+        count(load.deliveries),
+        count(per_end),
+        count(dead_letters),
+        count(per_dead_letter)
+    );
+    let metrics_bytes =
+        METRICS_LINE_BYTES * if deployment.metrics_per_subscription { 3.0 } else { 2.0 };
+    // A record of the events queue counts its match, a dead letter itself; a hop counts nothing.
+    let with_metrics =
+        load.events.invocations + load.retries.attempting + load.dead_letters.invocations;
+    let invocation_bytes = invocations * PLATFORM_LINES_BYTES + with_metrics * metrics_bytes;
+    let invocation_bytes_how = format!(
+        "{} invocations × {} B of Lambda + {} with metrics × {} B of them",
+        count(invocations),
+        count(PLATFORM_LINES_BYTES),
+        count(with_metrics),
+        count(metrics_bytes)
+    );
+    let kept_gb_months =
+        (attempt_bytes + invocation_bytes) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
+    let metrics = if attempts > 0.0 { deployment.metrics() } else { 0.0 };
+    let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
+    vec![
+        CostItem::thousandths(
+            "CloudWatch",
+            "logs of attempts and ends",
+            attempt_bytes / GB,
+            &LOGS,
+            attempt_bytes_how,
+        ),
+        CostItem::thousandths(
+            "CloudWatch",
+            "logs of invocations",
+            invocation_bytes / GB,
+            &LOGS,
+            invocation_bytes_how,
+        ),
+        CostItem::thousandths(
+            "CloudWatch",
+            "logs kept",
+            kept_gb_months,
+            &LOGS_KEPT,
+            "the same for 30 days, not compressed".to_owned(),
+        ),
+        CostItem::thousandths(
+            "CloudWatch",
+            "metrics",
+            metrics / f64::from(MONTH_DAYS),
+            &METRIC,
+            metrics_how,
+        ),
+    ]
+}
+
+fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
+    let (traffic, deployment) = (&plan.traffic, &plan.deployment);
+    let dead_letters = load.deliveries * average.dead_letters;
+    let dead_letter_bytes = traffic.event_bytes + BLOB_OVERHEAD_BYTES;
+    let months = as_f64(deployment.dead_letters_kept_ms) / as_f64(DAY_MS) / f64::from(MONTH_DAYS);
+    let stored_how = format!(
+        "{} dead letters × {} B, {} months",
+        count(dead_letters),
+        count(dead_letter_bytes),
+        decimals(months)
+    );
+    let attempts = load.deliveries * average.attempts;
+    let sent_bytes = traffic.event_bytes + REQUEST_OVERHEAD_BYTES;
+    let out_how =
+        format!("{} attempts × {} B, to the internet", count(attempts), count(sent_bytes));
+    let puts = format!("{} dead letters", count(dead_letters));
+    vec![
+        CostItem::whole_units("S3", "dead letters written", load.blobs, &PUT, puts),
+        CostItem::thousandths(
+            "S3",
+            "dead letters kept",
+            dead_letters * dead_letter_bytes / GB * months,
+            &STORED,
+            stored_how,
+        ),
+        CostItem::thousandths(
+            "network",
+            "requests to destinations",
+            attempts * sent_bytes / GB,
+            &DATA_OUT,
+            out_how,
+        ),
+    ]
+}
+
+/// The same traffic through other services, by their list prices. Without the network, which costs
+/// the same with each of them.
+pub(crate) fn alternatives(
+    plan: &Plan,
+    average: &AverageDelivery,
+    waits: &[Wait],
+) -> Vec<CostItem> {
+    let traffic = &plan.traffic;
+    let (events, deliveries) = (traffic.events, traffic.events * traffic.fan_out);
+    let attempts = deliveries * average.attempts;
+    let long = deliveries * average.long_waits;
+    let hops: f64 = waits
+        .iter()
+        .filter(|wait| wait.messages > 1)
+        .map(|wait| wait.reached * f64::from(wait.messages))
+        .sum();
+    let events_how = || format!("{} events", count(events));
+    let attempts_how =
+        || format!("{} deliveries × {} attempts", count(deliveries), precise(average.attempts));
+    let hops_how = format!(
+        "{} deliveries × {} such waits; with lastmile they are {} messages",
+        count(deliveries),
+        precise(average.long_waits),
+        count(deliveries * hops)
+    );
+    let chunked = chunks(traffic.event_bytes);
+    let mut items = vec![
+        CostItem::whole_units(
+            "EventBridge",
+            "events on a bus",
+            events * chunked,
+            &EVENT_BUS,
+            events_how(),
+        ),
+        CostItem::whole_units(
+            "EventBridge",
+            "API destinations",
+            attempts * chunked,
+            &API_DESTINATION,
+            attempts_how(),
+        ),
+        CostItem::whole_units("SNS", "publications", events * chunked, &SNS_PUBLISH, events_how()),
+        CostItem::whole_units(
+            "SNS",
+            "HTTP deliveries",
+            attempts * chunked,
+            &SNS_HTTP,
+            attempts_how(),
+        ),
+        CostItem::whole_units(
+            "Event Grid",
+            "publications and attempts",
+            (events + attempts) * chunked,
+            &EVENT_GRID,
+            format!("{} events + {} attempts", count(events), count(attempts)),
+        ),
+        CostItem::whole_units(
+            "Scheduler",
+            "one schedule per wait over 15 min",
+            long,
+            &SCHEDULE,
+            hops_how,
+        ),
+    ];
+    items.retain(|item| item.thousandths > 0);
+    items
+}

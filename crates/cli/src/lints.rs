@@ -1,0 +1,249 @@
+//! Lints: findings about valid subscriptions that will not behave as their author expects.
+//!
+//! Separate from the reader because a lint needs the life of a delivery (attempts that do not fit
+//! into 14 days), the current time (an expired subscription), or a deployment: a response timeout
+//! that the stack shortens, an address that sending refuses, a sink that its functions may not write
+//! to (`writable`). The last is an error, all others are warnings.
+//!
+//! Does not check that secrets exist: the function may read them, the person who runs the check may
+//! not.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use delivery::address::{AddressPolicy, OwnAddresses, Refusal};
+use delivery::explain::{Endpoint, explain};
+use delivery::manifest::{Finding, Reading, Severity};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::subscription::sink::Sink;
+use delivery::subscription::{ReplyTo, Subscription};
+use delivery::time::duration::{SECOND_MS, format_ms};
+use url::Url;
+
+use crate::stack::Stack;
+use crate::writable::{Problem, problem};
+
+/// The default of the template parameter `DispatchTimeout`.
+pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
+/// The part of its timeout that dispatch reserves for everything but the request.
+pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
+/// The field of the dead-letter sink.
+const SINK: &str = "deadLetter.sink";
+
+/// Findings about subscriptions without an error. `first` is the file of findings without a known
+/// location.
+pub(crate) fn lints(
+    reading: &Reading,
+    first: &str,
+    now_ms: u64,
+    stack: Option<&Stack>,
+) -> anyhow::Result<Vec<Finding>> {
+    let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
+    let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(TIMEOUT_MARGIN_MS));
+    let rules = AddressRules::of(stack)?;
+    let at = Locations { reading, first };
+    let mut lints = Vec::new();
+    if reading.catalogue.subscriptions().next().is_none() {
+        lints.push(at.beginning("the files contain no subscription without an error"));
+    }
+    for subscription in reading.catalogue.subscriptions() {
+        let warnings = [
+            ("maxAttempts", unreachable_attempts(subscription)),
+            ("expirationTimeUtc", expired(subscription, now_ms)),
+            ("url", refused_destination(subscription, &rules)),
+            ("reply", refused_reply(subscription, &rules)),
+            ("reply", unsubscribed_reply(subscription, reading)),
+            (SINK, refused_sink(subscription, &rules)),
+            (
+                "responseTimeout",
+                cut_to_ms.and_then(|cut_to_ms| shortened_timeout(subscription, cut_to_ms)),
+            ),
+        ];
+        let warnings = warnings.into_iter().filter_map(|(field, message)| Some((field, message?)));
+        lints.extend(warnings.map(|(field, message)| at.warning(subscription, field, message)));
+        lints.extend(stack.and_then(|stack| problem(subscription, stack)).map(|problem| {
+            match problem {
+                Problem::Refused { message, help } => at.error(subscription, SINK, message, help),
+                Problem::Unverified(message) => at.warning(subscription, SINK, message),
+            }
+        }));
+    }
+    Ok(lints)
+}
+
+/// The addresses that a deployment sends requests to.
+struct AddressRules {
+    policy: AddressPolicy,
+    /// What happens to requests to other addresses.
+    consequence: String,
+}
+
+impl AddressRules {
+    /// The rules of the stack; without one, of a deployment that allows no private destination.
+    fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
+        Ok(match stack {
+            Some(stack) => Self {
+                policy: AddressPolicy::new(stack.private_destinations()?, OwnAddresses::default()),
+                consequence: format!(
+                    "that is refused, as AllowPrivateDestinations of the stack {} does not name it",
+                    stack.name
+                ),
+            },
+            None => Self {
+                policy: AddressPolicy::default(),
+                consequence:
+                    "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
+                        .to_owned(),
+            },
+        })
+    }
+}
+
+/// Attempts that the file allows but that do not fit into the 14 days of every dialect.
+fn unreachable_attempts(subscription: &Subscription) -> Option<String> {
+    let unlimited = subscription
+        .retry
+        .time_to_live_ms
+        .is_none_or(|time_to_live_ms| time_to_live_ms >= LIFETIME_MAX_MS);
+    let always_fails = Endpoint { always: "500".parse().ok()?, retry_after: None };
+    let made = explain(subscription, &always_fails, 0).attempts.len();
+    let (name, allowed) = (&subscription.name, subscription.retry.max_attempts);
+    let fewer = unlimited && u32::try_from(made).is_ok_and(|made| made < allowed);
+    fewer.then(|| {
+        format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery can last")
+    })
+}
+
+fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
+    let past = subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
+    past.then(|| format!("{} has expired and takes no new events", subscription.name))
+}
+
+/// A destination whose URL is refused.
+fn refused_destination(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
+    let host = refused_address(&subscription.destination.url, rules)?;
+    Some(format!("{} sends to {host}; {}", subscription.name, rules.consequence))
+}
+
+/// A reply address whose URL is refused.
+fn refused_reply(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
+    let host = match subscription.reply.as_ref()? {
+        ReplyTo::Address(url) => refused_address(url, rules)?,
+        ReplyTo::Topic(_) => return None,
+    };
+    Some(format!("{} sends replies to {host}; {}", subscription.name, rules.consequence))
+}
+
+/// A dead-letter address whose URL is refused.
+fn refused_sink(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
+    let host = match &subscription.dead_letter.sink {
+        Sink::Address(url) => refused_address(url, rules)?,
+        Sink::DefaultContainer
+        | Sink::Container(_)
+        | Sink::Queue(_)
+        | Sink::Topic(_)
+        | Sink::None => return None,
+    };
+    Some(format!("{} sends dead letters to {host}; {}", subscription.name, rules.consequence))
+}
+
+/// A reply topic without a subscription.
+fn unsubscribed_reply(subscription: &Subscription, reading: &Reading) -> Option<String> {
+    let topic = match subscription.reply.as_ref()? {
+        ReplyTo::Address(_) => return None,
+        ReplyTo::Topic(topic) => topic,
+    };
+    let has_subscription = reading.catalogue.subscriptions().any(|of| of.name.topic == *topic);
+    (!has_subscription).then(|| {
+        format!(
+            "replies to {} go to {topic}, which has no subscription: they are lost",
+            subscription.name
+        )
+    })
+}
+
+/// The host of a refused address, and why it is refused.
+fn refused_address(url: &Url, rules: &AddressRules) -> Option<String> {
+    match check_address(url, &rules.policy).err()? {
+        Refusal::NotPublic(host) => Some(format!("{host}, which is not a public address")),
+        Refusal::InClear(host) => Some(format!("{host} without TLS")),
+        Refusal::Own(host) => Some(host.to_string()),
+        Refusal::NoHost => None,
+    }
+}
+
+/// What sending would do. Names are not resolved, except that `localhost` and its subdomains are
+/// always this machine (RFC 6761, 6.3).
+fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), Refusal> {
+    let kind = policy.admit(url)?;
+    let host = url.host_str().unwrap_or_default();
+    let name = host.trim_end_matches('.');
+    let is_local = name == "localhost" || name.ends_with(".localhost");
+    if is_local { policy.judge(kind, host, &[IpAddr::V4(Ipv4Addr::LOCALHOST)]) } else { Ok(()) }
+}
+
+fn shortened_timeout(subscription: &Subscription, cut_to_ms: u64) -> Option<String> {
+    let timeout_ms = subscription.destination.response_timeout_ms;
+    let (name, timeout, most) = (&subscription.name, format_ms(timeout_ms), format_ms(cut_to_ms));
+    (timeout_ms > cut_to_ms).then(|| {
+        format!("{name} has a response timeout of {timeout}, but the stack shortens it to {most}, DispatchTimeout less 15 s")
+    })
+}
+
+/// Finds the location of a field.
+struct Locations<'a> {
+    reading: &'a Reading,
+    first: &'a str,
+}
+
+impl Locations<'_> {
+    fn warning(&self, subscription: &Subscription, field: &str, message: String) -> Finding {
+        self.finding(Severity::Warning, subscription, field, (message, None))
+    }
+
+    fn error(
+        &self,
+        subscription: &Subscription,
+        field: &str,
+        message: String,
+        help: String,
+    ) -> Finding {
+        self.finding(Severity::Error, subscription, field, (message, Some(help)))
+    }
+
+    /// A finding at the field, else at any field of the subscription, else at the beginning of the
+    /// first file.
+    fn finding(
+        &self,
+        severity: Severity,
+        subscription: &Subscription,
+        field: &str,
+        (message, help): (String, Option<String>),
+    ) -> Finding {
+        let stated = self.reading.origins.get(&subscription.name);
+        let stated =
+            stated.and_then(|origins| origins.get(field).or_else(|| origins.values().next()));
+        let beginning = || (self.first.to_owned(), 1, 1);
+        let (file, line, column) =
+            stated.and_then(|origin| location(origin)).unwrap_or_else(beginning);
+        Finding { severity, file, line, column, field: field.to_owned(), message, help }
+    }
+
+    fn beginning(&self, message: &str) -> Finding {
+        Finding {
+            severity: Severity::Warning,
+            file: self.first.to_owned(),
+            line: 1,
+            column: 1,
+            field: String::new(),
+            message: message.to_owned(),
+            help: Some("apply would remove all current subscriptions".to_owned()),
+        }
+    }
+}
+
+/// The parts of the first `file:line:column`; an origin may list several, separated by commas.
+fn location(origin: &str) -> Option<(String, u64, u64)> {
+    let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;
+    let (file, line) = rest.rsplit_once(':')?;
+    Some((file.to_owned(), line.parse().ok()?, column.parse().ok()?))
+}
