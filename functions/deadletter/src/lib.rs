@@ -12,7 +12,7 @@ mod open;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use adapters::letters;
+use adapters::dead_letter_store::store_batch;
 use adapters::records::Record;
 use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::DeadLetter;
@@ -93,7 +93,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         let mut again = Vec::new();
         let due: Vec<&DeadLetter> =
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
-        let stored = letters::store_together(&self.ports, &self.container, &due).await;
+        let stored = store_batch(&self.ports, &self.container, &due).await;
         for one in batch {
             if !self.is_done(one, stored.as_ref().err(), now_ms).await {
                 again.push(one.record.message.clone());

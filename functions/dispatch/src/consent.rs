@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use adapters::telemetry::{self, Held};
+use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::DeliveryTarget;
 use delivery::delivery::outcome::Unsendable;
 use delivery::machine::consent::{
@@ -102,9 +102,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         let now_ms = self.ports.now_ms();
         let leaving = due.into_iter().map(|ticket| {
             let (why, wait_ms) = match check_consent {
-                Allowed::Now => (Held::Rate, 0),
-                Allowed::After(wait_ms) => (Held::Rate, wait_ms),
-                Allowed::NotYet => (Held::Consent, wait_ms(ticket.delivery.due_ms, now_ms)),
+                Allowed::Now => (HoldReason::Rate, 0),
+                Allowed::After(wait_ms) => (HoldReason::Rate, wait_ms),
+                Allowed::NotYet => (HoldReason::Consent, wait_ms(ticket.delivery.due_ms, now_ms)),
             };
             telemetry::held(&ticket.delivery, why, wait_ms);
             Unfinished { ticket, end: End::Retry { wait_ms } }
@@ -161,7 +161,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let pause_ms = pause_ms(closed_ms);
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
         let answer = self.ask(subscription, consent, timeout_ms).await;
-        telemetry::asked(subscription, &answer);
+        telemetry::consent_answered(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
         gate.closed = None;
         let granted =

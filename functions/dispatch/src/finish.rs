@@ -6,7 +6,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use adapters::{letters, telemetry};
+use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use delivery::machine::follow_up::{FollowUp, deliver};
@@ -62,7 +62,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if self.followed(&of.book, ticket.place, follow_ups).await
             && let Some(target) = first
         {
-            self.telemetry.left_for_sink(letter, &target);
+            self.telemetry.sent_to_sink(letter, &target);
         }
     }
 
@@ -203,7 +203,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn stored(&self, letter: &DeadLetter) -> bool {
-        let stored = letters::store(&self.ports, &self.container, letter).await;
+        let stored = dead_letter_store::store(&self.ports, &self.container, letter).await;
         match &stored {
             Ok(()) => self.telemetry.dead_lettered(letter),
             Err(error) => {

@@ -22,7 +22,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adapters::records::Record;
-use adapters::telemetry::{self, Held, Telemetry};
+use adapters::telemetry::{self, HoldReason, Telemetry};
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::delivery::{Batching, DeadLetter, Delivery};
 use delivery::machine::reply::follow;
@@ -308,7 +308,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
                 Arrival::Paused { wait_ms } => {
-                    telemetry::held(&ticket.delivery, Held::Paused, wait_ms);
+                    telemetry::held(&ticket.delivery, HoldReason::Paused, wait_ms);
                     End::Retry { wait_ms }
                 }
                 Arrival::Expired(reason) => {

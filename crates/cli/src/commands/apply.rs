@@ -19,7 +19,7 @@ use delivery::subscription::catalogue::Catalogue;
 use crate::files::{Files, have_errors, tell, usage};
 use crate::remarks::remarks;
 use crate::stack::Stack;
-use crate::store::Store;
+use crate::store::SubscriptionStore;
 
 /// Where the subscriptions of a deployment are.
 #[derive(Debug, clap::Args)]
@@ -50,8 +50,8 @@ pub(crate) struct Arguments {
 
 impl Target {
     /// Opens what was named.
-    pub(crate) async fn open(self) -> anyhow::Result<Store> {
-        Store::open(self.to, self.stack).await
+    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
+        SubscriptionStore::open(self.to, self.stack).await
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// What is there now, as far as it can be read.
-pub(crate) fn current(store: &Store, text: Option<&str>) -> Catalogue {
+pub(crate) fn current(store: &SubscriptionStore, text: Option<&str>) -> Catalogue {
     let Some(text) = text else {
         eprintln!("{}: nothing is there yet", store.name());
         return Catalogue::default();

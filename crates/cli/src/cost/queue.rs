@@ -6,7 +6,7 @@
 //! (one, as long as the concurrency allows it), for a poller hands on what it finds. With a window,
 //! what arrives in it at one of the pollers.
 
-use adapters::queues::{BATCH_ENTRIES_MAX, LINGER};
+use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
 use delivery::time::duration::SECOND_MS;
 
 use super::chain::as_f64;
@@ -142,7 +142,7 @@ impl Work {
         let attempts = u32::try_from(whole(attempts)).unwrap_or(u32::MAX);
         let rounds = f64::from(records.div_ceil(self.lanes.max(1)));
         let slower_ms = (self.failure_ms - self.answer_ms).max(0.0) * any(self.fails, attempts);
-        let send_ms = as_f64(LINGER.as_millis().try_into().unwrap_or(SECOND_MS)) + REQUEST_MS;
+        let send_ms = as_f64(BATCH_WINDOW.as_millis().try_into().unwrap_or(SECOND_MS)) + REQUEST_MS;
         let attempts_ms = rounds * self.any_attempt(records) * (self.answer_ms + slower_ms);
         // Billed by the whole millisecond.
         (OWN_MS + attempts_ms + self.in_place_ms + send_ms * any(self.sends, records)).ceil()

@@ -15,10 +15,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use adapters::consents::{ConsentPlace, ConsentStore};
+use adapters::consents::ConsentStore;
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
+use adapters::storage::Storage;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
@@ -280,10 +281,7 @@ fn random() -> [u32; 4] {
 }
 
 /// Where consents are kept, if that was said.
-async fn place(
-    config: Option<String>,
-    stack: Option<String>,
-) -> anyhow::Result<Option<ConsentPlace>> {
+async fn place(config: Option<String>, stack: Option<String>) -> anyhow::Result<Option<Storage>> {
     Ok(match (config, stack) {
         (Some(place), _) => Some(match place.strip_prefix("s3://") {
             Some(bucket) => {
@@ -292,13 +290,13 @@ async fn place(
                     !bucket.is_empty() && !bucket.contains('/'),
                     "{place} is no bucket: s3://BUCKET is"
                 );
-                ConsentPlace::Bucket(store::client().await, bucket.to_owned())
+                Storage::bucket(store::client().await, bucket)
             }
-            None => ConsentPlace::Folder(place.strip_prefix("file://").unwrap_or(&place).into()),
+            None => Storage::folder(place.strip_prefix("file://").unwrap_or(&place)),
         }),
         (None, Some(name)) => {
             let subscriptions = crate::stack::Stack::describe(&name).await?.subscriptions()?;
-            Some(ConsentPlace::beside(&subscriptions, store::client().await))
+            Some(subscriptions.object(store::client().await).storage().clone())
         }
         (None, None) => None,
     })
