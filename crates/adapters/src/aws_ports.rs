@@ -23,7 +23,7 @@ use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
 use crate::blobs::S3Blobs;
-use crate::consents::{ConsentPlace, ConsentStore};
+use crate::consents::ConsentStore;
 use crate::http::HttpSender;
 use crate::machine::Machine;
 use crate::queues::SqsQueues;
@@ -32,7 +32,7 @@ use crate::settings::{DeadLetterSettings, DispatchSettings};
 use crate::sinks::SqsSinks;
 use crate::subscriptions::LiveSubscriptions;
 
-/// A call to AWS, all tries together, takes no longer.
+/// The timeout of a call to AWS, all tries together.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Every port of the dispatch function.
@@ -47,7 +47,7 @@ pub struct AwsPorts {
     consents: ConsentStore,
 }
 
-/// The ports of the deadletter function: it sends nothing and knows no subscriptions.
+/// Every port of the deadletter function, which sends no requests and reads no subscriptions.
 #[derive(Debug)]
 pub struct AwsStoragePorts {
     queues: SqsQueues,
@@ -55,13 +55,13 @@ pub struct AwsStoragePorts {
     blobs: S3Blobs,
 }
 
-/// The clients' configuration from AWS's own environment, with our limits.
+/// The clients' configuration from the AWS environment, with our time limits.
 pub async fn aws_config() -> SdkConfig {
     with_limits(aws_config::defaults(BehaviorVersion::latest()).load().await)
 }
 
-/// The same with our time limits: an unreachable service must not use up an invocation. All tries
-/// of a call together end within the time that dispatch keeps free for sending messages.
+/// This configuration with our time limits: an unreachable service must not use up an invocation.
+/// All tries of a call end within the time that dispatch reserves for sending messages.
 #[must_use]
 pub fn with_limits(config: SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
@@ -73,7 +73,7 @@ pub fn with_limits(config: SdkConfig) -> SdkConfig {
     config.into_builder().retry_config(retries).timeout_config(timeouts).build()
 }
 
-/// An S3 client, addressing buckets by path where that is asked for.
+/// An S3 client, which addresses buckets by path if `force_path_style` is set.
 #[must_use]
 pub fn s3_client(config: &SdkConfig, force_path_style: bool) -> aws_sdk_s3::Client {
     let config =
@@ -82,13 +82,14 @@ pub fn s3_client(config: &SdkConfig, force_path_style: bool) -> aws_sdk_s3::Clie
 }
 
 impl AwsPorts {
-    /// The ports as the settings say.
+    /// The ports that the settings describe.
     ///
     /// # Errors
-    /// When the machine's TLS set-up is unusable.
+    /// When no TLS client can be built on this machine.
     pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, reqwest::Error> {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
+        let subscriptions = settings.subscriptions.object(s3.clone());
         Ok(Self {
             http: HttpSender::new(AddressPolicy::new(
                 settings.private.clone(),
@@ -96,16 +97,16 @@ impl AwsPorts {
             ))?,
             sinks: SqsSinks::new(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
-            blobs: S3Blobs::new(s3.clone()),
-            consents: ConsentStore::new(ConsentPlace::beside(&settings.subscriptions, s3.clone())),
-            subscriptions: LiveSubscriptions::new(settings.subscriptions.clone(), Some(s3)),
+            blobs: S3Blobs::new(s3),
+            consents: ConsentStore::new(subscriptions.storage().clone()),
+            subscriptions: LiveSubscriptions::new(subscriptions),
             secrets: SecretStores::new(|name| std::env::var(name).ok())?,
         })
     }
 }
 
 impl AwsStoragePorts {
-    /// The ports as the settings say.
+    /// The ports that the settings describe.
     #[must_use]
     pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
         let sqs = aws_sdk_sqs::Client::new(config);
@@ -159,28 +160,28 @@ impl JitterSource for AwsPorts {
     }
 }
 
-/// The ports that both functions have.
+/// The ports of both functions.
 macro_rules! shared_ports {
-    ($shell:ty) => {
-        impl Queue for $shell {
+    ($ports:ty) => {
+        impl Queue for $ports {
             async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
                 self.queues.send(queue, message).await
             }
         }
 
-        impl HideRecord for $shell {
+        impl HideRecord for $ports {
             async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
                 self.queues.change_visibility(queue, receipt, seconds).await;
             }
         }
 
-        impl PutBlob for $shell {
+        impl PutBlob for $ports {
             async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
                 self.blobs.put(bucket, key, bytes).await
             }
         }
 
-        impl PutMessage for $shell {
+        impl PutMessage for $ports {
             async fn put_message(
                 &self,
                 queue: &SinkQueue,
@@ -191,7 +192,7 @@ macro_rules! shared_ports {
             }
         }
 
-        impl Clock for $shell {
+        impl Clock for $ports {
             fn now_ms(&self) -> u64 {
                 Machine.now_ms()
             }

@@ -1,9 +1,9 @@
-//! Log lines: one JSON object each, its fields beside the time, the level and the message.
+//! Log lines: one JSON object each, with the time, the level, the message and the fields.
 //!
-//! Separate, and our own, because two lines are written for every event that is delivered: a
-//! general formatter took as much of an event's time as its request did. A line is put together in
-//! one text and handed over whole; several leave in one call of the system, as [`crate::runtime`]
-//! says when. Spans are not told; nothing of ours opens one.
+//! Our own formatter, because two lines are written for every delivered event, and a general one
+//! took as much of an event's time as its request did. Each line is built in one string and
+//! buffered; several are written in one system call, when [`crate::runtime`] flushes them. Spans
+//! are not logged; nothing here opens one.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -17,87 +17,87 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use crate::machine::Machine;
 
-/// Most lines are shorter.
+/// The initial capacity of a line; most are shorter.
 const LINE_BYTES: usize = 512;
-/// Lines that are held leave before they are more than this, unless one alone is longer.
-const HELD_MAX_BYTES: usize = 16 * 1_024;
+/// The buffer is written before it exceeds this, unless one line alone is longer.
+const BUFFER_MAX_BYTES: usize = 16 * 1_024;
 
-/// Lines of this process that nobody has seen yet.
-static UNWRITTEN: Mutex<Unwritten> = Mutex::new(Unwritten(String::new()));
+/// The lines of this process that are not written yet.
+static BUFFER: Mutex<LineBuffer> = Mutex::new(LineBuffer(String::new()));
 
-/// Hands every line, with its end, to whoever keeps them.
+/// Formats every event as a JSON line and passes it, with its line end, to a writer.
 #[derive(Debug)]
-pub struct Lines<W>(W);
+pub struct JsonLayer<W>(W);
 
-impl<W: Fn(Level, &str)> Lines<W> {
-    /// Lines that go there.
+impl<W: Fn(Level, &str)> JsonLayer<W> {
+    /// A layer that passes its lines to this function.
     #[must_use]
-    pub fn to(keep: W) -> Self {
-        Self(keep)
+    pub fn new(write: W) -> Self {
+        Self(write)
     }
 }
 
-/// Holds a line, whole, until the next [`flush`]; one that warns is rare, and leaves at once.
-pub(crate) fn hold(level: Level, line: &str) {
-    let mut unwritten = unwritten();
-    unwritten.add(line, &mut io::stdout());
+/// Buffers a line until the next [`flush`]; a warning or error is rare, and is written at once.
+pub(crate) fn write_line(level: Level, line: &str) {
+    let mut buffer = buffer();
+    buffer.add(line, &mut io::stdout());
     if level <= Level::WARN {
-        unwritten.write(&mut io::stdout());
+        buffer.flush(&mut io::stdout());
     }
 }
 
-/// Writes the lines that are held to standard output.
+/// Writes the buffered lines to standard output.
 pub(crate) fn flush() {
-    unwritten().write(&mut io::stdout());
+    buffer().flush(&mut io::stdout());
 }
 
-fn unwritten() -> MutexGuard<'static, Unwritten> {
-    UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn buffer() -> MutexGuard<'static, LineBuffer> {
+    BUFFER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lines on their way out.
+/// Lines that are not written yet.
 #[derive(Debug)]
-struct Unwritten(String);
+struct LineBuffer(String);
 
-impl Unwritten {
+impl LineBuffer {
     fn add(&mut self, line: &str, out: &mut impl io::Write) {
-        if self.0.len() + line.len() > HELD_MAX_BYTES {
-            self.write(out);
+        if self.0.len() + line.len() > BUFFER_MAX_BYTES {
+            self.flush(out);
         }
         self.0.push_str(line);
     }
 
-    fn write(&mut self, out: &mut impl io::Write) {
+    fn flush(&mut self, out: &mut impl io::Write) {
         if !self.0.is_empty() {
-            // Where there is no output, nobody can be told.
+            // Without a standard output there is nowhere to report the error to.
             let _ = out.write_all(self.0.as_bytes());
             self.0.clear();
         }
     }
 }
 
-impl<S: Subscriber, W: Fn(Level, &str) + 'static> Layer<S> for Lines<W> {
+impl<S: Subscriber, W: Fn(Level, &str) + 'static> Layer<S> for JsonLayer<W> {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line(String::with_capacity(LINE_BYTES));
         let (at, level) = (moment::rfc3339(Machine.now_ms()), *event.metadata().level());
         write!(line.0, r#"{{"timestamp":"{at}","level":"{level}""#)
-            .expect("a String takes everything");
+            .expect("writing to a String cannot fail");
         event.record(&mut line);
         line.0.push_str("}\n");
         (self.0)(level, &line.0);
     }
 }
 
-/// Whether a text stands in JSON as it is.
+/// Whether a JSON string holds this text without escapes.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
-/// A line on its way.
+/// A line that is being built.
 struct Line(String);
 
 impl Line {
-    /// A field's name: a name of Rust's, or a word of ours, which needs no escape.
+    /// A field's name: an identifier or a word of ours, which needs no escape.
     fn name(&mut self, field: &Field) {
         self.0.push_str(",\"");
         self.0.push_str(field.name());
@@ -117,7 +117,7 @@ impl Line {
 
     fn plain(&mut self, field: &Field, value: impl fmt::Display) {
         self.name(field);
-        write!(self.0, "{value}").expect("a String takes everything");
+        write!(self.0, "{value}").expect("writing to a String cannot fail");
     }
 }
 
@@ -147,7 +147,7 @@ impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.name(field);
         let from = self.0.len();
-        write!(self.0, "\"{value:?}").expect("a String takes everything");
+        write!(self.0, "\"{value:?}").expect("writing to a String cannot fail");
         if is_plain(&self.0[from + 1..]) {
             self.0.push('"');
         } else {
@@ -167,39 +167,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_leave_whole_and_in_order_before_they_are_too_many() {
-        let (mut unwritten, mut out) = (Unwritten(String::new()), Vec::new());
+    fn lines_are_written_whole_and_in_order_before_the_buffer_is_too_long() {
+        let (mut buffer, mut out) = (LineBuffer(String::new()), Vec::new());
         let line = |number: usize| format!("{number:0>100}\n");
         (0..1_000).for_each(|number| {
-            unwritten.add(&line(number), &mut out);
-            assert!(
-                unwritten.0.len() <= HELD_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n"))
-            );
+            buffer.add(&line(number), &mut out);
+            assert!(buffer.0.len() <= BUFFER_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n")));
         });
-        assert!((80_000..101_000).contains(&out.len()), "most have left, the last ones have not");
-        unwritten.write(&mut out);
+        assert!((80_000..101_000).contains(&out.len()), "most are written, the last ones are not");
+        buffer.flush(&mut out);
         assert_eq!(out, (0..1_000).map(line).collect::<String>().into_bytes());
     }
 
     #[test]
     fn a_line_is_one_json_object_whatever_its_fields_hold() {
-        let kept = Arc::new(Mutex::new(String::new()));
-        let keep = Arc::clone(&kept);
-        let lines = Lines::to(move |_, line: &str| keep.lock().unwrap().push_str(line));
+        let written = Arc::new(Mutex::new(String::new()));
+        let text = Arc::clone(&written);
+        let layer = JsonLayer::new(move |_, line: &str| text.lock().unwrap().push_str(line));
         let hostile = "a\"b\\c\nd\u{1}\u{7f}ö 😀\u{2028}";
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::info!(text = hostile, shown = %hostile, none = None::<u64>, status = Some(503_u16), "a.b");
             tracing::warn!(yes = true, below = -7, half = 0.5, endless = f64::INFINITY, "c.d");
         });
-        let text = kept.lock().unwrap().clone();
-        let mut told: Vec<Value> =
+        let text = written.lock().unwrap().clone();
+        let mut lines: Vec<Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        for line in &mut told {
-            let at = line.as_object_mut().unwrap().remove("timestamp").unwrap();
-            assert!(moment::parse(at.as_str().unwrap()).is_some(), "{at}");
+        for line in &mut lines {
+            let timestamp = line.as_object_mut().unwrap().remove("timestamp").unwrap();
+            assert!(moment::parse(timestamp.as_str().unwrap()).is_some(), "{timestamp}");
         }
         let first = json!({"level": "INFO", "message": "a.b", "text": hostile, "shown": hostile, "status": 503});
         let second = json!({"level": "WARN", "message": "c.d", "yes": true, "below": -7, "half": 0.5, "endless": "inf"});
-        assert_eq!(told, [first, second]);
+        assert_eq!(lines, [first, second]);
     }
 }

@@ -1,19 +1,21 @@
 //! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine.
 //!
-//! Nothing here decides. [`records`] reads what Lambda hands over and writes the answer; [`queues`]
-//! sends messages; [`http`] makes one exchange; [`blobs`] writes and reads objects; [`letters`]
-//! stores a dead letter; [`subscriptions`] keeps the catalogue fresh; [`secrets`] looks secrets up;
-//! [`consents`] remembers which destinations want events; [`machine`] tells the time and rolls the
-//! dice, and is the only file that asks for either; [`settings`] reads the environment;
-//! [`telemetry`] writes the log and counts what it tells; [`metrics`] adds that up; [`runtime`] is
-//! what a function runs on. [`shell::AwsPorts`] puts them together as the ports of one function.
+//! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
+//! sends messages; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
+//! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
+//! queues, as [`dead_letter_store`] is told by `delivery`; [`subscriptions`] keeps the catalogue
+//! fresh; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
+//! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
+//! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
+//! [`json_log`] formats the log's lines; [`runtime`] runs a function. [`aws_ports::AwsPorts`] puts
+//! them together as the ports of one function.
 
 pub mod aws_ports;
 pub mod blobs;
 pub mod consents;
+pub mod dead_letter_store;
 pub mod http;
 pub mod json_log;
-pub mod letters;
 pub mod machine;
 pub mod metrics;
 pub mod queues;
@@ -22,5 +24,6 @@ pub mod runtime;
 pub mod secrets;
 pub mod settings;
 pub mod sinks;
+pub mod storage;
 pub mod subscriptions;
 pub mod telemetry;

@@ -1,9 +1,9 @@
-//! Messages into SQS: concurrent sends travel together.
+//! Messages into SQS: concurrent sends are batched.
 //!
-//! Each caller sends one message and hears about its own. Sends that happen within a few
-//! milliseconds of each other are put into one `SendMessageBatch`, which is what ten failures of
-//! one batch of records cost then. Waits are delayed messages: whole seconds, rounded up, at most
-//! 900; a longer wait comes back early and is sent again.
+//! Each caller sends one message and gets the result of its own. Sends within a few milliseconds of
+//! each other share one `SendMessageBatch`, so ten failures in one batch of records cost one call.
+//! Waits are delayed messages: whole seconds, rounded up, at most 900; a message with a longer wait
+//! is received early and re-enqueued.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ pub const DELAY_MAX_SECONDS: u64 = 900;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
 pub const BATCH_ENTRIES_MAX: usize = 10;
 /// How long the first message of a batch waits for others.
-pub const LINGER: Duration = Duration::from_millis(10);
+pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
 
 /// The queues of a deployment.
 #[derive(Debug, Clone)]
@@ -38,11 +38,11 @@ pub struct SqsQueues {
     pending: Arc<Mutex<HashMap<QueueName, Vec<Pending>>>>,
 }
 
-/// A message that waits for company, and who wants to hear of it.
+/// A message that waits for others to share its batch, and where its result goes.
 #[derive(Debug)]
 struct Pending {
     message: Message,
-    heard: oneshot::Sender<Result<(), QueueError>>,
+    result: oneshot::Sender<Result<(), QueueError>>,
 }
 
 impl SqsQueues {
@@ -56,9 +56,9 @@ impl SqsQueues {
         Self { client, urls: Arc::new(urls.into_iter().collect()), fair, pending: Arc::default() }
     }
 
-    /// Puts the message with the others; returns a batch when that filled one, and whether it was
-    /// the first.
-    fn join(&self, queue: QueueName, pending: Pending) -> (Vec<Pending>, bool) {
+    /// Adds the message to the pending ones; returns the batch that this filled, if any, and
+    /// whether the message is the first of a batch.
+    fn enqueue(&self, queue: QueueName, pending: Pending) -> (Vec<Pending>, bool) {
         let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = queues.entry(queue).or_default();
         let bytes: usize = waiting.iter().map(|other| other.message.size_bytes()).sum();
@@ -79,12 +79,12 @@ impl SqsQueues {
         queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Sends one batch and tells each sender how its own message fared. What failed by no fault of
-    /// its own is sent again at once a few times: the client does that for whole calls only.
+    /// Sends one batch and gives each sender the result of its own message. Entries that failed on
+    /// the service's side are sent again at once, up to twice: the client retries whole calls only.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
         let Some(url) = self.urls.get(&queue) else {
             let error = QueueError(format!("this function has no queue {queue:?}"));
-            return batch.into_iter().for_each(|pending| tell(pending, Err(error.clone())));
+            return batch.into_iter().for_each(|pending| resolve(pending, Err(error.clone())));
         };
         for last in [false, false, true] {
             if batch.is_empty() {
@@ -94,8 +94,7 @@ impl SqsQueues {
         }
     }
 
-    /// Sends one batch; gives back the messages that are to be sent again, none when this is the
-    /// last time.
+    /// Sends one batch; returns the messages to send again, none when this is the last time.
     async fn send_once(&self, url: &str, batch: Vec<Pending>, last: bool) -> Vec<Pending> {
         let entries = batch
             .iter()
@@ -106,21 +105,21 @@ impl SqsQueues {
             self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await;
         match sent {
             Ok(output) => {
-                let mut again = Vec::new();
+                let mut retried = Vec::new();
                 for (index, pending) in batch.into_iter().enumerate() {
-                    match fate(&output, &index.to_string()) {
-                        Fate::Taken => tell(pending, Ok(())),
-                        Fate::Later(_) if !last => again.push(pending),
-                        Fate::Later(why) | Fate::Refused(why) => {
-                            tell(pending, Err(QueueError(why)))
+                    match entry_result(&output, &index.to_string()) {
+                        EntryResult::Accepted => resolve(pending, Ok(())),
+                        EntryResult::ServiceFault(_) if !last => retried.push(pending),
+                        EntryResult::ServiceFault(problem) | EntryResult::Rejected(problem) => {
+                            resolve(pending, Err(QueueError(problem)));
                         }
                     }
                 }
-                again
+                retried
             }
             Err(error) => {
                 let error = QueueError(DisplayErrorContext(&error).to_string());
-                batch.into_iter().for_each(|pending| tell(pending, Err(error.clone())));
+                batch.into_iter().for_each(|pending| resolve(pending, Err(error.clone())));
                 Vec::new()
             }
         }
@@ -149,9 +148,9 @@ impl SqsQueues {
 
 impl Queue for SqsQueues {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        let (heard, hearing) = oneshot::channel();
-        let (full, first) = self.join(queue, Pending { message, heard });
-        // Tasks of their own: a batch belongs to all its senders and outlives any one of them.
+        let (result, received) = oneshot::channel();
+        let (full, first) = self.enqueue(queue, Pending { message, result });
+        // Spawned: a batch belongs to all its senders, and has to outlive any one of them.
         if !full.is_empty() {
             let queues = self.clone();
             tokio::spawn(async move { queues.send_batch(queue, full).await });
@@ -159,11 +158,13 @@ impl Queue for SqsQueues {
         if first {
             let queues = self.clone();
             tokio::spawn(async move {
-                tokio::time::sleep(LINGER).await;
+                tokio::time::sleep(BATCH_WINDOW).await;
                 queues.send_batch(queue, queues.take(queue)).await;
             });
         }
-        hearing.await.unwrap_or_else(|_| Err(QueueError("the sending task ended early".to_owned())))
+        received
+            .await
+            .unwrap_or_else(|_| Err(QueueError("the sending task ended early".to_owned())))
     }
 }
 
@@ -183,32 +184,35 @@ impl HideRecord for SqsQueues {
     }
 }
 
-/// What became of one entry of a batch.
-enum Fate {
-    Taken,
-    /// It failed by no fault of its own.
-    Later(String),
-    Refused(String),
+/// The result of one entry of a batch.
+enum EntryResult {
+    Accepted,
+    /// The service failed; the same entry may be accepted next time.
+    ServiceFault(String),
+    Rejected(String),
 }
 
-fn fate(output: &SendMessageBatchOutput, id: &str) -> Fate {
+fn entry_result(output: &SendMessageBatchOutput, id: &str) -> EntryResult {
     if let Some(entry) = output.failed().iter().find(|entry| entry.id() == id) {
-        let why = format!("{}: {}", entry.code(), entry.message().unwrap_or_default());
-        return if entry.sender_fault() { Fate::Refused(why) } else { Fate::Later(why) };
+        let problem = format!("{}: {}", entry.code(), entry.message().unwrap_or_default());
+        return match entry.sender_fault() {
+            true => EntryResult::Rejected(problem),
+            false => EntryResult::ServiceFault(problem),
+        };
     }
     if output.successful().iter().any(|entry| entry.id() == id) {
-        return Fate::Taken;
+        return EntryResult::Accepted;
     }
-    Fate::Refused("the answer does not mention the message".to_owned())
+    EntryResult::Rejected("the response does not mention the message".to_owned())
 }
 
-fn tell(pending: Pending, result: Result<(), QueueError>) {
-    // A sender that no longer listens has been dropped with its invocation; its record comes again.
-    let _ = pending.heard.send(result);
+fn resolve(pending: Pending, result: Result<(), QueueError>) {
+    // A sender that no longer waits was dropped with its invocation; its record is redelivered.
+    let _ = pending.result.send(result);
 }
 
-/// The delay of the message that carries a wait: whole seconds, rounded up so that no hop is early
-/// for nothing, at most 900.
+/// The delay of a message that carries a wait: whole seconds, at most 900. Rounded up, because a
+/// message that is received early has to be sent again.
 #[must_use]
 pub fn delay_seconds(wait_ms: u64) -> i32 {
     i32::try_from(wait_ms.div_ceil(1_000).min(DELAY_MAX_SECONDS)).expect("at most 900")
@@ -222,8 +226,8 @@ fn text_attribute(value: &str) -> MessageAttributeValue {
         .expect("the type is set")
 }
 
-/// The group of a subscription in a fair queue: SHA-256 in hex, since names may hold what a group
-/// id may not.
+/// The group of a subscription in a fair queue: SHA-256 in hex, because names may contain
+/// characters that a group id may not.
 fn group_id(subscription: &str) -> String {
     use std::fmt::Write as _;
     Sha256::digest(subscription).iter().fold(String::new(), |mut hex, byte| {

@@ -1,14 +1,13 @@
-//! What Lambda hands over, as plain records, and the answer it wants back.
+//! The batch that Lambda invokes a function with, as plain records, and the response to it.
 //!
-//! A CloudEvent in binary form, its attributes beside the body as those of the message, becomes one
-//! document right here: from then on there is one form of events, and the body holds all of it.
+//! A CloudEvent in binary mode, whose attributes are message attributes, becomes one structured
+//! document here: after this, there is one form of events, and the body holds all of it.
 //!
-//! [`Batch`] reads of Lambda's event only what is used here, because every event pays for its
-//! reading.
+//! [`Batch`] deserializes only the fields that are used, because every event pays for parsing.
 //!
-//! The answer is exact because Lambda is strict: an empty list means all done, an unknown or empty
-//! identifier means the *whole batch* failed. A record without a message id could only be answered
-//! wrongly, so the invocation fails.
+//! The response has to be exact: to Lambda, an empty list means that all records are done, and an
+//! unknown or empty identifier that the *whole batch* failed. For a record without a message id
+//! every response would be wrong, so the invocation fails.
 
 use std::collections::HashMap;
 
@@ -37,16 +36,16 @@ struct Message {
     message_id: Option<String>,
     receipt_handle: Option<String>,
     body: Option<String>,
-    attributes: Option<System>,
+    attributes: Option<SystemAttributes>,
     message_attributes: Option<HashMap<String, Attribute>>,
     #[serde(rename = "eventSourceARN")]
     event_source_arn: Option<String>,
 }
 
-/// What SQS says of a message.
+/// The system attributes of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct System {
+struct SystemAttributes {
     sent_timestamp: Option<String>,
     approximate_receive_count: Option<String>,
     approximate_first_receive_timestamp: Option<String>,
@@ -54,7 +53,7 @@ struct System {
     trace: Option<String>,
 }
 
-/// What its sender says beside its body; bytes say nothing.
+/// A message attribute of its sender; binary values are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Attribute {
@@ -65,9 +64,9 @@ struct Attribute {
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// Lambda needs the id to know which record failed.
-    #[error("record {index} of the batch has no messageId, so no answer about it is possible")]
+    #[error("record {index} of the batch has no messageId, so no response can name it")]
     NoMessageId {
-        /// Its place in the batch, from 0.
+        /// Its index in the batch, from 0.
         index: usize,
     },
 }
@@ -80,11 +79,12 @@ pub fn read(batch: Batch) -> Result<Vec<Record>, RecordError> {
     batch.records.into_iter().enumerate().map(|(index, message)| record(index, message)).collect()
 }
 
-/// The answer that gives back these records, by message id, and acknowledges all others.
+/// The response that returns these records to the queue, by message id, and acknowledges all
+/// others.
 #[must_use]
-pub fn answer(given_back: impl IntoIterator<Item = String>) -> SqsBatchResponse {
+pub fn answer(returned: impl IntoIterator<Item = String>) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
-    response.batch_item_failures = given_back
+    response.batch_item_failures = returned
         .into_iter()
         .map(|message| {
             let mut failure = BatchItemFailure::default();
@@ -98,18 +98,19 @@ pub fn answer(given_back: impl IntoIterator<Item = String>) -> SqsBatchResponse 
 fn record(index: usize, message: Message) -> Result<Record, RecordError> {
     let id =
         message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
-    let mut said = message.message_attributes.unwrap_or_default();
-    let mut ours = |name: &str| said.remove(name).and_then(|attribute| attribute.string_value);
+    let mut attributes = message.message_attributes.unwrap_or_default();
+    let mut ours =
+        |name: &str| attributes.remove(name).and_then(|attribute| attribute.string_value);
     let (topic, delivery, deadletter) =
         (ours(TOPIC_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
-    // Beside our own attribute the body is ours: it is whole.
-    let publishers = delivery.is_none() && deadletter.is_none();
+    // A message with our attribute is one of ours: its body was converted when it was first received.
+    let is_published = delivery.is_none() && deadletter.is_none();
     let body = message.body.unwrap_or_default();
-    let binary = publishers.then(|| of_binary_form(said, &body)).flatten();
+    let structured = is_published.then(|| structured(attributes, &body)).flatten();
     let system = message.attributes.unwrap_or_default();
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
-    // SQS always says when; should it not, now is the safe guess, for an old event might count as
-    // expired.
+    // SQS always sends the time. Should it not, now is the safe guess: a guess in the past might
+    // make the event expire.
     let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
         topic,
@@ -128,29 +129,30 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
             .unwrap_or("")
             .to_owned(),
         receipt: message.receipt_handle.unwrap_or_default(),
-        body: binary.unwrap_or(body).into(),
+        body: structured.unwrap_or(body).into(),
         message: id,
     })
 }
 
-/// The structured form of a body whose attributes are those of a CloudEvent: `ce-specversion` and
-/// its like, `ce_` for publishers that cannot write a hyphen, with the content type of the body as
+/// The structured document of a CloudEvent in binary mode: its attributes are `ce-specversion` and
+/// so on, with `ce_` for publishers that cannot write a hyphen, and the body's content type is
 /// `content-type` or `contentType`.
-fn of_binary_form(attributes: HashMap<String, Attribute>, body: &str) -> Option<String> {
-    let said = attributes.into_iter();
-    let said = said
+fn structured(attributes: HashMap<String, Attribute>, body: &str) -> Option<String> {
+    let given = attributes.into_iter();
+    let given = given
         .filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value?)));
-    let mut said: Vec<(String, String)> = said.collect();
-    // Sorted, so that a message is the same event each time it comes.
-    said.sort();
+    let mut given: Vec<(String, String)> = given.collect();
+    // Sorted, so that a redelivered message becomes the same bytes.
+    given.sort();
     let of_event = |name: &str| {
         name.strip_prefix("ce-").or_else(|| name.strip_prefix("ce_")).map(ToOwned::to_owned)
     };
     let content_type =
-        said.iter().find(|(name, _)| matches!(name.as_str(), "content-type" | "contenttype"));
+        given.iter().find(|(name, _)| matches!(name.as_str(), "content-type" | "contenttype"));
     let content_type =
-        content_type.or_else(|| said.iter().find(|(name, _)| is_content_type(of_event(name))));
-    let attributes = said.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
+        content_type.or_else(|| given.iter().find(|(name, _)| is_content_type(of_event(name))));
+    let attributes =
+        given.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
     let attributes: Vec<(String, String)> =
         attributes.filter(|(name, _)| name != "datacontenttype").collect();
     let is_event = attributes.iter().any(|(name, _)| name == "specversion");
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_does_not_say_is_missing_and_no_error() {
+    fn what_a_message_does_not_contain_is_missing_and_no_error() {
         for silent in [
             r#"{"messageId":"m1"}"#,
             r#"{"messageId":"m1","receiptHandle":null,"body":null,"attributes":null,"messageAttributes":null,"eventSourceARN":null}"#,
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_others_are_no_batch() {
+    fn events_of_other_services_are_not_a_batch() {
         for other in [
             "{}",
             r#"{"Records":null}"#,
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_event_in_binary_form_becomes_one_document() {
+    fn a_cloud_event_in_binary_mode_becomes_one_document() {
         let mut attributes = vec![
             ("topic", "shop/orders"),
             ("content-type", "application/json; charset=utf-8"),
@@ -273,7 +275,11 @@ mod tests {
         let structured = r#"{"specversion":"1.0","type":"order.created","source":"/a%20b/é","id":"7","count":5,"subject":"12","datacontenttype":"application/json; charset=utf-8","data":{ "n": 1.50 }}"#;
         assert_eq!(body_of(&attributes, r#"{ "n": 1.50 }"#), structured);
         attributes.push(("delivery", "{}"));
-        assert_eq!(body_of(&attributes, "{}"), "{}", "beside our own attribute the body is whole");
+        assert_eq!(
+            body_of(&attributes, "{}"),
+            "{}",
+            "with our own attribute the body is not converted"
+        );
     }
 
     #[test]
@@ -300,7 +306,7 @@ mod tests {
         assert_eq!(
             body_of(&[("ce-id", "1"), ("content-type", "text/plain")], "hi"),
             "hi",
-            "no event by its version"
+            "without specversion it is not an event"
         );
     }
 

@@ -1,12 +1,12 @@
-//! What a function runs on: one thread, which writes its log while it has nothing to do but wait.
+//! What a function runs on: one thread, which writes its log when it would otherwise wait.
 //!
 //! One thread, because a function below 1,769 MB has less than one CPU, and its work is waiting.
 //! <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
 //!
-//! A line of the log is held until the thread would wait, for answers or for work, and then leaves
-//! with all that came since: a call of the system costs more than putting a line together. Lines
-//! that warn leave at once. So whoever ends us while we wait finds every line written; whoever ends
-//! us while we work loses those of level `info` since the last wait, 16 KiB of them at most.
+//! A log line is buffered until the thread would wait, for responses or for work, and is then
+//! written with all the others: a system call costs more than formatting a line. Warnings and
+//! errors are written at once. So a process that is killed while it waits has written every line;
+//! one that is killed while it works loses its `info` lines since the last wait, 16 KiB at most.
 
 use std::future::Future;
 use std::io;
@@ -18,7 +18,7 @@ use crate::json_log;
 /// Runs a function to its end.
 ///
 /// # Errors
-/// When the system gives no runtime.
+/// When the runtime cannot be started.
 pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
     let ended = Builder::new_current_thread()
         .enable_all()
@@ -39,11 +39,11 @@ mod tests {
     use super::*;
     use crate::telemetry;
 
-    /// What the process that a test starts has to do.
+    /// The variable with the task of the process that a test starts.
     const TASK: &str = "TASK_OF_THE_FUNCTION";
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// The process that the other tests start; without a task it is a test that does nothing.
+    /// The process that the other test starts; without a task it does nothing.
     #[test]
     fn function() {
         let Ok(task) = std::env::var(TASK) else { return };
@@ -74,8 +74,8 @@ mod tests {
         }
     }
 
-    /// Whether a process with this task writes a line with this message before our patience ends.
-    fn tells(task: &str, message: &str) -> bool {
+    /// Whether a process with this task writes a line with this message before the timeout.
+    fn writes(task: &str, message: &str) -> bool {
         let mut command = Command::new(std::env::current_exe().expect("this test"));
         command
             .args(["--exact", "--nocapture", "runtime::tests::function"])
@@ -84,20 +84,20 @@ mod tests {
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = Killed(command.spawn().expect("this test again"));
         let output = BufReader::new(process.0.stdout.take().expect("it is piped"));
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
-            output.lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        let lines = std::iter::from_fn(|| told.recv_timeout(PATIENCE).ok());
+        let lines = std::iter::from_fn(|| receiver.recv_timeout(TIMEOUT).ok());
         lines.into_iter().any(|line| line.contains(&format!("\"message\":\"{message}\"")))
     }
 
     #[test]
-    fn a_line_leaves_when_the_function_waits_warns_panics_or_ends() {
-        assert!(tells("wait", "work.begun"));
-        assert!(tells("warn and spin", "work.begun") && tells("warn and spin", "work.odd"));
-        assert!(tells("panic", "work.begun") && tells("panic", "panic.raised"));
-        assert!(tells("end", "work.begun"));
-        assert!(!tells("end", "work.odd"), "what nobody wrote is not told");
+    fn a_line_is_written_when_the_function_waits_warns_panics_or_ends() {
+        assert!(writes("wait", "work.begun"));
+        assert!(writes("warn and spin", "work.begun") && writes("warn and spin", "work.odd"));
+        assert!(writes("panic", "work.begun") && writes("panic", "panic.raised"));
+        assert!(writes("end", "work.begun"));
+        assert!(!writes("end", "work.odd"), "a message that nobody logged is not written");
     }
 }

@@ -1,7 +1,7 @@
 //! The functions' settings, read once at cold start.
 //!
-//! They come through a lookup function, so that a test needs no environment. Everything is checked
-//! here: a function with a missing or wrong setting does not start, and says which.
+//! They are read through a lookup function, so that a test needs no environment. Everything is
+//! checked here: a function with a missing or invalid setting does not start, and names it.
 
 use delivery::address::{OwnAddresses, PrivateDestinations};
 use delivery::ports::QueueName;
@@ -11,9 +11,10 @@ use thiserror::Error;
 
 use crate::metrics::emf::is_namespace;
 use crate::metrics::{MetricsSettings, NAMESPACE};
+use crate::secrets;
 use crate::subscriptions::Location;
 
-/// Where the subscriptions are: `s3://bucket/key` or `file:///path`.
+/// The source of the subscriptions: `s3://bucket/key` or `file:///path`.
 pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
 /// The queue of published events.
 pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
@@ -23,36 +24,31 @@ pub const RETRY_QUEUE_URL: &str = "RETRY_QUEUE_URL";
 pub const DEAD_LETTER_QUEUE_URL: &str = "DEAD_LETTER_QUEUE_URL";
 /// The queue of what storage refused for too long.
 pub const LAST_RESORT_QUEUE_URL: &str = "LAST_RESORT_QUEUE_URL";
-/// The bucket of dead letters whose subscription names none.
+/// The bucket for dead letters whose subscription names none.
 pub const DEAD_LETTER_CONTAINER: &str = "DEAD_LETTER_CONTAINER";
 /// What the keys in that bucket begin with.
 pub const DEAD_LETTER_PREFIX: &str = "DEAD_LETTER_PREFIX";
 /// The topic of records that name none: `namespace/topic`.
 pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
-/// Hosts and ranges that may be private, or reached without TLS.
+/// Hosts and ranges that are reachable although private, or without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
-/// How many dispatch functions may run at once: a number, or numbers to be added such as `50+10`.
+/// How many dispatch functions may run at once: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Whether messages carry their subscription as message group: `true` or `false`.
 pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
-/// The CloudWatch namespace of the metrics; several deployments in one account want one each.
+/// The CloudWatch namespace of the metrics; each deployment in an account needs one of its own.
 pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
 /// Whether each subscription has metrics of its own: `true` or `false`.
 pub const METRICS_PER_SUBSCRIPTION: &str = "METRICS_PER_SUBSCRIPTION";
 /// Whether S3 is addressed by path: `true` or `false`.
 pub const S3_FORCE_PATH_STYLE: &str = "S3_FORCE_PATH_STYLE";
 
-/// Lambda's own: where the Runtime API is, and the extensions' one.
+/// Set by Lambda: the address of the Runtime API and of the Extensions API.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
 pub const AWS_LAMBDA_RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
-/// Lambda's own: where the X-Ray daemon is, if there is one.
+/// Set by Lambda: the address of the X-Ray daemon, if there is one.
 pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
-/// The port of the extension that hands out secrets.
-/// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
-pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
-
 const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
-const SECRETS_PORT_DEFAULT: &str = "2773";
 
 /// The longest prefix: three names and an hour take up to 830 bytes of a key of 1,024.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
@@ -61,15 +57,15 @@ const PREFIX_MAX_BYTES: usize = 180;
 /// Why a function does not start.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SettingsError {
-    /// A setting that has to be there is not.
+    /// A required setting is missing.
     #[error("the environment variable {0} is missing")]
     Missing(&'static str),
-    /// A setting has a value it cannot have.
-    #[error("the environment variable {name} is wrong: {problem}")]
-    Wrong {
+    /// A setting has an invalid value.
+    #[error("the environment variable {name} is invalid: {problem}")]
+    Invalid {
         /// Its name.
         name: &'static str,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and what is expected.
         problem: String,
     },
 }
@@ -85,11 +81,11 @@ pub struct DispatchSettings {
     pub container: Container,
     /// The topic of records that name none.
     pub default_topic: Option<TopicName>,
-    /// Where private addresses are meant.
+    /// Which private addresses are reachable.
     pub private: PrivateDestinations,
-    /// What no destination may be, whatever is allowed.
+    /// What no destination may be, whatever else is allowed.
     pub own_addresses: OwnAddresses,
-    /// How many of it may run at once.
+    /// How many dispatch functions may run at once.
     pub max_concurrency: u32,
     /// What is counted.
     pub metrics: MetricsSettings,
@@ -118,7 +114,7 @@ impl DispatchSettings {
     /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// The first setting that is missing or wrong.
+    /// The first setting that is missing or invalid.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         Ok(Self {
@@ -131,16 +127,16 @@ impl DispatchSettings {
             container: env.container()?,
             default_topic: env
                 .optional(DEFAULT_TOPIC)
-                .map(|text| wrong(DEFAULT_TOPIC, text.parse()))
+                .map(|text| invalid(DEFAULT_TOPIC, text.parse()))
                 .transpose()?,
-            private: wrong(
+            private: invalid(
                 ALLOW_PRIVATE_DESTINATIONS,
                 PrivateDestinations::parse(
                     &env.optional(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_default(),
                 ),
             )?,
             own_addresses: env.own_addresses()?,
-            max_concurrency: wrong(
+            max_concurrency: invalid(
                 MAX_CONCURRENCY,
                 sum(&env.optional(MAX_CONCURRENCY).unwrap_or("1".to_owned())),
             )?,
@@ -155,7 +151,7 @@ impl DeadLetterSettings {
     /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// The first setting that is missing or wrong.
+    /// The first setting that is missing or invalid.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
         Ok(Self {
@@ -189,7 +185,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         name: &'static str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, SettingsError> {
-        wrong(name, parse(&self.required(name)?))
+        invalid(name, parse(&self.required(name)?))
     }
 
     fn queue(&self, name: &'static str) -> Result<String, SettingsError> {
@@ -201,7 +197,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             }
             match url::Url::parse(url) {
                 Ok(parsed) if parsed.has_host() => Ok(url.to_owned()),
-                _ => Err(format!("\"{url}\" is no queue URL")),
+                _ => Err(format!("\"{url}\" is not a queue URL")),
             }
         })
     }
@@ -211,14 +207,15 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         let prefix = self.optional(DEAD_LETTER_PREFIX).unwrap_or_default();
         if bucket.contains('/') {
             let problem = format!(
-                "\"{bucket}\" is no bucket name; a prefix belongs into {DEAD_LETTER_PREFIX}"
+                "\"{bucket}\" is not a bucket name; a prefix belongs in {DEAD_LETTER_PREFIX}"
             );
-            return Err(SettingsError::Wrong { name: DEAD_LETTER_CONTAINER, problem });
+            return Err(SettingsError::Invalid { name: DEAD_LETTER_CONTAINER, problem });
         }
         let prefix = prefix.trim_matches('/').to_owned();
         if prefix.len() > PREFIX_MAX_BYTES {
-            let problem = format!("it has {} bytes; {PREFIX_MAX_BYTES} are the most", prefix.len());
-            return Err(SettingsError::Wrong { name: DEAD_LETTER_PREFIX, problem });
+            let problem =
+                format!("it has {} bytes; at most {PREFIX_MAX_BYTES} are allowed", prefix.len());
+            return Err(SettingsError::Invalid { name: DEAD_LETTER_PREFIX, problem });
         }
         Ok(Container { bucket, prefix })
     }
@@ -227,27 +224,27 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         let namespace = self.optional(METRICS_NAMESPACE).unwrap_or_else(|| NAMESPACE.to_owned());
         if !is_namespace(&namespace) {
             let problem = format!(
-                "\"{namespace}\" is no namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
+                "\"{namespace}\" is not a namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
             );
-            return Err(SettingsError::Wrong { name: METRICS_NAMESPACE, problem });
+            return Err(SettingsError::Invalid { name: METRICS_NAMESPACE, problem });
         }
         Ok(MetricsSettings { namespace, per_subscription: self.switch(METRICS_PER_SUBSCRIPTION)? })
     }
 
-    /// What serves the function in its sandbox.
+    /// The endpoints that serve the function in its sandbox.
     fn own_addresses(&self) -> Result<OwnAddresses, SettingsError> {
         let mut own = OwnAddresses::default();
         let runtime =
             self.optional(AWS_LAMBDA_RUNTIME_API).unwrap_or_else(|| RUNTIME_API_DEFAULT.to_owned());
-        wrong(AWS_LAMBDA_RUNTIME_API, own.add(&runtime))?;
-        let port = self.optional(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT);
-        let secrets = format!("127.0.0.1:{}", port.as_deref().unwrap_or(SECRETS_PORT_DEFAULT));
-        wrong(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, own.add(&secrets))?;
+        invalid(AWS_LAMBDA_RUNTIME_API, own.add(&runtime))?;
+        let port = self.optional(secrets::PORT);
+        let extension = format!("127.0.0.1:{}", port.as_deref().unwrap_or(secrets::DEFAULT_PORT));
+        invalid(secrets::PORT, own.add(&extension))?;
         // One endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
         for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace()
         {
             let endpoint = daemon.trim_start_matches("tcp:").trim_start_matches("udp:");
-            wrong(AWS_XRAY_DAEMON_ADDRESS, own.add(endpoint))?;
+            invalid(AWS_XRAY_DAEMON_ADDRESS, own.add(endpoint))?;
         }
         Ok(own)
     }
@@ -256,24 +253,23 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         match self.optional(name).as_deref() {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
-            Some(other) => wrong(name, Err(format!("\"{other}\" is neither true nor false"))),
+            Some(other) => invalid(name, Err(format!("\"{other}\" is neither true nor false"))),
         }
     }
 }
 
-/// The sum of positive numbers. A template can put two parameters side by side, and cannot add
-/// them.
+/// The sum of positive numbers: a template can join two parameters, but cannot add them.
 fn sum(text: &str) -> Result<u32, String> {
     let numbers = text
         .split('+')
         .map(|number| number.trim().parse::<u32>().ok().filter(|number| *number > 0));
     let sum = numbers.reduce(|sum, number| Some(sum?.saturating_add(number?)));
     sum.flatten()
-        .ok_or_else(|| format!("\"{text}\" is no positive number and no sum of such as 50+10"))
+        .ok_or_else(|| format!("\"{text}\" is neither a positive number nor a sum such as 50+10"))
 }
 
-fn wrong<T>(name: &'static str, result: Result<T, String>) -> Result<T, SettingsError> {
-    result.map_err(|problem| SettingsError::Wrong { name, problem })
+fn invalid<T>(name: &'static str, result: Result<T, String>) -> Result<T, SettingsError> {
+    result.map_err(|problem| SettingsError::Invalid { name, problem })
 }
 
 #[cfg(test)]
@@ -325,20 +321,20 @@ mod tests {
     }
 
     #[test]
-    fn the_functions_own_addresses_are_known_without_being_told_and_follow_the_environment() {
+    fn the_functions_own_addresses_have_defaults_and_follow_the_environment() {
         let own = |changes| read(changes).unwrap().own_addresses;
         let ports =
             |own: &OwnAddresses, ports: &[u16]| ports.iter().all(|port| own.has_port(*port));
         assert!(ports(&own(&[]), &[9001, 2773]) && !own(&[]).has_port(2000));
-        let told = own(&[
+        let changed = own(&[
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1:43211"),
-            (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "2774"),
+            (secrets::PORT, "2774"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:127.0.0.2:2001"),
         ]);
         assert!(
-            ports(&told, &[43211, 2774, 2000, 2001])
-                && !told.has_port(9001)
-                && !told.has_port(2773)
+            ports(&changed, &[43211, 2774, 2000, 2001])
+                && !changed.has_port(9001)
+                && !changed.has_port(2773)
         );
         assert!(own(&[(AWS_XRAY_DAEMON_ADDRESS, "169.254.79.129:2000")]).has_port(2000));
     }
@@ -354,11 +350,11 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_named_with_what_would_be_right() {
+    fn an_invalid_setting_is_named_with_what_is_expected() {
         for (name, value, says) in [
             (SUBSCRIPTIONS_URI, "subscriptions.yaml", "s3://bucket/key"),
             (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry.fifo", "standard queue"),
-            (EVENTS_QUEUE_URL, "events", "no queue URL"),
+            (EVENTS_QUEUE_URL, "events", "not a queue URL"),
             (DEFAULT_TOPIC, "orders", "namespace/topic"),
             (FAIR_QUEUES, "yes", "true nor false"),
             (METRICS_PER_SUBSCRIPTION, "yes", "true nor false"),
@@ -368,7 +364,7 @@ mod tests {
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
-            (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),
+            (secrets::PORT, "http", "host:port"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:2001", "host:port"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();

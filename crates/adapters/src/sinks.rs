@@ -1,8 +1,8 @@
-//! Dead letters into queues of others.
+//! Dead letters into other people's queues.
 //!
-//! Separate from [`crate::queues`], which knows our own queues and what a message of ours carries:
-//! here a message is a dead letter for somebody else to read. One call a letter: letters are few,
-//! and a sink is nobody's hot path.
+//! Separate from [`crate::queues`], which knows our own queues and what our messages carry: here a
+//! message is a dead letter that somebody else reads. One call per dead letter: they are few, and
+//! batching would not pay.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
@@ -14,10 +14,10 @@ use uuid::Uuid;
 
 /// The attribute with the id of the dead letter.
 pub const ID_ATTRIBUTE: &str = "deadletterid";
-/// What an attribute with an id takes of a message: name, type and value.
+/// What that attribute counts of a message's size: name, type and value.
 const ATTRIBUTE_BYTES: usize = ID_ATTRIBUTE.len() + "String".len() + uuid::fmt::Hyphenated::LENGTH;
 
-/// Queues of others, reached through this deployment's client: they are in its region.
+/// Other people's queues, reached through this deployment's client: they are in its region.
 #[derive(Debug, Clone)]
 pub struct SqsSinks {
     client: Client,
@@ -36,7 +36,7 @@ impl PutMessage for SqsSinks {
         if json.len() + ATTRIBUTE_BYTES > MESSAGE_MAX_BYTES {
             let bytes = json.len();
             return Err(PutError::NoSuchContainer(format!(
-                "a message of {bytes} bytes is more than a queue takes"
+                "a message of {bytes} bytes is larger than a queue accepts"
             )));
         }
         let value =
@@ -50,11 +50,10 @@ impl PutMessage for SqsSinks {
     }
 }
 
-/// A queue that is missing or denied will be so tomorrow, and a message it calls wrong will not get
-/// better.
+/// A missing queue or denied access is permanent, and so is a message that the queue calls invalid.
 fn put_error(error: &SdkError<SendMessageError>) -> PutError {
-    let why = why(error);
-    let is_for_good = match error.as_service_error() {
+    let detail = detail(error);
+    let is_permanent = match error.as_service_error() {
         Some(
             SendMessageError::QueueDoesNotExist(_) | SendMessageError::InvalidMessageContents(_),
         ) => true,
@@ -66,18 +65,18 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
         Some(other) => other.code().is_some_and(|code| DENIED.contains(&code)),
         None => false,
     };
-    if is_for_good { PutError::NoSuchContainer(why) } else { PutError::Refused(why) }
+    if is_permanent { PutError::NoSuchContainer(detail) } else { PutError::Refused(detail) }
 }
 
-/// What the service says in a few words, else what happened on the way to it.
-fn why(error: &SdkError<SendMessageError>) -> String {
-    let told = error
+/// The service's error code and message; without one, what happened on the way to it.
+fn detail(error: &SdkError<SendMessageError>) -> String {
+    let answer = error
         .as_service_error()
         .and_then(|error| Some(format!("{}: {}", error.code()?, error.message()?)));
-    told.unwrap_or_else(|| DisplayErrorContext(error).to_string())
+    answer.unwrap_or_else(|| DisplayErrorContext(error).to_string())
 }
 
-/// Codes of errors that the service's own list does not name.
+/// Codes of permanent errors that the SDK has no variant for.
 const DENIED: [&str; 4] = [
     "AccessDenied",
     "AccessDeniedException",

@@ -1,15 +1,14 @@
 //! The subscriptions of a deployment, kept fresh.
 //!
-//! A source is a file or an S3 object. It is read for the first records and looked at again every
+//! The source is a file or an S3 object. It is read for the first records and checked again every
 //! 30 s, cheaply, by its modification time or ETag. A newer version that is broken is reported as
-//! an error and does not replace the last good one. Whoever misses a name may ask for a look right
-//! now; that is done at most once a second.
+//! an error and does not replace the last good one. Whoever does not find a name may ask for a
+//! check right now; that is done at most once a second.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::DisplayErrorContext;
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::ports::{Clock, SubscriptionSource};
@@ -18,10 +17,11 @@ use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::machine::Machine;
+use crate::storage::{Fetched, StorageError, StoredObject};
 
-/// The source is looked at again after this long.
-const LOOK_EVERY_MS: u64 = 30_000;
-/// A missing name makes us look again, but not more often than this.
+/// The source is checked again after this long.
+const CHECK_EVERY_MS: u64 = 30_000;
+/// A missing name causes a check, but not more often than this.
 const REREAD_EVERY_MS: u64 = 1_000;
 
 /// Where the subscriptions are.
@@ -42,13 +42,8 @@ impl Location {
     /// Reads `s3://bucket/key` or `file:///path`.
     ///
     /// # Errors
-    /// What would be right.
+    /// What form is expected.
     pub fn parse(uri: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!(
-                "\"{uri}\" is no source of subscriptions: s3://bucket/key or file:///path is expected"
-            )
-        };
         if let Some(path) = uri.strip_prefix("file://").filter(|path| path.starts_with('/')) {
             return Ok(Self::File(path.into()));
         }
@@ -56,73 +51,79 @@ impl Location {
             Some((bucket, key)) if !bucket.is_empty() && !key.is_empty() => {
                 Ok(Self::S3 { bucket: bucket.to_owned(), key: key.to_owned() })
             }
-            _ => Err(wrong()),
+            _ => Err(format!(
+                "\"{uri}\" is not a source of subscriptions: s3://bucket/key or file:///path is \
+                 expected"
+            )),
         }
     }
 
-    /// The name that error messages use for the file.
-    fn name(&self) -> String {
+    /// What is there; the client is used for S3 only.
+    #[must_use]
+    pub fn object(&self, client: Client) -> StoredObject {
         match self {
-            Self::File(path) => path.display().to_string(),
-            Self::S3 { bucket, key } => format!("s3://{bucket}/{key}"),
+            Self::File(path) => StoredObject::file(path),
+            Self::S3 { bucket, key } => StoredObject::in_bucket(client, bucket, key),
         }
     }
 }
 
 /// Why the subscriptions could not be read.
 #[derive(Debug, Error)]
-enum FetchError {
-    #[error("{name} cannot be read: {why}")]
-    Unreadable { name: String, why: String },
+enum ReadError {
+    #[error("it does not exist")]
+    Missing,
+    #[error("it is not UTF-8 text")]
+    NotText,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
 }
-
-/// A version of the source: an ETag, or a modification time and length.
-type Version = String;
 
 /// The subscriptions of a deployment.
 #[derive(Debug)]
 pub struct LiveSubscriptions {
-    location: Location,
-    client: Option<Client>,
+    source: StoredObject,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     good: Option<Arc<Catalogue>>,
-    seen: Option<Version>,
-    looked_ms: Option<u64>,
+    /// The ETag of the version read last, good or broken.
+    etag: Option<String>,
+    checked_ms: Option<u64>,
     /// What is wrong with the newest version, or with reaching it.
     problem: Option<String>,
-    /// What is wrong with the version seen last.
+    /// What is wrong with the version read last.
     broken: Option<String>,
 }
 
 impl LiveSubscriptions {
-    /// Subscriptions at this location; the client is needed for S3 only.
+    /// The subscriptions in this file or object.
     #[must_use]
-    pub fn new(location: Location, client: Option<Client>) -> Self {
-        Self { location, client, state: Mutex::default() }
+    pub fn new(source: StoredObject) -> Self {
+        Self { source, state: Mutex::default() }
     }
 
-    /// Looks at the source unless that was done within `fresh_ms`.
-    async fn look(&self, fresh_ms: u64) -> MutexGuard<'_, State> {
+    /// Checks the source unless that was done within `fresh_ms`. The lock is held meanwhile, so
+    /// one caller reads and the others wait for its result.
+    async fn check(&self, fresh_ms: u64) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().await;
         let now_ms = Machine.now_ms();
         let fresh_ms = if state.good.is_some() { fresh_ms } else { REREAD_EVERY_MS };
-        if state.looked_ms.is_none_or(|looked_ms| now_ms.saturating_sub(looked_ms) >= fresh_ms) {
-            state.looked_ms = Some(now_ms);
+        if state.checked_ms.is_none_or(|checked_ms| now_ms.saturating_sub(checked_ms) >= fresh_ms) {
+            state.checked_ms = Some(now_ms);
             self.refresh(&mut state).await;
         }
         state
     }
 
     async fn refresh(&self, state: &mut State) {
-        match self.fetch(state.seen.as_deref()).await {
+        match self.read(state.etag.as_deref()).await {
             Ok(None) => state.problem.clone_from(&state.broken),
-            Ok(Some((text, version))) => {
-                state.seen = Some(version);
-                let name = self.location.name();
+            Ok(Some((text, etag))) => {
+                state.etag = Some(etag);
+                let name = self.source.to_string();
                 match manifest::read(&[Source { name: &name, text: &text }]).into_result() {
                     Ok(catalogue) => {
                         let count = catalogue.subscriptions().count();
@@ -141,54 +142,19 @@ impl LiveSubscriptions {
                     }
                 }
             }
-            Err(error) => report(state, &error.to_string()),
+            Err(error) => report(state, &format!("{} cannot be read: {error}", self.source)),
         }
     }
 
-    /// The text and version of the source; `None` when it is the version seen already.
-    async fn fetch(&self, seen: Option<&str>) -> Result<Option<(String, Version)>, FetchError> {
-        let unreadable = |why: String| FetchError::Unreadable { name: self.location.name(), why };
-        match (&self.location, &self.client) {
-            (Location::File(path), _) => {
-                let metadata = tokio::fs::metadata(path)
-                    .await
-                    .map_err(|error| unreadable(error.to_string()))?;
-                let version = format!("{:?} {}", metadata.modified().ok(), metadata.len());
-                if seen == Some(version.as_str()) {
-                    return Ok(None);
-                }
-                let text = tokio::fs::read_to_string(path)
-                    .await
-                    .map_err(|error| unreadable(error.to_string()))?;
-                Ok(Some((text, version)))
+    /// The text and ETag of the source; `None` when it still has this ETag.
+    async fn read(&self, known_etag: Option<&str>) -> Result<Option<(String, String)>, ReadError> {
+        match self.source.get_if_changed(known_etag).await? {
+            Fetched::Missing => Err(ReadError::Missing),
+            Fetched::Unchanged => Ok(None),
+            Fetched::Changed { bytes, etag } => {
+                let text = String::from_utf8(bytes).map_err(|_| ReadError::NotText)?;
+                Ok(Some((text, etag)))
             }
-            (Location::S3 { bucket, key }, Some(client)) => {
-                let get = client
-                    .get_object()
-                    .bucket(bucket)
-                    .key(key)
-                    .set_if_none_match(seen.map(ToOwned::to_owned));
-                let object = match get.send().await {
-                    Ok(object) => object,
-                    Err(error)
-                        if error.raw_response().is_some_and(|raw| raw.status().as_u16() == 304) =>
-                    {
-                        return Ok(None);
-                    }
-                    Err(error) => return Err(unreadable(DisplayErrorContext(&error).to_string())),
-                };
-                let version = object.e_tag().unwrap_or_default().to_owned();
-                let bytes = object
-                    .body
-                    .collect()
-                    .await
-                    .map_err(|error| unreadable(error.to_string()))?
-                    .to_vec();
-                let text =
-                    String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-                Ok(Some((text, version)))
-            }
-            (Location::S3 { .. }, None) => Err(unreadable("there is no S3 client".to_owned())),
         }
     }
 }
@@ -201,12 +167,12 @@ fn report(state: &mut State, problem: &str) {
 
 impl SubscriptionSource for LiveSubscriptions {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        let state = self.look(LOOK_EVERY_MS).await;
+        let state = self.check(CHECK_EVERY_MS).await;
         state.good.clone().ok_or_else(|| state.problem.clone().unwrap_or_default())
     }
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
-        let state = self.look(REREAD_EVERY_MS).await;
+        let state = self.check(REREAD_EVERY_MS).await;
         match (&state.problem, &state.good) {
             (None, Some(good)) => Ok(Arc::clone(good)),
             (problem, _) => Err(problem.clone().unwrap_or_default()),

@@ -1,13 +1,12 @@
-//! The log, and what it counts: JSON lines, one per attempt and one per end, and a metric where
-//! something happens.
+//! The log and the counters: JSON lines, one per attempt and one per end of a delivery, and the
+//! metrics that go with them.
 //!
 //! Lines carry names, numbers and reasons, never bodies, credentials or query strings. `error`
-//! means that a person should act. The words are those of `delivery`, so that a line, a metric and
-//! a dead letter say the same; which line has which fields is told in `docs/observability.md`.
+//! means that a person should act. The words are those of `delivery`, so a line, a metric and a
+//! dead letter use the same ones; `docs/observability.md` lists the fields of each line.
 //!
-//! What is also counted is a method of [`Telemetry`], so that it cannot be told in one place and
-//! forgotten in the other. Metrics do not depend on the log's level, and below its level a line
-//! costs nothing but a comparison.
+//! What is both logged and counted is one method of [`Telemetry`], so neither can be forgotten.
+//! Metrics do not depend on the log level, and a line below the level costs one comparison.
 
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::probation::Change;
@@ -23,15 +22,15 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::json_log::{Lines, flush, hold};
+use crate::json_log::{JsonLayer, flush, write_line};
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
-/// No more of a publisher's word stands in a line: what CloudWatch takes of one is limited.
+/// Values that publishers choose are cut to this length: CloudWatch limits the size of a line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
-const WORD_MAX_BYTES: usize = 512;
+const VALUE_MAX_BYTES: usize = 512;
 
-/// A line about a delivery: whose it is and which event it carries, then what the line is about.
-/// The event is read for it only if the line is written.
+/// A line about a delivery: its subscription and event, then the fields of the line. The event is
+/// parsed for it only if the line is written.
 macro_rules! line {
     ($level:expr, $delivery:expr, $($fields:tt)+) => {
         if enabled!($level) {
@@ -51,46 +50,46 @@ macro_rules! line {
     };
 }
 
-/// Writes the log to standard output as JSON lines; [`crate::runtime`] says when. `RUST_LOG`
-/// chooses the level, `info` without it: a level for all, or `target=level` in a list. Filters by
-/// span or field are not understood; they would bring regular expressions.
+/// Writes the log to standard output as JSON lines; [`crate::runtime`] says when. `RUST_LOG` sets
+/// the level, `info` without it: one level for all, or a list of `target=level`. Filters by span or
+/// field are not supported; they would bring in a regular expression crate.
 pub fn log_json() {
-    let asked = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let levels = asked.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
-    tracing_subscriber::registry().with(levels).with(Lines::to(hold)).init();
-    // The usual report quotes what broke us, which may be an event.
+    let wanted = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let levels = wanted.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
+    tracing_subscriber::registry().with(levels).with(JsonLayer::new(write_line)).init();
+    // The default hook prints the panic message, which may quote an event.
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
         error!(at, "panic.raised");
-        // Perhaps this is the end.
+        // The process may end now.
         flush();
     }));
 }
 
-/// A publisher's word in a line: the beginning of a long one.
-fn short(word: &str) -> &str {
-    &word[..word.floor_char_boundary(WORD_MAX_BYTES)]
+/// A value that a publisher chose, cut if it is long.
+fn short(value: &str) -> &str {
+    &value[..value.floor_char_boundary(VALUE_MAX_BYTES)]
 }
 
-/// Writes lines of metrics to standard output, where CloudWatch finds them, and every line of the
-/// log before them.
+/// Writes metric lines to standard output, where CloudWatch finds them, after all buffered log
+/// lines.
 pub fn write(lines: &[String]) {
-    lines.iter().for_each(|line| hold(Level::INFO, &format!("{line}\n")));
+    lines.iter().for_each(|line| write_line(Level::INFO, &format!("{line}\n")));
     flush();
 }
 
-/// Why a delivery is held without an attempt, and without counting one.
+/// Why a delivery is held: no attempt is made, and none is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum HoldReason {
     /// Its subscription is paused.
     Paused,
     /// Its destination has not consented yet.
     Consent,
-    /// It is over the rate that its destination allows.
+    /// The rate that its destination allows is used up.
     Rate,
 }
 
-impl Held {
+impl HoldReason {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Paused => "paused",
@@ -100,41 +99,40 @@ impl Held {
     }
 }
 
-/// What a function tells and counts.
+/// What a function logs and counts.
 #[derive(Debug, Default)]
 pub struct Telemetry {
     meter: Meter,
 }
 
 impl Telemetry {
-    /// One that counts; the default one only tells.
+    /// One that counts; the default one only logs.
     #[must_use]
     pub fn new(settings: MetricsSettings) -> Self {
         Self { meter: Meter::new(settings) }
     }
 
-    /// The metric lines about what happened since they were read last.
+    /// The metric lines for everything since the last call.
     #[must_use]
     pub fn metrics(&self, now_ms: u64) -> Vec<String> {
         self.meter.read(now_ms)
     }
 
-    /// A published event that a subscription wants, once its record is done.
+    /// Counts a published event that matches a subscription, once its record is done.
     pub fn matched(&self, subscription: &SubscriptionName) {
         self.meter.count(Metric::MatchedEventCount, subscription, Label::None);
     }
 
-    /// The line of an event that no subscription wants; `place` stands for the subscription it has
-    /// not.
-    pub fn unmatched(&self, message: &str, place: &SubscriptionName, event: &Event) {
-        self.meter.count(Metric::UnmatchedEventCount, place, Label::None);
+    /// Logs and counts an event that matches no subscription; `placeholder` stands in for one.
+    pub fn unmatched(&self, message: &str, placeholder: &SubscriptionName, event: &Event) {
+        self.meter.count(Metric::UnmatchedEventCount, placeholder, Label::None);
         if enabled!(Level::INFO) {
             let members = event.members();
             info!(
                 event_id = members.id().as_deref().map(short),
                 source = members.source().as_deref().map(short),
                 "type" = members.event_type().as_deref().map(short),
-                topic = %place.topic,
+                topic = %placeholder.topic,
                 trace_id = trace::of_event(event).as_ref().and_then(trace::Trace::id),
                 message_id = message,
                 "event.unmatched"
@@ -142,7 +140,7 @@ impl Telemetry {
         }
     }
 
-    /// The line of an attempt.
+    /// Logs and counts an attempt.
     pub fn attempted(
         &self,
         delivery: &Delivery,
@@ -182,10 +180,10 @@ impl Telemetry {
         delivery: &Delivery,
         exchange: &Exchange,
         outcome: Outcome,
-        comes_again: bool,
+        is_retried: bool,
     ) {
         let subscription = &delivery.subscription;
-        // Of the others no packet left.
+        // For the others no packet was sent.
         if !matches!(outcome, Outcome::Blocked | Outcome::Aborted) {
             self.meter.measure(
                 Metric::DestinationProcessingDurationInMs,
@@ -200,18 +198,24 @@ impl Telemetry {
                 Label::Outcome(outcome),
             );
         }
-        if comes_again {
+        if is_retried {
             self.meter.count(Metric::RetryScheduledCount, subscription, Label::Outcome(outcome));
         }
     }
 
-    /// The line of a delivery that was taken: by its destination, by a reply address, or a dead
-    /// letter by its sink.
+    /// Logs and counts a successful delivery: to its destination, to a reply address, or of a dead
+    /// letter to its sink.
     pub fn delivered(&self, delivery: &Delivery, now_ms: u64) {
-        if let DeliveryTarget::Sink(letter) = &delivery.target {
-            self.dead_lettered(letter);
+        if let DeliveryTarget::Sink(dead_letter) = &delivery.target {
+            self.dead_lettered(dead_letter);
             let sink = "address";
-            return line!(Level::INFO, &letter.delivery, reason = %letter.reason, sink, "deadletter.handed_over");
+            return line!(
+                Level::INFO,
+                &dead_letter.delivery,
+                reason = %dead_letter.reason,
+                sink,
+                "deadletter.handed_over"
+            );
         }
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
@@ -226,8 +230,8 @@ impl Telemetry {
         );
     }
 
-    /// The line of a delivery that ends without success and without a dead letter, because its
-    /// subscription says so.
+    /// Logs and counts a delivery that ends without success and without a dead letter, as its
+    /// subscription asks.
     pub fn dropped(&self, delivery: &Delivery, reason: Reason) {
         self.meter.count(Metric::DroppedEventCount, &delivery.subscription, Label::Reason(reason));
         line!(
@@ -240,28 +244,28 @@ impl Telemetry {
         );
     }
 
-    /// The line of a delivery that ended without success and whose dead letter is on its way to its
-    /// sink: an address, which may refuse it yet, or a topic, whose subscriptions take it from
-    /// here.
-    pub fn left_for_sink(&self, letter: &DeadLetter, target: &DeliveryTarget) {
+    /// Logs a delivery that ended without success and whose dead letter is on its way to its sink.
+    pub fn sent_to_sink(&self, dead_letter: &DeadLetter, target: &DeliveryTarget) {
         match target {
+            // An address may still refuse it: counted when it has taken it.
             DeliveryTarget::Sink(_) => {}
-            DeliveryTarget::Destination | DeliveryTarget::Reply => self.dead_lettered(letter),
+            // To a topic: its subscriptions are responsible for it from here on.
+            DeliveryTarget::Destination | DeliveryTarget::Reply => self.dead_lettered(dead_letter),
         }
-        dead_letter_sent(letter);
+        dead_letter_sent(dead_letter);
     }
 
-    /// Counts a dead letter that is in storage; its line is [`stored`], written where its key is
-    /// known.
-    pub fn dead_lettered(&self, letter: &DeadLetter) {
-        let subscription = &letter.delivery.subscription;
-        self.meter.count(Metric::DeadLetteredCount, subscription, Label::Reason(letter.reason));
+    /// Counts a dead letter that is stored; [`stored`] logs it, where its key is known.
+    pub fn dead_lettered(&self, dead_letter: &DeadLetter) {
+        let subscription = &dead_letter.delivery.subscription;
+        let reason = Label::Reason(dead_letter.reason);
+        self.meter.count(Metric::DeadLetteredCount, subscription, reason);
     }
 
-    /// The line of a dead letter that storage refused for too long: a person has to rescue it from
-    /// the last-resort queue, where it is now.
-    pub fn last_resort(&self, letter: &DeadLetter, problem: &str) {
-        let DeadLetter { delivery, reason, .. } = letter;
+    /// Logs and counts a dead letter that storage refused for too long: it is in the last-resort
+    /// queue now, and a person has to rescue it from there.
+    pub fn last_resort(&self, dead_letter: &DeadLetter, problem: &str) {
+        let DeadLetter { delivery, reason, .. } = dead_letter;
         self.meter.count(
             Metric::FailedDeadLetteredCount,
             &delivery.subscription,
@@ -271,10 +275,9 @@ impl Telemetry {
     }
 }
 
-/// The line of a delivery that ended without success and whose dead letter has left: to its queue,
-/// or to storage.
-pub fn dead_letter_sent(letter: &DeadLetter) {
-    let DeadLetter { delivery, reason, detail, .. } = letter;
+/// Logs a delivery that ended without success and whose dead letter was sent to its queue or stored.
+pub fn dead_letter_sent(dead_letter: &DeadLetter) {
+    let DeadLetter { delivery, reason, detail, .. } = dead_letter;
     line!(
         Level::INFO,
         delivery,
@@ -286,7 +289,7 @@ pub fn dead_letter_sent(letter: &DeadLetter) {
     );
 }
 
-/// The line of an answer that came after the response timeout and still counts.
+/// Logs an answer that came after the response timeout and still counts.
 pub fn late(delivery: &Delivery, exchange: &Exchange) {
     line!(
         Level::INFO,
@@ -298,7 +301,7 @@ pub fn late(delivery: &Delivery, exchange: &Exchange) {
     );
 }
 
-/// The line of a delivery that is put off because its destination is on probation.
+/// Logs a delivery that is put off because its destination is on probation.
 pub fn put_off(delivery: &Delivery, wait_ms: u64) {
     line!(
         Level::INFO,
@@ -310,8 +313,8 @@ pub fn put_off(delivery: &Delivery, wait_ms: u64) {
     );
 }
 
-/// The line of a delivery that may not be attempted yet, for a reason that is not its own.
-pub fn held(delivery: &Delivery, why: Held, wait_ms: u64) {
+/// Logs a delivery that is not attempted yet.
+pub fn held(delivery: &Delivery, why: HoldReason, wait_ms: u64) {
     line!(
         Level::INFO,
         delivery,
@@ -322,23 +325,23 @@ pub fn held(delivery: &Delivery, why: Held, wait_ms: u64) {
     );
 }
 
-/// The lines of a destination whose probation began, went on or ended.
+/// Logs that a destination's probation began, goes on or ended.
 pub fn probation(subscription: &Subscription, outcome: Outcome, change: Change) {
     let (name, destination) = (&subscription.name, subscription.destination.display());
     let outcome = outcome.as_str();
     match change {
         Change::Began { lasts_ms } => {
-            warn!(subscription = %name, destination, outcome, lasts_ms, "probation.began")
+            warn!(subscription = %name, destination, outcome, lasts_ms, "probation.began");
         }
         Change::GoesOn { lasts_ms } => {
-            warn!(subscription = %name, destination, outcome, lasts_ms, "probation.goes_on")
+            warn!(subscription = %name, destination, outcome, lasts_ms, "probation.goes_on");
         }
         Change::Ended => info!(subscription = %name, destination, "probation.ended"),
     }
 }
 
-/// The line of a destination that was asked whether it wants events.
-pub fn asked(subscription: &Subscription, answer: &Answer) {
+/// Logs how a destination answered a request for its consent.
+pub fn consent_answered(subscription: &Subscription, answer: &Answer) {
     let destination = subscription.destination.display();
     match answer {
         Answer::Granted(rate) => {
@@ -346,49 +349,49 @@ pub fn asked(subscription: &Subscription, answer: &Answer) {
         }
         Answer::Pending => warn!(subscription = %subscription.name, destination, "consent.pending"),
         Answer::Refused(why) => {
-            warn!(subscription = %subscription.name, destination, why, "consent.refused")
+            warn!(subscription = %subscription.name, destination, why, "consent.refused");
         }
     }
 }
 
-/// The line of consents that could not be looked up or kept: deliveries wait, or others have to ask
-/// again.
+/// Logs that a consent could not be looked up or kept: deliveries wait, or other processes have to
+/// request it again.
 pub fn consent_unknown(subscription: &Subscription, problem: &str) {
     warn!(subscription = %subscription.name, problem, "consent.unknown");
 }
 
-/// The line of a message that neither queue nor storage took; its record comes again.
+/// Logs a message that neither a queue nor storage took; its record is redelivered.
 pub fn unsent(subscription: &str, problem: &str) {
     warn!(subscription, problem, "message.unsent");
 }
 
-/// The line of a record that goes back to its queue.
+/// Logs a record that is returned to its queue.
 pub fn returned_to_queue(message: &str, why: &str) {
     warn!(message_id = message, why, "record.given_back");
 }
 
-/// The line of a panic that was contained: a fault of ours.
+/// Logs a panic that was contained: a bug of ours.
 pub fn panicked(what: &str) {
     error!(what, "panic.contained");
 }
 
-/// The line of a dead letter in storage.
+/// Logs a dead letter that is stored in a container.
 pub fn stored(delivery: &Delivery, reason: Reason, container: &str, key: &str) {
     line!(Level::INFO, delivery, reason = %reason, container, key, "deadletter.stored");
 }
 
-/// The line of a dead letter in a queue of somebody else's.
-pub fn handed_over(delivery: &Delivery, reason: Reason, queue: &str) {
+/// Logs a dead letter that is in somebody else's queue.
+pub fn sent_to_queue(delivery: &Delivery, reason: Reason, queue: &str) {
     line!(Level::INFO, delivery, reason = %reason, sink = queue, "deadletter.handed_over");
 }
 
-/// The line of a dead letter that its sink did not take; it goes to storage.
-pub fn returned(letter: &DeadLetter, returned: &Returned) {
+/// Logs a dead letter that its sink did not take; it is stored instead.
+pub fn returned(dead_letter: &DeadLetter, returned: &Returned) {
     let Returned { reason, attempts, .. } = returned;
-    line!(Level::WARN, &letter.delivery, reason = %reason, attempts, "deadletter.returned");
+    line!(Level::WARN, &dead_letter.delivery, reason = %reason, attempts, "deadletter.returned");
 }
 
-/// The line of a dead letter that storage refused; it is tried again.
+/// Logs a dead letter that storage refused; it is retried.
 pub fn refused(delivery: &Delivery, problem: &str, wait_ms: u64) {
     line!(Level::WARN, delivery, problem, wait_ms, "deadletter.refused");
 }

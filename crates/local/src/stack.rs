@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use adapters::aws_ports::{AwsPorts, AwsStoragePorts, with_limits};
+use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
 use adapters::machine::Machine;
 use adapters::records;
 use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
@@ -119,7 +119,8 @@ impl Stack {
     /// The subscriptions, reloaded when the file changes.
     #[must_use]
     pub fn subscriptions(&self) -> LiveSubscriptions {
-        LiveSubscriptions::new(self.subscriptions.clone(), None)
+        let client = s3_client(&local_clients(&self.aws.endpoint()), true);
+        LiveSubscriptions::new(self.subscriptions.object(client))
     }
 
     /// Stops after the running invocations have ended. Returns the number of messages that are lost

@@ -12,7 +12,7 @@ mod decode;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use adapters::letters;
+use adapters::dead_letter_store;
 use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::DeadLetter;
 use delivery::ports::{Attribute, Message, PutError, QueueName, Record, StoragePorts};
@@ -90,7 +90,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         let mut redeliver = Vec::new();
         let due: Vec<&DeadLetter> =
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
-        let stored = letters::store_together(&self.ports, &self.container, &due).await;
+        let stored = dead_letter_store::store_batch(&self.ports, &self.container, &due).await;
         for one in batch {
             if !self.is_done(one, stored.as_ref().err(), now_ms).await {
                 redeliver.push(one.record.message.clone());

@@ -1,6 +1,6 @@
 //! Which deliveries of a group may be attempted now.
 
-use adapters::telemetry::{self, Held};
+use adapters::telemetry::{self, HoldReason};
 use delivery::machine::step::{self, Arrival, End};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
@@ -46,7 +46,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
                 Arrival::Paused { wait_ms } => {
-                    telemetry::held(&in_flight.delivery, Held::Paused, wait_ms);
+                    telemetry::held(&in_flight.delivery, HoldReason::Paused, wait_ms);
                     End::Retry { wait_ms }
                 }
                 Arrival::Expired(reason) => {

@@ -11,7 +11,7 @@
 //! the store cannot be read, nothing is validated. Does not offer an address to confirm a consent
 //! by: a function cannot listen. `lastmile validate --listen` does.
 
-use adapters::telemetry::{self, Held};
+use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::DeliveryTarget;
 use delivery::delivery::outcome::Unsendable;
 use delivery::machine::consent::{
@@ -67,10 +67,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let now_ms = self.ports.now_ms();
         let leaving = due.into_iter().map(|in_flight| {
             let (why, wait_ms) = match decision {
-                Decision::Send => (Held::Rate, 0),
-                Decision::RateLimited { wait_ms } => (Held::Rate, wait_ms),
+                Decision::Send => (HoldReason::Rate, 0),
+                Decision::RateLimited { wait_ms } => (HoldReason::Rate, wait_ms),
                 Decision::NotValidated => {
-                    (Held::Consent, consent::wait_ms(in_flight.delivery.due_ms, now_ms))
+                    (HoldReason::Consent, consent::wait_ms(in_flight.delivery.due_ms, now_ms))
                 }
             };
             telemetry::held(&in_flight.delivery, why, wait_ms);
@@ -128,7 +128,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let pause_ms = consent::pause_ms(closed_ms);
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
         let answer = self.validate(subscription, wanted, timeout_ms).await;
-        telemetry::asked(subscription, &answer);
+        telemetry::consent_answered(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
         gate.closed = None;
         let granted =

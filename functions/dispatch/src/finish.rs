@@ -5,7 +5,7 @@
 
 use std::panic::AssertUnwindSafe;
 
-use adapters::{letters, telemetry};
+use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, DeliveryTarget};
 use delivery::machine::follow_up::{self, FollowUp};
@@ -131,7 +131,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let sent = self.send_all(follow_ups).await;
         of.progress.set_sent(in_flight.id, sent);
         if let Some(target) = target.filter(|_| sent) {
-            self.telemetry.left_for_sink(letter, &target);
+            self.telemetry.sent_to_sink(letter, &target);
         }
     }
 
@@ -194,7 +194,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn store(&self, letter: &DeadLetter) -> bool {
-        let stored = letters::store(&self.ports, &self.container, letter).await;
+        let stored = dead_letter_store::store(&self.ports, &self.container, letter).await;
         match &stored {
             Ok(()) => self.telemetry.dead_lettered(letter),
             Err(error) => {

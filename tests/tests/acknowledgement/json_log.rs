@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use adapters::json_log::Lines;
+use adapters::json_log::JsonLayer;
 use adapters::records::Record;
 use deadletter::DeadLetters;
 use delivery::ports::{Attribute, Message, QueueName};
@@ -24,7 +24,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 fn log_lines(level: tracing::Level, run: impl FnOnce()) -> Vec<Value> {
     let output: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&output);
-    let lines = Lines::to(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
+    let lines = JsonLayer::new(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
     let levels = LevelFilter::from_level(level);
     tracing::subscriber::with_default(tracing_subscriber::registry().with(levels).with(lines), run);
     let text = output.lock().expect("no panic").clone();

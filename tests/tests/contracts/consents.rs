@@ -1,11 +1,11 @@
 //! `Consents`: a consent that was kept is found, by its keeper at once and by everybody else within
 //! half a minute.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use adapters::consents::{ConsentPlace, ConsentStore};
+use adapters::consents::ConsentStore;
+use adapters::storage::Storage;
 use adapters::subscriptions::Location;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{Clock, Consents as _};
@@ -14,11 +14,11 @@ use tempfile::TempDir;
 
 use crate::cloud::Cloud;
 
-/// A clock that goes when it is told to.
+/// A clock that only a sleep moves on.
 #[derive(Clone, Default)]
-struct Told(Arc<AtomicU64>);
+struct ManualClock(Arc<AtomicU64>);
 
-impl Clock for Told {
+impl Clock for ManualClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
@@ -28,16 +28,16 @@ impl Clock for Told {
     }
 }
 
-/// A place where consents are, and what else may happen to them.
-trait Place {
-    fn place(&self) -> ConsentPlace;
+/// A storage of consents, and changes to it by others.
+trait Fixture {
+    fn storage(&self) -> Storage;
     async fn remove(&self, key: &ConsentKey);
     async fn write(&self, key: &ConsentKey, text: &str);
 }
 
-impl Place for TempDir {
-    fn place(&self) -> ConsentPlace {
-        ConsentPlace::Folder(self.path().to_owned())
+impl Fixture for TempDir {
+    fn storage(&self) -> Storage {
+        Storage::folder(self.path())
     }
 
     async fn remove(&self, key: &ConsentKey) {
@@ -49,9 +49,9 @@ impl Place for TempDir {
     }
 }
 
-impl Place for Cloud {
-    fn place(&self) -> ConsentPlace {
-        ConsentPlace::Bucket(self.s3.clone(), "config".to_owned())
+impl Fixture for Cloud {
+    fn storage(&self) -> Storage {
+        Storage::bucket(self.s3.clone(), "config")
     }
 
     async fn remove(&self, key: &ConsentKey) {
@@ -73,14 +73,14 @@ fn granted(rate: &str) -> Granted {
     Granted::new(&url, &Consent::EventGrid, Rate::parse(rate).expect("a rate"), 1)
 }
 
-async fn keeps_its_promise(of: &impl Place) {
-    let clock = Told::default();
-    let store = || ConsentStore::with_clock(of.place(), clock.clone());
+async fn keeps_its_promise(of: &impl Fixture) {
+    let clock = ManualClock::default();
+    let store = || ConsentStore::with_clock(of.storage(), clock.clone());
     let (keeper, other, key) = (store(), store(), key("https://example.com/"));
     assert_eq!(other.consent(&key).await, Ok(None));
     keeper.keep_consent(&key, &granted("7")).await.expect("kept");
     assert_eq!(keeper.consent(&key).await, Ok(Some(granted("7"))));
-    // The other looked a moment ago, and looks again within half a minute.
+    // The other read it a moment ago, and reads it again within half a minute.
     assert_eq!(other.consent(&key).await, Ok(None));
     clock.sleep(30_000).await;
     assert_eq!(other.consent(&key).await, Ok(Some(granted("7"))));
@@ -95,17 +95,17 @@ async fn keeps_its_promise(of: &impl Place) {
     assert_eq!(keeper.consent(&key).await, Ok(None));
 }
 
-async fn what_cannot_be_read_is_neither_a_consent_nor_none(of: &impl Place) {
-    let clock = Told::default();
-    let store = ConsentStore::with_clock(of.place(), clock.clone());
+async fn what_cannot_be_read_is_neither_a_consent_nor_none(of: &impl Fixture) {
+    let clock = ManualClock::default();
+    let store = ConsentStore::with_clock(of.storage(), clock.clone());
     let key = key("https://example.com/");
     store.keep_consent(&key, &granted("7")).await.expect("kept");
     for broken in ["", "{}", r#"{"v":2}"#] {
         of.write(&key, broken).await;
-        let fresh = ConsentStore::with_clock(of.place(), clock.clone());
+        let fresh = ConsentStore::with_clock(of.storage(), clock.clone());
         let error = fresh.consent(&key).await.expect_err(broken).to_string();
         assert!(error.contains(key.as_str()), "{error}");
-        // Who has seen it goes on by what was seen.
+        // A process that has read a good one keeps it.
         clock.sleep(300_000).await;
         assert_eq!(store.consent(&key).await, Ok(Some(granted("7"))), "{broken}");
     }
@@ -133,22 +133,22 @@ async fn in_a_bucket_what_cannot_be_read_is_neither_a_consent_nor_none() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_told_and_known_here_all_the_same() {
+async fn what_cannot_be_kept_is_an_error_and_known_to_this_process_all_the_same() {
     let cloud = Cloud::start().await;
-    let store = ConsentStore::new(ConsentPlace::Bucket(cloud.s3.clone(), "nowhere".to_owned()));
+    let store = ConsentStore::new(Storage::bucket(cloud.s3.clone(), "nowhere"));
     let key = key("https://example.com/");
     assert!(store.keep_consent(&key, &granted("7")).await.is_err());
     assert_eq!(store.consent(&key).await, Ok(Some(granted("7"))));
 }
 
 #[tokio::test]
-async fn consents_are_beside_the_subscriptions() {
+async fn consents_are_kept_where_the_subscriptions_are() {
     let cloud = Cloud::start().await;
-    let beside =
-        |uri| ConsentPlace::beside(&Location::parse(uri).expect("a location"), cloud.s3.clone());
-    let ConsentPlace::Folder(folder) = beside("file:///etc/lastmile/subscriptions.yaml") else {
-        panic!("no folder")
-    };
-    assert_eq!(folder, Path::new("/etc/lastmile"));
-    assert_eq!(beside("s3://config/a/subscriptions.yaml").to_string(), "s3://config");
+    for (uri, storage) in [
+        ("file:///etc/lastmile/subscriptions.yaml", "/etc/lastmile"),
+        ("s3://config/a/subscriptions.yaml", "s3://config"),
+    ] {
+        let location = Location::parse(uri).expect("a location");
+        assert_eq!(location.object(cloud.s3.clone()).storage().to_string(), storage);
+    }
 }

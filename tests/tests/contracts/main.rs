@@ -14,5 +14,6 @@ mod machine;
 mod queue;
 mod secrets;
 mod sinks;
+mod storage;
 mod subscriptions;
 mod tls;

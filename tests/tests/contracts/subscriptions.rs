@@ -10,18 +10,18 @@ use delivery::ports::{Clock as _, SubscriptionSource};
 use delivery::subscription::catalogue::Catalogue;
 use tempfile::TempDir;
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, s3_client};
 
 /// Rereads happen at most once a second.
 const REREAD_EVERY_MS: u64 = 1_000;
 
-/// A place where subscriptions stand, and new readers of it.
-trait Place {
+/// A source of subscriptions, and new readers of it.
+trait Fixture {
     /// Puts this text there.
     async fn write(&self, text: &str);
-    /// A reader that has not looked yet.
+    /// A reader that has not read yet.
     fn reader(&self) -> impl SubscriptionSource;
-    /// What messages call the place.
+    /// What messages call the source.
     fn name(&self) -> String;
 }
 
@@ -37,7 +37,7 @@ impl File {
     }
 }
 
-impl Place for File {
+impl Fixture for File {
     async fn write(&self, text: &str) {
         std::fs::write(&self.path, text).expect("a file");
     }
@@ -45,7 +45,7 @@ impl Place for File {
     fn reader(&self) -> impl SubscriptionSource {
         let location =
             Location::parse(&format!("file://{}", self.path.display())).expect("a location");
-        LiveSubscriptions::new(location, None)
+        LiveSubscriptions::new(location.object(s3_client("http://127.0.0.1:1")))
     }
 
     fn name(&self) -> String {
@@ -55,7 +55,7 @@ impl Place for File {
 
 struct Object(Cloud);
 
-impl Place for Object {
+impl Fixture for Object {
     async fn write(&self, text: &str) {
         let put = self.0.s3.put_object().bucket("config").key("a/subscriptions.yaml");
         put.body(text.as_bytes().to_vec().into()).send().await.expect("a put");
@@ -63,7 +63,7 @@ impl Place for Object {
 
     fn reader(&self) -> impl SubscriptionSource {
         let location = Location::parse("s3://config/a/subscriptions.yaml").expect("a location");
-        LiveSubscriptions::new(location, Some(self.0.s3.clone()))
+        LiveSubscriptions::new(location.object(self.0.s3.clone()))
     }
 
     fn name(&self) -> String {
@@ -83,59 +83,59 @@ fn names(catalogue: &Catalogue) -> Vec<String> {
     catalogue.subscriptions().map(|subscription| subscription.name.name.clone()).collect()
 }
 
-/// A reread that surely looks: the last look is over a second ago.
-async fn looked_again(source: &impl SubscriptionSource) -> Result<Arc<Catalogue>, String> {
+/// A reread that surely reads: the last check is over a second ago.
+async fn reread(source: &impl SubscriptionSource) -> Result<Arc<Catalogue>, String> {
     Machine.sleep(REREAD_EVERY_MS).await;
     source.reread().await
 }
 
-/// A newer version is seen on the next look.
-async fn sees_a_newer_version_on_a_reread(place: &impl Place) {
-    place.write(&one("first")).await;
-    let source = place.reader();
+/// A newer version is seen on the next check.
+async fn sees_a_newer_version_on_a_reread(fixture: &impl Fixture) {
+    fixture.write(&one("first")).await;
+    let source = fixture.reader();
     assert_eq!(names(&source.current().await.expect("a catalogue")), ["first"]);
-    place.write(&one("second-is-longer")).await;
-    assert_eq!(names(&looked_again(&source).await.expect("a catalogue")), ["second-is-longer"]);
+    fixture.write(&one("second-is-longer")).await;
+    assert_eq!(names(&reread(&source).await.expect("a catalogue")), ["second-is-longer"]);
     assert_eq!(names(&source.current().await.expect("a catalogue")), ["second-is-longer"]);
 }
 
 /// A broken version, or none at all, leaves the last good one in place until a good one comes.
-async fn keeps_the_last_good_one_while_a_newer_one_is_broken(place: &impl Place) {
-    place.write(&one("good")).await;
-    let source = place.reader();
+async fn keeps_the_last_good_one_while_a_newer_one_is_broken(fixture: &impl Fixture) {
+    fixture.write(&one("good")).await;
+    let source = fixture.reader();
     assert_eq!(names(&source.current().await.expect("a catalogue")), ["good"]);
     for broken in ["apiVersion: [", "apiVersion: lastmile.dev/v1\nkind: Subscription\n", "\u{0}"] {
-        place.write(broken).await;
-        assert!(place.reader().current().await.is_err(), "{broken:?} is broken");
-        let newest = looked_again(&source).await.expect_err("nobody can say what is the newest");
-        assert!(newest.contains(&place.name()), "{newest}");
+        fixture.write(broken).await;
+        assert!(fixture.reader().current().await.is_err(), "{broken:?} is broken");
+        let newest = reread(&source).await.expect_err("nobody can say what is the newest");
+        assert!(newest.contains(&fixture.name()), "{newest}");
         assert_eq!(
             names(&source.current().await.expect("the last good one")),
             ["good"],
             "{broken:?}"
         );
     }
-    place.write(&one("repaired")).await;
-    assert_eq!(names(&looked_again(&source).await.expect("a catalogue")), ["repaired"]);
+    fixture.write(&one("repaired")).await;
+    assert_eq!(names(&reread(&source).await.expect("a catalogue")), ["repaired"]);
 }
 
 /// What is missing or broken from the start is an error for people, until it is there.
-async fn says_what_is_wrong_with_the_only_one_there_is(place: &impl Place) {
-    let source = place.reader();
+async fn says_what_is_wrong_with_the_only_one_there_is(fixture: &impl Fixture) {
+    let source = fixture.reader();
     let missing = source.current().await.expect_err("nothing is there");
-    assert!(missing.contains(&place.name()), "{missing}");
-    place.write(&one("good").replace("url", "urn")).await;
-    let broken = looked_again(&source).await.expect_err("the only one is broken");
-    assert!(broken.contains(&place.name()) && broken.contains("urn"), "{broken}");
+    assert!(missing.contains(&fixture.name()), "{missing}");
+    fixture.write(&one("good").replace("url", "urn")).await;
+    let broken = reread(&source).await.expect_err("the only one is broken");
+    assert!(broken.contains(&fixture.name()) && broken.contains("urn"), "{broken}");
     assert_eq!(source.current().await.expect_err("still broken"), broken);
-    place.write(&one("good")).await;
-    assert_eq!(names(&looked_again(&source).await.expect("a catalogue")), ["good"]);
+    fixture.write(&one("good")).await;
+    assert_eq!(names(&reread(&source).await.expect("a catalogue")), ["good"]);
 }
 
 /// Many readers at the same time get the same catalogue.
-async fn gives_everyone_the_same_catalogue(place: &impl Place) {
-    place.write(&one("good")).await;
-    let source = place.reader();
+async fn gives_everyone_the_same_catalogue(fixture: &impl Fixture) {
+    fixture.write(&one("good")).await;
+    let source = fixture.reader();
     let all = futures::future::join_all((0..20).map(|_| source.current())).await;
     let first = all[0].as_ref().expect("a catalogue");
     assert!(
@@ -187,11 +187,11 @@ async fn of_an_object_everyone_gets_the_same_catalogue() {
 
 #[tokio::test]
 async fn an_object_that_was_removed_leaves_the_last_good_version() {
-    let place = Object(Cloud::start().await);
-    place.write(&one("good")).await;
-    let source = place.reader();
+    let fixture = Object(Cloud::start().await);
+    fixture.write(&one("good")).await;
+    let source = fixture.reader();
     assert_eq!(names(&source.current().await.expect("a catalogue")), ["good"]);
-    place
+    fixture
         .0
         .s3
         .delete_object()
@@ -200,6 +200,6 @@ async fn an_object_that_was_removed_leaves_the_last_good_version() {
         .send()
         .await
         .expect("a delete");
-    assert!(looked_again(&source).await.is_err(), "nobody can say what is the newest");
+    assert!(reread(&source).await.is_err(), "nobody can say what is the newest");
     assert_eq!(names(&source.current().await.expect("the last good one")), ["good"]);
 }

@@ -9,7 +9,7 @@ use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use axum::http::StatusCode;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
-use local::subscriber::{Received, Subscriber, StatusSequence};
+use local::subscriber::{Received, StatusSequence, Subscriber};
 use serde_json::Value;
 use tempfile::TempDir;
 

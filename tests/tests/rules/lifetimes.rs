@@ -323,17 +323,19 @@ fn a_namespace_that_responds_slowly_skips_no_scheduled_time() {
 
 #[test]
 fn retry_after_postpones_the_next_attempt_by_up_to_an_hour() {
-    for (asked, wait_ms) in [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)] {
+    for (consent_answered, wait_ms) in
+        [("5", 10 * SECOND_MS), ("90", 90 * SECOND_MS), ("86400", HOUR_MS)]
+    {
         let mut delivery = delivery();
         let result = TransportResult::Answered {
             status: 429,
-            retry_after: Some(asked.to_owned()),
+            retry_after: Some(consent_answered.to_owned()),
             body: Vec::new(),
         };
         let exchange = Exchange::new(result, PUBLISHED_MS, 0);
         let subscription = subscription(Dialect::EventGrid);
         let settled = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE);
-        assert_eq!(settled.end, End::Retry { wait_ms }, "{asked}");
+        assert_eq!(settled.end, End::Retry { wait_ms }, "{consent_answered}");
     }
 }
 

@@ -18,7 +18,7 @@ use dispatch::{Deadline, Dispatch};
 use super::faults::Fault;
 use super::ledger::Invocation;
 use super::publish::ElementKind;
-use super::queues::{Held, READ};
+use super::queues::{HoldReason, READ};
 use super::rules::TOPIC;
 use super::storage::DEFAULT_CONTAINER;
 use super::world::World;
@@ -99,7 +99,7 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, queue: QueueName, batch: Vec<Held>) {
+    fn start(&mut self, queue: QueueName, batch: Vec<HoldReason>) {
         let records: Vec<_> = batch.iter().map(|held| held.record(queue)).collect();
         let stores = queue == QueueName::DeadLetter;
         let (number, now_ms, timeout_ms) = self.world.with(|world| {
@@ -202,7 +202,7 @@ impl Driver {
 
 impl super::world::Inner {
     /// A queue moved a message to its redrive target.
-    fn note_redriven(&mut self, queue: QueueName, held: &Held) {
+    fn note_redriven(&mut self, queue: QueueName, held: &HoldReason) {
         self.random.count(Fault::Redriven);
         self.print(|| format!("REDRIVES {} from {queue:?}", held.message));
         if queue == QueueName::DeadLetter {
@@ -226,7 +226,7 @@ impl super::world::Inner {
     }
 
     /// A queue may deliver a message a second time.
-    fn maybe_duplicate(&mut self, queue: QueueName, held: &Held) {
+    fn maybe_duplicate(&mut self, queue: QueueName, held: &HoldReason) {
         if !self.random.injects(Fault::DeliveredTwice) {
             return;
         }
@@ -234,7 +234,7 @@ impl super::world::Inner {
         let visible_ms = self.now_ms + self.random.pick(&[0, 30, 1_000, 500_000]);
         let copy = self.queues.number();
         self.print(|| format!("TWICE {}", held.message));
-        self.queues.put(queue, Held { copy, visible_ms, ..held.clone() });
+        self.queues.put(queue, HoldReason { copy, visible_ms, ..held.clone() });
     }
 
     /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
@@ -260,7 +260,7 @@ impl super::world::Inner {
     }
 
     /// A published record is acknowledged: from now on each of its deliveries has to end.
-    fn note_acknowledged(&mut self, held: &Held) {
+    fn note_acknowledged(&mut self, held: &HoldReason) {
         self.ledger.acknowledged.insert(held.message.clone());
         let record = self.ledger.published.iter().position(|(message, _)| *message == held.message);
         let record = record.expect("every published record is known");

@@ -15,7 +15,7 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
 use super::publish::{ElementKind, Published, mark};
-use super::queues::Held;
+use super::queues::HoldReason;
 use super::rules::{Expected, Rules, TOPIC, of_topic};
 use super::sinks::{Route, after};
 
@@ -100,7 +100,7 @@ pub(crate) struct Invocation {
     /// It is the deadletter function.
     pub(crate) stores: bool,
     /// The records that it received.
-    pub(crate) taken: Vec<(QueueName, Held)>,
+    pub(crate) taken: Vec<(QueueName, HoldReason)>,
     /// The versions of the catalogue that it was given.
     pub(crate) versions: Vec<usize>,
     /// Its work, by delivery.
@@ -117,8 +117,8 @@ pub(crate) struct Invocation {
 
 impl Invocation {
     /// The received messages that carry a delivery of this published record.
-    pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Held> {
-        let carries_it = |held: &Held| match held.carried.id() {
+    pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&HoldReason> {
+        let carries_it = |held: &HoldReason| match held.carried.id() {
             Some(of) => of == id,
             None => held.message == origin,
         };
@@ -245,7 +245,7 @@ impl Ledger {
     }
 
     /// A fault touched this message: its content may be handled twice.
-    pub(crate) fn fork(&mut self, held: &Held) {
+    pub(crate) fn fork(&mut self, held: &HoldReason) {
         match held.carried.id() {
             Some(id) => *self.forks.entry(id).or_default() += 1,
             None => *self.record_forks.entry(held.message.clone()).or_default() += 1,

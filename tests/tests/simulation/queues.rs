@@ -68,7 +68,7 @@ impl Carried {
 
 /// A message in a queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct HoldReason {
     /// The number of this copy of the message; a message that is delivered twice has two copies.
     pub(crate) copy: u64,
     /// Its id.
@@ -93,7 +93,7 @@ pub(crate) struct Held {
     pub(crate) receipt: String,
 }
 
-impl Held {
+impl HoldReason {
     /// The record as Lambda passes it to the function.
     pub(crate) fn record(&self, queue: QueueName) -> Record {
         let (delivery, deadletter) = match &self.attribute {
@@ -138,7 +138,7 @@ fn redrive(queue: QueueName) -> (QueueName, u32) {
 /// All four queues.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
-    held: BTreeMap<&'static str, Vec<Held>>,
+    held: BTreeMap<&'static str, Vec<HoldReason>>,
     copies: u64,
 }
 
@@ -146,9 +146,9 @@ pub(crate) struct Queues {
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     /// The batch.
-    pub(crate) batch: Vec<Held>,
+    pub(crate) batch: Vec<HoldReason>,
     /// Messages that were moved to the redrive target instead.
-    pub(crate) redriven: Vec<Held>,
+    pub(crate) redriven: Vec<HoldReason>,
 }
 
 impl Queues {
@@ -160,7 +160,7 @@ impl Queues {
 
     /// Puts a record into the events queue.
     pub(crate) fn publish(&mut self, message: &str, published: &Published) {
-        let held = Held {
+        let held = HoldReason {
             copy: self.number(),
             message: message.to_owned(),
             body: published.body.as_str().into(),
@@ -177,12 +177,12 @@ impl Queues {
     }
 
     /// Puts a message into a queue.
-    pub(crate) fn put(&mut self, queue: QueueName, held: Held) {
+    pub(crate) fn put(&mut self, queue: QueueName, held: HoldReason) {
         self.held.entry(label(queue)).or_default().push(held);
     }
 
     /// All messages of a queue.
-    pub(crate) fn all(&self, queue: QueueName) -> impl Iterator<Item = &Held> {
+    pub(crate) fn all(&self, queue: QueueName) -> impl Iterator<Item = &HoldReason> {
         self.held.get(label(queue)).into_iter().flatten()
     }
 
@@ -217,7 +217,12 @@ impl Queues {
             self.delete(queue, held.copy);
             self.put(
                 next,
-                Held { receives: 0, first_received_ms: None, visible_ms: now_ms, ..held.clone() },
+                HoldReason {
+                    receives: 0,
+                    first_received_ms: None,
+                    visible_ms: now_ms,
+                    ..held.clone()
+                },
             );
         }
         received

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::ledger::Known;
 use super::publish::plain_record;
-use super::queues::Held;
+use super::queues::HoldReason;
 use super::rules::of_topic;
 use super::sinks::Route;
 use super::world::Inner;
@@ -103,7 +103,7 @@ impl Inner {
 
     /// A message is done; if this invocation received replies to its deliveries, those have to be
     /// delivered from now on.
-    pub(crate) fn note_replies_owed(&mut self, held: &Held) {
+    pub(crate) fn note_replies_owed(&mut self, held: &HoldReason) {
         if self.invocation().panics > 0 {
             // Its attempt may have been counted as aborted.
             return;

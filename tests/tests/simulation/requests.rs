@@ -11,7 +11,7 @@ use super::faults::Fault;
 use super::late::LateAnswer;
 use super::ledger::Seen;
 use super::publish::marked;
-use super::queues::Held;
+use super::queues::HoldReason;
 use super::rules::Expected;
 use super::sinks::Route;
 use super::world::Inner;
@@ -26,7 +26,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    fn of(held: &Held) -> Self {
+    fn of(held: &HoldReason) -> Self {
         match held.carried.delivery() {
             Some(Delivery { attempts, due_ms, published_ms, first_ms, batching, .. }) => {
                 let (published_ms, first_ms) = (*published_ms, *first_ms);

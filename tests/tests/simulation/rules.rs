@@ -132,9 +132,11 @@ impl Rules {
                     503 if event_grid => 30 * SECOND_MS,
                     _ => otherwise_ms,
                 };
-                let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
+                let consent_answered =
+                    retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
                 let asked_ms =
-                    asked.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) * SECOND_MS;
+                    consent_answered.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+                        * SECOND_MS;
                 Expected::Retry(least_ms.max(asked_ms.min(HOUR_MS)))
             }
             TransportResult::TlsError | TransportResult::Blocked | TransportResult::Unsendable => {

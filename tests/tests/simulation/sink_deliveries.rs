@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ledger::Fresh;
-use super::queues::{Carried, Held};
+use super::queues::{Carried, HoldReason};
 use super::sinks::{Route, properties, sink_delivery_of};
 use super::world::Inner;
 
@@ -227,7 +227,7 @@ impl Inner {
 }
 
 /// The dead letter that a message carries to a sink's address.
-fn carried_letter(held: &Held) -> Option<&DeadLetter> {
+fn carried_letter(held: &HoldReason) -> Option<&DeadLetter> {
     match &held.carried {
         Carried::Delivery(delivery) => match &delivery.target {
             DeliveryTarget::Sink(letter) => Some(letter),

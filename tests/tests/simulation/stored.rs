@@ -4,7 +4,7 @@
 use delivery::ports::PutError;
 use uuid::Uuid;
 
-use super::queues::{Carried, Held};
+use super::queues::{Carried, HoldReason};
 use super::rules::OWN_CONTAINER;
 use super::storage::DEFAULT_CONTAINER;
 use super::world::{Inner, Touched};
@@ -77,7 +77,7 @@ impl Inner {
             container.strip_prefix(bucket).and_then(|prefix| prefix.strip_prefix('/'))
         });
         let path = key.strip_prefix(prefix.unwrap_or("?")).unwrap_or("?");
-        let right = |held: &Held| {
+        let right = |held: &HoldReason| {
             let due_ms = held.carried.kept().map_or(held.sent_ms, |delivery| delivery.due_ms);
             path.ends_with(&format!("/{}/{id}.json", delivery::time::moment::hour_folder(due_ms)))
         };
@@ -91,10 +91,10 @@ impl Inner {
     }
 
     /// The messages of the running invocation that carry a dead letter with this id.
-    fn messages_with(&self, id: Uuid) -> Vec<Held> {
+    fn messages_with(&self, id: Uuid) -> Vec<HoldReason> {
         let origin =
             self.ledger.unprocessed.get(&id).map(|record| &self.ledger.published[*record].0);
-        let carries_it = |held: &&Held| match held.carried.kept() {
+        let carries_it = |held: &&HoldReason| match held.carried.kept() {
             Some(delivery) => delivery.id == id,
             None => Some(&held.message) == origin,
         };

@@ -18,7 +18,7 @@ use super::endpoints::Behaviour;
 use super::faults::{Fault, SeededRandom};
 use super::ledger::{Invocation, Ledger};
 use super::probations::Watch;
-use super::queues::{Carried, DELAY_MAX_MS, Held, Queues};
+use super::queues::{Carried, DELAY_MAX_MS, HoldReason, Queues};
 use super::rules::Rules;
 use super::sabotage::Saboteur;
 use super::storage::Storage;
@@ -223,7 +223,7 @@ impl Inner {
             visible_ms += self.random.below(4_000_000);
         }
         let number = self.queues.number();
-        let mut held = Held {
+        let mut held = HoldReason {
             copy: number,
             message: format!("n{number}"),
             body: message.body,
@@ -251,7 +251,7 @@ impl Inner {
         }
         for (queue, held) in std::mem::take(&mut self.saboteur.copies) {
             let copy = self.queues.number();
-            self.queues.put(queue, Held { copy, ..held });
+            self.queues.put(queue, HoldReason { copy, ..held });
         }
     }
 }

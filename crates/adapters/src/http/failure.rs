@@ -1,4 +1,4 @@
-//! What a failed exchange is in our words, and what people are told of it.
+//! How a failed exchange is classified, and its detail for people.
 
 use std::error::Error;
 
@@ -6,10 +6,10 @@ use delivery::delivery::outcome::TransportResult;
 
 use super::names::NameFailure;
 
-/// What is told of a failure's causes.
+/// The longest detail of a failure.
 const DETAIL_MAX_CHARS: usize = 300;
 
-/// Which of our endings a failure is.
+/// The result that a failure stands for.
 pub(super) fn result(failure: &reqwest::Error) -> TransportResult {
     if failure.is_builder() {
         return TransportResult::Unsendable;
@@ -30,8 +30,7 @@ pub(super) fn result(failure: &reqwest::Error) -> TransportResult {
     }
 }
 
-/// What a failure says, and what it was caused by. The URL stays out of it: its query may hold a
-/// secret.
+/// The failure's message and those of its causes. Without the URL: its query may hold a secret.
 pub(super) fn detail(failure: reqwest::Error) -> String {
     let failure = failure.without_url();
     let text = match caused_by::<NameFailure>(&failure) {
@@ -46,7 +45,7 @@ fn with_causes(error: &dyn Error) -> String {
     let mut next = error.source();
     while let Some(cause) = next {
         let cause_text = cause.to_string();
-        // Some layers say again what their cause says.
+        // Some layers repeat the message of their cause.
         if !text.ends_with(&cause_text) {
             text = format!("{text}: {cause_text}");
         }

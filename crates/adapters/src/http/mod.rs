@@ -1,9 +1,10 @@
 //! One HTTP exchange with an endpoint we do not control.
 //!
-//! The endpoint may be slow, wrong or hostile, so everything is bounded: no redirects, no proxy, no
+//! The endpoint may be slow, broken or hostile, so everything is bounded: no redirects, no proxy, no
 //! decompression, one deadline over resolving, connecting, head and body, and no more than the
-//! beginning of the body. Every address a name resolves to is judged before a packet leaves, and
-//! what was judged is what is dialled. Whatever happens is an `Exchange`; nothing here is an `Err`.
+//! beginning of the body. Every address a name resolves to is checked before a packet is sent, and
+//! only checked addresses are connected to. Whatever happens is an `Exchange`; nothing here is an
+//! `Err`.
 
 mod failure;
 mod names;
@@ -30,32 +31,30 @@ pub use reqwest::Certificate;
 
 /// Connecting, TLS included, takes no longer; the request's own deadline may be shorter.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection that rested longer is not used again: the other side may have closed it while we
-/// were frozen.
+/// A connection that was idle for longer is not reused: the other side may have closed it while
+/// the function was frozen.
 const POOL_IDLE: Duration = Duration::from_secs(20);
-/// How many connections to one host may rest: as many as a subscription uses at once unless it says
-/// otherwise. With fewer, a full lane would connect anew for each request that does not find one.
+/// How many connections to one host may be idle: the default concurrency of a subscription. With
+/// fewer, a subscription at that concurrency would open new connections all the time.
 const POOL_PER_HOST_MAX: usize = MAX_CONCURRENCY as usize;
-/// An HTTP/1 answer with more headers is broken. The length of its head is bounded by hyper: 408
-/// KiB.
+/// An HTTP/1 response with more headers is a failure. hyper bounds the length of its head: 408 KiB.
 const HEADERS_MAX: usize = 100;
-/// An HTTP/2 answer with a longer head is broken.
+/// An HTTP/2 response with a longer head is a failure.
 const HTTP2_HEAD_MAX_BYTES: u32 = 64 * 1_024;
-/// An HTTP/2 peer may send this much of a body that nobody has read yet: what is read of it at
-/// most.
+/// An HTTP/2 peer may send this much of a body that is not read yet: as much as is read at most.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
 /// The same for all bodies of a connection; the client's own default is 5 MiB.
 const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 4 * HTTP2_STREAM_WINDOW_BYTES;
-/// The protocol's least, which is its default.
+/// The protocol's minimum, which is its default.
 const HTTP2_FRAME_MAX_BYTES: u32 = 16 * 1_024;
-/// So many answers longer than [`ANSWER_MAX_BYTES`] are read at once, the others wait within their
-/// deadlines: while a long one streams in, the connection's buffer grows to 408 KiB and its next
-/// one stands beside it.
+/// So many responses longer than [`ANSWER_MAX_BYTES`] are read at once; the others wait, within
+/// their deadlines. Each costs memory: the connection's buffer grows to 408 KiB, and the next one is
+/// allocated while it is still there.
 const LONG_ANSWERS_MAX: usize = 4;
-/// How destinations see us.
+/// The `user-agent` header of every request.
 const USER_AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
 
-/// What the sender knows of the network: how names resolve, and whose certificates count.
+/// What the sender needs of the network: how names resolve, and which certificates are trusted.
 #[derive(Clone)]
 pub struct Network {
     /// Resolves names.
@@ -64,21 +63,20 @@ pub struct Network {
     pub authorities: Vec<Certificate>,
 }
 
-/// Sends requests, each by the client of its lane: the client knows the rules by which its names
-/// resolve.
+/// Sends requests, each with the client of its kind, which checks addresses by that kind's rules.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
     network: Network,
     policy: Arc<AddressPolicy>,
-    /// Built when they are first needed, except the one that nearly every request takes: reading
-    /// the certificates of the machine takes milliseconds of a cold start, and holds megabytes.
-    clients: Arc<[OnceLock<Client>; LANES]>,
+    /// Built at first use, except the one for nearly every request: reading the machine's
+    /// certificates takes milliseconds of a cold start, and megabytes of memory.
+    clients: Arc<[OnceLock<Client>; CLIENT_KINDS]>,
     long_answers: Arc<Semaphore>,
 }
 
-/// In clear or not, to a port of our own or not.
-const LANES: usize = 4;
-/// The lane of nearly every request.
+/// With TLS or without, to a port of the function's own or not.
+const CLIENT_KINDS: usize = 4;
+/// The kind of nearly every request.
 const ORDINARY: ClientKind = ClientKind { in_clear: false, own_port: false };
 
 impl fmt::Debug for Network {
@@ -91,15 +89,15 @@ impl fmt::Debug for Network {
 
 impl Default for Network {
     fn default() -> Self {
-        Self { lookup: names::of_the_machine(), authorities: Vec::new() }
+        Self { lookup: names::system_lookup(), authorities: Vec::new() }
     }
 }
 
 impl HttpSender {
-    /// A sender that reaches only what the fence lets through.
+    /// A sender that connects only to addresses that the policy allows.
     ///
     /// # Errors
-    /// When the machine's TLS set-up is unusable.
+    /// When no TLS client can be built on this machine.
     pub fn new(policy: AddressPolicy) -> Result<Self, reqwest::Error> {
         Self::on(&Network::default(), policy)
     }
@@ -107,7 +105,7 @@ impl HttpSender {
     /// The same on another network than the machine's.
     ///
     /// # Errors
-    /// When the TLS set-up is unusable.
+    /// When no TLS client can be built.
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, reqwest::Error> {
         let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
         let sender = Self {
@@ -116,13 +114,13 @@ impl HttpSender {
             clients: Arc::default(),
             long_answers,
         };
-        // Told at start, not by the first delivery.
+        // Built here so that a failure ends the cold start, and not the first delivery.
         sender.client(ORDINARY)?;
         Ok(sender)
     }
 
-    /// The lane and the headers of a request that may leave; else the exchange that did not take
-    /// place.
+    /// The client kind and headers of a request that may be sent; else the exchange that reports why
+    /// not.
     fn admit(&self, request: &Request) -> Result<(ClientKind, HeaderMap), Box<Exchange>> {
         let blocked = |refusal| Exchange::new(TransportResult::Blocked, 0, 0).with_detail(refusal);
         let kind = self.policy.admit(&request.url).map_err(blocked)?;
@@ -130,57 +128,56 @@ impl HttpSender {
             |problem| Exchange::new(TransportResult::Unsendable, 0, 0).with_detail(problem);
         let mut headers = header_map(&request.headers).map_err(unsendable)?;
         if request.body.is_empty() && request.method == Method::Post {
-            // RFC 9110, 8.6: said even of an empty body; some front ends answer 411 without it.
+            // RFC 9110, 8.6: sent even with an empty body; some front ends answer 411 without it.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         Ok((kind, headers))
     }
 
-    /// How the exchange ended, and what people should know about it; its times are not known yet.
+    /// The exchange, ended by the deadline at the latest; its times are not set yet.
     async fn within_deadline(&self, request: &Request) -> Exchange {
         let (kind, headers) = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return *exchange,
         };
-        let conversation = self.converse(request, headers, kind);
-        tokio::time::timeout(timeout(request), conversation)
+        let exchange = self.send(request, headers, kind);
+        tokio::time::timeout(timeout(request), exchange)
             .await
             .unwrap_or_else(|_| timed_out(request))
     }
 
-    /// The same, keeping the conversation when the deadline ends it.
+    /// The same; an exchange that the deadline ends stays open and is returned as well.
     async fn within_deadline_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let (kind, headers) = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return (*exchange, None),
         };
-        // A late answer holds no place among the long ones.
+        // A late response is cut, so that it never holds one of the permits for long responses.
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
-        let (sender, asked) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
-        let mut conversation: Late =
-            Box::pin(async move { sender.converse(&asked, headers, kind).await });
-        match tokio::time::timeout(timeout(request), &mut conversation).await {
+        let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
+        let mut open: Late = Box::pin(async move { sender.send(&cut, headers, kind).await });
+        match tokio::time::timeout(timeout(request), &mut open).await {
             Ok(exchange) => (exchange, None),
-            Err(_) => (timed_out(request), Some(conversation)),
+            Err(_) => (timed_out(request), Some(open)),
         }
     }
 
-    async fn converse(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
+    async fn send(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
         let ended = |result| Exchange::new(result, 0, 0);
         let client = match self.client(kind) {
             Ok(client) => client,
-            // Ours to mend: there will be other attempts.
+            // A fault of this machine, so other attempts follow.
             Err(failure) => {
                 return ended(TransportResult::Aborted).with_detail(failure::detail(failure));
             }
         };
-        match self.ask(client, request, headers).await {
+        match self.send_with(client, request, headers).await {
             Ok((result, content)) => Exchange { content: Some(content), ..ended(result) },
             Err(failure) => ended(failure::result(&failure)).with_detail(failure::detail(failure)),
         }
     }
 
-    async fn ask(
+    async fn send_with(
         &self,
         client: &Client,
         request: &Request,
@@ -190,30 +187,30 @@ impl HttpSender {
             Method::Post => reqwest::Method::POST,
             Method::Options => reqwest::Method::OPTIONS,
         };
-        let asked = client.request(method, request.url.clone()).headers(headers);
-        let response = asked.body(request.body.clone()).send().await?;
+        let builder = client.request(method, request.url.clone()).headers(headers);
+        let response = builder.body(request.body.clone()).send().await?;
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(text);
         let content_type = response.headers().get(CONTENT_TYPE).and_then(text);
-        let attributes = named_after("ce-", response.headers());
-        let webhook = named_after("webhook-", response.headers());
-        let (body, whole) = self.beginning(response, request.answer_max_bytes).await?;
+        let attributes = headers_with_prefix("ce-", response.headers());
+        let webhook = headers_with_prefix("webhook-", response.headers());
+        let (body, whole) = self.read_body(response, request.answer_max_bytes).await?;
         Ok((
             TransportResult::Answered { status, retry_after, body },
             Content { content_type, attributes, webhook, whole },
         ))
     }
 
-    /// The beginning of the body, and whether that is all of it; what lies beyond is never read.
-    async fn beginning(
+    /// The beginning of the body, and whether that is all of it; the rest is never read.
+    async fn read_body(
         &self,
         mut response: Response,
         max_bytes: usize,
     ) -> Result<(Vec<u8>, bool), reqwest::Error> {
-        let (mut body, mut turn) = (Vec::new(), None);
+        let (mut body, mut permit) = (Vec::new(), None);
         while body.len() < max_bytes {
-            if body.len() >= ANSWER_MAX_BYTES && turn.is_none() {
-                turn = self.long_answers.acquire().await.ok();
+            if body.len() >= ANSWER_MAX_BYTES && permit.is_none() {
+                permit = self.long_answers.acquire().await.ok();
             }
             let Some(chunk) = response.chunk().await? else { return Ok((body, true)) };
             let taken = &chunk[..chunk.len().min(max_bytes - body.len())];
@@ -226,12 +223,12 @@ impl HttpSender {
     }
 
     fn client(&self, kind: ClientKind) -> Result<&Client, reqwest::Error> {
-        let place = &self.clients[usize::from(kind.in_clear) * 2 + usize::from(kind.own_port)];
-        if let Some(client) = place.get() {
+        let slot = &self.clients[usize::from(kind.in_clear) * 2 + usize::from(kind.own_port)];
+        if let Some(client) = slot.get() {
             return Ok(client);
         }
         let client = client(&self.network, &self.policy, kind)?;
-        Ok(place.get_or_init(|| client))
+        Ok(slot.get_or_init(|| client))
     }
 }
 
@@ -263,7 +260,7 @@ fn timed_out(request: &Request) -> Exchange {
         .with_detail(format_args!("no whole answer within {} ms", request.timeout_ms))
 }
 
-/// A client whose names resolve by the rules of this lane; one for requests in clear trusts no
+/// A client that checks addresses by the rules of this kind; one for plain HTTP trusts no
 /// certificate.
 fn client(
     network: &Network,
@@ -287,7 +284,7 @@ fn client(
         .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
         .tls_version_min(tls::Version::TLS_1_2)
         .https_only(!kind.in_clear)
-        .dns_resolver(names::judged(&network.lookup, policy, kind));
+        .dns_resolver(names::checking_resolver(&network.lookup, policy, kind));
     let builder = match kind.in_clear {
         true => builder.tls_certs_only([]),
         false => builder.tls_certs_merge(network.authorities.iter().cloned()),
@@ -295,8 +292,8 @@ fn client(
     builder.build()
 }
 
-/// The headers as HTTP knows them. What could split a header is refused by name; its value may be a
-/// secret.
+/// The headers in the client's form. An invalid one, which could split the request, is refused; the
+/// error has only its name, because the value may be a secret.
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
@@ -305,28 +302,28 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
         else {
             return Err(format!("the header {name:?} cannot be sent"));
         };
-        // Which of them are secrets is not known here: none is kept in the tables of HTTP/2.
+        // Which of them are secrets is not known here, so none enters the HTTP/2 header tables.
         value.set_sensitive(true);
         map.try_append(known, value).map_err(|_| "a request with too many headers".to_owned())?;
     }
     Ok(map)
 }
 
-/// A header's value, unless it is no text.
+/// A header's value, if it is text.
 fn text(value: &HeaderValue) -> Option<String> {
     value.to_str().ok().map(ToOwned::to_owned)
 }
 
-/// What the headers say whose names begin like this, by the rest of their names.
-fn named_after(prefix: &str, headers: &HeaderMap) -> Vec<(String, String)> {
-    let named = headers
+/// The headers whose names begin with this, by the rest of their names.
+fn headers_with_prefix(prefix: &str, headers: &HeaderMap) -> Vec<(String, String)> {
+    let matching = headers
         .iter()
         .filter_map(|(name, value)| Some((name.as_str().strip_prefix(prefix)?, value)));
-    named.filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect()
+    matching.filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect()
 }
 
-/// Makes room in a body for so many bytes more, in few steps: doubling would hold old and new at
-/// once again and again.
+/// Reserves room in a body for more bytes, in few steps: with doubling, the old and the new buffer
+/// would exist at once each time.
 fn grow(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
     let needed = body.len() + bytes;
     let capacity = match needed {

@@ -1,7 +1,7 @@
-//! How names become addresses: looked up once, judged, and only then dialled.
+//! How names become addresses: looked up once, checked, and only then connected to.
 //!
-//! The client dials what the resolver gives it and asks nobody else, so a name that changes its
-//! mind between the judgement and the connection gains nothing.
+//! The client connects to the addresses that this resolver returns and to no others, so DNS
+//! rebinding, a name that changes its address between check and connection, achieves nothing.
 
 use std::future::Future;
 use std::io;
@@ -19,7 +19,7 @@ pub type Resolved = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>
 /// Looks up the addresses of a name.
 pub type Lookup = Arc<dyn Fn(String) -> Resolved + Send + Sync>;
 
-/// Why a name leads nowhere.
+/// Why a name has no address to connect to.
 #[derive(Debug, Error)]
 pub(super) enum NameFailure {
     #[error("{0} does not resolve")]
@@ -28,8 +28,8 @@ pub(super) enum NameFailure {
     Blocked(Refusal),
 }
 
-/// The lookup of the system this runs on.
-pub(super) fn of_the_machine() -> Lookup {
+/// The lookup of the operating system.
+pub(super) fn system_lookup() -> Lookup {
     Arc::new(|host| {
         Box::pin(async move {
             let addresses = tokio::net::lookup_host((host.as_str(), 0)).await?;
@@ -38,18 +38,22 @@ pub(super) fn of_the_machine() -> Lookup {
     })
 }
 
-/// A resolver that judges what this lookup finds.
-pub(super) fn judged(lookup: &Lookup, policy: &Arc<AddressPolicy>, kind: ClientKind) -> Judged {
-    Judged { lookup: Arc::clone(lookup), policy: Arc::clone(policy), kind }
+/// A resolver that checks the addresses that this lookup finds.
+pub(super) fn checking_resolver(
+    lookup: &Lookup,
+    policy: &Arc<AddressPolicy>,
+    kind: ClientKind,
+) -> CheckingResolver {
+    CheckingResolver { lookup: Arc::clone(lookup), policy: Arc::clone(policy), kind }
 }
 
-pub(super) struct Judged {
+pub(super) struct CheckingResolver {
     lookup: Lookup,
     policy: Arc<AddressPolicy>,
     kind: ClientKind,
 }
 
-impl Resolve for Judged {
+impl Resolve for CheckingResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (found, policy, kind) =
             ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.policy), self.kind);
@@ -60,7 +64,7 @@ impl Resolve for Judged {
                 return Err(NameFailure::Unresolved(host.to_owned()).into());
             }
             policy.judge(kind, host, &addresses).map_err(NameFailure::Blocked)?;
-            // Port 0 leaves the port to the URL.
+            // Port 0 means the port of the URL.
             Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
         })
     }

@@ -1,20 +1,20 @@
 //! A tally in CloudWatch's embedded metric format: JSON lines on standard output. Pure.
 //!
-//! One line per combination of dimension values, with one dimension set: a set of two values would
-//! say of both what was seen of one. The lines are put together as text: no part of them needs
-//! escaping, and they are written in every invocation.
+//! One line per combination of dimension values, with one dimension set: a line with two sets would
+//! attribute its values to both. The lines are built as text: no part of them needs escaping, and
+//! they are written in every invocation.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use std::fmt::{Display, Write as _};
 
-use super::tally::{Seen, Tally};
+use super::tally::{Tally, Totals};
 use super::{Dimensions, Metric};
 
-/// A metric of one line has at most so many values.
+/// The most values of a metric in one line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 pub const VALUES_MAX: usize = 100;
 
-/// What a namespace may be: letters, digits, spaces and `. - _ / #`, at most 255 of them, the first
+/// Whether this is a valid namespace: letters, digits, spaces and `. - _ / #`, at most 255 of them, the first
 /// a letter or digit, and none of Amazon's own.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 #[must_use]
@@ -25,12 +25,12 @@ pub fn is_namespace(text: &str) -> bool {
     begins_well && text.len() <= 255 && text.bytes().all(allowed)
 }
 
-/// The lines of a tally, without line ends. The namespace has to be [one](is_namespace).
+/// The lines of a tally, without line ends. The namespace has to be [valid](is_namespace).
 #[must_use]
 pub fn lines(tally: &Tally, namespace: &str, now_ms: u64) -> Vec<String> {
     tally
-        .seen()
-        .map(|(dimensions, values, seen)| line(namespace, now_ms, dimensions, &values, seen))
+        .totals()
+        .map(|(dimensions, values, totals)| line(namespace, now_ms, dimensions, &values, totals))
         .collect()
 }
 
@@ -39,15 +39,15 @@ fn line(
     now_ms: u64,
     dimensions: Dimensions,
     values: &[String],
-    seen: &Seen,
+    totals: &Totals,
 ) -> String {
     let mut line = String::with_capacity(512);
     let names = joined(dimensions.names().iter().map(|name| format!("\"{name}\"")));
-    let measured: Vec<(Metric, String)> = seen
+    let measured: Vec<(Metric, String)> = totals
         .measured()
         .map(|(metric, values)| (metric, format!("[{}]", joined(thinned(values)))))
         .collect();
-    let counted = seen.counts().map(|(metric, count)| (metric, count.to_string()));
+    let counted = totals.counts().map(|(metric, count)| (metric, count.to_string()));
     let metrics: Vec<(Metric, String)> = counted.chain(measured).collect();
     let definitions = metrics.iter().map(|(metric, _)| definition(*metric));
     put(
@@ -74,15 +74,15 @@ fn definition(metric: Metric) -> String {
     format!(r#"{{"Name":"{}","Unit":"{}"}}"#, metric.name(), metric.unit())
 }
 
-/// The values, or as many as a line takes: then the smallest, the largest, and evenly spaced ones
-/// between, in order of size, so that percentiles hold. How many there were is a count's to say.
+/// The values, or as many as a line can hold: then the smallest, the largest, and evenly spaced
+/// ones between, sorted, so that percentiles stay right. Another metric counts how many there were.
 fn thinned(values: &[u64]) -> Vec<u64> {
     if values.len() <= VALUES_MAX {
         return values.to_vec();
     }
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
-    (0..VALUES_MAX).map(|place| sorted[place * (sorted.len() - 1) / (VALUES_MAX - 1)]).collect()
+    (0..VALUES_MAX).map(|index| sorted[index * (sorted.len() - 1) / (VALUES_MAX - 1)]).collect()
 }
 
 fn joined<T: Display>(parts: impl IntoIterator<Item = T>) -> String {
@@ -97,7 +97,7 @@ fn joined<T: Display>(parts: impl IntoIterator<Item = T>) -> String {
 }
 
 fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    text.write_fmt(arguments).expect("a string takes whatever is written to it");
+    text.write_fmt(arguments).expect("writing to a String cannot fail");
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_the_specification_asks_for() {
+    fn a_line_has_the_members_of_the_specification() {
         let mut tally = Tally::new(false);
         tally.count(Metric::DeliverySuccessCount, &name("shop/orders/billing"), Label::None);
         tally.measure(Metric::EventAgeAtDeliveryInMs, &name("shop/orders/billing"), 42);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_values_than_a_line_takes_a_hundred_stand_for_all() {
+    fn more_values_than_a_line_can_hold_are_sampled() {
         for (count, sent) in [(99, 99), (100, 100), (101, 100), (5_000, 100)] {
             let mut tally = Tally::new(false);
             for value in (1..=count).rev() {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_needs_no_escaping_and_is_none_of_amazons() {
+    fn a_namespace_needs_no_escaping_and_is_not_one_of_amazons() {
         for good in ["lastmile", "lastmile/eu #1", "shop.lastmile_2"] {
             assert!(is_namespace(good), "{good}");
         }

@@ -1,15 +1,14 @@
-//! The numbers that operators watch: counted while an invocation runs, written as one CloudWatch
-//! metric line per combination of dimension values at its end.
+//! The metrics: counted while an invocation runs, and written at its end as one CloudWatch metric
+//! line per combination of dimension values.
 //!
-//! Separate from the log because it does not depend on the log's level, and because a line per
-//! event would cost what the event's delivery costs. [`tally`] adds up what was seen and [`emf`]
-//! says it in CloudWatch's embedded metric format; both are pure. [`Meter`] is the one place of a
-//! function that they are kept in.
+//! Separate from the log because it does not depend on the log level, and because a line per event
+//! would cost as much as the event's delivery. [`tally`] adds the values up and [`emf`] writes them
+//! in CloudWatch's embedded metric format; both are pure. [`Meter`] holds the tally of a function.
 //!
-//! Promises: a metric stands at most once per invocation and combination of dimension values. A
-//! combination is only ever one of those that [`Metric::dimensions`] names, and none is made of a
-//! publisher's free text: each is billed. What each metric counts is told in
-//! `docs/observability.md`, which a test holds against this file.
+//! Promises: a metric is written at most once per invocation and combination of dimension values.
+//! Combinations are only those that [`Metric::dimensions`] names, and none contains free text of a
+//! publisher, because each combination is billed. `docs/observability.md` describes what each metric
+//! counts; a test compares it with this file.
 
 pub mod emf;
 pub mod tally;
@@ -22,19 +21,19 @@ use delivery::subscription::name::SubscriptionName;
 
 use self::tally::Tally;
 
-/// Under which CloudWatch keeps the metrics, unless a deployment says otherwise.
+/// The CloudWatch namespace of the metrics, unless a deployment sets another.
 pub const NAMESPACE: &str = "lastmile";
 
 /// What is counted or measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
-    /// Events that a subscription wants; once per subscription.
+    /// Events that match a subscription; once per subscription.
     MatchedEventCount,
-    /// Events that no subscription wants.
+    /// Events that match no subscription.
     UnmatchedEventCount,
-    /// Deliveries that were taken.
+    /// Successful deliveries.
     DeliverySuccessCount,
-    /// Attempts that were not.
+    /// Failed attempts.
     DeliveryAttemptFailCount,
     /// Dead letters in storage.
     DeadLetteredCount,
@@ -42,11 +41,11 @@ pub enum Metric {
     DroppedEventCount,
     /// Dead letters that storage refused for too long.
     FailedDeadLetteredCount,
-    /// Attempts after which another one was arranged.
+    /// Attempts after which a retry was scheduled.
     RetryScheduledCount,
-    /// How long a destination took, per attempt that reached for it.
+    /// How long a destination took, per attempt that sent a packet.
     DestinationProcessingDurationInMs,
-    /// From publication to the end of a delivery that was taken.
+    /// From publication to the end of a successful delivery.
     EventAgeAtDeliveryInMs,
 }
 
@@ -101,8 +100,8 @@ impl Metric {
         }
     }
 
-    /// Whether it has the set `[topic, subscription]` where a deployment asks for it: an event that
-    /// no subscription wants has none.
+    /// Whether it can have the set `[topic, subscription]`: an event that matches no subscription
+    /// has none.
     #[must_use]
     pub const fn is_per_subscription(self) -> bool {
         !matches!(self, Self::UnmatchedEventCount)
@@ -128,10 +127,10 @@ impl Metric {
     }
 }
 
-/// By what a metric is told apart.
+/// A set of dimensions that a metric is split by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
-    /// By nothing: the sum over the whole deployment.
+    /// None: the sum over the whole deployment.
     None,
     /// By topic.
     Topic,
@@ -157,7 +156,7 @@ impl Dimensions {
     }
 }
 
-/// What an occasion is told apart by beside its topic.
+/// A further dimension value of one count, besides its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
     /// Nothing.
@@ -168,12 +167,12 @@ pub enum Label {
     Reason(Reason),
 }
 
-/// How a deployment wants its metrics.
+/// How a deployment configures its metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricsSettings {
     /// The CloudWatch namespace.
     pub namespace: String,
-    /// Whether each subscription has metrics of its own; every combination is billed.
+    /// Whether each subscription has metrics of its own; each combination is billed.
     pub per_subscription: bool,
 }
 
@@ -183,8 +182,8 @@ impl Default for MetricsSettings {
     }
 }
 
-/// Keeps the tally of a function between two readings. One without settings counts nothing: where
-/// nobody reads, a tally would only grow.
+/// Holds the tally of a function between two readings. One without settings counts nothing: a tally
+/// that nobody reads would only grow.
 #[derive(Debug, Default)]
 pub struct Meter {
     settings: Option<MetricsSettings>,
@@ -203,16 +202,16 @@ impl Meter {
         self.with(|tally| tally.count(metric, subscription, label));
     }
 
-    /// Takes a measured value.
+    /// Adds a measured value.
     pub fn measure(&self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.with(|tally| tally.measure(metric, subscription, value));
     }
 
-    /// The lines about what was seen since the last reading.
+    /// The lines for everything since the last reading.
     pub fn read(&self, now_ms: u64) -> Vec<String> {
         let Some(settings) = &self.settings else { return Vec::new() };
-        let seen = std::mem::replace(&mut *self.lock(), Tally::new(settings.per_subscription));
-        emf::lines(&seen, &settings.namespace, now_ms)
+        let tally = std::mem::replace(&mut *self.lock(), Tally::new(settings.per_subscription));
+        emf::lines(&tally, &settings.namespace, now_ms)
     }
 
     fn with(&self, act: impl FnOnce(&mut Tally)) {

@@ -1,7 +1,6 @@
-//! Adds up what was seen, once per combination of dimension values. Pure.
+//! Adds up counts and measured values, per combination of dimension values. Pure.
 //!
-//! It allocates for a combination that is new, and for a measured value; counting again costs a
-//! look-up.
+//! Allocates for a new combination and for a measured value; any further count costs one lookup.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +11,15 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 
 use super::{Dimensions, Label, Metric};
 
-/// What was seen of one combination of dimension values.
+/// The counts and measured values of one combination of dimension values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct Totals {
     counts: BTreeMap<Metric, u64>,
     measured: BTreeMap<Metric, Vec<u64>>,
 }
 
-impl Seen {
-    /// How often, of each metric that counts.
+impl Totals {
+    /// The count of each metric that counts.
     pub fn counts(&self) -> impl Iterator<Item = (Metric, u64)> {
         self.counts.iter().map(|(metric, count)| (*metric, *count))
     }
@@ -30,7 +29,7 @@ impl Seen {
         self.measured.iter().map(|(metric, values)| (*metric, values.as_slice()))
     }
 
-    fn note(&mut self, metric: Metric, value: Value) {
+    fn add(&mut self, metric: Metric, value: Value) {
         match value {
             Value::One => *self.counts.entry(metric).or_default() += 1,
             Value::Measured(value) => self.measured.entry(metric).or_default().push(value),
@@ -45,19 +44,19 @@ enum Value {
     Measured(u64),
 }
 
-/// Everything that was seen.
+/// All counts and measured values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     per_subscription: bool,
-    all: Seen,
-    topics: BTreeMap<TopicName, Seen>,
-    outcomes: BTreeMap<Outcome, Seen>,
-    reasons: BTreeMap<Reason, Seen>,
-    subscriptions: BTreeMap<SubscriptionName, Seen>,
+    all: Totals,
+    topics: BTreeMap<TopicName, Totals>,
+    outcomes: BTreeMap<Outcome, Totals>,
+    reasons: BTreeMap<Reason, Totals>,
+    subscriptions: BTreeMap<SubscriptionName, Totals>,
 }
 
 impl Tally {
-    /// Nothing seen yet; with or without metrics of each subscription.
+    /// An empty tally; with or without metrics of each subscription.
     #[must_use]
     pub fn new(per_subscription: bool) -> Self {
         Self { per_subscription, ..Self::default() }
@@ -65,78 +64,71 @@ impl Tally {
 
     /// Counts one.
     pub fn count(&mut self, metric: Metric, subscription: &SubscriptionName, label: Label) {
-        self.note(metric, Value::One, subscription, label);
+        self.add(metric, Value::One, subscription, label);
     }
 
-    /// Takes a measured value.
+    /// Adds a measured value.
     pub fn measure(&mut self, metric: Metric, subscription: &SubscriptionName, value: u64) {
-        self.note(metric, Value::Measured(value), subscription, Label::None);
+        self.add(metric, Value::Measured(value), subscription, Label::None);
     }
 
-    /// What was seen of each combination, with the values of its dimensions.
-    pub fn seen(&self) -> impl Iterator<Item = (Dimensions, Vec<String>, &Seen)> {
-        let all = (self.all != Seen::default()).then(|| (Dimensions::None, Vec::new(), &self.all));
+    /// The totals of each combination, with the values of its dimensions.
+    pub fn totals(&self) -> impl Iterator<Item = (Dimensions, Vec<String>, &Totals)> {
+        let all =
+            (self.all != Totals::default()).then(|| (Dimensions::None, Vec::new(), &self.all));
         let topics = self
             .topics
             .iter()
-            .map(|(topic, seen)| (Dimensions::Topic, vec![value_of(topic)], seen));
+            .map(|(topic, totals)| (Dimensions::Topic, vec![value_of(topic)], totals));
         let outcomes = self
             .outcomes
             .iter()
-            .map(|(outcome, seen)| (Dimensions::Outcome, vec![outcome.to_string()], seen));
+            .map(|(outcome, totals)| (Dimensions::Outcome, vec![outcome.to_string()], totals));
         let reasons = self
             .reasons
             .iter()
-            .map(|(reason, seen)| (Dimensions::Reason, vec![reason.to_string()], seen));
-        let subscriptions = self.subscriptions.iter().map(|(name, seen)| {
+            .map(|(reason, totals)| (Dimensions::Reason, vec![reason.to_string()], totals));
+        let subscriptions = self.subscriptions.iter().map(|(name, totals)| {
             let name_of = delivery::subscription::name::segment(&name.name).into_owned();
-            (Dimensions::Subscription, vec![value_of(&name.topic), name_of], seen)
+            (Dimensions::Subscription, vec![value_of(&name.topic), name_of], totals)
         });
         all.into_iter().chain(topics).chain(outcomes).chain(reasons).chain(subscriptions)
     }
 
-    fn note(
-        &mut self,
-        metric: Metric,
-        value: Value,
-        subscription: &SubscriptionName,
-        label: Label,
-    ) {
-        let (nobody, name);
-        // Such a topic is whatever a publisher wrote: as a dimension it could be made to cost any
-        // sum.
-        let (topic, subscription) = if is_place(&subscription.name) {
-            nobody = nameless_topic();
-            name = SubscriptionName { topic: nobody.clone(), name: subscription.name.clone() };
-            (&nobody, &name)
+    fn add(&mut self, metric: Metric, value: Value, subscription: &SubscriptionName, label: Label) {
+        let (no_topic, name);
+        // Such a topic is free text of a publisher: as a dimension value it could be made to cost
+        // any sum.
+        let (topic, subscription) = if is_placeholder(&subscription.name) {
+            no_topic = nameless_topic();
+            name = SubscriptionName { topic: no_topic.clone(), name: subscription.name.clone() };
+            (&no_topic, &name)
         } else {
             (&subscription.topic, subscription)
         };
-        self.all.note(metric, value);
-        of(&mut self.topics, topic).note(metric, value);
+        self.all.add(metric, value);
+        entry(&mut self.topics, topic).add(metric, value);
         match label {
             Label::None => {}
-            Label::Outcome(outcome) => {
-                self.outcomes.entry(outcome).or_default().note(metric, value)
-            }
-            Label::Reason(reason) => self.reasons.entry(reason).or_default().note(metric, value),
+            Label::Outcome(outcome) => self.outcomes.entry(outcome).or_default().add(metric, value),
+            Label::Reason(reason) => self.reasons.entry(reason).or_default().add(metric, value),
         }
         if self.per_subscription && metric.is_per_subscription() {
-            of(&mut self.subscriptions, subscription).note(metric, value);
+            entry(&mut self.subscriptions, subscription).add(metric, value);
         }
     }
 }
 
-/// The entry of a key, which is copied only the first time.
-fn of<'a, K: Ord + Clone>(seen: &'a mut BTreeMap<K, Seen>, key: &K) -> &'a mut Seen {
-    if !seen.contains_key(key) {
-        seen.insert(key.clone(), Seen::default());
+/// The entry of a key, which is cloned only the first time.
+fn entry<'a, K: Ord + Clone>(totals: &'a mut BTreeMap<K, Totals>, key: &K) -> &'a mut Totals {
+    if !totals.contains_key(key) {
+        totals.insert(key.clone(), Totals::default());
     }
-    seen.get_mut(key).expect("it was put there if it was missing")
+    totals.get_mut(key).expect("it was inserted if it was missing")
 }
 
-/// Whether a name stands in a subscription's place: then nobody vouches for the topic beside it.
-fn is_place(name: &str) -> bool {
+/// Whether a name is a placeholder for a subscription: then the topic is not a known one either.
+fn is_placeholder(name: &str) -> bool {
     matches!(name, MALFORMED | UNKNOWN_TOPIC | UNPROCESSED)
 }
 
@@ -159,27 +151,29 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Dimensions, values and counts of everything that was seen.
+    /// Dimensions, values and counts of a whole tally.
     fn table(tally: &Tally) -> Vec<String> {
-        let line = |(dimensions, values, seen): (Dimensions, Vec<String>, &Seen)| {
-            let counts: Vec<String> =
-                seen.counts().map(|(metric, count)| format!("{}={count}", metric.name())).collect();
-            let measured: Vec<String> = seen
+        let line = |(dimensions, values, totals): (Dimensions, Vec<String>, &Totals)| {
+            let counts: Vec<String> = totals
+                .counts()
+                .map(|(metric, count)| format!("{}={count}", metric.name()))
+                .collect();
+            let measured: Vec<String> = totals
                 .measured()
                 .map(|(metric, values)| format!("{}={values:?}", metric.name()))
                 .collect();
             format!("{:?}{values:?} {}", dimensions.names(), [counts, measured].concat().join(" "))
         };
-        tally.seen().map(line).collect()
+        tally.totals().map(line).collect()
     }
 
     #[test]
-    fn nothing_seen_is_nothing_said() {
+    fn an_empty_tally_has_no_totals() {
         assert!(table(&Tally::new(true)).is_empty());
     }
 
     #[test]
-    fn what_is_seen_counts_once_in_each_dimension_set_of_its_metric() {
+    fn each_count_is_added_once_in_each_dimension_set_of_its_metric() {
         let mut tally = Tally::new(false);
         tally.count(Metric::MatchedEventCount, &name("shop/orders/billing"), Label::None);
         tally.count(Metric::MatchedEventCount, &name("shop/orders/audit"), Label::None);
@@ -239,7 +233,7 @@ mod tests {
             &name(&format!(": ü\u{1f980}/{long}/\"x\"")),
             Label::None,
         );
-        for (_, values, _) in tally.seen() {
+        for (_, values, _) in tally.totals() {
             for value in values {
                 let ascii = value
                     .bytes()

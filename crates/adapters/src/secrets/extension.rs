@@ -1,13 +1,13 @@
 //! The AWS Parameters and Secrets Lambda Extension: a process beside the function that reads
 //! secrets for it.
 //!
-//! Separate because it is a foreign interface, and instead of two more AWS clients: one GET on the
-//! loopback address, and the layer keeps what is needed to talk to Secrets Manager and Parameter
-//! Store. Everything is bounded: no proxy, no redirects, one deadline over all tries, and no more
-//! than 128 KiB of an answer.
+//! Separate because it is an interface of AWS's, and used instead of two more AWS clients: one GET
+//! on the loopback address, and the layer's process talks to Secrets Manager and Parameter Store.
+//! Everything is bounded: no proxy, no redirects, one deadline over all tries, and no more than
+//! 128 KiB of a response.
 //! <https://docs.aws.amazon.com/systems-manager/latest/userguide/ps-integration-lambda-extensions.html>
 //!
-//! Promises that no error quotes an answer, whatever its status. Does not remember anything.
+//! Promises that no error quotes a response, whatever its status. Does not cache anything.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,44 +16,43 @@ use std::time::Duration;
 use delivery::ports::Clock;
 use delivery::subscription::secret::Secret;
 use reqwest::header::HeaderValue;
-use reqwest::{Client, Response, StatusCode, redirect};
+use reqwest::{Client, StatusCode, redirect};
 use serde_json::value::RawValue;
 use thiserror::Error;
 use url::Url;
 
 /// The variable with the port of the extension.
 pub const PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
-/// The variable with the token that shows the extension that we live beside it.
+/// The variable with the token that proves to the extension that the caller runs beside it.
 pub const TOKEN: &str = "AWS_SESSION_TOKEN";
 
-/// Where it listens unless the variable says otherwise.
-const DEFAULT_PORT: &str = "2773";
-/// The header that the token travels in.
+/// The port it listens on unless the variable says otherwise.
+pub const DEFAULT_PORT: &str = "2773";
+/// The header with the token.
 const TOKEN_HEADER: &str = "x-aws-parameters-secrets-token";
-/// All tries of one question together end within this: it is asked before an attempt, in the time
-/// of an invocation.
+/// The timeout of all tries together: they happen before an attempt, in the time of an invocation.
 const DEADLINE: Duration = Duration::from_secs(3);
 /// A secret has at most 64 KiB, which JSON may escape.
 /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>
-const ANSWER_MAX_BYTES: usize = 128 * 1_024;
-/// What it answers, with a status of 400, until the runtime has said that it is ready. Nothing else
-/// tells this from a wrong request.
+const RESPONSE_MAX_BYTES: usize = 128 * 1_024;
+/// The body of its responses, with status 400, until the runtime is ready. Nothing else tells them
+/// from the response to an invalid request.
 const NOT_READY: &[u8] = b"not ready to serve traffic";
-/// The wait before it is asked again then.
+/// The wait before the next try then.
 const NOT_READY_WAIT_MS: u64 = 100;
-/// How often it is asked while it is not ready; the deadline comes about then.
+/// The most tries while it is not ready; the deadline is reached at about the same time.
 const NOT_READY_TRIES: u32 = 25;
 
-/// What the extension can be asked for.
+/// A secret that the extension can read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stored {
+pub(super) enum SecretId {
     /// A secret of Secrets Manager, by name or ARN.
     Secret(String),
     /// A parameter of Parameter Store, by name or ARN.
     Parameter(String),
 }
 
-impl fmt::Display for Stored {
+impl fmt::Display for SecretId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Secret(id) => write!(f, "secretsmanager:{id}"),
@@ -62,10 +61,10 @@ impl fmt::Display for Stored {
     }
 }
 
-/// Why the extension gave no value. No variant holds anything of an answer.
+/// Why there is no value. No variant holds anything of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum ExtensionError {
-    #[error("{PORT} is no port")]
+    #[error("{PORT} is not a port")]
     NoPort,
     #[error(
         "nothing listens on 127.0.0.1:{0}, where the AWS Parameters and Secrets extension should be: set the template \
@@ -83,16 +82,16 @@ pub(super) enum ExtensionError {
          SecretArns does not name it"
     )]
     Refused(u16),
-    #[error("its answer is longer than {ANSWER_MAX_BYTES} bytes")]
+    #[error("its response is longer than {RESPONSE_MAX_BYTES} bytes")]
     TooLong,
     #[error("it holds bytes (SecretBinary), and only text can be used")]
     Binary,
-    #[error("the secrets extension gave an answer that cannot be read")]
+    #[error("the response of the secrets extension cannot be read")]
     Unreadable,
 }
 
-/// What came of one try.
-enum Answer {
+/// The result of one try.
+enum Response {
     Value(Secret),
     NotReady,
 }
@@ -100,7 +99,7 @@ enum Answer {
 /// The extension beside this function.
 pub(super) struct Extension {
     client: Client,
-    /// `None` when the variable holds no port.
+    /// `None` when the variable is not a port.
     port: Option<u16>,
     token: Option<HeaderValue>,
 }
@@ -118,8 +117,8 @@ impl Extension {
             // Plain HTTP only: no certificate is trusted, and none is read from the disk at a cold
             // start.
             .tls_certs_only([])
-            // Asked every few minutes, with freezes between: a connection kept open would be a
-            // broken one.
+            // Called every few minutes, and the function is frozen in between: a connection that is
+            // kept open would be broken by then.
             .pool_max_idle_per_host(0)
             .build()?;
         let set = |name: &str| environment(name).filter(|text| !text.is_empty());
@@ -132,18 +131,18 @@ impl Extension {
         Ok(Self { client, port, token })
     }
 
-    /// The text of what is stored.
-    pub(super) async fn ask(
+    /// The value of a secret.
+    pub(super) async fn fetch(
         &self,
-        stored: &Stored,
+        id: &SecretId,
         clock: &impl Clock,
     ) -> Result<Secret, ExtensionError> {
         let port = self.port.ok_or(ExtensionError::NoPort)?;
         let until_ready = async {
             for _ in 0..NOT_READY_TRIES {
-                match self.ask_once(stored, port).await? {
-                    Answer::Value(value) => return Ok(value),
-                    Answer::NotReady => clock.sleep(NOT_READY_WAIT_MS).await,
+                match self.fetch_once(id, port).await? {
+                    Response::Value(value) => return Ok(value),
+                    Response::NotReady => clock.sleep(NOT_READY_WAIT_MS).await,
                 }
             }
             Err(ExtensionError::NotReady)
@@ -151,8 +150,8 @@ impl Extension {
         tokio::time::timeout(DEADLINE, until_ready).await.unwrap_or(Err(ExtensionError::TimedOut))
     }
 
-    async fn ask_once(&self, stored: &Stored, port: u16) -> Result<Answer, ExtensionError> {
-        let mut request = self.client.get(question(stored, port)?);
+    async fn fetch_once(&self, id: &SecretId, port: u16) -> Result<Response, ExtensionError> {
+        let mut request = self.client.get(url(id, port)?);
         if let Some(token) = &self.token {
             request = request.header(TOKEN_HEADER, token.clone());
         }
@@ -163,22 +162,21 @@ impl Extension {
         let status = response.status();
         let body = body(response).await?;
         if status == StatusCode::OK {
-            return value(stored, &body).map(Answer::Value);
+            return value(id, &body).map(Response::Value);
         }
         let is_not_ready = body.windows(NOT_READY.len()).any(|window| window == NOT_READY);
         if status == StatusCode::BAD_REQUEST && is_not_ready {
-            return Ok(Answer::NotReady);
+            return Ok(Response::NotReady);
         }
         Err(ExtensionError::Refused(status.as_u16()))
     }
 }
 
-/// The address that stands for a stored text. Slashes and colons of names are encoded, as the
-/// extension wants it.
-fn question(stored: &Stored, port: u16) -> Result<Url, ExtensionError> {
-    let (path, pairs) = match stored {
-        Stored::Secret(id) => ("secretsmanager/get", vec![("secretId", id.as_str())]),
-        Stored::Parameter(name) => (
+/// The URL of a secret. Slashes and colons of names are encoded, as the extension requires.
+fn url(id: &SecretId, port: u16) -> Result<Url, ExtensionError> {
+    let (path, pairs) = match id {
+        SecretId::Secret(id) => ("secretsmanager/get", vec![("secretId", id.as_str())]),
+        SecretId::Parameter(name) => (
             "systemsmanager/parameters/get",
             vec![("name", name.as_str()), ("withDecryption", "true")],
         ),
@@ -188,28 +186,30 @@ fn question(stored: &Stored, port: u16) -> Result<Url, ExtensionError> {
 }
 
 /// The whole body, if it is not too long.
-async fn body(mut response: Response) -> Result<Vec<u8>, ExtensionError> {
+async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, ExtensionError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|_| ExtensionError::Broken)? {
         body.extend_from_slice(&chunk);
-        if body.len() > ANSWER_MAX_BYTES {
+        if body.len() > RESPONSE_MAX_BYTES {
             return Err(ExtensionError::TooLong);
         }
     }
     Ok(body)
 }
 
-/// The value in an answer: that of `GetSecretValue` or of `GetParameter`, as the service gave it.
-fn value(stored: &Stored, body: &[u8]) -> Result<Secret, ExtensionError> {
-    let answer = members(body).ok_or(ExtensionError::Unreadable)?;
-    let value = match stored {
-        Stored::Secret(_) => match text(&answer, "SecretString") {
-            None if text(&answer, "SecretBinary").is_some() => return Err(ExtensionError::Binary),
+/// The value in a response, which is that of `GetSecretValue` or of `GetParameter`.
+fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
+    let response = members(body).ok_or(ExtensionError::Unreadable)?;
+    let value = match id {
+        SecretId::Secret(_) => match text(&response, "SecretString") {
+            None if text(&response, "SecretBinary").is_some() => {
+                return Err(ExtensionError::Binary);
+            }
             value => value,
         },
-        Stored::Parameter(_) => {
+        SecretId::Parameter(_) => {
             let parameter =
-                answer.get("Parameter").and_then(|parameter| members(parameter.get().as_bytes()));
+                response.get("Parameter").and_then(|parameter| members(parameter.get().as_bytes()));
             parameter.and_then(|parameter| text(&parameter, "Value"))
         }
     };
@@ -228,14 +228,14 @@ fn text(members: &BTreeMap<String, Box<RawValue>>, name: &str) -> Option<String>
 mod tests {
     use super::*;
 
-    fn read(stored: &Stored, body: &str) -> Result<String, ExtensionError> {
-        value(stored, body.as_bytes()).map(|value| value.expose().to_owned())
+    fn read(id: &SecretId, body: &str) -> Result<String, ExtensionError> {
+        value(id, body.as_bytes()).map(|value| value.expose().to_owned())
     }
 
     #[test]
     fn a_value_is_found_where_each_service_puts_it() {
-        let secret = Stored::Secret("s".to_owned());
-        let parameter = Stored::Parameter("p".to_owned());
+        let secret = SecretId::Secret("s".to_owned());
+        let parameter = SecretId::Parameter("p".to_owned());
         for (stored, body, expected) in [
             (
                 &secret,
@@ -263,16 +263,16 @@ mod tests {
     }
 
     #[test]
-    fn names_travel_encoded() {
+    fn names_are_encoded() {
         let arn = "arn:aws:secretsmanager:eu-west-1:1:secret:a/b+c-AbCdEf";
-        let asked = |stored| question(&stored, 2773).map(String::from);
+        let url = |id| url(&id, 2773).map(String::from);
         assert_eq!(
-            asked(Stored::Secret(arn.to_owned())).as_deref(),
+            url(SecretId::Secret(arn.to_owned())).as_deref(),
             Ok("http://127.0.0.1:2773/secretsmanager/get\
                 ?secretId=arn%3Aaws%3Asecretsmanager%3Aeu-west-1%3A1%3Asecret%3Aa%2Fb%2Bc-AbCdEf")
         );
         assert_eq!(
-            asked(Stored::Parameter("/a&b/c".to_owned())).as_deref(),
+            url(SecretId::Parameter("/a&b/c".to_owned())).as_deref(),
             Ok(
                 "http://127.0.0.1:2773/systemsmanager/parameters/get?name=%2Fa%26b%2Fc&withDecryption=true"
             )

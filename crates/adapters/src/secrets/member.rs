@@ -1,7 +1,7 @@
 //! A member of a secret that is a JSON object: `secretsmanager:ID#MEMBER`.
 //!
-//! Separate because it reads what people wrote. Promises the member's own characters, numbers as
-//! they stand; no error quotes anything of the secret. Does not follow paths: a member of a member
+//! Separate because it parses what people wrote. Promises the member's own characters, numbers as
+//! written; no error quotes anything of the secret. Does not follow paths: a member of a member
 //! cannot be named.
 
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use thiserror::Error;
 /// Why a secret has no such member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(super) enum MemberError {
-    #[error("it is no JSON object, so it has no members")]
+    #[error("it is not a JSON object, so it has no members")]
     NoObject,
     #[error("the JSON object has no such member")]
     Missing,
-    #[error("that member is neither a text, a number, true nor false")]
+    #[error("that member is not a string, a number, true or false")]
     NoText,
 }
 
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn what_is_not_an_object_has_no_members() {
         for text in ["", "hush", "\"hush\"", "[1]", "null", "{\"a\": 1} hush"] {
             assert_eq!(member(text, "a"), Err(MemberError::NoObject), "{text}");
         }

@@ -1,14 +1,13 @@
-//! Secrets, from wherever they are kept: this function's environment, Secrets Manager, Parameter
-//! Store.
+//! Secrets, from this function's environment, Secrets Manager or Parameter Store.
 //!
-//! Separate because a value must not leave but inside a request: nothing here prints one, no
-//! problem quotes one, and what an answer said is dropped when it is not a secret.
+//! Separate because a value may leave the process only inside a request: nothing here prints one,
+//! no error quotes one, and a response that is not a secret is discarded.
 //!
-//! Promises: what was looked up is right for five minutes. Whoever asks for the same one meanwhile
-//! shares that look-up, and two members of one JSON secret are one. When it cannot be refreshed,
-//! the last value is used and a warning is logged: an endpoint that has seen enough of it will say
-//! so, and a delivery that is not made helps nobody. A failure without a last value is remembered
-//! for a few seconds, so that a batch of a thousand records asks once.
+//! Promises: a value is cached for five minutes. Concurrent lookups of one secret share one
+//! request, and so do two members of one JSON secret. When a value cannot be refreshed, the last one
+//! is used and a warning is logged: if it is no longer valid, the endpoint will say so, and not
+//! delivering helps nobody. A failure without a last value is cached for a few seconds, so a batch
+//! of a thousand records makes one request.
 //!
 //! Does not talk to AWS itself: see [`extension`]. Does not decide what a missing secret means for
 //! a delivery.
@@ -22,15 +21,15 @@ use std::fmt;
 use cache::Cache;
 use delivery::ports::{Clock, SecretError, Secrets};
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
-use extension::{Extension, Stored};
-pub use extension::{PORT, TOKEN};
+pub use extension::{DEFAULT_PORT, PORT, TOKEN};
+use extension::{Extension, SecretId};
 use futures::future::join_all;
 use member::member;
 
 use crate::machine::Machine;
 
-/// What no `env:` name may begin with: Lambda keeps the function's own credentials there, and
-/// whoever writes subscriptions must not be able to send those to a destination.
+/// No `env:` name may begin with this: Lambda keeps the function's credentials in such variables,
+/// and whoever writes subscriptions must not be able to send those to a destination.
 const RESERVED_PREFIX: &str = "AWS_";
 
 type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -54,7 +53,7 @@ impl SecretStores {
     /// std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// When the machine's TLS set-up is unusable.
+    /// When no HTTP client can be built on this machine.
     pub fn new(
         environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, reqwest::Error> {
@@ -63,10 +62,10 @@ impl SecretStores {
 }
 
 impl<C: Clock + Send + Sync> SecretStores<C> {
-    /// The same by another clock, which says when a value is too old.
+    /// The same with another clock, by which cached values expire.
     ///
     /// # Errors
-    /// When the machine's TLS set-up is unusable.
+    /// When no HTTP client can be built on this machine.
     pub fn with_clock(
         environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
         clock: C,
@@ -78,27 +77,26 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
     async fn secret(&self, name: &SecretName) -> Result<Secret, String> {
         let secret = match name {
             SecretName::Environment(variable) => self.variable(variable)?,
-            SecretName::Parameter(name) => self.stored(Stored::Parameter(name.clone())).await?,
+            SecretName::Parameter(name) => self.stored(SecretId::Parameter(name.clone())).await?,
             SecretName::SecretsManager { id, member: None } => {
-                self.stored(Stored::Secret(id.clone())).await?
+                self.stored(SecretId::Secret(id.clone())).await?
             }
             SecretName::SecretsManager { id, member: Some(name) } => {
-                let whole = self.stored(Stored::Secret(id.clone())).await?;
+                let whole = self.stored(SecretId::Secret(id.clone())).await?;
                 Secret::new(member(whole.expose(), name).map_err(|error| error.to_string())?)
             }
         };
-        // An empty key signs nothing and an empty token opens nothing: somebody forgot to fill it
+        // An empty key signs nothing and an empty token grants nothing: somebody forgot to fill it
         // in.
         if secret.expose().trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(secret) }
     }
 
-    /// A variable of the environment. It is there or not for as long as we run, so nothing is
-    /// cached.
+    /// A variable of the environment; not cached, because it does not change while we run.
     fn variable(&self, name: &str) -> Result<Secret, String> {
         let beginning = name.get(..RESERVED_PREFIX.len());
         if beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(RESERVED_PREFIX)) {
             return Err(format!(
-                "variables that begin with {RESERVED_PREFIX} are not ours to send"
+                "variables that begin with {RESERVED_PREFIX} are reserved and are never sent"
             ));
         }
         (self.environment)(name)
@@ -106,23 +104,20 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
             .ok_or_else(|| "the function has no such variable".to_owned())
     }
 
-    async fn stored(&self, stored: Stored) -> Result<Secret, String> {
-        self.cache
-            .get(stored, &self.extension, &self.clock)
-            .await
-            .map_err(|error| error.to_string())
+    async fn stored(&self, id: SecretId) -> Result<Secret, String> {
+        self.cache.get(id, &self.extension, &self.clock).await.map_err(|error| error.to_string())
     }
 }
 
 impl<C: Clock + Send + Sync> Secrets for SecretStores<C> {
     async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
-        // At once, so that many names take no longer than one.
-        let asked = names.iter().map(|name| async move {
+        // Concurrently, so that many names take no longer than one.
+        let secrets = names.iter().map(|name| async move {
             let secret = self.secret(name).await;
             let secret =
                 secret.map_err(|problem| SecretError { name: SecretName::clone(name), problem })?;
             Ok((SecretName::clone(name), secret))
         });
-        join_all(asked).await.into_iter().collect()
+        join_all(secrets).await.into_iter().collect()
     }
 }

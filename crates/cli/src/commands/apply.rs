@@ -18,7 +18,7 @@ use delivery::subscription::catalogue::Catalogue;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
 use crate::stack::Stack;
-use crate::store::Store;
+use crate::store::SubscriptionStore;
 
 /// Where the subscriptions of a deployment are.
 #[derive(Debug, clap::Args)]
@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
 
 impl Target {
     /// Opens the target.
-    pub(crate) async fn open(self) -> anyhow::Result<Store> {
-        Store::open(self.to, self.stack).await
+    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
+        SubscriptionStore::open(self.to, self.stack).await
     }
 }
 
@@ -108,7 +108,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The current subscriptions, as far as they can be read.
-pub(crate) fn current_catalogue(store: &Store, text: Option<&str>) -> Catalogue {
+pub(crate) fn current_catalogue(store: &SubscriptionStore, text: Option<&str>) -> Catalogue {
     let Some(text) = text else {
         eprintln!("{}: does not exist yet", store.name());
         return Catalogue::default();

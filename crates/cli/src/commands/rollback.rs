@@ -34,7 +34,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             "{} {}  {}",
             if version.is_current { "*" } else { " " },
             version.id,
-            version.modified
+            version.description
         );
     }
     if arguments.list {

@@ -5,7 +5,7 @@
 //! finds, so it is the fewest that keep up: one, as long as the concurrency allows it. With a
 //! window it is what arrives at one poller during the window.
 
-use adapters::queues::{BATCH_ENTRIES_MAX, LINGER};
+use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
 use delivery::time::duration::SECOND_MS;
 
 use super::average::as_f64;
@@ -143,7 +143,7 @@ impl QueueWork {
         let attempts = u32::try_from(rounded(attempts)).unwrap_or(u32::MAX);
         let rounds = f64::from(records.div_ceil(self.max_concurrency.max(1)));
         let slower_ms = (self.failure_ms - self.answer_ms).max(0.0) * any(self.fails, attempts);
-        let send_ms = as_f64(LINGER.as_millis().try_into().unwrap_or(SECOND_MS)) + REQUEST_MS;
+        let send_ms = as_f64(BATCH_WINDOW.as_millis().try_into().unwrap_or(SECOND_MS)) + REQUEST_MS;
         let attempts_ms = rounds * self.any_attempt(records) * (self.answer_ms + slower_ms);
         // Lambda bills whole milliseconds.
         (INVOCATION_OVERHEAD_MS

@@ -391,8 +391,9 @@ fn the_defaults_are_those_of_the_template() {
 fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let written: Arc<Mutex<String>> = Arc::default();
     let writer = Arc::clone(&written);
-    let lines =
-        adapters::json_log::Lines::to(move |_, line: &str| writer.lock().unwrap().push_str(line));
+    let lines = adapters::json_log::JsonLayer::new(move |_, line: &str| {
+        writer.lock().unwrap().push_str(line)
+    });
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };

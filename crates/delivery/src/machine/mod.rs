@@ -1,6 +1,7 @@
-//! What decides: what a delivery does next, and what follows from it.
+//! What decides: what a delivery does next, what follows from it, and where it is stored.
 
 pub mod consent;
 pub mod follow_up;
 pub mod reply;
 pub mod step;
+pub mod storing;

@@ -16,10 +16,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use adapters::consents::{ConsentPlace, ConsentStore};
+use adapters::consents::ConsentStore;
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
+use adapters::storage::Storage;
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use confirmation_server::{Confirmation, ConfirmationServer};
@@ -292,7 +293,7 @@ fn random() -> [u32; 4] {
 async fn consent_place(
     config: Option<String>,
     stack: Option<String>,
-) -> anyhow::Result<Option<ConsentPlace>> {
+) -> anyhow::Result<Option<Storage>> {
     Ok(match (config, stack) {
         (Some(config), _) => Some(match config.strip_prefix("s3://") {
             Some(bucket) => {
@@ -301,13 +302,13 @@ async fn consent_place(
                     !bucket.is_empty() && !bucket.contains('/'),
                     "{config} is not a bucket of the form s3://BUCKET"
                 );
-                ConsentPlace::Bucket(store::client().await, bucket.to_owned())
+                Storage::bucket(store::client().await, bucket)
             }
-            None => ConsentPlace::Folder(config.strip_prefix("file://").unwrap_or(&config).into()),
+            None => Storage::folder(config.strip_prefix("file://").unwrap_or(&config)),
         }),
         (None, Some(name)) => {
             let subscriptions = crate::stack::Stack::describe(&name).await?.subscriptions()?;
-            Some(ConsentPlace::beside(&subscriptions, store::client().await))
+            Some(subscriptions.object(store::client().await).storage().clone())
         }
         (None, None) => None,
     })

@@ -1,0 +1,88 @@
+//! Stores dead letters: one way for both functions.
+//!
+//! deadletter stores dead letters; dispatch stores those that do not fit into a message. Where one
+//! goes, and where next when that refuses for good, is decided by [`delivery::machine::storing`];
+//! here it is written and logged.
+
+use delivery::deadletter::blob;
+use delivery::deadletter::blob::Enriched;
+use delivery::delivery::DeadLetter;
+use delivery::machine::storing::{StoreTarget, fallback, first_target};
+use delivery::ports::{PutBlob, PutError, PutMessage};
+use delivery::subscription::sink::{Container, SinkQueue};
+
+use crate::telemetry;
+
+/// Stores a dead letter; `default` is the deployment's container.
+///
+/// # Errors
+/// [`PutError`] when it is not certain that it was stored.
+pub async fn store(
+    ports: &(impl PutBlob + PutMessage),
+    default: &Container,
+    dead_letter: &DeadLetter,
+) -> Result<(), PutError> {
+    store_batch(ports, default, &[dead_letter]).await
+}
+
+/// Stores dead letters that [share a blob](blob::blob_key), or one alone; does nothing without any.
+///
+/// # Errors
+/// [`PutError`] when it is not certain that all of them were stored.
+pub async fn store_batch(
+    ports: &(impl PutBlob + PutMessage),
+    default: &Container,
+    dead_letters: &[&DeadLetter],
+) -> Result<(), PutError> {
+    // Those that share a blob are stored in the same place: the first one speaks for all.
+    let Some(first) = dead_letters.first() else { return Ok(()) };
+    match put(ports, &first_target(&first.store, default), dead_letters).await {
+        Err(PutError::NoSuchContainer(problem)) => {
+            match fallback(&first.store, default, &problem) {
+                Some(target) => put(ports, &target, dead_letters).await,
+                None => Err(PutError::NoSuchContainer(problem)),
+            }
+        }
+        result => result,
+    }
+}
+
+async fn put(
+    ports: &(impl PutBlob + PutMessage),
+    target: &StoreTarget<'_>,
+    dead_letters: &[&DeadLetter],
+) -> Result<(), PutError> {
+    match target {
+        StoreTarget::Queue(queue) => put_messages(ports, queue, dead_letters).await,
+        StoreTarget::Container { container, sink_error } => {
+            put_blob(ports, container, dead_letters, sink_error.as_deref()).await
+        }
+    }
+}
+
+async fn put_messages(
+    ports: &impl PutMessage,
+    queue: &SinkQueue,
+    dead_letters: &[&DeadLetter],
+) -> Result<(), PutError> {
+    for dead_letter in dead_letters {
+        let Enriched { json, .. } = blob::enriched(dead_letter);
+        ports.put_message(queue, dead_letter.delivery.id, &json).await?;
+        telemetry::sent_to_queue(&dead_letter.delivery, dead_letter.reason, &queue.to_string());
+    }
+    Ok(())
+}
+
+async fn put_blob(
+    ports: &impl PutBlob,
+    container: &Container,
+    dead_letters: &[&DeadLetter],
+    sink_error: Option<&str>,
+) -> Result<(), PutError> {
+    let key = blob::shared_key(dead_letters, &container.prefix);
+    ports.put(&container.bucket, &key, blob::shared_bytes(dead_letters, sink_error)).await?;
+    for dead_letter in dead_letters {
+        telemetry::stored(&dead_letter.delivery, dead_letter.reason, &container.bucket, &key);
+    }
+    Ok(())
+}

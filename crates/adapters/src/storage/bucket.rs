@@ -1,0 +1,215 @@
+//! Objects of an S3 bucket.
+
+use std::fmt;
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use aws_sdk_s3::primitives::{ByteStream, SdkBody};
+use aws_sdk_s3::types::{Delete, Object, ObjectIdentifier, ObjectVersion};
+
+use super::{
+    ContentType, Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, StorageError, Version,
+};
+
+/// How often a conditional write that raced another one is repeated at once.
+const RACES_MAX: u32 = 3;
+/// S3's error code of a missing bucket.
+const NO_SUCH_BUCKET: &str = "NoSuchBucket";
+/// How many versions of an object are listed.
+const VERSIONS_MAX: i32 = 100;
+
+/// An S3 bucket.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    client: Client,
+    name: String,
+}
+
+impl Bucket {
+    /// The bucket of this name, reached through this client.
+    #[must_use]
+    pub fn new(client: Client, name: impl Into<String>) -> Self {
+        Self { client, name: name.into() }
+    }
+
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        let get = self.client.get_object().bucket(&self.name).key(valid(key)?);
+        content(get.send().await).await
+    }
+
+    pub(super) async fn get_if_changed(
+        &self,
+        key: &str,
+        known_etag: Option<&str>,
+    ) -> Result<Fetched, StorageError> {
+        let get = self.client.get_object().bucket(&self.name).key(valid(key)?);
+        let response = match get.set_if_none_match(known_etag.map(str::to_owned)).send().await {
+            Err(error) if status(&error) == Some(304) => return Ok(Fetched::Unchanged),
+            response => response,
+        };
+        let etag = response.as_ref().ok().and_then(GetObjectOutput::e_tag).unwrap_or_default();
+        let etag = etag.to_owned();
+        let content = content(response).await?;
+        Ok(content.map_or(Fetched::Missing, |bytes| Fetched::Changed { bytes, etag }))
+    }
+
+    pub(super) async fn put(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        content_type: ContentType,
+    ) -> Result<(), StorageError> {
+        let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
+        let put = put.set_content_type(content_type.as_str().map(str::to_owned));
+        match put.body(ByteStream::from(bytes)).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    /// `If-None-Match: *` lets the first write of a key win. Of two that race, S3 may answer one
+    /// with 409: it has to be repeated to learn who won.
+    /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html>
+    pub(super) async fn put_if_absent(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        content_type: ContentType,
+    ) -> Result<PutOutcome, StorageError> {
+        let body = SdkBody::from(bytes);
+        let mut races = 0;
+        loop {
+            let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
+            let put = put.set_content_type(content_type.as_str().map(str::to_owned));
+            let body = body.try_clone().expect("a body in memory can be cloned");
+            let Err(error) = put.if_none_match("*").body(ByteStream::new(body)).send().await else {
+                return Ok(PutOutcome::Written);
+            };
+            match status(&error) {
+                Some(412) => return Ok(PutOutcome::AlreadyExists),
+                Some(409) if races < RACES_MAX => races += 1,
+                _ => return Err(failure(&error)),
+            }
+        }
+    }
+
+    pub(super) async fn versions(&self, key: &str) -> Result<Vec<Version>, StorageError> {
+        let list = self.client.list_object_versions().bucket(&self.name).prefix(valid(key)?);
+        let list = list.max_keys(VERSIONS_MAX).send().await.map_err(|error| failure(&error))?;
+        let version = |version: &ObjectVersion| Version {
+            id: version.version_id().unwrap_or("null").to_owned(),
+            description: version.last_modified().map(ToString::to_string).unwrap_or_default(),
+            // After a deletion the newest is a delete marker, which is not a version: then none of
+            // these is current.
+            is_current: version.is_latest() == Some(true),
+        };
+        // S3 lists the versions of a key from the newest to the oldest, and before those of longer
+        // keys that begin the same.
+        let of_key = list.versions().iter().filter(|version| version.key() == Some(key));
+        Ok(of_key.map(version).collect())
+    }
+
+    pub(super) async fn get_version(
+        &self,
+        key: &str,
+        id: &str,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        let get = self.client.get_object().bucket(&self.name).key(valid(key)?).version_id(id);
+        content(get.send().await).await
+    }
+
+    pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
+        let list = self.client.list_objects_v2().bucket(&self.name).prefix(&request.prefix);
+        let list = list.set_delimiter(request.by_folder.then(|| "/".to_owned()));
+        let list = list.set_start_after(request.start_after.clone());
+        let list = list.set_continuation_token(request.page_token.clone());
+        let page = list.send().await.map_err(|error| failure(&error))?;
+        let folders = page.common_prefixes().iter().filter_map(|folder| folder.prefix());
+        Ok(Page {
+            entries: page.contents().iter().map(entry).collect(),
+            folders: folders.map(str::to_owned).collect(),
+            next: page.next_continuation_token().map(str::to_owned),
+        })
+    }
+
+    /// One request removes at most as many objects as a page lists.
+    /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html>
+    pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
+        for keys in keys.chunks(PAGE_MAX) {
+            let mut delete = Delete::builder().quiet(true);
+            for key in keys {
+                let object = ObjectIdentifier::builder().key(valid(key)?).build();
+                delete = delete.objects(object.expect("the key is set"));
+            }
+            let delete = delete.build().expect("the objects are set");
+            let deleted = self.client.delete_objects().bucket(&self.name).delete(delete);
+            let deleted = deleted.send().await.map_err(|error| failure(&error))?;
+            if let [first, ..] = deleted.errors() {
+                return Err(StorageError::Unavailable(format!(
+                    "{} objects were not removed, the first is {}: {}",
+                    deleted.errors().len(),
+                    first.key().unwrap_or_default(),
+                    first.message().unwrap_or_default()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}", self.name)
+    }
+}
+
+/// The keys of a bucket are flat: `..` in one has no meaning, and leads nowhere.
+fn valid(key: &str) -> Result<&str, StorageError> {
+    if key.is_empty() { Err(StorageError::InvalidKey(key.to_owned())) } else { Ok(key) }
+}
+
+fn entry(object: &Object) -> Entry {
+    let modified_ms = object.last_modified().and_then(|at| at.to_millis().ok()?.try_into().ok());
+    Entry {
+        key: object.key().unwrap_or_default().to_owned(),
+        bytes: object.size().and_then(|size| size.try_into().ok()).unwrap_or(0),
+        modified_ms: modified_ms.unwrap_or(0),
+    }
+}
+
+/// The content in a response; `None` when there is no such object or version.
+async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
+    response: Result<GetObjectOutput, SdkError<E>>,
+) -> Result<Option<Vec<u8>>, StorageError> {
+    match response {
+        Ok(object) => match object.body.collect().await {
+            Ok(bytes) => Ok(Some(bytes.to_vec())),
+            Err(error) => Err(StorageError::Unavailable(DisplayErrorContext(&error).to_string())),
+        },
+        // A missing bucket has the same status as a missing object.
+        Err(error) if status(&error) == Some(404) && error.code() != Some(NO_SUCH_BUCKET) => {
+            Ok(None)
+        }
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+/// The failure, with what S3 says about it; where S3 did not answer, with what happened on the way.
+fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
+    error: &SdkError<E>,
+) -> StorageError {
+    let answer = error.code().and_then(|code| Some(format!("{code}: {}", error.message()?)));
+    let text = answer.unwrap_or_else(|| DisplayErrorContext(error).to_string());
+    match error.code() {
+        Some(NO_SUCH_BUCKET) => StorageError::NoSuchBucket(text),
+        Some("AccessDenied" | "AllAccessDisabled" | "PermanentRedirect" | "InvalidBucketName") => {
+            StorageError::Refused(text)
+        }
+        _ => StorageError::Unavailable(text),
+    }
+}
+
+fn status<E>(error: &SdkError<E>) -> Option<u16> {
+    error.raw_response().map(|response| response.status().as_u16())
+}

@@ -1,0 +1,311 @@
+//! Objects in an S3 bucket or files in a folder, behind one type.
+//!
+//! Separate because consents, subscription files and dead letters are all read and written this
+//! way, on AWS and on a developer's machine. Keys are whole keys: a container's prefix is part of
+//! them.
+//!
+//! Promises, held against both kinds by one contract test:
+//!
+//! - An object is read whole or not at all, also while it is being replaced.
+//! - [`Storage::put_if_absent`]: the first write of a key wins, and the result says which it was.
+//! - A listing is in the order of the keys' bytes, at most [`PAGE_MAX`] entries per page.
+//! - A missing object is not an error, and no error means "missing".
+//! - No key leads out of the bucket or folder.
+//!
+//! Does not lock: of two unconditional writes of one key, the later wins. A folder cannot hold both
+//! `a` and `a/b`, and takes no key with an empty segment; a bucket can.
+
+mod bucket;
+mod folder;
+mod object;
+
+use std::fmt;
+use std::path::Path;
+
+use aws_sdk_s3::Client;
+pub use bucket::Bucket;
+pub use folder::Folder;
+pub use object::StoredObject;
+use thiserror::Error;
+
+/// The most entries of one page.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>
+pub const PAGE_MAX: usize = 1_000;
+
+/// A bucket or a folder.
+#[derive(Debug, Clone)]
+pub enum Storage {
+    /// Objects of an S3 bucket.
+    Bucket(Bucket),
+    /// Files below a folder of this machine.
+    Folder(Folder),
+}
+
+/// Why an operation failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StorageError {
+    /// No object can have this key here.
+    #[error("{0:?} is not a valid key")]
+    InvalidKey(String),
+    /// The bucket does not exist.
+    #[error("{0}")]
+    NoSuchBucket(String),
+    /// The request was refused, and repeating it will not help: access is denied, say.
+    #[error("{0}")]
+    Refused(String),
+    /// Storage could not be reached or could not do its work; repeating the request may help.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// What an object contains, as S3 stores it; a file has no content type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentType {
+    /// `application/json`
+    Json,
+    /// `application/yaml`
+    Yaml,
+    /// None is set; S3 assumes `binary/octet-stream`.
+    Unspecified,
+}
+
+/// What became of a conditional write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// The object was written.
+    Written,
+    /// There was an object of this key already; it is unchanged.
+    AlreadyExists,
+}
+
+/// What a conditional read found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fetched {
+    /// There is no such object.
+    Missing,
+    /// The object still has the ETag that the caller knows.
+    Unchanged,
+    /// The object is new, or has changed.
+    Changed {
+        /// Its content.
+        bytes: Vec<u8>,
+        /// Its ETag; of a file, its modification time and length.
+        etag: String,
+    },
+}
+
+/// An object of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written.
+    pub modified_ms: u64,
+}
+
+/// What to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListRequest {
+    /// Only keys that begin with this.
+    pub prefix: String,
+    /// Whether keys with a further slash after the prefix are listed once, as their folder.
+    pub by_folder: bool,
+    /// Only keys after this one, in the order of their bytes.
+    pub start_after: Option<String>,
+    /// [`Page::next`] of the page before.
+    pub page_token: Option<String>,
+}
+
+/// One page of a listing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The objects.
+    pub entries: Vec<Entry>,
+    /// The folders, each with its whole prefix and a slash at its end.
+    pub folders: Vec<String>,
+    /// The token of the next page, if there is one.
+    pub next: Option<String>,
+}
+
+/// A version of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// Its id.
+    pub id: String,
+    /// For people: when it was written; of a file, its path.
+    pub description: String,
+    /// Whether reading the object yields this version.
+    pub is_current: bool,
+}
+
+impl ContentType {
+    const fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::Json => Some("application/json"),
+            Self::Yaml => Some("application/yaml"),
+            Self::Unspecified => None,
+        }
+    }
+}
+
+impl Storage {
+    /// The bucket of this name, reached through this client.
+    #[must_use]
+    pub fn bucket(client: Client, name: impl Into<String>) -> Self {
+        Self::Bucket(Bucket::new(client, name))
+    }
+
+    /// The files below this folder.
+    #[must_use]
+    pub fn folder(root: impl AsRef<Path>) -> Self {
+        Self::Folder(Folder::new(root))
+    }
+
+    /// The content of an object; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`StorageError`] when nobody can say.
+    pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.get(key).await,
+            Self::Folder(folder) => folder.get(key).await,
+        }
+    }
+
+    /// The content of an object, unless it still has this ETag.
+    ///
+    /// # Errors
+    /// [`StorageError`] when nobody can say.
+    pub async fn get_if_changed(
+        &self,
+        key: &str,
+        known_etag: Option<&str>,
+    ) -> Result<Fetched, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.get_if_changed(key, known_etag).await,
+            Self::Folder(folder) => folder.get_if_changed(key, known_etag).await,
+        }
+    }
+
+    /// Writes an object, and replaces one that is there.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it is not certain that the object was written.
+    pub async fn put(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        content_type: ContentType,
+    ) -> Result<(), StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.put(key, bytes, content_type).await,
+            Self::Folder(folder) => folder.put(key, bytes).await,
+        }
+    }
+
+    /// Writes an object unless there is one.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it is not certain that there is one now.
+    pub async fn put_if_absent(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        content_type: ContentType,
+    ) -> Result<PutOutcome, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.put_if_absent(key, bytes, content_type).await,
+            Self::Folder(folder) => folder.put_if_absent(key, bytes).await,
+        }
+    }
+
+    /// Writes an object and keeps the one that was there as an earlier version: the bucket keeps
+    /// versions if it is set up to; a folder keeps one, in a file beside it named `.previous`.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it is not certain that the object was written.
+    pub async fn put_version(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        content_type: ContentType,
+    ) -> Result<(), StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.put(key, bytes, content_type).await,
+            Self::Folder(folder) => folder.put_version(key, bytes).await,
+        }
+    }
+
+    /// The versions of an object, newest first; at most a hundred.
+    ///
+    /// # Errors
+    /// [`StorageError`] when they cannot be listed.
+    pub async fn versions(&self, key: &str) -> Result<Vec<Version>, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.versions(key).await,
+            Self::Folder(folder) => folder.versions(key).await,
+        }
+    }
+
+    /// The content of a version; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`StorageError`] when nobody can say.
+    pub async fn get_version(&self, key: &str, id: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.get_version(key, id).await,
+            Self::Folder(folder) => folder.get_version(key, id).await,
+        }
+    }
+
+    /// One page of a listing.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it cannot be listed.
+    pub async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.list_page(request).await,
+            Self::Folder(folder) => folder.list_page(request).await,
+        }
+    }
+
+    /// Every page from this request on, as one.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it cannot be listed.
+    pub async fn list_all(&self, mut request: ListRequest) -> Result<Page, StorageError> {
+        let mut all = Page::default();
+        loop {
+            let page = self.list_page(&request).await?;
+            all.entries.extend(page.entries);
+            all.folders.extend(page.folders);
+            request.page_token = page.next;
+            if request.page_token.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Removes objects; one that does not exist counts as removed.
+    ///
+    /// # Errors
+    /// [`StorageError`] when some may still be there.
+    pub async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.delete(keys).await,
+            Self::Folder(folder) => folder.delete(keys).await,
+        }
+    }
+}
+
+/// `s3://bucket`, or the path of the folder.
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bucket(bucket) => bucket.fmt(f),
+            Self::Folder(folder) => folder.fmt(f),
+        }
+    }
+}

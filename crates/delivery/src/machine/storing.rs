@@ -1,0 +1,99 @@
+//! Where a dead letter is stored, and where next when that refuses for good.
+//!
+//! Separate from storing itself because both functions store, and mean the same by it. A dead letter
+//! goes to the container or queue of its own; if that refuses for good, to the deployment's
+//! container, with the reason in its blob. A refusal that may pass is no reason to look elsewhere:
+//! the dead letter is stored later.
+
+use crate::delivery::Store;
+use crate::subscription::sink::{Container, SinkQueue};
+
+/// Where a dead letter is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreTarget<'a> {
+    /// As a blob.
+    Container {
+        /// The container.
+        container: &'a Container,
+        /// Why it is not where its subscription wants it; part of the blob.
+        sink_error: Option<String>,
+    },
+    /// As a message in somebody else's queue.
+    Queue(&'a SinkQueue),
+}
+
+/// Where a dead letter is written first; `default` is the deployment's container.
+#[must_use]
+pub fn first_target<'a>(store: &'a Store, default: &'a Container) -> StoreTarget<'a> {
+    match store {
+        Store::DefaultContainer => StoreTarget::Container { container: default, sink_error: None },
+        Store::Container(own) => StoreTarget::Container { container: own, sink_error: None },
+        Store::Queue(own) => StoreTarget::Queue(own),
+    }
+}
+
+/// Where it is written when its first target has refused for good, with this problem; `None` when
+/// that was the deployment's container already.
+#[must_use]
+pub fn fallback<'a>(
+    store: &Store,
+    default: &'a Container,
+    problem: &str,
+) -> Option<StoreTarget<'a>> {
+    let own = match store {
+        Store::DefaultContainer => return None,
+        Store::Container(own) if own == default => return None,
+        Store::Container(own) => own.to_string(),
+        Store::Queue(own) => own.to_string(),
+    };
+    let sink_error = Some(format!("{own}: {problem}"));
+    Some(StoreTarget::Container { container: default, sink_error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUEUE: &str = "127.0.0.1:4566/000000000000/lost";
+
+    fn container(text: &str) -> Container {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_dead_letter_is_written_where_it_wants_to_be_stored() {
+        let (default, own, queue) = (container("all"), container("own/x"), QUEUE.parse().unwrap());
+        let target = |container| StoreTarget::Container { container, sink_error: None };
+        for (store, expected) in [
+            (Store::DefaultContainer, target(&default)),
+            (Store::Container(own.clone()), target(&own)),
+            (Store::Container(default.clone()), target(&default)),
+            (Store::Queue(QUEUE.parse().unwrap()), StoreTarget::Queue(&queue)),
+        ] {
+            assert_eq!(first_target(&store, &default), expected);
+        }
+    }
+
+    #[test]
+    fn what_its_own_target_refuses_for_good_goes_to_the_default_container_with_the_reason() {
+        let default = container("all");
+        for (store, sink_error) in [
+            (Store::Container(container("own/x")), "own/x: denied".to_owned()),
+            // The same bucket under another prefix is another container.
+            (Store::Container(container("all/x")), "all/x: denied".to_owned()),
+            (Store::Queue(QUEUE.parse().unwrap()), format!("{QUEUE}: denied")),
+        ] {
+            let target =
+                StoreTarget::Container { container: &default, sink_error: Some(sink_error) };
+            assert_eq!(fallback(&store, &default, "denied"), Some(target));
+        }
+    }
+
+    #[test]
+    fn there_is_nothing_beyond_the_default_container() {
+        let default = container("all");
+        for store in [Store::DefaultContainer, Store::Container(default.clone())] {
+            assert_eq!(fallback(&store, &default, "denied"), None);
+        }
+    }
+}

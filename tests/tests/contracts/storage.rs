@@ -1,0 +1,366 @@
+//! `Storage`: a bucket and a folder keep the same promises.
+
+use std::path::Path;
+
+use adapters::storage::{
+    ContentType, Entry, Fetched, ListRequest, PAGE_MAX, PutOutcome, Storage, StorageError,
+};
+use futures::future::join_all;
+use tempfile::TempDir;
+
+use crate::cloud::{Cloud, s3_client};
+
+/// A storage without objects, and what keeps it alive.
+struct Fixture<T> {
+    storage: Storage,
+    owner: T,
+}
+
+async fn bucket() -> Fixture<Cloud> {
+    let cloud = Cloud::start().await;
+    Fixture { storage: Storage::bucket(cloud.s3.clone(), "dead-letters"), owner: cloud }
+}
+
+/// A folder that does not exist yet, alone within another one.
+async fn folder() -> Fixture<TempDir> {
+    let outside = tempfile::tempdir().expect("a folder");
+    Fixture { storage: Storage::folder(outside.path().join("root")), owner: outside }
+}
+
+/// Holds each promise against both kinds.
+macro_rules! promises {
+    ($($promise:ident)*) => {
+        mod of_a_bucket {
+            $(#[tokio::test]
+            async fn $promise() {
+                super::$promise(&super::bucket().await.storage).await;
+            })*
+        }
+
+        mod of_a_folder {
+            $(#[tokio::test]
+            async fn $promise() {
+                super::$promise(&super::folder().await.storage).await;
+            })*
+        }
+    };
+}
+
+promises! {
+    what_was_put_is_got_and_a_later_put_replaces_it
+    the_first_write_of_a_key_wins_and_the_second_is_told_so
+    of_conditional_writes_that_race_exactly_one_is_the_first
+    what_has_not_changed_is_not_read_again
+    what_was_never_put_is_missing_and_no_error
+    a_listing_is_complete_over_pages_and_in_the_order_of_the_keys_bytes
+    a_listing_has_the_keys_of_its_prefix
+    a_listing_by_folder_names_each_folder_once
+    a_listing_begins_after_a_key
+    what_was_deleted_is_missing_and_may_be_deleted_twice
+    a_hostile_key_is_refused_or_is_a_key_like_any_other
+}
+
+async fn put(storage: &Storage, key: &str, text: &str) {
+    let bytes = text.as_bytes().to_vec();
+    storage.put(key, bytes, ContentType::Unspecified).await.expect("a put");
+}
+
+async fn put_all(storage: &Storage, keys: &[impl AsRef<str>]) {
+    join_all(keys.iter().map(|key| put(storage, key.as_ref(), "{}"))).await;
+}
+
+async fn get(storage: &Storage, key: &str) -> Option<String> {
+    let bytes = storage.get(key).await.expect("an answer");
+    bytes.map(|bytes| String::from_utf8(bytes).expect("a text"))
+}
+
+async fn keys(storage: &Storage, prefix: &str) -> Vec<String> {
+    let request = ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() };
+    let page = storage.list_all(request).await.expect("a listing");
+    assert!(page.folders.is_empty(), "{:?}", page.folders);
+    page.entries.into_iter().map(|entry| entry.key).collect()
+}
+
+async fn what_was_put_is_got_and_a_later_put_replaces_it(storage: &Storage) {
+    for text in ["first", "second, longer", ""] {
+        put(storage, "a/b.json", text).await;
+        assert_eq!(get(storage, "a/b.json").await.as_deref(), Some(text));
+    }
+    assert_eq!(keys(storage, "").await, ["a/b.json"]);
+}
+
+async fn the_first_write_of_a_key_wins_and_the_second_is_told_so(storage: &Storage) {
+    for (text, outcome) in [
+        ("first", PutOutcome::Written),
+        ("second", PutOutcome::AlreadyExists),
+        ("third, longer", PutOutcome::AlreadyExists),
+    ] {
+        let put = storage.put_if_absent("a/b.json", text.into(), ContentType::Json).await;
+        assert_eq!(put, Ok(outcome), "{text}");
+    }
+    assert_eq!(get(storage, "a/b.json").await.as_deref(), Some("first"));
+    assert_eq!(keys(storage, "").await, ["a/b.json"]);
+}
+
+async fn of_conditional_writes_that_race_exactly_one_is_the_first(storage: &Storage) {
+    for key in ["1", "2", "3", "a/4", "a/5"] {
+        let contents = [vec![b'a'; 50_000], vec![b'b'; 40_000], vec![b'c'; 30_000]];
+        let puts = contents.iter().map(|bytes| {
+            let bytes = bytes.clone();
+            storage.put_if_absent(key, bytes, ContentType::Json)
+        });
+        let outcomes = join_all(puts).await;
+        let written: Vec<usize> =
+            (0..3).filter(|index| outcomes[*index] == Ok(PutOutcome::Written)).collect();
+        let lost = outcomes.iter().filter(|it| **it == Ok(PutOutcome::AlreadyExists)).count();
+        assert_eq!((written.len(), lost), (1, 2), "{key}: {outcomes:?}");
+        let stored = storage.get(key).await.expect("an answer").expect("an object");
+        assert!(stored == contents[written[0]], "{key} has {} bytes", stored.len());
+    }
+}
+
+async fn what_has_not_changed_is_not_read_again(storage: &Storage) {
+    let fetch = |etag: Option<String>| async move {
+        storage.get_if_changed("a.yaml", etag.as_deref()).await.expect("an answer")
+    };
+    assert_eq!(fetch(None).await, Fetched::Missing);
+    put(storage, "a.yaml", "first").await;
+    let Fetched::Changed { bytes, etag } = fetch(None).await else { panic!("it is new") };
+    assert_eq!(bytes, b"first");
+    assert_eq!(fetch(Some(etag.clone())).await, Fetched::Unchanged);
+    put(storage, "a.yaml", "second, longer").await;
+    let Fetched::Changed { bytes, etag: newer } = fetch(Some(etag.clone())).await else {
+        panic!("it has changed")
+    };
+    assert_eq!(bytes, b"second, longer");
+    assert_ne!(newer, etag);
+    storage.delete(&["a.yaml".to_owned()]).await.expect("a delete");
+    assert_eq!(fetch(Some(newer)).await, Fetched::Missing);
+}
+
+async fn what_was_never_put_is_missing_and_no_error(storage: &Storage) {
+    put(storage, "a/b.json", "{}").await;
+    for key in ["never.json", "a", "a/never.json", "never/b.json", "a/b.json/c"] {
+        assert_eq!(storage.get(key).await, Ok(None), "{key}");
+    }
+    assert_eq!(keys(storage, "never/").await, [""; 0]);
+}
+
+async fn a_listing_is_complete_over_pages_and_in_the_order_of_the_keys_bytes(storage: &Storage) {
+    let mut expected: Vec<String> =
+        (0..PAGE_MAX + 5).map(|index| format!("many/{index:04}.json")).collect();
+    // In the order of bytes, `-` and `.` are before `/`, and capitals before small letters.
+    expected.extend(["many-more", "many.json", "Many/1", "many/%C3%B6 ö.json"].map(str::to_owned));
+    for keys in expected.chunks(50) {
+        put_all(storage, keys).await;
+    }
+    expected.sort();
+    assert_eq!(keys(storage, "").await, expected);
+    let first = storage.list_page(&ListRequest::default()).await.expect("a page");
+    assert_eq!((first.entries.len(), first.next.is_some()), (PAGE_MAX, true));
+    let Entry { bytes, modified_ms, .. } = first.entries[0];
+    // 2026-01-01: a time in seconds would be before it.
+    assert!(bytes == 2 && modified_ms > 1_767_225_600_000, "{bytes} {modified_ms}");
+}
+
+async fn a_listing_has_the_keys_of_its_prefix(storage: &Storage) {
+    put_all(storage, &["b/2.json", "b/10.json", "a/1.json", "bc/1.json", "b.json", "b/x/1"]).await;
+    for (prefix, expected) in [
+        ("b/", &["b/10.json", "b/2.json", "b/x/1"][..]),
+        ("b", &["b.json", "b/10.json", "b/2.json", "b/x/1", "bc/1.json"]),
+        ("b/1", &["b/10.json"]),
+        ("b/x/", &["b/x/1"]),
+        ("c", &[]),
+    ] {
+        assert_eq!(keys(storage, prefix).await, expected, "{prefix}");
+    }
+}
+
+async fn a_listing_by_folder_names_each_folder_once(storage: &Storage) {
+    put_all(storage, &["a/1", "a/b/2", "a/b/3", "a/c/d/4", "5"]).await;
+    for (prefix, folders, keys) in [
+        ("", &["a/"][..], &["5"][..]),
+        ("a/", &["a/b/", "a/c/"], &["a/1"]),
+        ("a/c/", &["a/c/d/"], &[]),
+    ] {
+        let request = ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() };
+        let page = storage.list_all(ListRequest { by_folder: true, ..request }).await;
+        let page = page.expect("a listing");
+        let found: Vec<&str> = page.entries.iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!((page.folders.as_slice(), found.as_slice()), (&as_strings(folders)[..], keys));
+    }
+}
+
+fn as_strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+async fn a_listing_begins_after_a_key(storage: &Storage) {
+    put_all(storage, &["a/1", "a/2", "a/3"]).await;
+    for (start_after, expected) in
+        [("a/1", &["a/2", "a/3"][..]), ("a/10", &["a/2", "a/3"]), ("a/3", &[])]
+    {
+        let start_after = Some(start_after.to_owned());
+        let request =
+            ListRequest { prefix: "a/".to_owned(), start_after, ..ListRequest::default() };
+        let page = storage.list_all(request).await.expect("a listing");
+        let found: Vec<&str> = page.entries.iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+async fn what_was_deleted_is_missing_and_may_be_deleted_twice(storage: &Storage) {
+    put_all(storage, &["a/1", "a/2", "b/c/3"]).await;
+    for _ in 0..2 {
+        let keys = as_strings(&["a/1", "b/c/3", "never"]);
+        assert_eq!(storage.delete(&keys).await, Ok(()));
+    }
+    assert_eq!(storage.get("a/1").await, Ok(None));
+    assert_eq!(keys(storage, "").await, ["a/2"]);
+    put(storage, "b", "where a folder was").await;
+    assert_eq!(keys(storage, "").await, ["a/2", "b"]);
+}
+
+/// Keys that would lead out of a folder, or that a folder cannot hold.
+const HOSTILE: [&str; 12] = [
+    "",
+    ".",
+    "..",
+    "../x",
+    "../config/x",
+    "a/../../x",
+    "a/../x",
+    "/etc/lastmile-x",
+    "a//x",
+    "a/",
+    "./x",
+    "a\u{0}x",
+];
+
+async fn a_hostile_key_is_refused_or_is_a_key_like_any_other(storage: &Storage) {
+    let mut accepted = Vec::new();
+    for key in HOSTILE {
+        let put = storage.put(key, b"hostile".to_vec(), ContentType::Unspecified).await;
+        let new = storage.put_if_absent(key, b"second".to_vec(), ContentType::Unspecified).await;
+        match put {
+            Ok(()) => {
+                assert_eq!(new, Ok(PutOutcome::AlreadyExists), "{key:?}");
+                assert_eq!(get(storage, key).await.as_deref(), Some("hostile"), "{key:?}");
+                accepted.push(key.to_owned());
+            }
+            Err(_) => {
+                assert!(new.is_err(), "{key:?}: {new:?}");
+                assert!(!matches!(storage.get(key).await, Ok(Some(_))), "{key:?}");
+            }
+        }
+    }
+    accepted.sort();
+    assert_eq!(keys(storage, "").await, accepted);
+}
+
+#[tokio::test]
+async fn no_key_of_a_folder_leads_out_of_it() {
+    let folder = folder().await;
+    for key in HOSTILE {
+        let put = folder.storage.put(key, b"x".to_vec(), ContentType::Unspecified).await;
+        assert_eq!(put, Err(StorageError::InvalidKey(key.to_owned())));
+        let deleted = folder.storage.delete(&[key.to_owned()]).await;
+        assert_eq!(deleted, Err(StorageError::InvalidKey(key.to_owned())));
+    }
+    let listed = ListRequest { prefix: "../".to_owned(), ..ListRequest::default() };
+    assert!(folder.storage.list_page(&listed).await.is_err());
+    assert_eq!(names_in(folder.owner.path()), [""; 0], "nothing was written");
+}
+
+#[tokio::test]
+async fn no_key_of_a_bucket_leads_into_another_one() {
+    let bucket = bucket().await;
+    for key in HOSTILE {
+        let _ = bucket.storage.put(key, b"x".to_vec(), ContentType::Unspecified).await;
+    }
+    let other = Storage::bucket(bucket.owner.s3.clone(), "config");
+    assert_eq!(keys(&other, "").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_bucket_that_cannot_be_reached_or_does_not_exist_is_not_missing_an_object() {
+    let Fixture { owner: cloud, .. } = bucket().await;
+    let nowhere = Storage::bucket(cloud.s3.clone(), "no-such-bucket");
+    for error in errors(&nowhere).await {
+        assert!(matches!(error, StorageError::NoSuchBucket(_)), "{error:?}");
+    }
+    let unreachable = Storage::bucket(s3_client(&cloud.aws.endpoint()), "dead-letters");
+    cloud.aws.stop().await;
+    for error in errors(&unreachable).await {
+        assert!(matches!(error, StorageError::Unavailable(_)), "{error:?}");
+    }
+}
+
+/// What each operation that asks the bucket fails with.
+async fn errors(storage: &Storage) -> [StorageError; 6] {
+    let keys = ["a.json".to_owned()];
+    [
+        storage.get("a.json").await.expect_err("get"),
+        storage.get_if_changed("a.json", Some("\"etag\"")).await.expect_err("get if changed"),
+        storage.put("a.json", b"{}".to_vec(), ContentType::Json).await.expect_err("put"),
+        storage
+            .put_if_absent("a.json", b"{}".to_vec(), ContentType::Json)
+            .await
+            .expect_err("put if absent"),
+        storage.list_page(&ListRequest::default()).await.expect_err("list"),
+        storage.delete(&keys).await.expect_err("delete"),
+    ]
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_not_missing() {
+    let folder = folder().await;
+    put(&folder.storage, "a.json", "{}").await;
+    let link = folder.owner.path().join("root/loop.json");
+    std::os::unix::fs::symlink(&link, &link).expect("a link");
+    let read = folder.storage.get("loop.json").await;
+    assert!(matches!(read, Err(StorageError::Unavailable(_))), "{read:?}");
+    let fetched = folder.storage.get_if_changed("loop.json", None).await;
+    assert!(matches!(fetched, Err(StorageError::Unavailable(_))), "{fetched:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_being_written_is_not_listed_and_leaves_nothing_behind() {
+    let folder = folder().await;
+    put_all(&folder.storage, &["a/1", "a/2"]).await;
+    let new = folder.storage.put_if_absent("a/1", b"x".to_vec(), ContentType::Json).await;
+    assert_eq!(new, Ok(PutOutcome::AlreadyExists));
+    assert_eq!(names_in(&folder.owner.path().join("root/a")), ["1", "2"]);
+    std::fs::write(folder.owner.path().join("root/a/.lastmile-1-2"), "half").expect("a file");
+    assert_eq!(keys(&folder.storage, "").await, ["a/1", "a/2"]);
+    assert!(folder.storage.get("a/.lastmile-1-2").await.is_err(), "no key begins like this");
+}
+
+#[tokio::test]
+async fn a_folder_keeps_one_earlier_version_of_a_file() {
+    let Fixture { storage, owner: _outside } = folder().await;
+    assert_eq!(storage.versions("a.yaml").await, Ok(vec![]));
+    for (text, ids) in [
+        ("first", &["current"][..]),
+        ("second", &["current", "previous"]),
+        ("third", &["current", "previous"]),
+    ] {
+        storage.put_version("a.yaml", text.into(), ContentType::Yaml).await.expect("a put");
+        let versions = storage.versions("a.yaml").await.expect("versions");
+        assert_eq!(versions.iter().map(|version| version.id.as_str()).collect::<Vec<_>>(), ids);
+        assert!(versions.iter().all(|it| it.is_current == (it.id == "current")));
+    }
+    assert_eq!(storage.get_version("a.yaml", "current").await, Ok(Some(b"third".to_vec())));
+    assert_eq!(storage.get_version("a.yaml", "previous").await, Ok(Some(b"second".to_vec())));
+    assert_eq!(storage.get_version("a.yaml", "other").await, Ok(None));
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().into_string().expect("a text")).collect();
+    names.sort();
+    names
+}
