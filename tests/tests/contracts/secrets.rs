@@ -186,7 +186,9 @@ async fn the_members_of_one_secret_share_one_lookup() {
     ))
     .await;
     assert!(
-        problem(&extension.stores, "secretsmanager:billing#user").await.contains("no JSON object")
+        problem(&extension.stores, "secretsmanager:billing#user")
+            .await
+            .contains("not a JSON object")
     );
     extension.clock.advance(FRESH_MS + 1);
     extension.set_step(secret_string(r#"{"user": "acme", "pin": 42.0, "list": ["hush-hush"]}"#));
@@ -202,7 +204,7 @@ async fn the_members_of_one_secret_share_one_lookup() {
             .contains("no such member")
     );
     assert!(
-        problem(&extension.stores, "secretsmanager:billing#list").await.contains("neither a text")
+        problem(&extension.stores, "secretsmanager:billing#list").await.contains("not a string")
     );
     assert_eq!(extension.requests().len(), 2);
 }
