@@ -48,6 +48,10 @@ pub const S3_FORCE_PATH_STYLE: &str = "S3_FORCE_PATH_STYLE";
 pub const AWS_LAMBDA_RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
 /// Set by Lambda: the address of the X-Ray daemon, if there is one.
 pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
+/// The port of the AWS Parameters and Secrets extension.
+/// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/retrieving-secrets_lambda.html>
+pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
+
 const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
 
 /// The longest prefix: three names and an hour take up to 830 bytes of a key of 1,024.
@@ -237,9 +241,9 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         let runtime =
             self.optional(AWS_LAMBDA_RUNTIME_API).unwrap_or_else(|| RUNTIME_API_DEFAULT.to_owned());
         invalid(AWS_LAMBDA_RUNTIME_API, own.add(&runtime))?;
-        let port = self.optional(secrets::PORT);
+        let port = self.optional(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT);
         let extension = format!("127.0.0.1:{}", port.as_deref().unwrap_or(secrets::DEFAULT_PORT));
-        invalid(secrets::PORT, own.add(&extension))?;
+        invalid(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, own.add(&extension))?;
         // One endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
         for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace()
         {
@@ -328,7 +332,7 @@ mod tests {
         assert!(ports(&own(&[]), &[9001, 2773]) && !own(&[]).has_port(2000));
         let changed = own(&[
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1:43211"),
-            (secrets::PORT, "2774"),
+            (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "2774"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:127.0.0.2:2001"),
         ]);
         assert!(
@@ -364,7 +368,7 @@ mod tests {
             (ALLOW_PRIVATE_DESTINATIONS, "http://x", "10.0.0.0/8"),
             (DEAD_LETTER_CONTAINER, "a/b", "DEAD_LETTER_PREFIX"),
             (AWS_LAMBDA_RUNTIME_API, "127.0.0.1", "host:port"),
-            (secrets::PORT, "http", "host:port"),
+            (PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, "http", "host:port"),
             (AWS_XRAY_DAEMON_ADDRESS, "tcp:127.0.0.1:2000 udp:2001", "host:port"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();

@@ -2,8 +2,8 @@
 //!
 //! The source is a file or an S3 object. It is read for the first records and checked again every
 //! 30 s, cheaply, by its modification time or ETag. A newer version that is broken is reported as
-//! an error and does not replace the last good one. Whoever does not find a name may ask for a
-//! check right now; that is done at most once a second.
+//! an error and does not replace the last good one. A caller that does not find a name may
+//! request a check right now; that is done at most once a second.
 
 use std::path::PathBuf;
 use std::sync::Arc;

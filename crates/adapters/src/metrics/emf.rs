@@ -14,8 +14,8 @@ use super::{Dimensions, Metric};
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 pub const VALUES_MAX: usize = 100;
 
-/// Whether this is a valid namespace: letters, digits, spaces and `. - _ / #`, at most 255 of them, the first
-/// a letter or digit, and none of Amazon's own.
+/// Whether this is a valid namespace: letters, digits, spaces and `. - _ / #`, at most 255 of them,
+/// the first a letter or digit, and not one of Amazon's.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html>
 #[must_use]
 pub fn is_namespace(text: &str) -> bool {

@@ -21,8 +21,10 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 use url::Url;
 
+use crate::settings::PARAMETERS_SECRETS_EXTENSION_HTTP_PORT;
+
 /// The variable with the port of the extension.
-pub const PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
+pub const PORT: &str = PARAMETERS_SECRETS_EXTENSION_HTTP_PORT;
 /// The variable with the token that proves to the extension that the caller runs beside it.
 pub const TOKEN: &str = "AWS_SESSION_TOKEN";
 

@@ -1,7 +1,7 @@
 //! Files below a folder: the key is the path.
 //!
-//! Blocking work runs on threads that may block. A file is written beside its place and then moved
-//! into it, so whoever reads sees it whole or not at all.
+//! Blocking work runs on threads of its own. A file is written beside its place and then moved
+//! into it, so a reader sees it whole or not at all.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -118,7 +118,7 @@ impl Folder {
     }
 
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
-        // A prefix need not end in a slash; what stands before its last one is a folder.
+        // A prefix need not end in a slash; the part before its last one is a folder.
         let base = request.prefix.rfind('/').map_or("", |slash| &request.prefix[..=slash]);
         let folder = match base {
             "" => self.root.to_path_buf(),
@@ -140,12 +140,12 @@ impl Folder {
         blocking(move || paths.iter().try_for_each(|path| remove(&root, path))).await
     }
 
-    /// The file of a key, which lies inside the folder whatever the key is.
+    /// The file of a key. It always lies inside the folder.
     fn path(&self, key: &str) -> Result<PathBuf, StorageError> {
         let mut path = self.root.to_path_buf();
         for segment in key.split('/') {
-            let leaves = matches!(segment, "" | "." | "..") || segment.contains(MAIN_SEPARATOR);
-            if leaves || segment.contains('\0') || segment.starts_with(TEMPORARY) {
+            let is_path = matches!(segment, "" | "." | "..") || segment.contains(MAIN_SEPARATOR);
+            if is_path || segment.contains('\0') || segment.starts_with(TEMPORARY) {
                 return Err(StorageError::InvalidKey(key.to_owned()));
             }
             path.push(segment);
@@ -160,7 +160,7 @@ impl fmt::Display for Folder {
     }
 }
 
-/// Runs work that blocks where it holds up nobody.
+/// Runs blocking work on a thread of its own: the function's one thread must not wait for a disk.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, StorageError> {

@@ -166,7 +166,7 @@ impl Storage {
     /// The content of an object; `None` when there is none.
     ///
     /// # Errors
-    /// [`StorageError`] when nobody can say.
+    /// [`StorageError`] when it could not be read.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         match self {
             Self::Bucket(bucket) => bucket.get(key).await,
@@ -177,7 +177,7 @@ impl Storage {
     /// The content of an object, unless it still has this ETag.
     ///
     /// # Errors
-    /// [`StorageError`] when nobody can say.
+    /// [`StorageError`] when it could not be read.
     pub async fn get_if_changed(
         &self,
         key: &str,
@@ -252,7 +252,7 @@ impl Storage {
     /// The content of a version; `None` when there is none.
     ///
     /// # Errors
-    /// [`StorageError`] when nobody can say.
+    /// [`StorageError`] when it could not be read.
     pub async fn get_version(&self, key: &str, id: &str) -> Result<Option<Vec<u8>>, StorageError> {
         match self {
             Self::Bucket(bucket) => bucket.get_version(key, id).await,
