@@ -9,7 +9,7 @@ use std::sync::Arc;
 use adapters::{letters, telemetry};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
-use delivery::machine::follow_up::{FollowUp, deliver};
+use delivery::machine::follow_up::{FollowUp, send_to_sink};
 use delivery::machine::step::{End, end_without_success};
 use delivery::ports::{Attribute, DispatchPorts, Message, QueueName};
 use delivery::wire::{write_dead_letter, write_delivery};
@@ -52,7 +52,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         letter: &DeadLetter,
     ) {
         let follow_ups =
-            deliver(letter.clone(), &ticket.subscription, &of.catalogue, self.ports.now_ms());
+            send_to_sink(letter.clone(), &ticket.subscription, &of.catalogue, self.ports.now_ms());
         let follow_ups =
             if follow_ups.iter().all(fits_on_the_way) { follow_ups } else { kept(letter) };
         let first = match follow_ups.first() {

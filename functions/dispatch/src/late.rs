@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use adapters::telemetry;
 use delivery::delivery::outcome::{Exchange, Outcome};
-use delivery::machine::reply::follow;
+use delivery::machine::reply::follow_ups;
 use delivery::machine::step::End;
 use delivery::ports::{DispatchPorts, Late};
 use delivery::subscription::Subscription;
@@ -124,7 +124,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         for Unfinished { ticket, .. } in unfinished {
             telemetry::late(&ticket.delivery, &exchange);
             let follow_ups =
-                follow(&ticket.delivery, subscription, &exchange, &of.catalogue, now_ms);
+                follow_ups(&ticket.delivery, subscription, &exchange, &of.catalogue, now_ms);
             self.finish_with(of, &ticket, follow_ups).await;
         }
     }

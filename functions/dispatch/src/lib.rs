@@ -25,7 +25,7 @@ use adapters::records::Record;
 use adapters::telemetry::{self, Held, Telemetry};
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::delivery::{Batching, DeadLetter, Delivery};
-use delivery::machine::reply::follow;
+use delivery::machine::reply::follow_ups;
 use delivery::machine::step::{
     Arrival, End, Group, arrive, end_without_success, group, settle, settle_batched,
 };
@@ -385,7 +385,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 End::Done => {
                     let follow_ups =
-                        follow(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
+                        follow_ups(&ticket.delivery, subscription, exchange, &of.catalogue, now_ms);
                     self.finish_with(of, &ticket, follow_ups).await;
                 }
                 end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {

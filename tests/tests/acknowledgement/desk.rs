@@ -10,8 +10,9 @@ use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::ports::{
-    Clock, ConsentError, Consents, HideRecord, JitterSource, Late, Message, PutBlob, PutError,
-    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
+    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
@@ -389,7 +390,7 @@ impl Queue for Desk {
     }
 }
 
-impl HideRecord for Desk {
+impl ChangeVisibility for Desk {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         self.asked().hidden.push((queue.to_owned(), receipt.to_owned(), seconds));
     }

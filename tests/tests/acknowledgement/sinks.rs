@@ -294,7 +294,7 @@ fn a_reply_that_nobody_can_deliver_is_kept_and_says_why_it_is_not_at_its_sink() 
         );
         assert_eq!(
             kept.sink_error.as_deref(),
-            Some("a reply that nobody can deliver goes to no sink")
+            Some("a reply that cannot be delivered is not sent to a sink")
         );
     }
 }

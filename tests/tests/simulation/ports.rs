@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    Clock, ConsentError, Consents, HideRecord, JitterSource as Rolls, Late, Message, PutBlob,
+    ChangeVisibility, Clock, ConsentError, Consents, JitterSource as Rolls, Late, Message, PutBlob,
     PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
     SubscriptionSource,
 };
@@ -129,7 +129,7 @@ impl Queue for World {
     }
 }
 
-impl HideRecord for World {
+impl ChangeVisibility for World {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         self.step(&Touched::Everything).await;
         self.with(|world| {

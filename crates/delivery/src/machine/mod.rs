@@ -1,4 +1,4 @@
-//! What decides: what a delivery does next, and what follows from it.
+//! Decides what a delivery does next, and which further deliveries follow from it.
 
 pub mod consent;
 pub mod follow_up;

@@ -52,7 +52,7 @@ fn a_document_of_no_known_kind_is_told_what_would_be_right() {
         ),
         (
             "apiVersion: lastmile.dev/v2\nspec: {sink: x}",
-            "f:1:13: error: apiVersion: \"lastmile.dev/v2\" is no apiVersion that is known here; did you mean lastmile.dev/v1?",
+            "f:1:13: error: apiVersion: \"lastmile.dev/v2\" is not a known apiVersion; did you mean lastmile.dev/v1?",
         ),
         (
             "apiVersion: lastmile.dev/v1",
@@ -81,8 +81,8 @@ fn destinations_are_addresses_and_stand_once() {
         shown(&read_one(&format!("{text}{again}"))),
         [
             "f:5:6: error: spec.b: not an address; https://…, http://…, s3://bucket/prefix or sqs://host/account/name",
-            "f:6:6: error: spec.c: \"q\" is no queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
-            "f:11:8: error: spec.a: a stands twice; the first is at f:4:3",
+            "f:6:6: error: spec.c: \"q\" is not a queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
+            "f:11:8: error: spec.a: a is defined twice; the first is at f:4:3",
         ]
     );
 }

@@ -81,11 +81,11 @@ pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Optio
     subscription.batch?;
     match topic.input {
         Input::Opaque => {
-            let oddity = format!(
+            let warning = format!(
                 "not used: the topic {} has input opaque, and each text travels alone",
                 topic.name
             );
-            Some(Message::new(oddity).help("leave batch out"))
+            Some(Message::new(warning).help("leave batch out"))
         }
         Input::Auto
         | Input::CloudEvents

@@ -106,7 +106,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
             "at most {VALUES_MAX} values in all filters together, here are {values}"
         ));
     }
-    // Each is read, also after a bad one: all have their findings.
+    // Each is read, even after an error: all of them get their findings.
     let read = |element: &Cursor<'_>| element.mapping(|fields| condition(fields, arrays)).flatten();
     let conditions: Vec<Option<Filter>> = elements.iter().map(read).collect();
     conditions.into_iter().collect()

@@ -24,7 +24,7 @@ const DIALECTS: [(&str, Option<Dialect>); 3] = [
 
 /// What a `lastmile` section adds to a resource.
 #[derive(Default)]
-pub(super) struct Lastmile<'a> {
+pub(super) struct LastmileSection<'a> {
     /// Whose rules to follow.
     pub(super) dialect: Option<Dialect>,
     /// Statuses that are never retried.
@@ -36,7 +36,7 @@ pub(super) struct Lastmile<'a> {
     name: Option<(String, Cursor<'a>)>,
 }
 
-impl<'a> Lastmile<'a> {
+impl<'a> LastmileSection<'a> {
     /// Reads the fields of `lastmile`.
     pub(super) fn read(fields: &Fields<'a>, origins: &mut Origins) -> Self {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
@@ -47,14 +47,14 @@ impl<'a> Lastmile<'a> {
         let list = |cursor: &Option<Cursor<'_>>| {
             cursor.as_ref().and_then(statuses::list).unwrap_or_default()
         };
-        let (never, again) = (list(&never_retry), list(&retry_on));
-        if let (Some(status), Some(cursor)) = (statuses::shared(&never, &again), &retry_on) {
+        let (never, retried) = (list(&never_retry), list(&retry_on));
+        if let (Some(status), Some(cursor)) = (statuses::shared(&never, &retried), &retry_on) {
             cursor.error(format!("{status} stands in neverRetry too; it can be one of them"));
         }
         Self {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
             never_retry: never,
-            retry_on: again,
+            retry_on: retried,
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
@@ -62,7 +62,7 @@ impl<'a> Lastmile<'a> {
     }
 }
 
-impl Lastmile<'_> {
+impl LastmileSection<'_> {
     /// The batch that a resource asks for, with what a refusal of it means here.
     pub(super) fn refine(&self, batch: Option<Batch>) -> Option<Batch> {
         match (batch, &self.on_refused) {
@@ -92,7 +92,7 @@ fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
 
 /// The dialect that a resource's own fields tell; endpoints that are resources are told apart
 /// later.
-pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
+pub(super) fn detect_dialect(resource: &Resource<'_>) -> Dialect {
     let text = |field: &str| {
         resource.cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default()
     };
@@ -120,7 +120,7 @@ pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
-    own: &Lastmile<'a>,
+    own: &LastmileSection<'a>,
     draft: &mut Draft<'a>,
 ) -> Option<SubscriptionName> {
     let topic = topic_of(resource, fields, own);
@@ -142,17 +142,22 @@ fn last(name: &str) -> &str {
 }
 
 /// The topic: what `lastmile` says, else that of the id, else that of a full name.
-fn topic_of(resource: &Resource<'_>, fields: &Fields<'_>, own: &Lastmile<'_>) -> Option<TopicName> {
+fn topic_of(
+    resource: &Resource<'_>,
+    fields: &Fields<'_>,
+    own: &LastmileSection<'_>,
+) -> Option<TopicName> {
     let [id, group] = ["id", "resourceGroup"].map(|field| fields.given(field));
     if let Some(topic) = &own.topic {
         return Some(topic.clone());
     }
     let text = id.as_ref().and_then(Cursor::text).unwrap_or_default();
-    let told = topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor)));
+    let topic_names =
+        topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor)));
     let group = group.as_ref().and_then(Cursor::peek_text);
-    let told =
-        told.or_else(|| topic_of_path(resource, group).map(|names| (names, &resource.cursor)));
-    let Some(((namespace, topic), at)) = told else {
+    let topic_names = topic_names
+        .or_else(|| topic_of_path(resource, group).map(|names| (names, &resource.cursor)));
+    let Some(((namespace, topic), at)) = topic_names else {
         let message =
             Message::new("neither an id nor lastmile names the topic of this subscription");
         resource.cursor.error(

@@ -25,14 +25,14 @@ use super::origins::Origins;
 use super::reader::Cursor;
 use super::sinks::DeadLettersAt;
 use super::{Described, Draft};
-use identity::Lastmile;
+use identity::LastmileSection;
 use settings::Settings;
 use template::Resource;
 
 pub(super) use template::is_template;
 
 /// The fields of a resource that say nothing about delivery, or have been looked at elsewhere.
-const ELSEWHERE: [&str; 11] = [
+const IGNORED_FIELDS: [&str; 11] = [
     "$schema",
     "apiVersion",
     "comments",
@@ -66,11 +66,12 @@ fn read_resource<'a>(
     draft: &mut Draft<'a>,
 ) -> Option<Described<'a>> {
     resource.cursor.mapping(|fields| {
-        fields.accept(&ELSEWHERE);
+        fields.accept(&IGNORED_FIELDS);
         let mut origins = Origins::new();
-        let own =
-            fields.section("lastmile", |own| Lastmile::read(own, &mut origins)).unwrap_or_default();
-        let dialect = own.dialect.unwrap_or_else(|| identity::recognise(resource));
+        let own = fields
+            .section("lastmile", |own| LastmileSection::read(own, &mut origins))
+            .unwrap_or_default();
+        let dialect = own.dialect.unwrap_or_else(|| identity::detect_dialect(resource));
         let name = identity::name(resource, fields, &own, draft);
         let properties = fields.required("properties");
         let settings = properties.and_then(|of| {
@@ -79,8 +80,8 @@ fn read_resource<'a>(
         let settings = settings?;
         let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
         let subscription = settings.complete(name?, dialect, &own)?;
-        let letters_at = DeadLettersAt::default();
-        Some(Described { subscription, origins, schema_at, batch_at, letters_at })
+        let dead_letters_at = DeadLettersAt::default();
+        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
     })?
 }
 

@@ -14,7 +14,7 @@ use super::super::reader::{Cursor, Fields};
 use super::super::statuses;
 use super::dead_letter::DeadLetters;
 use super::endpoint::{self, Endpoint};
-use super::identity::Lastmile;
+use super::identity::LastmileSection;
 use super::retry::Limits;
 use super::{filter, words};
 use crate::event::schema::Schema;
@@ -79,7 +79,7 @@ impl<'a> Settings<'a> {
         Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
     }
 
-    /// Where the schema stands.
+    /// Where the schema is written.
     pub(super) fn schema_at(&self) -> Option<Cursor<'a>> {
         self.schema.as_ref().map(|(_, at)| at.clone())
     }
@@ -95,7 +95,7 @@ impl<'a> Settings<'a> {
         self,
         name: SubscriptionName,
         dialect: Dialect,
-        own: &Lastmile<'_>,
+        own: &LastmileSection<'_>,
     ) -> Option<Subscription> {
         let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
         let dialect = match dialect {

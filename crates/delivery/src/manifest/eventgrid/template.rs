@@ -123,6 +123,6 @@ fn has_expression(cursor: &Cursor<'_>) -> bool {
     } else {
         Vec::new()
     };
-    // Each is looked at, also after the first: all have their findings.
+    // Each is looked at, even after an error: all of them get their findings.
     inner.iter().filter(|cursor| has_expression(cursor)).count() > 0
 }

@@ -17,7 +17,7 @@ use crate::subscription::name::TopicName;
 
 /// What publishes to a topic: one of each may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Via {
+pub(super) enum TopicKind {
     /// A broker, whose triggers are its subscriptions.
     Broker,
     /// A channel.
@@ -25,11 +25,11 @@ pub(super) enum Via {
 }
 
 /// Where an object of this API and kind would publish to, if it is a broker or a channel.
-pub(super) fn via(api_version: &str, kind: &str) -> Option<Via> {
+pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
     match kind {
-        "Broker" => Some(Via::Broker),
+        "Broker" => Some(TopicKind::Broker),
         _ if kind.ends_with("Channel") && api_version.starts_with("messaging.") => {
-            Some(Via::Channel)
+            Some(TopicKind::Channel)
         }
         _ => None,
     }
@@ -40,7 +40,7 @@ pub(super) struct Addresses<'d> {
     /// What references mean here.
     pub(super) destinations: &'d Destinations<'d>,
     /// The brokers and channels of all files.
-    pub(super) topics: BTreeSet<(Via, TopicName)>,
+    pub(super) topics: BTreeSet<(TopicKind, TopicName)>,
 }
 
 /// What a destination turned out to be.
@@ -54,7 +54,7 @@ pub(super) enum Address {
 }
 
 /// A destination and where it is written.
-pub(super) struct Written<'a> {
+pub(super) struct ResolvedAddress<'a> {
     /// What it turned out to be.
     pub(super) address: Address,
     /// Where it is written.
@@ -71,7 +71,11 @@ const PUBSUB: &str = "pubsub://";
 
 impl Addresses<'_> {
     /// Reads a destination; the namespace of its `ref` is the object's where it names none.
-    pub(super) fn read<'a>(&self, cursor: &Cursor<'a>, namespace: &str) -> Option<Written<'a>> {
+    pub(super) fn read<'a>(
+        &self,
+        cursor: &Cursor<'a>,
+        namespace: &str,
+    ) -> Option<ResolvedAddress<'a>> {
         cursor.mapping(|fields| {
             for field in ["CACerts", "audience"] {
                 if let Some(key) = fields.given(field).and_then(|_| fields.key(field)) {
@@ -100,31 +104,40 @@ impl Addresses<'_> {
         })?
     }
 
-    fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
+    fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
         let address = match self.destinations.resolve(text, &at) {
             Resolved::Target(target) => Address::Target(target),
             Resolved::Reported => return None,
             Resolved::Unknown => Address::Unresolved(text.to_owned()),
         };
-        Some(Written { address, at, is_pubsub: text.starts_with(PUBSUB), publishes_to: None })
+        Some(ResolvedAddress {
+            address,
+            at,
+            is_pubsub: text.starts_with(PUBSUB),
+            publishes_to: None,
+        })
     }
 
-    fn of_reference<'a>(&self, (key, at): (Key, Cursor<'a>)) -> Option<Written<'a>> {
+    fn of_reference<'a>(&self, (key, at): (Key, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
         let is_here = key.topic.as_ref().is_some_and(|topic| self.topics.contains(topic));
         let topic = key.topic.map(|(_, topic)| topic);
         let (address, publishes_to) = match self.destinations.resolve(&key.text, &at) {
             Resolved::Target(target) => (Address::Target(target), None),
             Resolved::Reported => return None,
             Resolved::Unknown => match topic.clone().filter(|_| is_here) {
-                Some(here) => (Address::Topic(here), topic),
+                Some(known) => (Address::Topic(known), topic),
                 None => (Address::Unresolved(key.text), topic),
             },
         };
-        Some(Written { address, at, is_pubsub: false, publishes_to })
+        Some(ResolvedAddress { address, at, is_pubsub: false, publishes_to })
     }
 
     /// A `uri` beside a `ref` is relative to the address of the object.
-    fn joined<'a>(&self, base: Written<'a>, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
+    fn joined<'a>(
+        &self,
+        base: ResolvedAddress<'a>,
+        (text, at): (&str, Cursor<'a>),
+    ) -> Option<ResolvedAddress<'a>> {
         if Url::parse(text).is_ok() || text.starts_with("//") {
             at.error(
                 Message::new("a uri beside a ref is relative to it")
@@ -134,9 +147,10 @@ impl Addresses<'_> {
         }
         match base.address {
             Address::Target(Target::Endpoint(url)) => match url.join(text) {
-                Ok(url) => {
-                    Some(Written { address: Address::Target(Target::Endpoint(url)), ..base })
-                }
+                Ok(url) => Some(ResolvedAddress {
+                    address: Address::Target(Target::Endpoint(url)),
+                    ..base
+                }),
                 Err(error) => {
                     at.error(format!("not a valid path: {error}"));
                     None
@@ -162,7 +176,7 @@ impl Addresses<'_> {
 /// The key of an object, and the topic it would publish to.
 struct Key {
     text: String,
-    topic: Option<(Via, TopicName)>,
+    topic: Option<(TopicKind, TopicName)>,
 }
 
 fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
@@ -173,11 +187,11 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
         fields.given("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
     let (api_version, kind, name) = (api_version?, kind?, name?);
     let topic = TopicName { namespace: namespace.to_owned(), topic: name.to_owned() };
-    let topic = via(api_version, kind).map(|via| (via, topic));
+    let topic = topic_kind(api_version, kind).map(|topic_kind| (topic_kind, topic));
     Some(Key { text: format!("{api_version}/{kind}/{namespace}/{name}"), topic })
 }
 
-impl Written<'_> {
+impl ResolvedAddress<'_> {
     /// The endpoint that events are sent to; anything else is reported as an error.
     pub(super) fn endpoint(self) -> Option<Url> {
         match self.address {

@@ -8,7 +8,7 @@
 use super::super::findings::{Message, quoted};
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::address::{Address, Addresses, Written, entry};
+use super::address::{Address, Addresses, ResolvedAddress, entry};
 use super::class::{Class, Policy, Support};
 use crate::event::schema::Schema;
 use crate::subscription::DeadLetterPolicy;
@@ -20,7 +20,7 @@ use crate::time::duration::SECOND_MS;
 
 /// A value and where a document states it.
 #[derive(Clone)]
-pub(super) struct Stated<'a, T> {
+pub(super) struct Located<'a, T> {
     /// The value.
     pub(super) value: T,
     /// Where it stands.
@@ -30,14 +30,14 @@ pub(super) struct Stated<'a, T> {
 /// What one document says about delivery.
 #[derive(Clone, Default)]
 pub(super) struct Delivery<'a> {
-    retry: Option<Stated<'a, u32>>,
-    policy: Option<Stated<'a, Policy>>,
-    delay_ms: Option<Stated<'a, u64>>,
-    max_ms: Option<Stated<'a, u64>>,
-    timeout_ms: Option<Stated<'a, u64>>,
-    retry_after_max_ms: Option<Stated<'a, u64>>,
-    sink: Option<Stated<'a, Sink>>,
-    format: Option<Stated<'a, Schema>>,
+    retry: Option<Located<'a, u32>>,
+    policy: Option<Located<'a, Policy>>,
+    delay_ms: Option<Located<'a, u64>>,
+    max_ms: Option<Located<'a, u64>>,
+    timeout_ms: Option<Located<'a, u64>>,
+    retry_after_max_ms: Option<Located<'a, u64>>,
+    sink: Option<Located<'a, Sink>>,
+    format: Option<Located<'a, Schema>>,
 }
 
 const POLICIES: [(&str, Option<Policy>); 2] =
@@ -57,20 +57,20 @@ impl<'a> Delivery<'a> {
         addresses: &Addresses<'_>,
         namespace: &str,
     ) -> Self {
-        let duration_ms = |name, range| stated(fields, name, |cursor| cursor.duration_ms(range));
-        let written = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
-        let is_pubsub = written.as_ref().is_none_or(|written| written.is_pubsub);
+        let duration_ms = |name, range| located(fields, name, |cursor| cursor.duration_ms(range));
+        let resolved = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
+        let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
         let delivery = Self {
-            retry: stated(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
-            policy: stated(fields, "backoffPolicy", |cursor| {
+            retry: located(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
+            policy: located(fields, "backoffPolicy", |cursor| {
                 cursor.choice("backoffPolicy", &POLICIES)
             }),
             delay_ms: duration_ms("backoffDelay", 1..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
-            sink: written.map(sink),
-            format: stated(fields, "format", |cursor| cursor.choice("format", &FORMATS)),
+            sink: resolved.map(sink),
+            format: located(fields, "format", |cursor| cursor.choice("format", &FORMATS)),
         };
         delivery.report_support(fields, class, is_pubsub);
         delivery
@@ -104,8 +104,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
             retry: self.retry.or_else(|| base.retry.clone()),
             policy: self.policy.or_else(|| base.policy.clone()),
@@ -119,11 +119,11 @@ impl<'a> Delivery<'a> {
     }
 
     /// In which form events are sent, and where that stands.
-    pub(super) fn schema(&self) -> Option<&Stated<'a, Schema>> {
+    pub(super) fn schema(&self) -> Option<&Located<'a, Schema>> {
         self.format.as_ref()
     }
 
-    /// Where the sink stands.
+    /// Where the sink is written.
     pub(super) fn sink_at(&self) -> Option<Cursor<'a>> {
         self.sink.as_ref().map(|sink| sink.at.clone())
     }
@@ -179,21 +179,21 @@ impl<'a> Delivery<'a> {
     }
 }
 
-fn stated<'a, T>(
+fn located<'a, T>(
     fields: &Fields<'a>,
     name: &'static str,
     read: impl FnOnce(&Cursor<'a>) -> Option<T>,
-) -> Option<Stated<'a, T>> {
+) -> Option<Located<'a, T>> {
     let at = fields.given(name)?;
-    read(&at).map(|value| Stated { value, at })
+    read(&at).map(|value| Located { value, at })
 }
 
-fn value<T: Copy>(stated: Option<&Stated<'_, T>>) -> Option<T> {
-    stated.map(|stated| stated.value)
+fn value<T: Copy>(located: Option<&Located<'_, T>>) -> Option<T> {
+    located.map(|located| located.value)
 }
 
-fn at<'s, 'a>(stated: Option<&'s Stated<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
-    stated.map(|stated| &stated.at)
+fn at<'s, 'a>(located: Option<&'s Located<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
+    located.map(|located| &located.at)
 }
 
 /// `deadLetterSink`; `errorSink` is what it was called in an older draft.
@@ -211,9 +211,9 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 }
 
 /// Where dead letters go. What cannot be followed is a warning: the default container keeps them.
-fn sink(written: Written<'_>) -> Stated<'_, Sink> {
-    let at = written.at;
-    let value = match written.address {
+fn sink(resolved: ResolvedAddress<'_>) -> Located<'_, Sink> {
+    let at = resolved.at;
+    let value = match resolved.address {
         Address::Target(target) => target.into(),
         Address::Topic(topic) => Sink::Topic(topic),
         Address::Unresolved(key) => {
@@ -225,5 +225,5 @@ fn sink(written: Written<'_>) -> Stated<'_, Sink> {
             Sink::DefaultContainer
         }
     };
-    Stated { value, at }
+    Located { value, at }
 }

@@ -66,7 +66,7 @@ fn present(name: String) -> Filter {
     Filter::All(vec![Filter::Prefix { name, value: String::new() }, Filter::Not(Box::new(empty))])
 }
 
-/// Each is read, also after a bad one: all have their findings.
+/// Each is read, even after an error: all of them get their findings.
 fn each(elements: &[Cursor<'_>], depth: usize) -> Option<Vec<Filter>> {
     let filters: Vec<Option<Filter>> =
         elements.iter().map(|element| expression(element, depth)).collect();
@@ -154,7 +154,7 @@ fn is_attribute(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest)
 }
 
-/// All of them; one stands for itself.
+/// All of them; a single one is returned as it is.
 fn joined(mut filters: Vec<Filter>) -> Filter {
     if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
 }

@@ -12,7 +12,7 @@ use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{names, statuses};
 use super::class;
-use super::delivery::Stated;
+use super::delivery::Located;
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::{RetryPolicy, StatusSet};
 
@@ -139,15 +139,15 @@ impl<'a> Metadata<'a> {
 /// The annotations that change what statuses mean.
 #[derive(Clone, Default)]
 pub(super) struct Overrides<'a> {
-    never_retry: Option<Stated<'a, StatusSet>>,
-    retry_on: Option<Stated<'a, StatusSet>>,
+    never_retry: Option<Located<'a, StatusSet>>,
+    retry_on: Option<Located<'a, StatusSet>>,
 }
 
 impl<'a> Overrides<'a> {
     fn read(annotations: &BTreeMap<&str, Cursor<'a>>) -> Self {
         let [never_retry, retry_on] = [NEVER_RETRY, RETRY_ON].map(|name| {
             let at = annotations.get(name)?;
-            Some(Stated { value: statuses::text(at)?, at: at.clone() })
+            Some(Located { value: statuses::text(at)?, at: at.clone() })
         });
         if let (Some(never), Some(retry)) = (&never_retry, &retry_on)
             && let Some(status) = statuses::shared(&never.value, &retry.value)
@@ -157,13 +157,14 @@ impl<'a> Overrides<'a> {
         Self { never_retry, retry_on }
     }
 
-    /// These, and the other's where these say nothing. What is said here about a status stands
+    /// These settings, with `base` where they say nothing. What is said here about a status stands
     /// against the other.
-    pub(super) fn over(self, base: &Self) -> Self {
-        let said = [&self.never_retry, &self.retry_on].map(set);
-        let said = said[0].with(&said[1]);
-        let rest = |list: &Option<Stated<'a, StatusSet>>| {
-            list.clone().map(|list| Stated { value: statuses::without(list.value, &said), ..list })
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
+        let stated = [&self.never_retry, &self.retry_on].map(set);
+        let stated = stated[0].with(&stated[1]);
+        let rest = |list: &Option<Located<'a, StatusSet>>| {
+            list.clone()
+                .map(|list| Located { value: statuses::difference(list.value, &stated), ..list })
         };
         Self {
             never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
@@ -183,6 +184,6 @@ impl<'a> Overrides<'a> {
     }
 }
 
-fn set(stated: &Option<Stated<'_, StatusSet>>) -> StatusSet {
-    stated.as_ref().map(|list| list.value.clone()).unwrap_or_default()
+fn set(located: &Option<Located<'_, StatusSet>>) -> StatusSet {
+    located.as_ref().map(|list| list.value.clone()).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::super::findings::Findings;
 use super::super::node;
 use super::super::reader::{Cursor, Fields};
-use super::address::{Addresses, Via};
+use super::address::{Addresses, TopicKind};
 use super::class::{self, Class};
 use super::delivery::Delivery;
 use super::object::{Metadata, Object, Overrides};
@@ -35,21 +35,21 @@ impl Parent<'_> {
 
 /// Reads a broker or channel. Its `spec` may be missing: nothing in it is required.
 pub(super) fn read<'a>(
-    via: Via,
+    topic_kind: TopicKind,
     object: &Object<'a>,
     addresses: &Addresses<'_>,
     templates: &Templates,
 ) -> Option<(Metadata<'a>, Parent<'a>)> {
     let read_spec = |metadata: &Metadata<'a>, spec: Option<&Fields<'a>>| {
-        let class = match via {
-            Via::Broker => {
+        let class = match topic_kind {
+            TopicKind::Broker => {
                 let template = spec.and_then(|spec| broker_template(spec, object, templates));
                 match &metadata.class {
                     None if object.group() == class::GOOGLE_EVENTING => Class::GOOGLE_BROKER,
                     annotation => Class::of_broker(annotation.as_ref(), template),
                 }
             }
-            Via::Channel => channel_class(spec, object),
+            TopicKind::Channel => channel_class(spec, object),
         };
         let namespace = &object.name.namespace;
         let delivery = spec.and_then(|spec| {

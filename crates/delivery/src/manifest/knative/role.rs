@@ -5,7 +5,7 @@
 
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
-use super::address::Via;
+use super::address::TopicKind;
 use super::class::{GOOGLE, GOOGLE_EVENTING};
 use super::object::Object;
 
@@ -25,7 +25,7 @@ const KINDS: [&str; 7] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A broker or channel.
-    Topic(Via),
+    Topic(TopicKind),
     /// Subscribes to a broker.
     Trigger,
     /// Subscribes to a channel.
@@ -35,7 +35,7 @@ pub(super) enum Role {
     /// Perhaps the template of a broker's channels.
     ConfigMap,
     /// Known, and of no meaning here.
-    PassedOver,
+    Ignored,
     /// Not read by this version.
     Unknown,
 }
@@ -45,16 +45,16 @@ impl Role {
     pub(super) fn of(object: &Object<'_>) -> Self {
         let has_sink = object.document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
         match (object.group(), object.kind) {
-            ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(Via::Broker),
+            ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(TopicKind::Broker),
             ("eventing.knative.dev" | GOOGLE_EVENTING, "Trigger") => Self::Trigger,
             ("messaging.knative.dev", "Subscription") => Self::Subscription,
             ("messaging.knative.dev", kind) if kind.ends_with("Channel") => {
-                Self::Topic(Via::Channel)
+                Self::Topic(TopicKind::Channel)
             }
-            (GOOGLE, "Channel") => Self::Topic(Via::Channel),
+            (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
             ("", "ConfigMap") => Self::ConfigMap,
             (_, _) if has_sink => Self::Source,
-            ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::PassedOver,
+            ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,
             (_, _) => Self::Unknown,
         }
     }

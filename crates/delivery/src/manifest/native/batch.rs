@@ -29,8 +29,8 @@ impl BatchSettings {
         }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: Self) -> Self {
         Self {
             max_events: self.max_events.or(base.max_events),
             preferred_kilobytes: self.preferred_kilobytes.or(base.preferred_kilobytes),

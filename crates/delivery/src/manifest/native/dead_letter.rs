@@ -30,12 +30,12 @@ pub(super) enum DeadLetterSettings {
     /// `none`: dropped.
     Dropped,
     /// Stored.
-    Stored(Storing),
+    Stored(StorageSettings),
 }
 
 /// What a document says about how dead letters are stored.
 #[derive(Clone, Default)]
-pub(super) struct Storing {
+pub(super) struct StorageSettings {
     sink: Option<Sink>,
     format: Option<Format>,
     layout: Option<Layout>,
@@ -47,7 +47,7 @@ pub(super) struct Storing {
 
 impl Default for DeadLetterSettings {
     fn default() -> Self {
-        Self::Stored(Storing::default())
+        Self::Stored(StorageSettings::default())
     }
 }
 
@@ -55,7 +55,8 @@ impl DeadLetterSettings {
     /// Reads `none` or the fields of the mapping.
     pub(super) fn read(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Self> {
         if cursor.is_mapping() {
-            return cursor.mapping(|fields| Self::Stored(Storing::read(fields, destinations)));
+            return cursor
+                .mapping(|fields| Self::Stored(StorageSettings::read(fields, destinations)));
         }
         match cursor.peek_text() {
             Some("none") => {
@@ -66,41 +67,41 @@ impl DeadLetterSettings {
                 return Some(Self::Dropped);
             }
             Some(other) => {
-                cursor.error(format!("expected none or a mapping, found {}", quoted(other)))
+                cursor.error(format!("expected none or a mapping, found {}", quoted(other)));
             }
             None => cursor.error("expected none or a mapping"),
         }
         None
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         match (self, base) {
-            (Self::Stored(own), Self::Stored(base)) => Self::Stored(own.over(base)),
+            (Self::Stored(own), Self::Stored(base)) => Self::Stored(own.with_fallback(base)),
             (own @ (Self::Dropped | Self::Stored(_)), Self::Dropped | Self::Stored(_)) => own,
         }
     }
 
     /// The policy, with defaults filled in.
     pub(super) fn complete(self, profile: &Profile) -> DeadLetterPolicy {
-        let (storing, dropped) = match self {
-            Self::Dropped => (Storing::default(), true),
-            Self::Stored(storing) => (storing, false),
+        let (storage, dropped) = match self {
+            Self::Dropped => (StorageSettings::default(), true),
+            Self::Stored(storage) => (storage, false),
         };
         let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
-            sink: if dropped { Sink::None } else { storing.sink.unwrap_or(of_profile.sink) },
-            format: storing.format.map_or(of_profile.format, DeadLetterFormat::Fixed),
-            layout: storing.layout.unwrap_or(of_profile.layout),
-            error_data: storing.error_data.unwrap_or(of_profile.error_data),
-            events_per_blob: storing.events_per_blob.unwrap_or(of_profile.events_per_blob),
-            delay_ms: storing.delay_ms.unwrap_or(of_profile.delay_ms),
-            keep_trying_for_ms: storing.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
+            sink: if dropped { Sink::None } else { storage.sink.unwrap_or(of_profile.sink) },
+            format: storage.format.map_or(of_profile.format, DeadLetterFormat::Fixed),
+            layout: storage.layout.unwrap_or(of_profile.layout),
+            error_data: storage.error_data.unwrap_or(of_profile.error_data),
+            events_per_blob: storage.events_per_blob.unwrap_or(of_profile.events_per_blob),
+            delay_ms: storage.delay_ms.unwrap_or(of_profile.delay_ms),
+            keep_trying_for_ms: storage.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
         }
     }
 }
 
-impl Storing {
+impl StorageSettings {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
         let formats = Format::ALL.map(|format| (format.as_str(), Some(format)));
         let layouts = Layout::ALL.map(|layout| (layout.as_str(), Some(layout)));
@@ -121,7 +122,7 @@ impl Storing {
         }
     }
 
-    fn over(self, base: &Self) -> Self {
+    fn with_fallback(self, base: &Self) -> Self {
         Self {
             sink: self.sink.or_else(|| base.sink.clone()),
             format: self.format.or(base.format),
@@ -152,8 +153,8 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
 /// The topic whose subscriptions take dead letters.
 fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
-        // Whatever stands here instead is meant to say where letters go: one finding tells how that
-        // is said.
+        // Whatever stands here instead is meant to say where dead letters go: one finding tells how
+        // that is said.
         fields.accept_rest();
         fields
             .parent()

@@ -10,7 +10,6 @@ use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
 use super::consent;
-use super::settings::Scope;
 use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
@@ -25,6 +24,15 @@ const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
 const LATE_WINDOW_MAX_MS: u64 = RESPONSE_TIMEOUT_MAX_MS;
 /// The most secrets that sign a request: one, and others while it is being replaced.
 const SECRETS_MAX: usize = 10;
+
+/// Which document the settings are in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// In `spec.delivery` of a Topic: defaults for its subscriptions.
+    Topic,
+    /// In `spec` of a Subscription.
+    Subscription,
+}
 
 /// What a document says about the destination.
 #[derive(Clone, Default)]
@@ -68,8 +76,8 @@ impl DestinationSettings {
         }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
             url: self.url.or_else(|| base.url.clone()),
             timeout_ms: self.timeout_ms.or(base.timeout_ms),
@@ -83,7 +91,7 @@ impl DestinationSettings {
         }
     }
 
-    /// The destination, with defaults filled in; nothing where the URL could not be read.
+    /// The destination, with defaults filled in; `None` where the URL could not be read.
     pub(super) fn complete(self, profile: &Profile) -> Option<Destination> {
         Some(Destination {
             schema: self.schema,
@@ -154,7 +162,7 @@ fn signing(fields: &Fields<'_>) -> Option<Vec<SecretName>> {
     for element in elements {
         let Some(name) = secret(&element) else { continue };
         if names.contains(&name) {
-            element.error(format!("the secret {} stands twice", quoted(&name.to_string())));
+            element.error(format!("the secret {} is listed twice", quoted(&name.to_string())));
         }
         names.push(name);
     }

@@ -58,7 +58,7 @@ fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
         cursor.error("at least one condition has to stand here");
         return None;
     }
-    // Each is read, also after a bad one: all have their findings.
+    // Each is read, even after an error: all of them get their findings.
     let filters: Vec<Option<Filter>> =
         elements.iter().map(|element| read_at(element, depth + 1)).collect();
     filters.into_iter().collect()
@@ -75,7 +75,7 @@ fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     joined(read.collect())
 }
 
-/// All of them; one stands for itself.
+/// All of them; a single one is returned as it is.
 fn joined(conditions: Vec<Option<Filter>>) -> Option<Filter> {
     let mut filters = conditions.into_iter().collect::<Option<Vec<Filter>>>()?;
     match filters.len() {

@@ -23,9 +23,10 @@ mod settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use destination::Scope;
 use origins::Stated;
-use publishers::Named;
-use settings::{Scope, Settings};
+use publishers::LocatedPublisher;
+use settings::Settings;
 
 use super::destinations::Destinations;
 use super::reader::{Cursor, Fields};
@@ -91,7 +92,7 @@ fn read_topic<'a>(
     });
     let Some(name) = named else { return };
     if read.is_none() {
-        draft.break_topic(&name);
+        draft.invalidate_topic(&name);
     }
     let defaults_of_topic = read.map(|TopicSpec { input, from, mapping, delivery, .. }| {
         let from = from.into_iter().map(|(publisher, _)| publisher).collect();
@@ -105,7 +106,7 @@ fn read_topic<'a>(
 #[derive(Default)]
 struct TopicSpec<'a> {
     input: Input,
-    from: Vec<Named<'a>>,
+    from: Vec<LocatedPublisher<'a>>,
     mapping: Mapping,
     /// Where it says anything about delivery.
     delivery_at: Option<Cursor<'a>>,
@@ -159,16 +160,16 @@ fn read_subscription<'a>(
         let (settings, stated) = match defaults.get(&name.topic) {
             Some(of_topic) => {
                 let (base, base_stated) = of_topic.as_ref()?;
-                (settings.over(base), stated.over(base_stated))
+                (settings.with_fallback(base), stated.with_fallback(base_stated))
             }
             None => (settings, stated),
         };
         let subscription = settings.complete(name, filter?)?;
-        let Stated { origins, schema_at, batch_at, on_refused_at, letters_at, .. } = stated;
+        let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at, .. } = stated;
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} asks for batches");
         }
-        Some(Described { subscription, origins, schema_at, batch_at, letters_at })
+        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
     })?
 }
 

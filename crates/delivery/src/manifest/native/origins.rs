@@ -7,7 +7,7 @@ use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 
 /// Field → the section and the field of a `spec` or `delivery` that state it.
-const PLACES: [(&str, &str, &str); 28] = [
+const FIELD_PATHS: [(&str, &str, &str); 28] = [
     ("maxAttempts", "retry", "maxAttempts"),
     ("timeToLive", "retry", "timeToLive"),
     ("schedule", "retry", "schedule"),
@@ -50,14 +50,14 @@ const ON_REFUSED: &str = "onRefused";
 pub(super) struct Stated<'a> {
     /// Where each value stands.
     pub(super) origins: Origins,
-    /// Where the schema stands.
+    /// Where the schema is written.
     pub(super) schema_at: Option<Cursor<'a>>,
     /// Where batches are asked for.
     pub(super) batch_at: Option<Cursor<'a>>,
     /// Where this document says what a refused batch means.
     pub(super) on_refused_at: Option<Cursor<'a>>,
     /// Where it stands what not every dead letter follows.
-    pub(super) letters_at: DeadLettersAt<'a>,
+    pub(super) dead_letters_at: DeadLettersAt<'a>,
     /// It says `deadLetter: none`, which takes the place of all that another document says about
     /// dead letters.
     drops: bool,
@@ -67,7 +67,7 @@ impl<'a> Stated<'a> {
     /// What a Subscription's `spec` or a Topic's `delivery` states.
     pub(super) fn of(spec: &Cursor<'a>) -> Self {
         let mut origins = Origins::new();
-        for (field, section, name) in PLACES {
+        for (field, section, name) in FIELD_PATHS {
             note(
                 &mut origins,
                 field,
@@ -79,13 +79,15 @@ impl<'a> Stated<'a> {
         let schema_at = spec.peek(DESTINATION).and_then(|destination| destination.peek(SCHEMA));
         let batch_at = spec.peek(BATCH).filter(|batch| !batch.is_null());
         let on_refused_at = batch_at.as_ref().and_then(|batch| batch.peek(ON_REFUSED));
-        let letters_at =
-            spec.peek(DEAD_LETTER).map(|dead_letter| letters_at(&dead_letter)).unwrap_or_default();
-        Self { origins, schema_at, batch_at, on_refused_at, letters_at, drops: none.is_some() }
+        let dead_letters_at = spec
+            .peek(DEAD_LETTER)
+            .map(|dead_letter| dead_letters_at(&dead_letter))
+            .unwrap_or_default();
+        Self { origins, schema_at, batch_at, on_refused_at, dead_letters_at, drops: none.is_some() }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         let states_dead_letter = self.origins.keys().any(|field| field.starts_with(DEAD_LETTER));
         let mut origins = base.origins.clone();
         if self.drops || (base.drops && states_dead_letter) {
@@ -97,10 +99,10 @@ impl<'a> Stated<'a> {
             schema_at: self.schema_at.or_else(|| base.schema_at.clone()),
             batch_at: self.batch_at.or_else(|| base.batch_at.clone()),
             on_refused_at: self.on_refused_at,
-            letters_at: if self.drops {
+            dead_letters_at: if self.drops {
                 DeadLettersAt::default()
             } else {
-                self.letters_at.over(&base.letters_at)
+                self.dead_letters_at.with_fallback(&base.dead_letters_at)
             },
             drops: self.drops,
         }
@@ -108,7 +110,7 @@ impl<'a> Stated<'a> {
 }
 
 /// The places in `deadLetter`. A sink that is a topic stands where its name does.
-fn letters_at<'a>(dead_letter: &Cursor<'a>) -> DeadLettersAt<'a> {
+fn dead_letters_at<'a>(dead_letter: &Cursor<'a>) -> DeadLettersAt<'a> {
     let sink = dead_letter.peek("sink");
     DeadLettersAt {
         sink: sink.as_ref().and_then(|sink| sink.peek("topic")).or(sink),

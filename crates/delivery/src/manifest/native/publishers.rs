@@ -24,10 +24,10 @@ const SOURCE_MAX_BYTES: usize = 256;
 const ARN_RULE: &str = "such as arn:aws:sns:eu-central-1:123456789012:orders";
 
 /// A publisher and where it is named.
-pub(super) type Named<'a> = (Publisher, Cursor<'a>);
+pub(super) type LocatedPublisher<'a> = (Publisher, Cursor<'a>);
 
 /// Reads `from` of a Topic's `spec`.
-pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<Named<'a>> {
+pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<LocatedPublisher<'a>> {
     let Some(from) = spec.get("from").filter(|from| !from.is_null()) else { return Vec::new() };
     let elements = from.list().unwrap_or_default();
     if elements.len() > PUBLISHERS_MAX {
@@ -40,7 +40,7 @@ pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<Named<'a>> {
 }
 
 /// A publisher, which is named in one way.
-fn publisher<'a>(fields: &Fields<'a>) -> Option<Named<'a>> {
+fn publisher<'a>(fields: &Fields<'a>) -> Option<LocatedPublisher<'a>> {
     match ["snsTopic", "eventSource", "bucket"].map(|name| fields.get(name)) {
         [Some(arn), None, None] => Some((Publisher::SnsTopic(sns_topic(&arn)?), arn)),
         [None, Some(source), None] => {
@@ -62,7 +62,7 @@ fn publisher<'a>(fields: &Fields<'a>) -> Option<Named<'a>> {
 }
 
 /// Warns of publishers whose records the topic's input cannot read.
-pub(super) fn report_unreadable(publishers: &[Named<'_>], input: Input) {
+pub(super) fn report_unreadable(publishers: &[LocatedPublisher<'_>], input: Input) {
     match input {
         Input::Sns | Input::EventBridge | Input::S3 => {}
         // The last word about the shape of these is that of each record.
@@ -73,11 +73,11 @@ pub(super) fn report_unreadable(publishers: &[Named<'_>], input: Input) {
     for (publisher, at) in publishers {
         let needed = input_of(publisher).as_str();
         if needed != input.as_str() {
-            let oddity = format!(
+            let warning = format!(
                 "the input of this topic is {}, and what comes from here is {needed}",
                 input.as_str()
             );
-            at.warn(Message::new(oddity).help("input: auto reads both"));
+            at.warn(Message::new(warning).help("input: auto reads both"));
         }
     }
 }

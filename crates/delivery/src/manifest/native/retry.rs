@@ -57,14 +57,14 @@ impl RetrySettings {
         }
     }
 
-    /// These, and the other's where these say nothing. What is said here about a status stands
+    /// These settings, with `base` where they say nothing. What is said here about a status stands
     /// against the other.
-    pub(super) fn over(self, base: &Self) -> Self {
-        let said = [&self.success, &self.never_retry, &self.retry_on]
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
+        let stated = [&self.success, &self.never_retry, &self.retry_on]
             .map(|list| list.clone().unwrap_or_default());
-        let said = said.iter().fold(StatusSet::default(), |all, list| all.with(list));
+        let stated = stated.iter().fold(StatusSet::default(), |all, list| all.with(list));
         let rest =
-            |list: &Option<StatusSet>| list.clone().map(|list| statuses::without(list, &said));
+            |list: &Option<StatusSet>| list.clone().map(|list| statuses::difference(list, &stated));
         Self {
             max_attempts: self.max_attempts.or(base.max_attempts),
             time_to_live_ms: self.time_to_live_ms.or(base.time_to_live_ms),
@@ -120,7 +120,7 @@ fn least_waits(cursor: &Cursor<'_>) -> Option<Vec<(u16, u64)>> {
     for entry in cursor.entries()? {
         let of = statuses::status(entry.name);
         if of.is_none() {
-            let message = Message::new(format!("{} is no status", quoted(entry.name)));
+            let message = Message::new(format!("{} is not a status", quoted(entry.name)));
             entry.key.error(message.help("a status is 100 to 599"));
         }
         if let (Some(status), Some(wait_ms)) = (of, entry.value.duration_ms(1..=LIFETIME_MAX_MS)) {

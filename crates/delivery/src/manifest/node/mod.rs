@@ -2,7 +2,7 @@
 //!
 //! Separate because typed reading cannot do what findings need: go on after the first problem, and
 //! point at it. JSON is read by the same parser. Promises: no input panics, and nesting, aliases
-//! and size are bounded. A syntax error ends its file; a key that stands twice ends its document,
+//! and size are bounded. A syntax error ends its file; a key that is defined twice ends its document,
 //! because nobody knows which of the two was meant.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, MessageFormatter as _, Spanned};
 
-use super::findings::{Findings, Message, Place, Severity};
+use super::findings::{Findings, Message, Severity, SourcePosition};
 
 /// The largest file: a thousand subscriptions take a tenth of it, and all of it is held in memory
 /// as a tree.
@@ -66,15 +66,15 @@ pub(super) struct Key {
 
 impl Node {
     /// Where the value begins.
-    pub(super) fn place(&self, file: usize) -> Place {
-        Place { file, line: self.line, column: self.column }
+    pub(super) fn position(&self, file: usize) -> SourcePosition {
+        SourcePosition { file, line: self.line, column: self.column }
     }
 }
 
 impl Key {
-    /// Where the key stands.
-    pub(super) fn place(&self, file: usize) -> Place {
-        Place { file, line: self.line, column: self.column }
+    /// Where the key is written.
+    pub(super) fn position(&self, file: usize) -> SourcePosition {
+        SourcePosition { file, line: self.line, column: self.column }
     }
 }
 
@@ -97,7 +97,7 @@ impl Value {
 /// element.
 pub(super) fn documents(file: usize, text: &str, findings: &Findings) -> Vec<Document> {
     let report = |line, column, message: Message| {
-        findings.add(Severity::Error, Place { file, line, column }, "", message);
+        findings.add(Severity::Error, SourcePosition { file, line, column }, "", message);
     };
     if text.len() > FILE_MAX_BYTES {
         let message =
@@ -124,7 +124,8 @@ pub(super) fn documents(file: usize, text: &str, findings: &Findings) -> Vec<Doc
 fn syntax_message(error: &serde_saphyr::Error) -> Message {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
         let key = key.as_deref().unwrap_or("a key");
-        return Message::new(format!("{key} stands twice in one mapping")).help("keep one of them");
+        return Message::new(format!("{key} is defined twice in one mapping"))
+            .help("keep one of them");
     }
     Message::new(format!(
         "not YAML that can be read: {}",

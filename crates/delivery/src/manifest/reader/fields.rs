@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
     /// A cursor that reports at the key of a field, if it is there.
     pub(in crate::manifest) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
-        Some(Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) })
+        Some(Cursor { position: key.position(self.of.position.file), ..self.of.child(key, node) })
     }
 
     pub(super) fn report_unknown(&self) {
@@ -87,11 +87,13 @@ impl<'a> Fields<'a> {
         for (key, node) in
             self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str()))
         {
-            let cursor =
-                Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
-            let message = format!("no field {} is known here", quoted(&key.text));
+            let cursor = Cursor {
+                position: key.position(self.of.position.file),
+                ..self.of.child(key, node)
+            };
+            let message = format!("unknown field {}", quoted(&key.text));
             let message = Message::new(message).help(hint(&key.text, &known, &known));
-            self.of.findings.add(self.of.unknown, cursor.place, &cursor.field, message);
+            self.of.findings.add(self.of.unknown, cursor.position, &cursor.field, message);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 pub(super) use fields::Fields;
 
-use super::findings::{Findings, Message, Place, Severity, quoted};
+use super::findings::{Findings, Message, Severity, SourcePosition, quoted};
 use super::hint::hint;
 use super::node::{Document, Key, Node, Value};
 use crate::subscription::filter::number::Number;
@@ -25,7 +25,7 @@ const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     node: &'a Node,
-    place: Place,
+    position: SourcePosition,
     field: String,
     unknown: Severity,
     findings: &'a Findings,
@@ -44,10 +44,10 @@ pub(super) struct Entry<'a> {
 impl<'a> Cursor<'a> {
     /// The outermost value of a document.
     pub(super) fn root(document: &'a Document, findings: &'a Findings) -> Self {
-        let place = document.root.place(document.file);
+        let position = document.root.position(document.file);
         Self {
             node: &document.root,
-            place,
+            position,
             field: String::new(),
             unknown: Severity::Error,
             findings,
@@ -62,12 +62,12 @@ impl<'a> Cursor<'a> {
 
     /// Reports an error here.
     pub(super) fn error(&self, message: impl Into<Message>) {
-        self.findings.add(Severity::Error, self.place, &self.field, message.into());
+        self.findings.add(Severity::Error, self.position, &self.field, message.into());
     }
 
     /// Reports a warning here.
     pub(super) fn warn(&self, message: impl Into<Message>) {
-        self.findings.add(Severity::Warning, self.place, &self.field, message.into());
+        self.findings.add(Severity::Warning, self.position, &self.field, message.into());
     }
 
     /// Reports that what stands here is known, but not to this version.
@@ -78,13 +78,13 @@ impl<'a> Cursor<'a> {
     /// The name of the file, without folders and ending.
     pub(super) fn file_stem(&self) -> &'a str {
         let name =
-            self.findings.file(self.place.file).rsplit(['/', '\\']).next().unwrap_or_default();
+            self.findings.file(self.position.file).rsplit(['/', '\\']).next().unwrap_or_default();
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
     /// Where this stands, as text.
     pub(super) fn location(&self) -> String {
-        self.findings.location(self.place)
+        self.findings.location(self.position)
     }
 
     /// What `read` makes of this, unless it reports an error on the way.
@@ -272,7 +272,7 @@ impl<'a> Cursor<'a> {
         };
         let element = |(index, node): (usize, &'a Node)| Self {
             node,
-            place: node.place(self.place.file),
+            position: node.position(self.position.file),
             field: format!("{}[{index}]", self.field),
             ..*self
         };
@@ -285,7 +285,7 @@ impl<'a> Cursor<'a> {
             let value = self.child(key, node);
             Entry {
                 name: &key.text,
-                key: Self { place: key.place(self.place.file), ..value.clone() },
+                key: Self { position: key.position(self.position.file), ..value.clone() },
                 value,
             }
         };
@@ -309,7 +309,12 @@ impl<'a> Cursor<'a> {
     }
 
     fn child(&self, key: &Key, node: &'a Node) -> Self {
-        Self { node, place: node.place(self.place.file), field: self.path_to(&key.text), ..*self }
+        Self {
+            node,
+            position: node.position(self.position.file),
+            field: self.path_to(&key.text),
+            ..*self
+        }
     }
 
     fn path_to(&self, name: &str) -> String {

@@ -51,7 +51,7 @@ fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
                 format!("{}{}", at(14), round("a", "c")),
             ],
         ),
-        // A round that a subscription's letters only come to is told where it is made.
+        // A round that a subscription's dead letters only come to is told where it is made.
         (
             &[],
             vec![("a", "x", &b), ("b", "y", &c), ("c", "z", &b)],
@@ -64,7 +64,7 @@ fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
 
 #[test]
 fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
-    for (input, said, unread) in [
+    for (input, message, unread) in [
         ("auto", "format: namespace", None),
         ("custom", "format: namespace", None),
         ("opaque", "format: eventgrid", None),
@@ -81,7 +81,7 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
         ("eventgrid", "format: eventgrid", None),
         ("eventgrid", "format: custom", None),
     ] {
-        let spec = format!(", deadLetter: {{sink: {{topic: n/b}}, {said}}}");
+        let spec = format!(", deadLetter: {{sink: {{topic: n/b}}, {message}}}");
         let topic = [("b", &*format!("input: {input}"))];
         let expected = unread.map(|(format, right)| {
             format!(
@@ -93,7 +93,7 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
         assert_eq!(
             found(&topic, &[("a", "x", &spec), ("b", "y", "")]),
             expected,
-            "{input}, {said}"
+            "{input}, {message}"
         );
     }
 }
@@ -121,7 +121,7 @@ fn what_no_letter_follows_is_a_warning_where_it_stands() {
         )
     };
     let queue = "sink: 'sqs://127.0.0.1:4566/000000000000/q'";
-    for (said, expected) in [
+    for (message, expected) in [
         ("format: namespace, layout: flat", None),
         ("layout: flat", None),
         ("format: knative, layout: nested, errorData: base64", None),
@@ -135,12 +135,12 @@ fn what_no_letter_follows_is_a_warning_where_it_stands() {
         ("sink: {topic: n/b}, eventsPerBlob: ^5", Some(per_blob("a topic"))),
     ] {
         let column = "spec: {destination: {url: 'http://h/'}, deadLetter: {".len()
-            + said.find('^').unwrap_or_default()
+            + message.find('^').unwrap_or_default()
             + 1;
-        let spec = format!(", deadLetter: {{{}}}", said.replace('^', ""));
+        let spec = format!(", deadLetter: {{{}}}", message.replace('^', ""));
         let expected: Vec<String> =
             expected.into_iter().map(|of| format!("f:4:{column}: {of}")).collect();
-        assert_eq!(found(&[], &[("a", "x", &spec), ("b", "y", "")]), expected, "{said}");
+        assert_eq!(found(&[], &[("a", "x", &spec), ("b", "y", "")]), expected, "{message}");
     }
 }
 

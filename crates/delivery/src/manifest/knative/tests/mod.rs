@@ -482,8 +482,8 @@ fn fields_that_are_not_known_are_warnings_with_a_suggestion() {
     assert_eq!(
         found,
         [
-            "f:8:21: warning: metadata.lables: no field \"lables\" is known here; did you mean labels?",
-            "f:12:14: warning: spec.delivery.retrys: no field \"retrys\" is known here; did you mean retry?",
+            "f:8:21: warning: metadata.lables: unknown field \"lables\"; did you mean labels?",
+            "f:12:14: warning: spec.delivery.retrys: unknown field \"retrys\"; did you mean retry?",
         ]
     );
 }

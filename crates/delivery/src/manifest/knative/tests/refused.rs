@@ -117,7 +117,7 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
         (
             "    uri: https://audit.example.com/",
             "    uri: ^s3://bucket",
-            "spec.subscriber.uri: a container is no destination for events",
+            "spec.subscriber.uri: a container is not a destination for events",
         ),
         (
             "    uri: /events ",
@@ -132,7 +132,7 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
         (
             "\"404,429\"",
             "^\"404,4O9\"",
-            "metadata.annotations.lastmile.dev/never-retry: \"4O9\" is no status and no range",
+            "metadata.annotations.lastmile.dev/never-retry: \"4O9\" is neither a status nor a range",
         ),
     ]);
 }
@@ -224,7 +224,7 @@ fn a_name_stands_once() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0].contains(
-            "the topic example-namespace/with-dead-letter-sink stands twice; the first is at f:9:9"
+            "the topic example-namespace/with-dead-letter-sink is defined twice; the first is at f:9:9"
         ),
         "{found:?}"
     );
