@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_tells_the_host_the_address_and_the_rule() {
+    fn a_refusal_names_the_host_the_address_and_the_rule() {
         let policy = policy("127.0.0.0/8");
         assert_eq!(
             says(led(&policy, "https://10.0.0.1/", &[])),

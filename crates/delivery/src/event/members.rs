@@ -63,6 +63,7 @@ impl<'a> Members<'a> {
         let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
         deserializer.end().map_err(not_json)?;
         let members = Self { text, spans: Cow::Owned(spans) };
+        // Sorted, since comparing all pairs would take too long for an object of many members.
         let mut names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -79,21 +79,21 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     }
     let policy = &subscription.retry;
     let age_ms = now_ms.saturating_sub(delivery.published_ms);
+    // Checked before `paused`: a paused subscription must not hold deliveries for ever.
     if age_ms >= LIFETIME_MAX_MS {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     if subscription.paused {
         return Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
     }
-    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX)
-        && delivery.batching != Batching::RetryAlone
-    {
+    // The attempt alone after a refused batch is made whatever the policy's limits are.
+    if delivery.batching == Batching::RetryAlone {
+        return Arrival::Attempt;
+    }
+    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
-    let owed_alone = delivery.batching == Batching::RetryAlone;
-    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms)
-        && !owed_alone
-    {
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     Arrival::Attempt

@@ -39,7 +39,7 @@ fn manifests_of_other_families_are_known_by_their_outermost_fields() {
 }
 
 #[test]
-fn a_document_of_no_known_kind_is_told_what_would_be_right() {
+fn a_document_of_no_known_kind_is_reported_with_a_suggestion() {
     for (text, expected) in [
         (
             "hello",
@@ -74,7 +74,7 @@ fn a_document_of_no_known_kind_is_told_what_would_be_right() {
 }
 
 #[test]
-fn destinations_are_addresses_and_stand_once() {
+fn destinations_are_addresses_defined_once() {
     let text = "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  a: https://h/\n  b: nowhere\n  c: sqs://q\n  d: sqs://sqs.eu-west-1.amazonaws.com/123456789012/q\n";
     let again = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {a: s3://bucket/x}\n";
     assert_eq!(

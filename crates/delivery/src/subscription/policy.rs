@@ -295,7 +295,7 @@ mod tests {
     use crate::subscription::profile::Dialect;
 
     #[test]
-    fn statuses_are_told_as_ranges_however_they_were_gathered() {
+    fn statuses_are_reported_as_ranges_however_they_were_gathered() {
         let set = StatusSet::new([404..=404, 200..=204, 205..=299, 202..=202]);
         assert_eq!(ranges(&set), ["200-299", "404"]);
         assert_eq!(ranges(&set.difference(&StatusSet::new([201..=298]))), ["200", "299", "404"]);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_signatures_are_told_without_a_value() {
+    fn headers_and_signatures_are_reported_without_a_value() {
         let header = |name: &str, value| Header { name: name.to_owned(), value };
         let all = [
             header("a", HeaderValue::Static("hush".to_owned())),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_and_consent_are_told_also_where_there_are_none() {
+    fn batches_and_consent_are_reported_also_where_there_are_none() {
         let batch = Some(Batch {
             max_events: 100,
             preferred_bytes: 64 * BATCH_KILOBYTE,
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_without_a_query() {
+    fn replies_are_reported_without_a_query() {
         let address =
             ReplyTo::Address("https://u:hush@a.example.com/in?code=hush".parse().unwrap());
         assert_eq!(reply(Some(&address)).text, "https://a.example.com/in");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_is_told_by_its_address_where_it_has_one() {
+    fn a_sink_is_reported_by_its_address_where_it_has_one() {
         for (of, uri, value, text) in [
             (Sink::DefaultContainer, None, "default", "the default container of the deployment"),
             (Sink::Container("b/x".parse().unwrap()), Some("s3://b/x"), "s3://b/x", "s3://b/x"),
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_told_by_its_word_and_none_is_the_published_shape() {
+    fn a_schema_is_reported_by_its_word_and_none_is_the_published_shape() {
         let name_for: Vec<String> =
             Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
         assert_eq!(

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_secret_is_told_what_does() {
+    fn an_invalid_name_of_a_secret_is_reported_with_the_rule() {
         for text in [
             "",
             "env:",

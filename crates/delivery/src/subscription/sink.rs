@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_queue_is_told_by_its_part() {
+    fn an_invalid_queue_is_refused_with_the_wrong_part() {
         for (text, part) in [
             ("", "host/account/name"),
             ("sqs.eu-west-1.amazonaws.com/lost", "host/account/name"),

@@ -86,6 +86,7 @@ impl Exchange {
     #[must_use]
     pub fn redact(mut self, secrets: &[&str]) -> Self {
         if let TransportResult::Answered { body, .. } = &mut self.result {
+            // An endpoint may echo a token without its scheme: `Bearer x` is also searched as `x`.
             let parts = secrets
                 .iter()
                 .flat_map(|secret| [*secret, secret.rsplit(' ').next().unwrap_or_default()]);

@@ -49,6 +49,7 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
             Verdict::Undeliverable(Reason::of_status(*status))
         }
         TransportResult::Answered { status, retry_after, .. } => {
+            // RFC 9110 and RFC 6585 give Retry-After a meaning for these two among the failures.
             let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
             let asked_ms =
                 asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);

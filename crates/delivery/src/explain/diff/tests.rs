@@ -28,7 +28,7 @@ fn texts(old: &Catalogue, new: &Catalogue) -> Vec<String> {
 const TO_A: &str = "destination: {url: 'https://a.example.com/'}";
 
 #[test]
-fn what_is_added_changed_and_removed_is_told_by_subscription_and_field() {
+fn what_is_added_changed_and_removed_is_reported_by_subscription_and_field() {
     let old = catalogue(&[("gone", TO_A), ("kept", TO_A), ("same", TO_A)]);
     let changed = "destination: {url: 'https://b.example.com/', timeout: PT5S}, retry: {maxAttempts: 3, neverRetry: [409]}, \
                    filter: {exact: {type: x}}, paused: true, deadLetter: {sink: 's3://letters/shop'}";
@@ -85,7 +85,7 @@ fn secrets_are_not_told_but_their_change_is() {
 }
 
 #[test]
-fn sinks_are_told_and_what_an_address_hides_is_not() {
+fn sinks_are_reported_and_what_an_address_hides_is_not() {
     let sink = |sink: &str| catalogue(&[("a", &format!("{TO_A}, deadLetter: {{sink: {sink}}}"))]);
     let address =
         |secret: &str| sink(&format!("'https://u:{secret}@lost.example.com/in?code={secret}'"));
@@ -121,7 +121,7 @@ fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
 }
 
 #[test]
-fn what_is_sent_is_told_field_by_field_and_secrets_by_name() {
+fn what_is_sent_is_reported_field_by_field_and_secrets_by_name() {
     let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
     let old = catalogue(&[("a", &to(", headers: [{name: k, secret: 'env:OLD'}]"))]);
     let sent = ", schema: eventgrid, maxConcurrency: 5, signing: {secrets: ['env:S', 'ssm:t']}, \
@@ -159,7 +159,7 @@ fn a_concealed_value_is_not_told_but_its_change_is() {
 }
 
 #[test]
-fn batches_late_responses_probation_and_consent_are_told_field_by_field() {
+fn batches_late_responses_probation_and_consent_are_reported_field_by_field() {
     let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
     let asked = ", lateResponseWindow: PT3M, probation: true, consent: {handshake: cloudevents, origin: events.example.com}";
     let new = catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100}}", to(asked)))]);
@@ -181,7 +181,7 @@ fn batches_late_responses_probation_and_consent_are_told_field_by_field() {
 }
 
 #[test]
-fn the_publishers_of_a_topic_are_told_in_their_order() {
+fn the_publishers_of_a_topic_are_reported_in_their_order() {
     let of = |from: &str| {
         let text = format!(
             "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\nspec: {{from: {from}}}\n"
@@ -203,7 +203,7 @@ fn the_publishers_of_a_topic_are_told_in_their_order() {
 }
 
 #[test]
-fn a_mapping_is_told_once_at_its_topic() {
+fn a_mapping_is_reported_once_at_its_topic() {
     let of = |mapping: &str| {
         let text = format!(
             "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\n\

@@ -46,6 +46,7 @@ impl ConsentKey {
     #[must_use]
     pub fn of(url: &Url, consent: &Consent) -> Self {
         let asked = match consent {
+            // Hashed, because the query of the address may hold secrets.
             Consent::EventGrid => format!("eventgrid\n{url}"),
             Consent::CloudEvents { origin, .. } => {
                 format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())

@@ -1,8 +1,8 @@
-//! Whose rules an event subscription follows, and what it is called here.
+//! The dialect and the name of an event subscription.
 //!
-//! Separate because both are told from many places: the resource's id, its type, its version, its
-//! name, the name of the file, and the `lastmile` section that somebody has added. That section
-//! goes before everything else: it is the one part written for this program.
+//! Separate because both depend on many fields: the resource's id, its type, its version, its name,
+//! the name of the file, and the optional `lastmile` section. That section overrides everything
+//! else, since it is written for this program.
 
 use super::super::findings::Message;
 use super::super::origins::{Origins, note};
@@ -22,10 +22,10 @@ const DIALECTS: [(&str, Option<Dialect>); 3] = [
     ("eventgrid-kubernetes", Some(Dialect::EventGridKubernetes)),
 ];
 
-/// What a `lastmile` section adds to a resource.
+/// The `lastmile` section of a resource.
 #[derive(Default)]
 pub(super) struct LastmileSection<'a> {
-    /// Whose rules to follow.
+    /// The dialect.
     pub(super) dialect: Option<Dialect>,
     /// Statuses that are never retried.
     pub(super) never_retry: StatusSet,
@@ -49,7 +49,7 @@ impl<'a> LastmileSection<'a> {
         };
         let (never, retried) = (list(&never_retry), list(&retry_on));
         if let (Some(status), Some(cursor)) = (statuses::shared(&never, &retried), &retry_on) {
-            cursor.error(format!("{status} stands in neverRetry too; it can be one of them"));
+            cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
         }
         Self {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
@@ -63,7 +63,7 @@ impl<'a> LastmileSection<'a> {
 }
 
 impl LastmileSection<'_> {
-    /// The batch that a resource asks for, with what a refusal of it means here.
+    /// The batch settings of a resource, with `onRefused` of this section.
     pub(super) fn refine(&self, batch: Option<Batch>) -> Option<Batch> {
         match (batch, &self.on_refused) {
             (Some(batch), Some((on_refused, _))) => {
@@ -90,7 +90,7 @@ fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     })
 }
 
-/// The dialect that a resource's own fields tell; endpoints that are resources are told apart
+/// Detects the dialect from a resource's own fields; whether the endpoint is a resource is decided
 /// later.
 pub(super) fn detect_dialect(resource: &Resource<'_>) -> Dialect {
     let text = |field: &str| {
@@ -115,8 +115,8 @@ pub(super) fn detect_dialect(resource: &Resource<'_>) -> Dialect {
     Dialect::EventGrid
 }
 
-/// The full name of a subscription, taken once: what `lastmile` says, else the resource's own, else
-/// the file's.
+/// The full name of a subscription, registered in the draft: that of `lastmile`, else the
+/// resource's own, else the file's.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
@@ -141,7 +141,7 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The topic: what `lastmile` says, else that of the id, else that of a full name.
+/// The topic: that of `lastmile`, else of the id, else of a full name.
 fn topic_of(
     resource: &Resource<'_>,
     fields: &Fields<'_>,
@@ -168,9 +168,9 @@ fn topic_of(
     Some(TopicName { namespace: names::checked(namespace, at)?, topic: names::checked(topic, at)? })
 }
 
-/// The names in a full name, `topic/subscription`, as its type tells them: the topic, and the
-/// namespace or domain that holds it, else the resource group. An extension's name has its own
-/// provider in between, `account/Microsoft.EventGrid/subscription`.
+/// The names in a full name, `topic/subscription`, by its type: the topic, and the namespace or
+/// domain that holds it, else the resource group. An extension's name has its own provider in
+/// between, `account/Microsoft.EventGrid/subscription`.
 fn topic_of_path<'r>(
     resource: &'r Resource<'_>,
     group: Option<&'r str>,
@@ -208,8 +208,7 @@ fn topic_of_id(id: &str) -> Option<(&str, &str)> {
         .iter()
         .rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions"))
         .unwrap_or(parts.len());
-    // Types and names of what the subscription is of; an extension's own provider stands at their
-    // end.
+    // Types and names of the subscription's source; an extension's own provider is at the end.
     let source = parts.get(position("providers")? + 2..end)?;
     let source = match source {
         [source @ .., providers, _] if providers.eq_ignore_ascii_case("providers") => source,

@@ -1,15 +1,15 @@
 //! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event
 //! Grid on Kubernetes.
 //!
-//! Separate because it is one family of dialects among others, in other people's files: a field
-//! that is not known is a warning, since a newer edition may know it; a value out of the range of
-//! its documents is an error.
+//! Separate because it is one family of dialects among others, in a foreign format: an unknown
+//! field is a warning, since a newer version may define it; a value outside the documented range is
+//! an error.
 //!
-//! Reading goes in steps: document → resources (`template`) → whose rules and what name
-//! (`identity`) → `properties` (`settings`, and one module for each part of it) → a subscription
-//! over the profile of its dialect.
+//! Steps: document → resources (`template`) → dialect and name (`identity`) → `properties`
+//! (`settings`, and one module for each part of it) → a subscription with the profile of its
+//! dialect.
 //!
-//! Does not evaluate template expressions, and does not offer pull delivery.
+//! Does not evaluate template expressions, and does not support pull delivery.
 
 mod dead_letter;
 mod endpoint;
@@ -31,7 +31,7 @@ use template::Resource;
 
 pub(super) use template::is_template;
 
-/// The fields of a resource that say nothing about delivery, or have been looked at elsewhere.
+/// The fields of a resource that do not affect delivery, or are read elsewhere.
 const IGNORED_FIELDS: [&str; 11] = [
     "$schema",
     "apiVersion",

@@ -1,9 +1,8 @@
-//! Destinations as Knative writes them: a `ref` to an object, a `uri`, or a `uri` relative to a
-//! `ref`.
+//! Knative destinations: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
 //!
-//! Separate because subscribers, replies, sinks and dead-letter sinks all are one, and each makes
-//! something else of what it finds. No cluster is asked: what a `ref` is here stands in a
-//! `Destinations` document, under the key `apiVersion/Kind/namespace/name`.
+//! Separate because subscribers, replies, sinks and dead-letter sinks have the same form, and each
+//! accepts other targets. No cluster is queried: a `Destinations` document gives the address of a
+//! `ref`, under the key `apiVersion/Kind/namespace/name`.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +14,7 @@ use super::super::reader::{Cursor, Fields};
 use crate::subscription::ReplyTo;
 use crate::subscription::name::TopicName;
 
-/// What publishes to a topic: one of each may have the same name.
+/// The kind of object that is a topic; a broker and a channel may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TopicKind {
     /// A broker, whose triggers are its subscriptions.
@@ -24,7 +23,7 @@ pub(super) enum TopicKind {
     Channel,
 }
 
-/// Where an object of this API and kind would publish to, if it is a broker or a channel.
+/// The kind of topic of an object with this API and kind, if it is a broker or a channel.
 pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
     match kind {
         "Broker" => Some(TopicKind::Broker),
@@ -35,38 +34,38 @@ pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
     }
 }
 
-/// What addresses are resolved with.
+/// The context for resolving addresses.
 pub(super) struct Addresses<'d> {
-    /// What references mean here.
+    /// The `Destinations` documents.
     pub(super) destinations: &'d Destinations<'d>,
     /// The brokers and channels of all files.
     pub(super) topics: BTreeSet<(TopicKind, TopicName)>,
 }
 
-/// What a destination turned out to be.
+/// The result of resolving a destination.
 pub(super) enum Address {
     /// An address.
     Target(Target),
     /// A broker or channel in the files.
     Topic(TopicName),
-    /// Nothing here says what it is; the key that a `Destinations` document would say it under.
+    /// Unknown; with the key that a `Destinations` document would need.
     Unresolved(String),
 }
 
 /// A destination and where it is written.
 pub(super) struct ResolvedAddress<'a> {
-    /// What it turned out to be.
+    /// The result.
     pub(super) address: Address,
     /// Where it is written.
     pub(super) at: Cursor<'a>,
-    /// It is the address of a topic of Pub/Sub.
+    /// It is the address of a Pub/Sub topic.
     pub(super) is_pubsub: bool,
-    /// The broker or channel that a `ref` names, in the files or not, where nothing says what else
-    /// it is.
+    /// The broker or channel that a `ref` names, in the files or not, unless it is mapped to an
+    /// address.
     pub(super) publishes_to: Option<TopicName>,
 }
 
-/// The scheme of Google's topics.
+/// The scheme of Google Pub/Sub topics.
 const PUBSUB: &str = "pubsub://";
 
 impl Addresses<'_> {
@@ -157,15 +156,15 @@ impl Addresses<'_> {
                 }
             },
             Address::Target(Target::Container(_)) => {
-                at.error("the ref is a container here, which has no paths");
+                at.error("the ref is mapped to a container, which has no paths");
                 None
             }
             Address::Target(Target::Queue(_)) => {
-                at.error("the ref is a queue here, which has no paths");
+                at.error("the ref is mapped to a queue, which has no paths");
                 None
             }
             Address::Topic(_) => {
-                at.warn("not used: the ref is a topic here, which has no paths");
+                at.warn("not used: the ref is a topic, which has no paths");
                 Some(base)
             }
             Address::Unresolved(_) => Some(base),
@@ -205,7 +204,7 @@ impl ResolvedAddress<'_> {
         None
     }
 
-    /// Where replies are sent; what cannot take them is reported.
+    /// Where replies are sent; a target that cannot receive them is reported.
     pub(super) fn reply(self) -> Option<ReplyTo> {
         match self.address {
             Address::Target(Target::Endpoint(url)) => return Some(ReplyTo::Address(url)),
@@ -222,11 +221,11 @@ impl ResolvedAddress<'_> {
 }
 
 fn no_replies(what: &str) -> Message {
-    Message::new(format!("{what} takes no replies"))
+    Message::new(format!("{what} cannot receive replies"))
         .help("https://…, http://…, or the ref of a channel or broker")
 }
 
-/// What to add where, so that a key is resolved.
+/// The help for a key that is not resolved.
 pub(super) fn entry(key: &str, to: &str) -> String {
     format!("add to the spec of a Destinations document: {key}: {to}")
 }

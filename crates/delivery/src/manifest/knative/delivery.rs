@@ -1,8 +1,8 @@
-//! `spec.delivery`: how hard to try, and where dead letters go; every field optional, so that one
-//! can go over another.
+//! `spec.delivery`: retries and dead letters; every field is optional, so that one object can
+//! override another.
 //!
-//! Separate because a Trigger's goes over its Broker's, a Subscription's over its Channel's, field
-//! by field, and only then are the defaults filled in. An explicit `retry: 0` is a value; a missing
+//! Separate because a Trigger's overrides its Broker's, a Subscription's its Channel's, field by
+//! field, before the defaults are filled in. An explicit `retry: 0` is a value; a missing
 //! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own.
 
 use super::super::findings::{Message, quoted};
@@ -23,11 +23,11 @@ use crate::time::duration::SECOND_MS;
 pub(super) struct Located<'a, T> {
     /// The value.
     pub(super) value: T,
-    /// Where it stands.
+    /// Where it is written.
     pub(super) at: Cursor<'a>,
 }
 
-/// What one document says about delivery.
+/// The delivery settings of one object.
 #[derive(Clone, Default)]
 pub(super) struct Delivery<'a> {
     retry: Option<Located<'a, u32>>,
@@ -42,11 +42,10 @@ pub(super) struct Delivery<'a> {
 
 const POLICIES: [(&str, Option<Policy>); 2] =
     [("linear", Some(Policy::Linear)), ("exponential", Some(Policy::Exponential))];
-/// Both are CloudEvents; where nothing is said, they are sent in the form in which they were
-/// published.
+/// Both are CloudEvents; without `format`, events are sent as they were published.
 const FORMATS: [(&str, Option<Schema>); 2] =
     [("json", Some(Schema::CloudEventsStructured)), ("binary", Some(Schema::CloudEventsBinary))];
-/// `backoffDelay` where nothing names one: never an immediate hot loop.
+/// The default of `backoffDelay`, so that retries are never a hot loop.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
 impl<'a> Delivery<'a> {
@@ -76,13 +75,13 @@ impl<'a> Delivery<'a> {
         delivery
     }
 
-    /// Says what the class does not support where it comes from.
+    /// Reports what the class does not support in Knative.
     fn report_support(&self, fields: &Fields<'_>, class: Class, is_pubsub: bool) {
         match class.support {
             Support::Whole => {}
             Support::NoDelivery => {
                 let message = format!(
-                    "{} supports no delivery parameters where it comes from; here they work",
+                    "{} supports no delivery parameters in Knative; here they are supported",
                     class.name
                 );
                 fields.parent().warn(message);
@@ -118,7 +117,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// In which form events are sent, and where that stands.
+    /// The schema of events, and where it is written.
     pub(super) fn schema(&self) -> Option<&Located<'a, Schema>> {
         self.format.as_ref()
     }
@@ -133,7 +132,7 @@ impl<'a> Delivery<'a> {
         value(self.timeout_ms.as_ref()).unwrap_or(profile.response_timeout_ms)
     }
 
-    /// How hard to try, with the profile's where nothing was said.
+    /// The retry policy, with the profile's values for missing fields.
     pub(super) fn retry_policy(&self, class: Class, profile: &Profile) -> RetryPolicy {
         let of_profile = profile.retry.clone();
         let policy = value(self.policy.as_ref()).unwrap_or(Policy::Exponential);
@@ -148,7 +147,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// What becomes of failures.
+    /// What happens to failed deliveries.
     pub(super) fn dead_letter_policy(&self, profile: &Profile) -> DeadLetterPolicy {
         let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
@@ -157,7 +156,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Where all that is stated. A schedule may be stated in parts, and its numbering is the
+    /// Where the values are written. A schedule may be written in parts, and its numbering is the
     /// class's.
     pub(super) fn origins(&self, class: Class) -> Origins {
         let mut origins = Origins::new();
@@ -196,12 +195,12 @@ fn at<'s, 'a>(located: Option<&'s Located<'a, impl Copy>>) -> Option<&'s Cursor<
     located.map(|located| &located.at)
 }
 
-/// `deadLetterSink`; `errorSink` is what it was called in an older draft.
+/// `deadLetterSink`, or `errorSink` as in an older draft.
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
     if let Some(old) = fields.given("errorSink").and_then(|_| fields.key("errorSink")) {
         let message = if sink.is_some() {
-            "deadLetterSink stands here too, and counts"
+            "not used: deadLetterSink is given too"
         } else {
             "read as deadLetterSink"
         };
@@ -210,7 +209,8 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     sink.or_else(|| fields.given("errorSink"))
 }
 
-/// Where dead letters go. What cannot be followed is a warning: the default container keeps them.
+/// Where dead letters go. An unresolved sink is only a warning: they are stored in the default
+/// container.
 fn sink(resolved: ResolvedAddress<'_>) -> Located<'_, Sink> {
     let at = resolved.at;
     let value = match resolved.address {

@@ -1,17 +1,17 @@
-//! Knative manifests, as they are: brokers and triggers, channels and subscriptions, event sources
+//! Knative manifests, unchanged: brokers and triggers, channels and subscriptions, event sources
 //! with a sink.
 //!
-//! Separate because it is one family of dialects among others. An object may stand before or after
-//! those that refer to it and in another file: brokers and channels are read first, as what they
-//! say about delivery stands under what their triggers and subscriptions say, field by field; only
-//! then are the defaults of the profile filled in.
+//! Separate because it is one family of dialects among others. An object may come before or after
+//! those that refer to it and in another file. Brokers and channels are read first, since their
+//! triggers and subscriptions override their delivery settings field by field; then the defaults of
+//! the profile are filled in.
 //!
-//! Promises: a field that is not known is a warning with a suggestion, since a newer edition may
-//! know it; what a class does not support where it comes from, and what this version does not do,
-//! is said where it is written.
+//! Promises: an unknown field is a warning with a suggestion, since a newer version may define it;
+//! what a class does not support in Knative, and what this version does not support, is reported at
+//! its position.
 //!
-//! Does not ask a cluster: what a `ref` is here stands in a `Destinations` document. Runs no event
-//! source.
+//! Does not query a cluster: a `Destinations` document gives the address of a `ref`. Does not run
+//! event sources.
 
 mod address;
 mod class;
@@ -46,11 +46,11 @@ use crate::subscription::{Destination, ReplyTo, Subscription};
 /// The broker of a Trigger that names none.
 const BROKER: &str = "default";
 
-/// What all objects are read with.
+/// The context for reading objects.
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
     templates: Templates,
-    /// `None` where it has errors, so that its subscriptions would not be as meant.
+    /// `None` where it has errors, so that its subscriptions are left out.
     parents: BTreeMap<(TopicKind, TopicName), Option<Parent<'a>>>,
 }
 
@@ -114,9 +114,7 @@ impl<'a> Reader<'a, '_> {
             Role::Subscription => Self::subscription,
             Role::Source => Self::source,
             Role::Ignored => {
-                object
-                    .document
-                    .warn(format!("a {} has no meaning here; it is passed over", object.kind));
+                object.document.warn(format!("a {} has no effect and is ignored", object.kind));
                 return;
             }
             Role::Unknown => return role::report_unknown(object),
@@ -164,18 +162,18 @@ impl<'a> Reader<'a, '_> {
         let filter = filter::read(spec);
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
-        // What a trigger's subscriber answers goes back into its broker.
+        // Replies of a trigger's subscriber go back to its broker.
         let reply = Some(ReplyTo::Topic(partial.topic.clone()));
         Some(PartialSubscription { filter, reply, ..partial })
     }
 
-    /// The broker of a topic; reported at the cursor where no file has it.
+    /// The broker of a topic; a missing one is reported at the cursor.
     fn broker(&self, topic: &TopicName, at: &Cursor<'_>) -> Option<Parent<'a>> {
         if let Some(parent) = self.parents.get(&(TopicKind::Broker, topic.clone())) {
             return parent.clone();
         }
         let message = format!(
-            "the broker {topic} is in none of the files: its class and delivery are not known"
+            "the broker {topic} is not in any of the files: its class and delivery are not known"
         );
         at.warn(Message::new(message).help("its retries are numbered from one"));
         Some(Parent::absent(Class::LITERAL))
@@ -202,7 +200,7 @@ impl<'a> Reader<'a, '_> {
         })
     }
 
-    /// The channel of a subscription; where no file has it, its kind tells its class.
+    /// The channel of a subscription; if no file has it, its class follows from its kind.
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));
@@ -222,31 +220,28 @@ impl<'a> Reader<'a, '_> {
         Some((topic, parent))
     }
 
-    /// An event source: its topic has its name, and so has the subscription that leads to its sink.
-    /// Where the sink is a broker or channel, that is the topic, and others subscribe to it.
+    /// An event source: its topic has its name, and so has the subscription to its sink. Where the
+    /// sink is a broker or channel, that is the topic, and no subscription is needed.
     fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<PartialSubscription<'a>> {
-        // The rest tells how the source makes its events.
+        // The other fields configure the source itself.
         spec.accept_rest();
         let sink = self.destination(spec, "sink", object);
         if let Some((topic, sink)) =
             sink.as_ref().and_then(|sink| Some((sink.publishes_to.as_ref()?, sink)))
         {
-            let not_run = "an event source is not run here";
+            let not_run = "event sources are not run";
             let message =
-                format!("{not_run}; it publishes to {topic}, which needs no subscription here");
+                format!("{not_run}; this one publishes to {topic} and needs no subscription");
             sink.at.warn(
                 Message::new(message).help(format!("publish its events to {topic} yourself")),
             );
             return None;
         }
-        let message = format!(
-            "an event source is not run here; what it would send is published to {}",
-            object.name
-        );
+        let message = format!("event sources are not run; publish their events to {}", object.name);
         object.document.warn(message);
         if let Some(key) = spec.key("ceOverrides") {
             key.warn(
-                "ceOverrides are not followed by this version; events travel as they are published",
+                "ceOverrides are not supported by this version; events are sent as they were published",
             );
         }
         self.partial(
@@ -267,7 +262,8 @@ impl<'a> Reader<'a, '_> {
         spec.required(name).and_then(|at| self.addresses.read(&at, &object.name.namespace))
     }
 
-    /// What the fields that all of them have say; `topic_and_parent` is the topic and what it hands down.
+    /// Reads the fields that all of them share; `topic_and_parent` is the topic and the broker or
+    /// channel whose settings are inherited.
     fn partial(
         &self,
         spec: &Fields<'a>,
@@ -296,7 +292,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// A subscription while it is read.
+/// A subscription that is not complete yet.
 struct PartialSubscription<'a> {
     topic: TopicName,
     parent: Parent<'a>,
@@ -309,7 +305,7 @@ struct PartialSubscription<'a> {
 }
 
 impl<'a> PartialSubscription<'a> {
-    /// The subscription with defaults filled in, and where the documents state what they state.
+    /// The subscription with defaults filled in, and where the documents state its values.
     fn complete(self, name: SubscriptionName, metadata: Metadata<'a>) -> Option<Described<'a>> {
         let profile = Profile::of(Dialect::Knative);
         let delivery = self.delivery.with_fallback(&self.parent.delivery);

@@ -1,7 +1,6 @@
-//! Which object is what to us, and which versions and kinds are read.
+//! The role of an object, and which versions and kinds are read.
 //!
-//! Separate because it is the one place that knows all kinds; what each of them says is read
-//! elsewhere.
+//! Separate because only this module knows all kinds; their fields are read elsewhere.
 
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
@@ -21,7 +20,7 @@ const KINDS: [&str; 7] = [
     "Broker",
     "Trigger",
 ];
-/// What an object is to us.
+/// The role of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A broker or channel.
@@ -34,14 +33,14 @@ pub(super) enum Role {
     Source,
     /// Perhaps the template of a broker's channels.
     ConfigMap,
-    /// Known, and of no meaning here.
+    /// Known, without an effect here.
     Ignored,
     /// Not read by this version.
     Unknown,
 }
 
 impl Role {
-    /// What this object is, told by its API, its kind and whether it has a sink.
+    /// The role of this object, by its API, its kind and whether it has a sink.
     pub(super) fn of(object: &Object<'_>) -> Self {
         let has_sink = object.document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
         match (object.group(), object.kind) {

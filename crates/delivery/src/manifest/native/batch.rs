@@ -1,15 +1,14 @@
-//! `batch`: how events travel together.
+//! `batch`: several events in one request.
 //!
-//! Separate because its fields go over one another one by one, and mean something only together: a
-//! Topic may say what a refusal means, and leave it to its Subscriptions whether they want batches
-//! at all.
+//! Separate because its fields are overridden one by one and only have a meaning together: a Topic
+//! may state what a refusal means, and leave it to its Subscriptions whether to batch at all.
 
 use crate::subscription::{Batch, OnRefused};
 
 use super::super::batches;
 use super::super::reader::Fields;
 
-/// What a document says about batches.
+/// The batch settings of a document.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BatchSettings {
     max_events: Option<u32>,

@@ -1,7 +1,7 @@
-//! `deadLetter`: what becomes of a delivery that ends without success.
+//! `deadLetter`: what happens to a delivery that ends without success.
 //!
-//! Separate because `none` is a word with consequences: it stands in place of the mapping, is
-//! warned about, and is undone by a Subscription that says anything else about dead letters.
+//! Separate because of `none`: it replaces the mapping, causes a warning, and is undone by a
+//! Subscription with any other setting for dead letters.
 
 use super::super::destinations::{ADDRESSES, Destinations, Resolved};
 use super::super::findings::{Message, quoted};
@@ -16,15 +16,15 @@ use crate::time::duration::{DAY_MS, MINUTE_MS};
 /// The longest delay of one message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
 const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
-/// The longest time to keep trying: a try every five minutes, and a queue gives a message up after
-/// 1,000 receives.
+/// The longest time to retry: there is a try every five minutes, and a queue gives up a message
+/// after 1,000 receives.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 
-/// How a sink names a topic.
+/// The form of a sink that is a topic, for messages.
 const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 
-/// What a document says about dead letters.
+/// The dead-letter settings of a document.
 #[derive(Clone)]
 pub(super) enum DeadLetterSettings {
     /// `none`: dropped.
@@ -33,7 +33,7 @@ pub(super) enum DeadLetterSettings {
     Stored(StorageSettings),
 }
 
-/// What a document says about how dead letters are stored.
+/// How a document wants dead letters to be stored.
 #[derive(Clone, Default)]
 pub(super) struct StorageSettings {
     sink: Option<Sink>,
@@ -62,7 +62,7 @@ impl DeadLetterSettings {
             Some("none") => {
                 let message = Message::new("events that cannot be delivered are dropped");
                 cursor.warn(
-                    message.help("leave deadLetter out to keep them in the default container"),
+                    message.help("leave deadLetter out to store them in the default container"),
                 );
                 return Some(Self::Dropped);
             }
@@ -150,11 +150,10 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     }
 }
 
-/// The topic whose subscriptions take dead letters.
+/// The topic whose subscriptions receive dead letters.
 fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
-        // Whatever stands here instead is meant to say where dead letters go: one finding tells how
-        // that is said.
+        // Other fields are probably an attempt to name a sink: one finding shows the right form.
         fields.accept_rest();
         fields
             .parent()

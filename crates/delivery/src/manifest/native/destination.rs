@@ -1,7 +1,7 @@
-//! `destination`: where requests go and what every one of them carries.
+//! `destination`: the endpoint and what its requests carry.
 //!
-//! Separate because it reads differently in a Topic, which has no address, and in a Subscription,
-//! which needs one.
+//! Separate because it differs in a Topic, which has no URL, and in a Subscription, which requires
+//! one.
 
 use url::Url;
 
@@ -17,12 +17,12 @@ use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
 use crate::subscription::{Consent, Destination, MAX_CONCURRENCY};
 
-/// Requests under way at once.
+/// Requests in flight at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
-/// The longest late response window: like a response timeout, it has to end while its function
-/// lives.
+/// The longest late response window: like a response timeout, it has to end before its function
+/// does.
 const LATE_WINDOW_MAX_MS: u64 = RESPONSE_TIMEOUT_MAX_MS;
-/// The most secrets that sign a request: one, and others while it is being replaced.
+/// The most secrets that sign a request: usually one, several while it is rotated.
 const SECRETS_MAX: usize = 10;
 
 /// Which document the settings are in.
@@ -34,7 +34,7 @@ pub(super) enum Scope {
     Subscription,
 }
 
-/// What a document says about the destination.
+/// The destination settings of a document.
 #[derive(Clone, Default)]
 pub(super) struct DestinationSettings {
     url: Option<Url>,
@@ -108,7 +108,7 @@ impl DestinationSettings {
 
 fn no_url(fields: &Fields<'_>) -> Option<Url> {
     if let Some(key) = fields.key("url") {
-        key.error(Message::new("a topic has no url").help("it stands in each Subscription"));
+        key.error(Message::new("a topic has no url").help("set it in each Subscription"));
     }
     None
 }
@@ -131,7 +131,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     Some(Header { name: name?, value: value? })
 }
 
-/// A header's value, which stands in one place.
+/// A header's value, which has one source.
 fn header_value(fields: &Fields<'_>) -> Option<Value> {
     match ["value", "path", "secret"].map(|name| fields.get(name)) {
         [Some(value), None, None] => headers::value(&value).map(Value::Static),

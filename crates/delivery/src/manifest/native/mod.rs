@@ -1,10 +1,9 @@
 //! Our own format: `lastmile.dev/v1` Topic and Subscription.
 //!
-//! Separate because it is one family of dialects among others. A Topic may stand before or after
-//! its Subscriptions and in another file: all Topics are read first. What a Topic says about
-//! delivery and what a Subscription says are [`Settings`], in which every field is optional; the
-//! Subscription's go over the Topic's field by field, and only then are the defaults of the profile
-//! filled in.
+//! Separate because it is one family of dialects among others. A Topic may come before or after its
+//! Subscriptions and in another file, so all Topics are read first. The delivery settings of both
+//! are [`Settings`], in which every field is optional: the Subscription's override the Topic's
+//! field by field, then the defaults of the profile are filled in.
 //!
 //! Does not read `Destinations` documents: every family uses those.
 
@@ -37,8 +36,8 @@ use crate::subscription::catalogue::Topic;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// What each topic says about its subscriptions; `None` where it has errors, so that they would not
-/// be as meant.
+/// The defaults of each topic for its subscriptions; `None` where it has errors, so that they are
+/// not used.
 type Defaults<'a> = BTreeMap<TopicName, Option<(Settings, Stated<'a>)>>;
 
 /// Reads all native documents into the draft.
@@ -102,13 +101,13 @@ fn read_topic<'a>(
     defaults.insert(name, defaults_of_topic);
 }
 
-/// What the `spec` of a Topic says.
+/// The `spec` of a Topic.
 #[derive(Default)]
 struct TopicSpec<'a> {
     input: Input,
     from: Vec<LocatedPublisher<'a>>,
     mapping: Mapping,
-    /// Where it says anything about delivery.
+    /// Where it sets delivery defaults.
     delivery_at: Option<Cursor<'a>>,
     /// Defaults of its subscriptions.
     delivery: (Settings, Stated<'a>),

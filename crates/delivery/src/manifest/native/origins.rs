@@ -1,6 +1,6 @@
 //! Where a native document states each value of a policy.
 //!
-//! Separate because it only looks for places: what stands there is read, and judged, elsewhere.
+//! Separate because it only looks for positions: the values are read and checked elsewhere.
 
 use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
@@ -45,26 +45,25 @@ const SCHEMA: &str = "schema";
 const BATCH: &str = "batch";
 const ON_REFUSED: &str = "onRefused";
 
-/// What a document states, and where.
+/// The positions of the values that a document states.
 #[derive(Default)]
 pub(super) struct Stated<'a> {
-    /// Where each value stands.
+    /// Where each value is written.
     pub(super) origins: Origins,
     /// Where the schema is written.
     pub(super) schema_at: Option<Cursor<'a>>,
     /// Where batches are asked for.
     pub(super) batch_at: Option<Cursor<'a>>,
-    /// Where this document says what a refused batch means.
+    /// Where this document states `onRefused`.
     pub(super) on_refused_at: Option<Cursor<'a>>,
-    /// Where it stands what not every dead letter follows.
+    /// Where it states options that not every dead letter uses.
     pub(super) dead_letters_at: DeadLettersAt<'a>,
-    /// It says `deadLetter: none`, which takes the place of all that another document says about
-    /// dead letters.
+    /// It has `deadLetter: none`, which replaces all dead-letter settings of another document.
     drops: bool,
 }
 
 impl<'a> Stated<'a> {
-    /// What a Subscription's `spec` or a Topic's `delivery` states.
+    /// The positions in a Subscription's `spec` or a Topic's `delivery`.
     pub(super) fn of(spec: &Cursor<'a>) -> Self {
         let mut origins = Origins::new();
         for (field, section, name) in FIELD_PATHS {
@@ -109,7 +108,7 @@ impl<'a> Stated<'a> {
     }
 }
 
-/// The places in `deadLetter`. A sink that is a topic stands where its name does.
+/// The positions in `deadLetter`. A sink that is a topic is at the name of the topic.
 fn dead_letters_at<'a>(dead_letter: &Cursor<'a>) -> DeadLettersAt<'a> {
     let sink = dead_letter.peek("sink");
     DeadLettersAt {

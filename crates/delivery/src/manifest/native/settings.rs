@@ -1,10 +1,10 @@
-//! What one document says about delivery: every field optional, so that one document can go over
-//! another.
+//! The delivery settings of one document: every field is optional, so that one document can
+//! override another.
 //!
 //! Separate because defaults have an order: the Subscription, then its Topic, then the profile.
-//! [`Settings::with_fallback`] joins the first two field by field; [`Settings::complete`] fills in the
-//! third. A list, a schedule or a mapping of statuses is one field: it is taken whole or not at
-//! all.
+//! [`Settings::with_fallback`] merges the first two field by field; [`Settings::complete`] fills in
+//! the third. A list, a schedule or a mapping of statuses is one field: it is overridden as a
+//! whole.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::{Dialect, Profile};
 
-/// What one document says about delivery.
+/// The delivery settings of one document.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     destination: DestinationSettings,

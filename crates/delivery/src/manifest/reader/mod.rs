@@ -1,9 +1,9 @@
-//! A cursor that reads typed values out of a document and reports what is not as it has to be.
+//! A cursor that reads typed values from a document and reports invalid ones.
 //!
-//! Separate so that the families of dialects say only which fields there are and what they mean. A
-//! reading method gives the value, or reports and gives nothing; reading always goes on. The place
-//! of a finding is that of the value, of the key where the field is not known, of the parent where
-//! a field is missing.
+//! Separate so that the families of dialects contain only their fields and what they mean. A
+//! reading method returns the value, or reports and returns `None`; reading always continues. A
+//! finding has the position of the value, of the key for an unknown field, of the parent for a
+//! missing one.
 
 mod fields;
 
@@ -54,8 +54,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The same, but a field that is not known is a warning from here on down: the format is not
-    /// ours, and a newer edition of it may well know the field.
+    /// The same, but unknown fields are warnings from here on down: the format is not ours, and a
+    /// newer version of it may define the field.
     pub(super) fn lenient(self) -> Self {
         Self { unknown: Severity::Warning, ..self }
     }
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
         self.findings.add(Severity::Warning, self.position, &self.field, message.into());
     }
 
-    /// Reports that what stands here is known, but not to this version.
+    /// Reports a known value that this version does not support.
     pub(super) fn unsupported(&self, what: &str) {
         self.error(format!("{what} is not supported by this version"));
     }
@@ -82,12 +82,12 @@ impl<'a> Cursor<'a> {
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
-    /// Where this stands, as text.
+    /// The position as text.
     pub(super) fn location(&self) -> String {
         self.findings.location(self.position)
     }
 
-    /// What `read` makes of this, unless it reports an error on the way.
+    /// The result of `read`, unless it reports an error.
     pub(super) fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         let before = self.findings.errors();
         let value = read();
@@ -111,13 +111,13 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::List(_))
     }
 
-    /// Whether nothing stands here; reports nothing.
+    /// Whether this is `null`; reports nothing.
     pub(super) fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }
 
-    /// The field of this name, if this is a mapping that has one; reports nothing and asks for
-    /// nothing.
+    /// The field of this name, if this is a mapping that has one; reports nothing and marks nothing
+    /// as known.
     pub(super) fn peek(&self, name: &str) -> Option<Self> {
         let Value::Map(entries) = &self.node.value else { return None };
         entries.iter().find(|(key, _)| key.text == name).map(|(key, node)| self.child(key, node))
@@ -145,8 +145,7 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    /// Text of a form of its own. It is not repeated where it has another: a secret may stand there
-    /// by mistake.
+    /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
     pub(super) fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
         if parsed.is_none() {
@@ -155,7 +154,7 @@ impl<'a> Cursor<'a> {
         parsed
     }
 
-    /// Text; a whole number or boolean stands for how it is written.
+    /// Text; a whole number or boolean is taken as its text.
     pub(super) fn scalar(&self) -> Option<String> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
@@ -279,7 +278,7 @@ impl<'a> Cursor<'a> {
         Some(elements.iter().enumerate().map(element).collect())
     }
 
-    /// The entries of a mapping whose keys are the user's.
+    /// The entries of a mapping with free keys.
     pub(super) fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);

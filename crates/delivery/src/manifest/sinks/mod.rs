@@ -1,12 +1,12 @@
-//! Whether dead letters get where a subscription sends them, and whether all that it says of them
-//! is followed.
+//! Whether dead letters can reach the sinks of subscriptions, and whether all their options are
+//! used.
 //!
-//! Separate because it takes all documents to see: a topic may be named in any of them, may not
-//! read dead letters of every format, its sinks may lead on to others, and what a Topic says may be
-//! meant for one of its subscriptions alone.
+//! Separate because it needs all documents: a topic may be named in any of them, may not accept
+//! dead letters of every format, its sinks may lead to others, and a Topic's option may be intended
+//! for one of its subscriptions only.
 //!
-//! Does not follow a dead letter: what becomes of one that cannot go on is the machine's to decide.
-//! It ends in the default container.
+//! At run time the machine decides about a dead letter that its sink cannot take: it is stored in
+//! the default container.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,21 +20,21 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, Subscription};
 
-/// Where documents say about dead letters what not every sink and format follows.
+/// Where documents state dead-letter options that not every sink and format uses.
 #[derive(Clone, Default)]
 pub(super) struct DeadLettersAt<'a> {
     /// Where the sink is written.
     pub(super) sink: Option<Cursor<'a>>,
     /// Where the layout is written.
     pub(super) layout: Option<Cursor<'a>>,
-    /// Where it stands how the last answer is told.
+    /// Where the encoding of the last answer is written.
     pub(super) error_data: Option<Cursor<'a>>,
-    /// Where it stands how many dead letters share a blob.
+    /// Where the number of dead letters per blob is written.
     pub(super) events_per_blob: Option<Cursor<'a>>,
 }
 
 impl<'a> DeadLettersAt<'a> {
-    /// Where the sink is written, and nothing else.
+    /// Only where the sink is written.
     pub(super) fn sink(sink: Option<Cursor<'a>>) -> Self {
         Self { sink, ..Self::default() }
     }
@@ -52,17 +52,17 @@ impl<'a> DeadLettersAt<'a> {
 
 /// Where dead letters go from topic to topic.
 pub(super) struct Routes {
-    /// Every topic that a document names, and whether anybody subscribes to it.
+    /// Every topic that a document names, and whether it has subscriptions.
     has_subscribers: BTreeMap<TopicName, bool>,
     /// Topic → the topics that are sinks of its subscriptions.
     sink_topics: BTreeMap<TopicName, BTreeSet<TopicName>>,
-    /// How topics read what is published to them, where a document says so.
+    /// The inputs of topics, where a document states them.
     inputs: BTreeMap<TopicName, Input>,
 }
 
 impl Routes {
-    /// The routes between these topics, by what these subscriptions say; all that have a name count
-    /// as subscribers.
+    /// The routes between these topics, from the sinks of these subscriptions; all `names` count as
+    /// subscriptions.
     pub(super) fn new<'s>(
         topics: impl Iterator<Item = &'s TopicName>,
         described: &[Topic],
@@ -91,15 +91,15 @@ impl Routes {
             .filter(|topic| !self.has_subscribers.contains_key(*topic))
     }
 
-    /// What to say of a topic that no document names.
+    /// The message for a topic that no document names.
     pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
         let known: Vec<String> = self.has_subscribers.keys().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let help = hint(&topic.to_string(), &known, &known);
-        Message::new(format!("the topic {topic} is in none of the files")).help(help)
+        Message::new(format!("the topic {topic} is not in any of the files")).help(help)
     }
 
-    /// Why dead letters for the topic of a sink end in the default container.
+    /// Why dead letters for the topic of a sink are stored in the default container.
     pub(super) fn routing_warning(&self, subscription: &Subscription) -> Option<Message> {
         let topic = topic_of(&subscription.dead_letter.sink)?;
         let own = &subscription.name.topic;
@@ -112,7 +112,7 @@ impl Routes {
             format!("{topic} has no subscription: its dead letters go to the default container")
         } else if self.reaches(topic, own) {
             format!(
-                "the sinks of {topic} lead back to {own}: what comes round goes to the default container"
+                "the sinks of {topic} lead back to {own}: dead letters that loop go to the default container"
             )
         } else {
             return unreadable(subscription, topic, input);
@@ -120,7 +120,7 @@ impl Routes {
         Some(Message::new(what))
     }
 
-    /// Whether the sinks of one topic lead to another, over however many.
+    /// Whether the sinks of one topic lead to another, directly or through others.
     fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(topic) = open.pop() {
@@ -137,12 +137,12 @@ impl Routes {
     }
 }
 
-/// The formats of which a topic with this input reads a dead letter, and which of them to ask for;
+/// The formats of dead letters that a topic with this input can read, and the one to suggest;
 /// `None` when it reads any.
 fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     match input {
         Input::Auto | Input::Custom | Input::Opaque => None,
-        // What these notifications become is a CloudEvent, and a dead letter is read as one.
+        // These inputs yield CloudEvents, and a dead letter is read as one.
         Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3 => {
             Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
         }
@@ -150,7 +150,7 @@ fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     }
 }
 
-/// Why a topic with this input reads no dead letter of a subscription.
+/// Why a topic with this input cannot read a subscription's dead letters.
 fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> Option<Message> {
     let (formats, right) = readable_formats(input)?;
     let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
@@ -159,14 +159,14 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
         (of_schema @ DeadLetterFormat::ByDeliverySchema, Some(_)) => {
             of_schema.of(Shape::Opaque, schema)
         }
-        // As the events themselves are, which may be anything.
+        // The format follows each event, so it is not known here.
         (DeadLetterFormat::ByDeliverySchema, None) => return None,
     };
-    // The members of an Event Grid event are still there.
+    // The flat layout keeps the members of an Event Grid event.
     let is_readable =
         input == Input::EventGrid && format == Format::Namespace && policy.layout == Layout::Flat;
     let what = format!(
-        "{topic} has input {} and reads no letter of the format {}: dead letters go to the default container",
+        "{topic} has input {} and cannot read the format {}: dead letters go to the default container",
         input.as_str(),
         format.as_str()
     );
@@ -185,16 +185,16 @@ fn topic_of(sink: &Sink) -> Option<&TopicName> {
     }
 }
 
-/// What documents say about dead letters, each with why nobody follows it; nothing where somebody
-/// does.
+/// Options for dead letters, each with the reason why it is unused; `None` where a subscription
+/// uses it.
 ///
-/// A Topic's field is told once, and only if none of its subscriptions follows it: it is meant for
-/// those that do. A default that is written out is followed everywhere.
+/// A Topic's option is reported once, and only if none of its subscriptions uses it. A default that
+/// is written out counts as used.
 #[derive(Default)]
 pub(super) struct UnusedSettings<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
 
 impl<'a> UnusedSettings<'a> {
-    /// Looks at what one subscription follows of what its documents say.
+    /// Checks which options one subscription uses.
     pub(super) fn check(&mut self, at: DeadLettersAt<'a>, policy: &DeadLetterPolicy) {
         let DeadLettersAt { sink: _, layout, error_data, events_per_blob } = at;
         self.note(layout, || unused_layout(policy));
@@ -208,7 +208,7 @@ impl<'a> UnusedSettings<'a> {
         *message = message.take().and_then(|_| unused());
     }
 
-    /// Reports what nobody follows.
+    /// Reports the unused options.
     pub(super) fn report(self) {
         for (at, unused) in self.0.into_values() {
             if let Some(unused) = unused {
@@ -270,7 +270,7 @@ fn unused_events_per_blob(policy: &DeadLetterPolicy) -> Option<Message> {
         Sink::DefaultContainer | Sink::Container(_) | Sink::None => return None,
     };
     Some(
-        Message::new(format!("not used: {sink} takes each dead letter alone"))
+        Message::new(format!("not used: {sink} receives each dead letter alone"))
             .help("sink: s3://bucket"),
     )
 }

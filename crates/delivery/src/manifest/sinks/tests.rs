@@ -24,13 +24,13 @@ fn to(topic: &str) -> String {
 }
 
 #[test]
-fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
+fn a_topic_that_dead_letters_never_reach_is_a_warning_at_its_position() {
     let at = |line: usize| format!("f:{line}:68: warning: spec.deadLetter.sink.topic: ");
     let own = "n/a is the subscription's own topic: its dead letters go to the default container";
     let unheard = "n/lost has no subscription: its dead letters go to the default container";
     let round = |of: &str, own: &str| {
         format!(
-            "the sinks of n/{of} lead back to n/{own}: what comes round goes to the default container"
+            "the sinks of n/{of} lead back to n/{own}: dead letters that loop go to the default container"
         )
     };
     let (a, b, c) = (to("a"), to("b"), to("c"));
@@ -85,7 +85,7 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
         let topic = [("b", &*format!("input: {input}"))];
         let expected = unread.map(|(format, right)| {
             format!(
-                "f:9:68: warning: spec.deadLetter.sink.topic: n/b has input {input} and reads no letter of the format \
+                "f:9:68: warning: spec.deadLetter.sink.topic: n/b has input {input} and cannot read the format \
                  {format}: dead letters go to the default container; format: {right}"
             )
         });
@@ -101,7 +101,7 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
 #[test]
 fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
     let of_topic = "delivery: {deadLetter: {sink: {topic: n/lots}}}";
-    let error = "error: spec.delivery.deadLetter.sink.topic: the topic n/lots is in none of the files; did you mean n/lost?";
+    let error = "error: spec.delivery.deadLetter.sink.topic: the topic n/lots is not in any of the files; did you mean n/lost?";
     let subscriptions = [
         ("a", "x", ""),
         ("a", "y", ""),
@@ -112,12 +112,12 @@ fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
 }
 
 #[test]
-fn what_no_letter_follows_is_a_warning_where_it_stands() {
+fn an_unused_dead_letter_option_is_a_warning_at_its_position() {
     let layout = "warning: spec.deadLetter.layout: not used: the format knative has one layout; format: namespace";
     let data = "warning: spec.deadLetter.errorData: not used: the format namespace has no knativeerrordata; format: knative";
     let per_blob = |what: &str| {
         format!(
-            "warning: spec.deadLetter.eventsPerBlob: not used: {what} takes each dead letter alone; sink: s3://bucket"
+            "warning: spec.deadLetter.eventsPerBlob: not used: {what} receives each dead letter alone; sink: s3://bucket"
         )
     };
     let queue = "sink: 'sqs://127.0.0.1:4566/000000000000/q'";

@@ -76,14 +76,14 @@ fn a_container_is_one_sink_in_every_spelling_and_case() {
 }
 
 #[test]
-fn case_counts_in_keys_that_are_no_ids_and_an_id_stands_once() {
+fn case_counts_in_keys_that_are_no_ids_and_an_id_is_defined_once() {
     let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: /Hub}}}}";
     let keys = |keys: &str| {
         format!("{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{{keys}}}}}")
     };
     let found = shown(&read_files(&[hub, &keys("/hub: 'http://h/'")]));
     assert!(
-        found.len() == 1 && found[0].contains("has to stand in a Destinations document"),
+        found.len() == 1 && found[0].contains("needs an address in a Destinations document"),
         "{found:?}"
     );
     let found = shown(&read_files(&[&keys(
@@ -128,7 +128,7 @@ fn what_only_takes_dead_letters_is_no_endpoint() {
 #[test]
 fn a_wrong_word_is_the_one_finding_of_its_resource() {
     let queue = push("").replace("push: {", "queue: {receiveLockDurationInSeconds: 60}, push: {");
-    let offered = "pull delivery is not offered; deliveryMode: Push, with a destination";
+    let offered = "pull delivery is not supported; deliveryMode: Push, with a destination";
     for (text, expected) in [
         (
             webhook("", "").replace("WebHook", "WebHok"),
@@ -146,7 +146,7 @@ fn a_wrong_word_is_the_one_finding_of_its_resource() {
 }
 
 #[test]
-fn topics_are_told_from_the_names_of_templates() {
+fn topics_follow_from_the_names_of_templates() {
     let group = "resourceGroup: g, ";
     for (kind, name, around, expected) in [
         ("Microsoft.EventGrid/systemTopics/eventSubscriptions", "st/es", group, Some("g/st/es")),

@@ -249,7 +249,7 @@ fn the_sample_for_kubernetes_loads_when_completed() {
     assert_eq!(
         findings,
         [
-            "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are left out",
+            "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are ignored",
         ]
     );
     assert_eq!(
@@ -305,7 +305,7 @@ fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
 fn an_unmapped_container_is_a_warning_and_the_default_container() {
     let (subscription, findings) = loaded(&[S4]);
     assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
-    let expected = "no Destinations document names this container; dead letters go to the default one; spec: {\"/sub";
+    let expected = "no Destinations document maps this container; dead letters go to the default one; spec: {\"/sub";
     assert!(findings.iter().any(|finding| finding.contains(expected)), "{findings:?}");
 }
 
@@ -461,7 +461,7 @@ fn a_template_is_its_event_subscriptions() {
 }
 
 #[test]
-fn limits_and_overrides_reach_their_places_with_where_they_stand() {
+fn limits_and_overrides_are_read_with_their_positions() {
     let text = "{\n\"id\": \"/subscriptions/s/resourceGroups/g/providers/P/a/t/eventSubscriptions/n\",\n\
                 \"lastmile\": {\"retryOn\": [404], \"neverRetry\": [204, 500]},\n\"properties\": {\n\
                 \"destination\": {\"endpointType\": \"webhook\", \"properties\": {\"endpointBaseUrl\": \"http://h/\", \

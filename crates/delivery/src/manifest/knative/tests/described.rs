@@ -86,7 +86,7 @@ fn its_errors_leave_out_whoever_subscribes_to_the_object() {
 }
 
 #[test]
-fn the_place_of_a_reply_is_told_where_one_is_written() {
+fn the_position_of_a_reply_is_reported() {
     let channel = "{apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c}";
     let text = format!(
         "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  channel: {channel}\n\

@@ -143,7 +143,7 @@ fn a_broken_filter_is_refused_at_its_place() {
         (
             "exact: {subject: test}",
             "exact: {subject: ^''}",
-            "spec.filters[1].not.exact.subject: an empty value is compared with nothing",
+            "spec.filters[1].not.exact.subject: an empty value cannot be compared",
         ),
         (
             "exact: {subject: test}",
@@ -173,7 +173,7 @@ fn a_reference_without_an_entry_shows_the_entry_to_add() {
 }
 
 #[test]
-fn what_is_missing_is_told_by_name() {
+fn what_is_missing_is_reported_by_name() {
     let head = "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\n";
     let broker = broker("", "{}");
     for (rest, expected) in [
@@ -218,7 +218,7 @@ fn what_is_missing_is_told_by_name() {
 }
 
 #[test]
-fn a_name_stands_once() {
+fn a_name_is_defined_once() {
     let other = EXAMPLE.replace("name: orders\n", "name: with-dead-letter-sink\n");
     let found = shown(&read_one(&other));
     assert_eq!(found.len(), 1, "{found:?}");

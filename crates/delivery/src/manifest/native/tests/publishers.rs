@@ -59,7 +59,7 @@ fn a_publisher_that_the_input_cannot_read_is_odd_and_loads() {
         );
         let column = 33 + input.len();
         let expected = format!(
-            "f:4:{column}: warning: spec.from[0].bucket: the input of this topic is {input}, and what comes from here is \
+            "f:4:{column}: warning: spec.from[0].bucket: the input of this topic is {input}, and records of this publisher are \
              s3; input: auto reads both"
         );
         assert!(
