@@ -18,11 +18,11 @@ use crate::subscription::profile::RetryPolicy;
 /// The namespace of all ids of deliveries (UUIDv5).
 pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
 
-/// The first attempts of a history that are kept.
+/// How many of the first attempts a history keeps.
 pub const HISTORY_FIRST: usize = 5;
-/// The last attempts of a history that are kept.
+/// How many of the last attempts a history keeps.
 pub const HISTORY_LAST: usize = 20;
-/// How much of the last response is kept, in bytes.
+/// The most bytes of the last answer's body that are stored.
 pub const RESPONSE_KEPT_BYTES: usize = 1_024;
 
 /// The published record and the event's index in it.

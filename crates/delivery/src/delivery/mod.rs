@@ -1,8 +1,8 @@
 //! The state of a delivery: its attempts so far, what an answer means, and how it ended.
 //!
 //! [`Delivery`] is one event for one subscription. [`outcome`] says what happened in an attempt and
-//! what that means, [`reason`] why a delivery ended; a dead letter holds both. [`probation`] is what
-//! is known of a destination that keeps failing. What a delivery does next is decided by
+//! what that means, [`reason`] why a delivery ended; a dead letter holds both. [`probation`] holds
+//! what is known of failing destinations. What a delivery does next is decided by
 //! [`machine`](crate::machine).
 
 mod deadletter;

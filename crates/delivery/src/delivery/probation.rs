@@ -202,7 +202,7 @@ mod tests {
         Uuid::from_u128(number)
     }
 
-    /// After so many failures in a row, of so many events, each at the moment of its number.
+    /// After this many failures in a row, of this many events, each at the time of its number.
     fn after(failures: u32, events: u128, outcome: Outcome) -> Probations<&'static str> {
         let mut probations = Probations::default();
         for failure in 0..failures {

@@ -59,8 +59,8 @@ pub const fn is_queue_character(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// JSON in which the two characters that JSON allows and no queue accepts are escaped; they can only
-/// be in strings.
+/// Escapes the two characters that valid JSON may hold and no queue accepts; they can only be in
+/// strings.
 pub(crate) fn escaped(json: &str) -> String {
     json.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")
 }

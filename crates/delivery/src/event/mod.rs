@@ -1,7 +1,7 @@
 //! A published event: its bytes, a view of them, and conversions into other schemas.
 //!
 //! [`Event`] holds the text, [`Members`] is a view of it. [`envelope`] reads a record of the queue
-//! into events, [`binary`] a request in binary mode. [`convert`] puts an event into another schema,
+//! into events, [`binary`] a request in binary mode. `convert` puts an event into another schema,
 //! a custom one by its topic's [`mapping`]. Knows nothing of subscriptions or deliveries.
 
 pub mod binary;

@@ -2,7 +2,7 @@
 //!
 //! A structured CloudEvent is sent as it was published, to the byte; so is any text of an opaque
 //! topic. An Event Grid event or a custom one is sent as an array of one, as Event Grid does. Other
-//! forms are made by [`convert`] and `binary` (a CloudEvent in binary mode). Headers come from
+//! forms are made by `event::convert` and `binary` (a CloudEvent in binary mode). Headers come from
 //! Event Grid (`notification`), the trace, the subscription, and a signature over the body
 //! (`signature`).
 //!

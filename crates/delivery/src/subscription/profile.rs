@@ -122,8 +122,7 @@ impl LeastWaits {
 pub struct RetryPolicy {
     /// Attempts in all, the first counts.
     pub max_attempts: u32,
-    /// Past this age, counted from publication, no attempt begins; looked at when an attempt is
-    /// due.
+    /// Past this age, counted from publication, no attempt begins; checked when an attempt is due.
     pub time_to_live_ms: Option<u64>,
     /// The waits between attempts.
     pub schedule: Schedule,

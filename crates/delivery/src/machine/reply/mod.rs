@@ -187,7 +187,7 @@ fn is_structured(content_type: &str) -> bool {
     essence.eq_ignore_ascii_case("application/cloudevents+json")
 }
 
-/// Text in which each character that no queue accepts is replaced. A message cannot be empty either.
+/// Replaces each character that no queue accepts; SQS refuses an empty message, too.
 fn queueable(text: &str) -> String {
     let replaced = |c| if is_queue_character(c) { c } else { char::REPLACEMENT_CHARACTER };
     let text: String = text.chars().map(replaced).collect();
