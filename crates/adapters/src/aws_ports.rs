@@ -12,8 +12,9 @@ use delivery::address::AddressPolicy;
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
-    Clock, ConsentError, Consents, HideRecord, JitterSource, Late, Message, PutBlob, PutError,
-    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
+    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
@@ -169,7 +170,7 @@ macro_rules! shared_ports {
             }
         }
 
-        impl HideRecord for $ports {
+        impl ChangeVisibility for $ports {
             async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
                 self.queues.change_visibility(queue, receipt, seconds).await;
             }

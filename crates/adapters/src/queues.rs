@@ -14,7 +14,7 @@ use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use delivery::ports::{
-    Attribute, HideRecord, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName,
+    Attribute, ChangeVisibility, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName,
 };
 use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use sha2::{Digest, Sha256};
@@ -168,7 +168,7 @@ impl Queue for SqsQueues {
     }
 }
 
-impl HideRecord for SqsQueues {
+impl ChangeVisibility for SqsQueues {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         let Some(url) = self.urls.values().find(|url| url.rsplit('/').next() == Some(queue)) else {
             return tracing::warn!(

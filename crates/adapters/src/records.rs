@@ -157,7 +157,7 @@ fn structured(attributes: HashMap<String, Attribute>, body: &str) -> Option<Stri
         attributes.filter(|(name, _)| name != "datacontenttype").collect();
     let is_event = attributes.iter().any(|(name, _)| name == "specversion");
     let content_type = content_type.map(|(_, value)| value.as_str());
-    is_event.then(|| binary::of_plain(&attributes, content_type, body.as_bytes()))
+    is_event.then(|| binary::structured_plain(&attributes, content_type, body.as_bytes()))
 }
 
 fn is_content_type(attribute: Option<String>) -> bool {

@@ -333,7 +333,7 @@ pub fn probation(subscription: &Subscription, outcome: Outcome, change: Change) 
         Change::Began { lasts_ms } => {
             warn!(subscription = %name, destination, outcome, lasts_ms, "probation.began");
         }
-        Change::GoesOn { lasts_ms } => {
+        Change::Extended { lasts_ms } => {
             warn!(subscription = %name, destination, outcome, lasts_ms, "probation.goes_on");
         }
         Change::Ended => info!(subscription = %name, destination, "probation.ended"),

@@ -1,22 +1,26 @@
 //! Every rule of delivery, and nothing else.
 //!
-//! An event arrives, an attempt is made or put off, what happened is judged, and the delivery ends,
+//! An event arrives, an attempt is made or deferred, its result is judged, and the delivery ends,
 //! waits or becomes a dead letter. All of that is decided here, over plain values: no I/O, no
-//! clock, no randomness, no runtime, no AWS. The moment is an argument (`now_ms`, milliseconds
-//! since 1970-01-01 UTC), jitter is an argument, an answer from a destination is an argument. So
-//! the same functions run in production, in the simulation and in explanations.
+//! clock, no randomness, no runtime, no AWS. The current time (`now_ms`, milliseconds since
+//! 1970-01-01 UTC), jitter and a destination's answer are arguments. So the same functions run in
+//! production, in the simulation and in explanations.
 //!
-//! The rooms, from the ground up; each knows only those below it:
+//! The modules, from the lowest up; each imports only those before it:
 //!
-//! - [`time`]: durations and moments. [`address`] stands apart: which addresses are never called.
+//! - [`time`]: durations and timestamps. [`address`]: which addresses requests may go to; no other
+//!   module uses it.
 //! - [`event`]: what was published.
 //! - [`subscription`]: which events go where, and how hard to try.
-//! - [`delivery`](mod@delivery): one event for one subscription, what happened, how it ended.
-//! - [`manifest`]: files of every dialect, read into subscriptions. [`deadletter`]: the bytes of a dead
-//!   letter, written and read back. [`wire`]: what travels beside an event in a queue.
-//! - [`request`]: one attempt as data.
-//! - [`machine`]: what happens next.
-//! - [`explain`]: how a delivery would live. [`ports`]: what the shell promises.
+//! - [`delivery`](mod@delivery): the state of one event for one subscription, its attempts and its
+//!   end.
+//! - [`manifest`]: reads subscription files of every dialect. [`deadletter`]: the bytes of a dead
+//!   letter, written and read back. [`wire`]: the message attributes that travel with an event
+//!   through the queues.
+//! - [`request`]: the HTTP request of one attempt.
+//! - [`machine`]: decides what a delivery does next.
+//! - [`explain`]: the attempts that a delivery would make. [`ports`]: the traits that adapters
+//!   implement.
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 

@@ -1,8 +1,8 @@
-//! What the shell promises the flow: a few narrow traits, each with its promise.
+//! Ports: what the functions need from outside, as narrow traits, each with a promise.
 //!
-//! The flow of the functions is written against these. `adapters` implements them on AWS, HTTP and
-//! the machine's clock; the simulation implements them on virtual time with failures on purpose. A
-//! contract test runs against every implementation.
+//! The functions are written against these. `adapters` implements them on AWS, HTTP and the
+//! machine's clock; the simulation implements them on virtual time and injects failures. A contract
+//! test runs against every implementation.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,8 +24,8 @@ use crate::subscription::sink::{Container, SinkQueue};
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
 
-/// An exchange that had no answer in time and is still open: what becomes of it. Dropping it closes
-/// it.
+/// The rest of an exchange without an answer in time that is still open. Dropping it closes the
+/// connection.
 pub type Late = Pin<Box<dyn Future<Output = Exchange> + Send>>;
 
 /// Sends HTTP requests.
@@ -36,8 +36,8 @@ pub trait SendHttp {
     /// Makes one exchange.
     fn exchange(&self, request: &Request) -> impl Future<Output = Exchange> + Send;
 
-    /// Makes one exchange, and keeps it open when there was no answer in time. Who cannot do that
-    /// closes it.
+    /// Makes one exchange, and keeps it open when there was no answer in time. The default closes
+    /// it.
     fn exchange_or_late(
         &self,
         request: &Request,
@@ -52,13 +52,13 @@ pub trait SendHttp {
 /// The queues of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueName {
-    /// Published events, and the parts of large records.
+    /// Published events, and the deliveries of large records.
     Events,
-    /// Deliveries that wait for their next attempt.
+    /// Deliveries waiting for their next attempt.
     Retry,
     /// Dead letters on their way to storage.
     DeadLetter,
-    /// What storage refused for too long.
+    /// Dead letters that storage refused for too long.
     LastResort,
 }
 
@@ -71,7 +71,7 @@ pub enum Attribute {
     DeadLetter(String),
 }
 
-/// A message on its way into a queue.
+/// A message to be sent to a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The event, as published.
@@ -80,9 +80,9 @@ pub struct Message {
     pub topic: Option<TopicName>,
     /// Our attribute.
     pub attribute: Attribute,
-    /// Whose turn it takes in a fair queue.
+    /// Its message group in a fair queue.
     pub subscription: SubscriptionName,
-    /// Received after about this long, perhaps earlier.
+    /// It is received after about this long, perhaps earlier.
     pub wait_ms: u64,
 }
 
@@ -103,7 +103,7 @@ impl Message {
         self.body.len() + name.len() + TYPE_BYTES + value.len() + topic
     }
 
-    /// Whether SQS takes it: the whole within 1 MiB, our attribute within 16 KiB.
+    /// Whether SQS accepts it: the whole within 1 MiB, our attribute within 16 KiB.
     #[must_use]
     pub fn fits(&self) -> bool {
         let (Attribute::Delivery(value) | Attribute::DeadLetter(value)) = &self.attribute;
@@ -120,7 +120,7 @@ pub struct Record {
     pub receipt: String,
     /// The name of the queue it came from.
     pub queue: String,
-    /// Its body; of a CloudEvent in binary form, its structured form.
+    /// Its body; of a CloudEvent in binary mode, its structured form.
     pub body: Arc<str>,
     /// The `topic` attribute, as the publisher wrote it.
     pub topic: Option<String>,
@@ -138,20 +138,20 @@ pub struct Record {
     pub receives: u32,
 }
 
-/// A message could not be sent; its record has to come again.
+/// A message could not be sent; its record has to be redelivered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the queue did not take the message: {0}")]
 pub struct QueueError(pub String);
 
-/// Takes messages.
+/// Sends messages to the deployment's queues.
 ///
-/// Promise: what it took is received after about the wait; perhaps early, perhaps twice, but not
-/// lost.
+/// Promise: an accepted message is received after about the wait; perhaps early, perhaps twice, but
+/// not lost.
 pub trait Queue {
     /// Sends a message; `Ok` means the queue has it.
     ///
     /// # Errors
-    /// [`QueueError`] when it may not have it.
+    /// [`QueueError`] when it is not certain that the queue has it.
     fn send(
         &self,
         queue: QueueName,
@@ -159,13 +159,14 @@ pub trait Queue {
     ) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
-/// Hides a received record for a while, so that a record given back comes again at the right time.
+/// Changes the visibility of a received record, so that a record returned to the queue is
+/// redelivered at the right time.
 ///
-/// Promise: best effort. When it fails, the record comes back after the queue's own visibility
+/// Promise: best effort. When it fails, the record is redelivered after the queue's own visibility
 /// timeout.
-pub trait HideRecord {
-    /// Hides the record of this receipt, received from the queue of this name, for so many seconds
-    /// from now.
+pub trait ChangeVisibility {
+    /// Hides the record with this receipt, received from the queue of this name, for this many
+    /// seconds from now.
     fn change_visibility(
         &self,
         queue: &str,
@@ -177,7 +178,7 @@ pub trait HideRecord {
 /// Why a blob was not written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PutError {
-    /// Trying again may help.
+    /// A retry may succeed.
     #[error("storage did not take the blob: {0}")]
     Refused(String),
     /// The container or queue refuses for good: it does not exist, or we may not write to it.
@@ -189,8 +190,8 @@ pub enum PutError {
 ///
 /// Promise: the same key twice is one blob, and the first wins; both calls are `Ok`.
 pub trait PutBlob {
-    /// Writes a JSON blob, if there is none of this key. The container's prefix is already part of
-    /// the key.
+    /// Writes a JSON blob, unless the key exists. The container's prefix is already part of the
+    /// key.
     ///
     /// # Errors
     /// [`PutError`] when it is not certain that the blob is there.
@@ -202,12 +203,12 @@ pub trait PutBlob {
     ) -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
-/// Writes dead letters into queues of others.
+/// Writes dead letters into queues outside the deployment.
 ///
-/// Promise: what it took is in the queue; perhaps twice, but not lost.
+/// Promise: an accepted message is in the queue; perhaps twice, but not lost.
 pub trait PutMessage {
-    /// Sends a JSON text to the queue, with the id of its dead letter beside it, so that repeats
-    /// can be told.
+    /// Sends a JSON text to the queue, with the id of its dead letter as an attribute, so that
+    /// duplicates can be recognised.
     ///
     /// # Errors
     /// [`PutError`] when it is not certain that the queue has it.
@@ -219,7 +220,7 @@ pub trait PutMessage {
     ) -> impl Future<Output = Result<(), PutError>> + Send;
 }
 
-/// A blob that a listing found.
+/// A blob in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobName {
     /// Its key, the container's prefix included.
@@ -258,27 +259,27 @@ pub trait ReadBlobs {
     ) -> impl Future<Output = Result<Option<Vec<u8>>, ReadError>> + Send;
 }
 
-/// Knows the subscriptions.
+/// Provides the subscriptions.
 ///
-/// Promise: the last good catalogue. A broken newer one is reported and does not replace it.
+/// Promise: the last valid catalogue. An invalid newer one is reported and does not replace it.
 pub trait SubscriptionSource {
-    /// The catalogue, or why there is none; looks at its source now and then.
+    /// The catalogue; reads its source again from time to time.
     ///
     /// # Errors
-    /// What is wrong with the only catalogue there is, for people.
+    /// What is wrong, for people, when no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// The newest catalogue, after looking at the source again now; at most once a second.
+    /// The newest catalogue, after reading the source again; at most once a second.
     ///
     /// # Errors
-    /// When the source cannot be read or its newest version is broken: nobody can say then that a
-    /// name is missing.
+    /// When the source cannot be read or its newest version is invalid: then it is unknown whether
+    /// a name is missing.
     fn reread(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 }
 
-/// A secret could not be had; whose it is stands in the text, and what it is does not.
+/// A secret could not be read; the text has its name, never its value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the secret {name} cannot be had: {problem}")]
+#[error("the secret {name} cannot be read: {problem}")]
 pub struct SecretError {
     /// Its name.
     pub name: SecretName,
@@ -288,49 +289,47 @@ pub struct SecretError {
 
 /// Looks up secrets.
 ///
-/// Promise: every name that was asked for is in the keyring, with a value that was right a few
-/// minutes ago; no value is ever logged.
+/// Promise: every requested name is in the keyring, with a value that was current a few minutes
+/// ago; no value is ever logged.
 pub trait Secrets {
     /// The secrets of these names.
     ///
     /// # Errors
-    /// [`SecretError`] for the first that cannot be had.
+    /// [`SecretError`] for the first that cannot be read.
     fn keyring(
         &self,
         names: &[&SecretName],
     ) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
 }
 
-/// Consents could not be read or kept.
+/// A consent could not be read or stored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the consent {key} cannot be looked up or kept: {problem}")]
+#[error("the consent {key} cannot be read or stored: {problem}")]
 pub struct ConsentError {
-    /// Where it is, or should be.
+    /// Its key.
     pub key: String,
     /// Why.
     pub problem: String,
 }
 
-/// Remembers which destinations want events.
+/// Stores which destinations consented.
 ///
-/// Promise: a consent that was kept is found, by whoever kept it at once, by everybody else within
-/// half a minute, until somebody removes it. Nobody is ever said to have consented, or not to have,
-/// while that cannot be looked up.
+/// Promise: a stored consent is found by this process at once, by others within half a minute,
+/// until somebody removes it. While consents cannot be read, the result is an error, never "none".
 pub trait Consents {
-    /// The consent of this name, if there is one.
+    /// The consent with this key, if there is one.
     ///
     /// # Errors
-    /// [`ConsentError`] when nobody can say.
+    /// [`ConsentError`] when it cannot be read.
     fn consent(
         &self,
         key: &ConsentKey,
     ) -> impl Future<Output = Result<Option<Granted>, ConsentError>> + Send;
 
-    /// Keeps a consent; the newest one of a name counts.
+    /// Stores a consent; the newest one of a key counts.
     ///
     /// # Errors
-    /// [`ConsentError`] when others may not find it. Here it is found all the same, for as long as
-    /// this process lives.
+    /// [`ConsentError`] when other processes may not find it. This process still finds it.
     fn keep_consent(
         &self,
         key: &ConsentKey,
@@ -338,29 +337,35 @@ pub trait Consents {
     ) -> impl Future<Output = Result<(), ConsentError>> + Send;
 }
 
-/// Tells the time and waits.
+/// Reads the time and sleeps.
 ///
-/// Promise: milliseconds since 1970-01-01 UTC; a sleep is never cut short.
+/// Promise: milliseconds since 1970-01-01 UTC; a sleep is never too short.
 pub trait Clock {
     /// Now.
     fn now_ms(&self) -> u64;
 
-    /// Waits so long.
+    /// Waits this long.
     fn sleep(&self, wait_ms: u64) -> impl Future<Output = ()> + Send;
 }
 
-/// Rolls the dice for jitter.
+/// Provides randomness for jitter.
 pub trait JitterSource {
-    /// One roll.
+    /// The next random value.
     fn next_jitter(&self) -> Jitter;
 }
 
-/// All that the deadletter function needs from outside.
-pub trait StoragePorts: Queue + HideRecord + PutBlob + PutMessage + Clock + Send + Sync {}
+/// Everything that the deadletter function needs from outside.
+pub trait StoragePorts:
+    Queue + ChangeVisibility + PutBlob + PutMessage + Clock + Send + Sync
+{
+}
 
-impl<T> StoragePorts for T where T: Queue + HideRecord + PutBlob + PutMessage + Clock + Send + Sync {}
+impl<T> StoragePorts for T where
+    T: Queue + ChangeVisibility + PutBlob + PutMessage + Clock + Send + Sync
+{
+}
 
-/// All that the dispatch function needs from outside.
+/// Everything that the dispatch function needs from outside.
 pub trait DispatchPorts:
     StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + JitterSource
 {

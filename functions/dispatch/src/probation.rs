@@ -54,7 +54,7 @@ impl Probations {
             let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
             let outcome = exchange.outcome(&subscription.retry);
             let change = self.with(|of| {
-                of.note(&subscription.destination.url, &ids, outcome, exchange.ended_ms())
+                of.record_outcome(&subscription.destination.url, &ids, outcome, exchange.ended_ms())
             });
             if let Some(change) = change {
                 telemetry::probation(subscription, outcome, change);

@@ -10,8 +10,9 @@ use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::ports::{
-    Clock, ConsentError, Consents, HideRecord, JitterSource, Late, Message, PutBlob, PutError,
-    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
+    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
@@ -395,7 +396,7 @@ impl Queue for FakePorts {
     }
 }
 
-impl HideRecord for FakePorts {
+impl ChangeVisibility for FakePorts {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         self.calls().visibility_changes.push((queue.to_owned(), receipt.to_owned(), seconds));
     }

@@ -307,7 +307,7 @@ fn an_undeliverable_reply_is_stored_and_says_why_it_is_not_at_its_sink() {
         );
         assert_eq!(
             kept.sink_error.as_deref(),
-            Some("a reply that nobody can deliver goes to no sink")
+            Some("a reply that cannot be delivered is not sent to a sink")
         );
     }
 }

@@ -241,7 +241,7 @@ fn a_request_built_from_an_event_is_valid_or_not_sent() {
         for schema in [Schema::CloudEventsStructured, Schema::CloudEventsBinary, Schema::EventGrid]
         {
             let (why, _) = refused(&mapped(in_schema(schema)), &custom, Input::Auto);
-            assert!(why.contains("eventTime is no moment of RFC 3339"), "{why}");
+            assert!(why.contains("eventTime is not an RFC 3339 time"), "{why}");
         }
     }
     let grid = EVENT_GRID.replace("2026-11-20T07:03:00.1234567Z", "08/13/2020");

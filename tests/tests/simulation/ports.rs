@@ -11,8 +11,9 @@ use std::task::{Context, Poll};
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    Clock, ConsentError, Consents, HideRecord, JitterSource, Late, Message, PutBlob, PutError,
-    PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
+    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
+    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
@@ -130,7 +131,7 @@ impl Queue for World {
     }
 }
 
-impl HideRecord for World {
+impl ChangeVisibility for World {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
         self.step(&Touched::Everything).await;
         self.with(|world| {

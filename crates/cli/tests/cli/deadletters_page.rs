@@ -221,7 +221,7 @@ async fn a_value_that_cannot_be_used_names_its_field_and_nothing_found_says_so()
         ("/?since=yesterday", 400, "2026-11-20T07:00:00Z"),
         ("/?colour=red", 400, "there is no such filter"),
         ("/replay?outcome=Sad", 400, "TimedOut"),
-        ("/replay?to=topic&to_topic=x", 400, "is no topic"),
+        ("/replay?to=topic&to_topic=x", 400, "is not a topic"),
         ("/replay?to=url&to_url=ftp://a", 400, "is no address"),
         ("/replay?rate=fast", 400, "50/s"),
         ("/?subscription=nobody", 200, "No letter is meant"),

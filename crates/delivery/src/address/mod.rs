@@ -1,10 +1,10 @@
-//! Which addresses a destination may have.
+//! Which addresses requests may go to.
 //!
 //! A subscription names an endpoint we do not control; its name may resolve to the machine we run
 //! on, to a cloud's metadata service or into a private network. Such addresses are refused unless
-//! the deployment allows them by `ALLOW_PRIVATE_DESTINATIONS`, and the function's own ones even
-//! then. Pure: the sender asks for the URL before it does anything, and for each address a name
-//! resolved to before it connects.
+//! the deployment allows them by `ALLOW_PRIVATE_DESTINATIONS`; the function's own addresses are
+//! refused even then. Pure: the sender checks the URL before it does anything, and each address
+//! that a name resolved to before it connects.
 
 mod own;
 mod private;
@@ -20,37 +20,38 @@ pub use own::OwnAddresses;
 pub use private::PrivateDestinations;
 pub use public::is_public;
 
-/// What stands between requests and the addresses they may not reach.
+/// Which addresses requests may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
     private: PrivateDestinations,
     own: OwnAddresses,
 }
 
-/// What of a URL besides its host decides where it may lead.
+/// The properties of a URL, besides its host, that decide where it may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientKind {
-    /// The request travels without TLS: only to what is allowed, public or not.
+    /// The request is sent without TLS: only to allowed addresses, public or not.
     pub in_clear: bool,
-    /// The port is one of the function's own: nothing of this machine is reached, allowed or not.
+    /// The port is one of the function's own: no address of this machine is reached, allowed or
+    /// not.
     pub own_port: bool,
 }
 
-/// Why no packet leaves.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// The URL names no host.
     #[error("the URL has no host")]
     NoHost,
     /// A service of the function's own sandbox.
-    #[error("{0} is, on this port, an address of the function itself, which nothing may reach")]
+    #[error("{0} is, on this port, an address of the function itself, which no request may reach")]
     Own(HostAddress),
-    /// Plain HTTP to what is not allowed by name or range.
+    /// Plain HTTP to an address that is not allowed by name or range.
     #[error(
-        "{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only what is there is reached without TLS"
+        "{0} is not in ALLOW_PRIVATE_DESTINATIONS, and only destinations in it may be reached without TLS"
     )]
     InClear(HostAddress),
-    /// An address that is not of the open internet.
+    /// An address that is not public.
     #[error("{0} is not a public address, and not in ALLOW_PRIVATE_DESTINATIONS")]
     NotPublic(HostAddress),
 }
@@ -63,7 +64,7 @@ pub struct HostAddress {
 }
 
 impl AddressPolicy {
-    /// A fence with these gates, and around these addresses.
+    /// A policy with these allowed destinations and these addresses of the function.
     #[must_use]
     pub fn new(private: PrivateDestinations, own: OwnAddresses) -> Self {
         Self { private, own }
@@ -71,11 +72,11 @@ impl AddressPolicy {
 
     /// Whether a request to this URL may begin, and under which rules its host is resolved.
     ///
-    /// A literal address is judged here and now; a name by [`AddressPolicy::judge`], when its addresses are
+    /// A literal address is judged here; a name by [`AddressPolicy::judge`], when its addresses are
     /// known.
     ///
     /// # Errors
-    /// Why no packet leaves.
+    /// Why a request is refused.
     pub fn admit(&self, url: &Url) -> Result<ClientKind, Refusal> {
         let port = url.port_or_known_default();
         let in_clear = url.scheme() != "https";
@@ -92,26 +93,26 @@ impl AddressPolicy {
         Ok(kind)
     }
 
-    /// Whether a request may go to a host that leads to these addresses; one that is forbidden
+    /// Whether a request may go to a host that resolved to these addresses; one forbidden address
     /// refuses all.
     ///
     /// # Errors
-    /// Why no packet leaves.
+    /// Why a request is refused.
     pub fn judge(&self, kind: ClientKind, host: &str, addresses: &[IpAddr]) -> Result<(), Refusal> {
         let allowed_host = self.private.allows_host(host);
         for address in addresses.iter().copied() {
-            let place = || HostAddress { host: host.to_owned(), address: Some(address) };
+            let host_address = || HostAddress { host: host.to_owned(), address: Some(address) };
             if kind.own_port && self.own.contains(host, address) {
-                return Err(Refusal::Own(place()));
+                return Err(Refusal::Own(host_address()));
             }
             if allowed_host || self.private.allows_address(address) {
                 continue;
             }
             if kind.in_clear {
-                return Err(Refusal::InClear(place()));
+                return Err(Refusal::InClear(host_address()));
             }
             if !is_public(address) {
-                return Err(Refusal::NotPublic(place()));
+                return Err(Refusal::NotPublic(host_address()));
             }
         }
         Ok(())
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_tells_the_host_the_address_and_the_rule() {
+    fn a_refusal_names_the_host_the_address_and_the_rule() {
         let policy = policy("127.0.0.0/8");
         assert_eq!(
             says(led(&policy, "https://10.0.0.1/", &[])),
@@ -163,11 +164,11 @@ mod tests {
         );
         assert_eq!(
             says(led(&policy, "http://8.8.8.8/", &[])),
-            "8.8.8.8 is not in ALLOW_PRIVATE_DESTINATIONS, and only what is there is reached without TLS"
+            "8.8.8.8 is not in ALLOW_PRIVATE_DESTINATIONS, and only destinations in it may be reached without TLS"
         );
         assert_eq!(
             says(led(&policy, "http://localhost:9001/", &["127.0.0.1"])),
-            "localhost (127.0.0.1) is, on this port, an address of the function itself, which nothing may reach"
+            "localhost (127.0.0.1) is, on this port, an address of the function itself, which no request may reach"
         );
         assert_eq!(says(led(&policy, "mailto:a@example.com", &[])), "the URL has no host");
     }

@@ -1,5 +1,4 @@
-//! The function's own addresses: what serves it inside its sandbox, and hands out its events and
-//! its secrets.
+//! The function's own addresses: services inside its sandbox that hand out its events and secrets.
 
 use std::net::IpAddr;
 
@@ -7,11 +6,11 @@ use url::Host;
 
 use super::public::is_local;
 
-/// Endpoints that no destination may be, whatever is allowed.
+/// Endpoints that no request may reach, whatever is allowed.
 ///
-/// They listen on this machine. Which of its addresses they take is not ours to know, so every
-/// local address is refused on each of their ports: loopback, unspecified and link-local, in any
-/// spelling, plus the hosts as they were named.
+/// They listen on this machine. Which of its addresses they bind is unknown, so every local address
+/// is refused on each of their ports: loopback, unspecified and link-local, in any spelling, plus
+/// the hosts as configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnAddresses {
     hosts: Vec<Host>,
@@ -22,7 +21,7 @@ impl OwnAddresses {
     /// Reads endpoints of the form `host:port`.
     ///
     /// # Errors
-    /// The endpoint that has another form.
+    /// The endpoint that is not `host:port`.
     pub fn parse<'a>(endpoints: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut own = Self::default();
         endpoints.into_iter().try_for_each(|endpoint| own.add(endpoint))?;
@@ -32,7 +31,7 @@ impl OwnAddresses {
     /// Adds the endpoint `host:port`.
     ///
     /// # Errors
-    /// When it has another form.
+    /// When it is not `host:port`.
     pub fn add(&mut self, endpoint: &str) -> Result<(), String> {
         let (host, port) =
             host_and_port(endpoint).ok_or_else(|| format!("\"{endpoint}\" is not host:port"))?;

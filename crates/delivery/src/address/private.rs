@@ -1,4 +1,4 @@
-//! What `ALLOW_PRIVATE_DESTINATIONS` says.
+//! The setting `ALLOW_PRIVATE_DESTINATIONS`.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ const MAPPED_PREFIX_BITS: u8 = 96;
 ///
 /// A range holds the addresses it names and no other spelling of them, with one exception: an IPv4
 /// address and its mapped form `::ffff:a.b.c.d` are the same destination, since the machine dials
-/// both as IPv4. What leads through a translator (NAT64, 6to4 …) is another way to go, and needs an
+/// both as IPv4. An address behind a translator (NAT64, 6to4 …) takes another route and needs an
 /// IPv6 range of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrivateDestinations {
@@ -21,7 +21,8 @@ pub struct PrivateDestinations {
 }
 
 impl PrivateDestinations {
-    /// Reads `ALLOW_PRIVATE_DESTINATIONS`: host names, addresses and CIDR ranges, parted by commas.
+    /// Reads `ALLOW_PRIVATE_DESTINATIONS`: host names, addresses and CIDR ranges, separated by
+    /// commas.
     ///
     /// # Errors
     /// The entry that is none of these.
@@ -36,7 +37,7 @@ impl PrivateDestinations {
                 Ok(Host::Domain(name)) => allowed.hosts.push(name),
                 Ok(Host::Ipv4(address)) => allowed.ranges.push(IpAddr::V4(address).into()),
                 Ok(Host::Ipv6(address)) => {
-                    allowed.ranges.push(IpAddr::V6(address).to_canonical().into())
+                    allowed.ranges.push(IpAddr::V6(address).to_canonical().into());
                 }
                 Err(_) => {
                     let problem =

@@ -1,18 +1,18 @@
-//! What an address is: of the open internet, of this machine, or an IPv4 address in an IPv6 one.
+//! Classifies addresses: public, of this machine, or an IPv4 address embedded in an IPv6 one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Azure's machines find the host they run on, and its metadata, at this address of the open
-/// internet.
+/// Azure's virtual machines reach their host, and its metadata, at this address, which is otherwise
+/// public.
 /// <https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16>
 const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
-/// Whether an address is one of the open internet: not this host, a private network, a link, a
-/// metadata service, a multicast group or reserved.
+/// Whether an address is public: not this host, a private network, a link, a metadata service, a
+/// multicast group or reserved.
 ///
-/// An IPv6 address that carries an IPv4 one is public only if that one is. What can be neither told
-/// nor routed (IPv4 compatible and SIIT addresses, the local-use NAT64 prefix, Teredo) is not
-/// public, whatever it carries.
+/// An IPv6 address that embeds an IPv4 one is public only if that one is. Forms that cannot be
+/// decoded or routed (IPv4 compatible and SIIT addresses, the local-use NAT64 prefix, Teredo) are
+/// not public, whatever they embed.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
@@ -24,7 +24,7 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address means this machine or its link, in any spelling.
+/// Whether an address is this machine or on its link, in any spelling.
 pub(super) fn is_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => is_local_v4(v4),
@@ -68,16 +68,15 @@ fn is_global_unicast(address: Ipv6Addr) -> bool {
     a & 0xe000 == 0x2000 && !special
 }
 
-/// Whether a NAT64 of the well-known prefix leads this address to the IPv4 one that it carries (RFC
-/// 6052).
+/// Whether a NAT64 with the well-known prefix translates this address to the IPv4 one it embeds
+/// (RFC 6052).
 fn is_translated(address: Ipv6Addr) -> bool {
     matches!(address.segments(), [0x64, 0xff9b, 0, 0, 0, 0, _, _])
 }
 
-/// The IPv4 addresses that an IPv6 address carries, in the forms that standards have known: at its
-/// end (IPv4 compatible, SIIT, NAT64, and the ISATAP interface under any prefix), and behind the
-/// prefix (6to4). A mapped address is no IPv6 address at all: it is dialled as the IPv4 address it
-/// stands for.
+/// The IPv4 addresses that an IPv6 address embeds, in the forms that standards define or defined:
+/// at its end (IPv4 compatible, SIIT, NAT64, and the ISATAP interface under any prefix), and behind
+/// the prefix (6to4). A mapped address is not handled here: it is dialled as its IPv4 address.
 fn carried_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

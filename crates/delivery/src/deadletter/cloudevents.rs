@@ -1,10 +1,10 @@
 //! Event Grid, "delivery event formats", CloudEvents 1.0 schema: the event, then why and when as
 //! extension attributes.
 
-use super::about::{About, Names};
+use super::fields::{BlobFields, FieldNames};
 use super::flat;
 
-const NAMES: Names = Names {
+const NAMES: FieldNames = FieldNames {
     reason: "deadletterreason",
     attempts: "deliveryattempts",
     outcome: "lastdeliveryoutcome",
@@ -17,12 +17,12 @@ const STATUS: &str = "lasthttpstatuscode";
 /// What this format adds to an event.
 pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 
-/// The letter; `None` for an event that can be no CloudEvent.
-pub(super) fn element(about: &About<'_>) -> Option<String> {
-    let event = about.event_json()?;
-    let (mut object, hidden) = flat::open_cloud_event(about.letter, event, &RESERVED)?;
-    about.five(&mut object, &NAMES, &about.letter.reason.to_string());
-    about.status(&mut object, STATUS);
-    about.lastmile(&mut object, &hidden);
+/// The dead letter; `None` for an event that cannot be a CloudEvent.
+pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
+    let event = fields.event_json()?;
+    let (mut object, hidden) = flat::open_cloud_event(fields.letter, event, &RESERVED)?;
+    fields.common(&mut object, &NAMES, &fields.letter.reason.to_string());
+    fields.status(&mut object, STATUS);
+    fields.lastmile(&mut object, &hidden);
     Some(object.finish())
 }

@@ -1,39 +1,40 @@
-//! Event Grid, "delivery event formats", custom schema: what the mapping says of the event, why and
+//! Event Grid, "delivery event formats", custom schema: the mapped attributes of the event, why and
 //! when, then the payload as it was published.
 //!
 //! Fields that are not mapped: the id is the message's, the time is publication, the topic is
-//! `namespace/topic`, and the rest is empty. An event of another shape tells them itself.
+//! `namespace/topic`, and the rest is empty. For an event of another schema they are its own
+//! attributes.
 
-use super::about::About;
 use super::eventgrid::{NAMES, STATUS};
-use super::flat::Hidden;
+use super::fields::BlobFields;
+use super::flat::HiddenMembers;
 use crate::delivery::DeadLetter;
 use crate::event::Members;
 use crate::event::json::Object;
 use crate::event::mapping::{Mapped, Mapping};
 
-/// The letter; `None` for text.
-pub(super) fn element(about: &About<'_>) -> Option<String> {
-    let event = about.event_json()?;
-    let told = told(about.letter);
+/// The dead letter; `None` for text.
+pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
+    let event = fields.event_json()?;
+    let mapped_fields = mapped_fields(fields.letter);
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let mut object = Object::default();
-    object.text("id", &told.id);
-    object.text("eventTime", &told.event_time);
-    object.text("eventType", &text(&told.event_type));
-    object.text("dataVersion", &text(&told.data_version));
+    object.text("id", &mapped_fields.id);
+    object.text("eventTime", &mapped_fields.event_time);
+    object.text("eventType", &text(&mapped_fields.event_type));
+    object.text("dataVersion", &text(&mapped_fields.data_version));
     object.text("metadataVersion", "1");
-    object.text("topic", &told.topic);
-    object.text("subject", &text(&told.subject));
-    about.five(&mut object, &NAMES, &about.letter.reason.to_string());
-    about.status(&mut object, STATUS);
-    about.lastmile(&mut object, &Hidden::default());
+    object.text("topic", &mapped_fields.topic);
+    object.text("subject", &text(&mapped_fields.subject));
+    fields.common(&mut object, &NAMES, &fields.letter.reason.to_string());
+    fields.status(&mut object, STATUS);
+    fields.lastmile(&mut object, &HiddenMembers::default());
     object.raw("data", Some(event.get()));
     Some(object.finish())
 }
 
-/// What the mapping says of a custom event, and an event of another shape of itself.
-fn told(letter: &DeadLetter) -> Mapped {
+/// The mapped attributes of a custom event, or the attributes of an event of another schema.
+fn mapped_fields(letter: &DeadLetter) -> Mapped {
     if let Some(mapped) = &letter.mapped {
         return mapped.clone();
     }

@@ -1,10 +1,10 @@
 //! Event Grid, "delivery event formats", Event Grid schema: the event, then why and when.
 
-use super::about::{About, Names};
+use super::fields::{BlobFields, FieldNames};
 use super::flat;
 
 /// The names of the Event Grid schema; the custom schema has them too.
-pub(super) const NAMES: Names = Names {
+pub(super) const NAMES: FieldNames = FieldNames {
     reason: "deadLetterReason",
     attempts: "deliveryAttempts",
     outcome: "lastDeliveryOutcome",
@@ -17,12 +17,12 @@ pub(super) const STATUS: &str = "lastHttpStatusCode";
 /// What this format adds to an event.
 pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 
-/// The letter; `None` for an event that has no place in it.
-pub(super) fn element(about: &About<'_>) -> Option<String> {
-    let event = about.event_json()?;
-    let (mut object, hidden) = flat::open_event_grid(about.letter, event, &RESERVED)?;
-    about.five(&mut object, &NAMES, &about.letter.reason.to_string());
-    about.status(&mut object, STATUS);
-    about.lastmile(&mut object, &hidden);
+/// The dead letter; `None` for an event that this format cannot hold.
+pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
+    let event = fields.event_json()?;
+    let (mut object, hidden) = flat::open_event_grid(fields.letter, event, &RESERVED)?;
+    fields.common(&mut object, &NAMES, &fields.letter.reason.to_string());
+    fields.status(&mut object, STATUS);
+    fields.lastmile(&mut object, &hidden);
     Some(object.finish())
 }

@@ -1,12 +1,12 @@
 //! Knative, "configuring channel event delivery": the CloudEvent, then the extensions for errors;
 //! after them those of the early draft (`errorsubscriberuri`, `errorreason`, `errorretry`).
 //!
-//! Beside our own fields stands `publishutc`, which this format tells nowhere else.
+//! `publishutc`, which this format has nowhere else, is added to our own fields.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::about::{About, OURS, whole_characters};
+use super::fields::{BlobFields, LASTMILE, whole_characters};
 use super::flat;
 use crate::delivery::{DeadLetter, Delivery, Returned};
 use crate::event::json::Object;
@@ -21,19 +21,19 @@ pub(super) const RESERVED: [&str; 7] = [
     "errorsubscriberuri",
     "errorreason",
     "errorretry",
-    OURS,
+    LASTMILE,
 ];
 
-/// `knativeerrordata` is never longer.
+/// The longest `knativeerrordata`.
 /// <https://github.com/knative/eventing/blob/main/pkg/channel/attributes/transformers.go>
 const DATA_MAX_BYTES: usize = 1_024;
-/// So many bytes are that long in base64.
+/// The bytes that are that long in base64.
 const DATA_BASE64_MAX_BYTES: usize = DATA_MAX_BYTES / 4 * 3;
 
-/// The letter; `None` for an event that can be no CloudEvent.
-pub(super) fn element(about: &About<'_>) -> Option<String> {
-    let letter = about.letter;
-    let event = about.event_json()?;
+/// The dead letter; `None` for an event that cannot be a CloudEvent.
+pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
+    let letter = fields.letter;
+    let event = fields.event_json()?;
     let (mut object, hidden) = flat::open_cloud_event(letter, event, &RESERVED)?;
     let failed = Failed::of(letter);
     if let Some(address) = failed.address {
@@ -50,15 +50,15 @@ pub(super) fn element(about: &About<'_>) -> Option<String> {
     }
     object.text("errorreason", &letter.reason.to_string());
     object.put("errorretry", &letter.delivery.attempts);
-    let mut ours = Object::default();
-    ours.text("publishutc", &moment::rfc3339(letter.delivery.published_ms));
-    about.ours(&mut ours);
-    hidden.tell(&mut ours);
-    object.text(OURS, &ours.finish());
+    let mut own = Object::default();
+    own.text("publishutc", &moment::rfc3339(letter.delivery.published_ms));
+    fields.own(&mut own);
+    hidden.write_to(&mut own);
+    object.text(LASTMILE, &own.finish());
     Some(object.finish())
 }
 
-/// The request that failed last: the sink's where a letter came back from it.
+/// The request that failed last: the one to the sink, if there was one.
 struct Failed<'a> {
     address: Option<&'a str>,
     status: Option<u16>,
@@ -81,7 +81,7 @@ impl<'a> Failed<'a> {
     }
 }
 
-/// The last answer without control characters, not above the limit.
+/// The last answer without control characters, truncated to the limit.
 fn error_data(response: &[u8], form: ErrorData) -> String {
     match form {
         ErrorData::Text => {

@@ -1,13 +1,13 @@
-//! What lies in storage: the bytes of a dead letter, written and read back.
+//! The stored form of dead letters: keys and bytes of their blobs, written and read back.
 //!
-//! Separate from the dead letter itself because there is a file per format here. [`blob`] writes a
-//! key and bytes; [`stored`] reads every format back.
+//! Separate from the dead letter itself because each format has a file here. [`blob`] writes a key
+//! and bytes; [`stored`] reads every format back.
 
-mod about;
 pub mod blob;
 mod cloudevents;
 mod custom;
 mod eventgrid;
+mod fields;
 mod flat;
 mod knative;
 mod namespace;
@@ -15,24 +15,24 @@ pub mod stored;
 
 use crate::subscription::name::{NAMELESS, TopicName};
 
-pub(crate) use self::about::{OURS, SINK};
+pub(crate) use self::fields::{LASTMILE, SINK};
 pub(crate) use self::flat::{IN_DATA, ORIGINAL, PUBLISHED};
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
 
-/// In the subscription's place for records that are no events.
+/// Takes the subscription's place in a key for records that are no events.
 pub const MALFORMED: &str = "_malformed";
-/// In the subscription's place for events of a topic that no document names.
+/// Takes the subscription's place in a key for events of a topic that no document defines.
 pub const UNKNOWN_TOPIC: &str = "_unknown";
-/// In the subscription's place for messages that arrived by native redrive and name no
+/// Takes the subscription's place in a key for messages that arrived by native redrive and name no
 /// subscription.
 pub const UNPROCESSED: &str = "_unprocessed";
 
-/// The topic that stands for one nobody named.
+/// The topic of records that name none.
 #[must_use]
 pub fn nameless_topic() -> TopicName {
     TopicName { namespace: NAMELESS.to_owned(), topic: NAMELESS.to_owned() }
 }
 
-/// What the formats add in which the event shares an object with the letter.
+/// The members that each format adds to the event's own object.
 pub(crate) const RESERVED: [&[&str]; 3] =
     [&eventgrid::RESERVED, &cloudevents::RESERVED, &knative::RESERVED];

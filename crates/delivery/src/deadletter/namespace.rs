@@ -3,23 +3,23 @@
 //! Nested: `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`. Flat: the event's
 //! members in place of `event`, as that page's sample of the structured mode has it.
 
-use super::about::{About, Names};
-use super::flat::{self, Hidden};
+use super::fields::{BlobFields, FieldNames};
+use super::flat::{self, HiddenMembers};
 use crate::event::Members;
 use crate::event::json::Object;
 
 /// The headers that were sent.
 pub(crate) const HEADERS: &str = "customDeliveryProperties";
-/// What is said about the event.
+/// The fields about the event.
 pub(crate) const PROPERTIES: &str = "deadletterProperties";
 /// The event in the nested layout.
 pub(crate) const EVENT: &str = "event";
-/// What tells an event that is a JSON string from one that is text.
+/// Marks an event that is a JSON string, as opposed to text.
 pub(crate) const EVENT_IS: &str = "eventis";
 /// Its value for a JSON string.
 pub(crate) const JSON: &str = "json";
 
-const NAMES: Names = Names {
+const NAMES: FieldNames = FieldNames {
     reason: "deadletterreason",
     attempts: "deliveryattempts",
     outcome: "deliveryresult",
@@ -27,45 +27,50 @@ const NAMES: Names = Names {
     attempted: "deliveryattemptutc",
 };
 
-/// The letter in the nested layout; every event has a place in it.
-pub(super) fn nested(about: &About<'_>) -> String {
+/// The dead letter in the nested layout, which can hold every event.
+pub(super) fn nested(fields: &BlobFields<'_>) -> String {
     let mut object = Object::default();
-    let event = about.event_json();
+    let event = fields.event_json();
     match event {
         Some(json) => object.raw(EVENT, Some(json.get())),
-        None => object.text(EVENT, about.letter.delivery.event.text()),
+        None => object.text(EVENT, fields.letter.delivery.event.text()),
     }
     let is_string = event.is_some_and(|json| json.get().starts_with('"'));
-    finish(about, object, &Hidden::default(), is_string)
+    finish(fields, object, &HiddenMembers::default(), is_string)
 }
 
-/// The letter in the flat layout; `None` for an event that is no object, or that would look like a
-/// nested one.
-pub(super) fn flat(about: &About<'_>) -> Option<String> {
-    let event = about.event_json()?.get();
+/// The dead letter in the flat layout; `None` for an event that is not an object, or whose flat
+/// form would look like a nested one.
+pub(super) fn flat(fields: &BlobFields<'_>) -> Option<String> {
+    let event = fields.event_json()?.get();
     let (object, hidden) = flat::open(event, &[HEADERS, PROPERTIES])?;
     let members = Members::parse(event).ok()?;
     let looks_nested = members.iter().all(|(name, _)| [EVENT, HEADERS, PROPERTIES].contains(&name));
     if looks_nested && members.get(EVENT).is_some() {
         return None;
     }
-    Some(finish(about, object, &hidden, false))
+    Some(finish(fields, object, &hidden, false))
 }
 
-fn finish(about: &About<'_>, mut object: Object, hidden: &Hidden, is_string: bool) -> String {
-    let headers = &about.letter.headers;
+fn finish(
+    fields: &BlobFields<'_>,
+    mut object: Object,
+    hidden: &HiddenMembers,
+    is_string: bool,
+) -> String {
+    let headers = &fields.letter.headers;
     if !headers.is_empty() {
-        let mut told = Object::default();
-        headers.iter().for_each(|(name, value)| told.text(name, value));
-        object.raw(HEADERS, Some(&told.finish()));
+        let mut sent = Object::default();
+        headers.iter().for_each(|(name, value)| sent.text(name, value));
+        object.raw(HEADERS, Some(&sent.finish()));
     }
     let mut properties = Object::default();
-    about.five(&mut properties, &NAMES, &about.letter.reason.sentence());
-    about.ours(&mut properties);
+    fields.common(&mut properties, &NAMES, &fields.letter.reason.sentence());
+    fields.own(&mut properties);
     if is_string {
         properties.text(EVENT_IS, JSON);
     }
-    hidden.tell(&mut properties);
+    hidden.write_to(&mut properties);
     object.raw(PROPERTIES, Some(&properties.finish()));
     object.finish()
 }

@@ -1,7 +1,8 @@
-//! A delivery that ended without success, enriched with why.
+//! A delivery that ended without success, and why.
 //!
-//! A [`DeadLetter`] holds all that its blob will say: whoever writes it needs no subscription file. Its
-//! blob is made in [`crate::deadletter`], its travelling form in [`crate::wire`].
+//! A [`DeadLetter`] holds everything that its blob contains, so the function that writes it needs
+//! no subscription file. [`crate::deadletter`] makes the blob, [`crate::wire`] the message
+//! attribute.
 
 use std::fmt;
 
@@ -14,22 +15,22 @@ use crate::subscription::sink::{Container, Sink, SinkQueue};
 use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, without_user};
 use crate::time::duration::DAY_MS;
 
-/// A detail is for people; what is longer has been quoted from an event.
+/// Details are for people; a longer one quotes an event.
 const DETAIL_MAX_CHARS: usize = 500;
 
-/// Where a letter is kept.
+/// Where a dead letter is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Store {
     /// In the container of the deployment.
     DefaultContainer,
     /// In a container of its subscription's.
     Container(Container),
-    /// In a queue of somebody else's.
+    /// In an SQS queue outside the deployment.
     Queue(SinkQueue),
 }
 
 impl Store {
-    /// Its container, if it is one of its subscription's.
+    /// The container, if the subscription names one.
     #[must_use]
     pub fn container(&self) -> Option<&Container> {
         match self {
@@ -39,12 +40,12 @@ impl Store {
     }
 }
 
-/// How a letter fared that was to be delivered to its sink.
+/// The failed delivery of a dead letter to its sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// The sink's address in full, without credentials; `None` where nobody could say it any more.
+    /// The sink's address in full, without credentials; `None` where the subscription is gone.
     pub address: Option<String>,
-    /// Why it did not take the letter.
+    /// Why that delivery ended.
     pub reason: Reason,
     /// What the reason's name does not say.
     pub detail: Option<String>,
@@ -56,46 +57,46 @@ pub struct Returned {
     pub last_response: Option<Vec<u8>>,
 }
 
-/// A dead letter: the delivery, why it ended, and how it wants to be stored.
+/// A dead letter: the delivery, why it ended, and how to store it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
     /// The delivery as it ended.
     pub delivery: Delivery,
     /// Why it ended.
     pub reason: Reason,
-    /// What the reason's name does not say, for people: where the event is malformed, say.
+    /// What the reason's name does not say, for people: for example where the event is malformed.
     pub detail: Option<String>,
     /// When that was decided.
     pub decided_ms: u64,
-    /// It is not written before this.
+    /// It is not written before this time.
     pub not_before_ms: u64,
-    /// Where it is kept.
+    /// Where it is stored.
     pub store: Store,
-    /// Why it is not where its subscription wants it.
+    /// Why it is not stored in its subscription's sink.
     pub sink_error: Option<String>,
-    /// How it fared at its sink, when that did not take it.
+    /// The failed delivery to its sink, if there was one.
     pub returned: Option<Returned>,
-    /// How it is written.
+    /// The format of its blob.
     pub format: Format,
     /// How the namespace format is laid out.
     pub layout: Layout,
-    /// How the Knative format tells the last answer.
+    /// How the Knative format encodes the last answer.
     pub error_data: ErrorData,
-    /// At most so many letters stand in its blob.
+    /// The most dead letters in its blob.
     pub events_per_blob: u32,
-    /// When storage refuses, keep trying this long after the decision.
+    /// When storage refuses it, retry until this long after the decision.
     pub keep_trying_for_ms: u64,
     /// The headers that were sent, never the secret ones.
     pub headers: Vec<(String, String)>,
     /// The destination without query and credentials.
     pub destination: Option<String>,
-    /// What the topic's mapping says of a custom event, where the format asks for it.
+    /// The mapped attributes of a custom event, where the format needs them.
     pub mapped: Option<Mapped>,
-    /// The addresses in full, where the format asks for them.
+    /// The addresses with their queries, where the format needs them.
     pub addresses: Option<Addresses>,
 }
 
-/// The addresses of a delivery with their queries, without user names and passwords.
+/// The addresses of a delivery with their queries, without credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
     /// The subscriber's.
@@ -105,8 +106,9 @@ pub struct Addresses {
 }
 
 impl DeadLetter {
-    /// A letter about a delivery that no subscription speaks for: the deployment's container, two
-    /// days. A delivery that brought a letter to its sink gives that letter back.
+    /// The dead letter of a delivery without a subscription: stored in the deployment's container,
+    /// retried for two days. For a delivery to a sink it is the dead letter that was to be
+    /// delivered.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
         if let DeliveryTarget::Sink(letter) = delivery.target {
@@ -141,7 +143,8 @@ impl DeadLetter {
         }
     }
 
-    /// A letter as the subscription wants it. The caller has looked whether it wants one at all.
+    /// A dead letter with the settings of its subscription. The caller has checked that the
+    /// subscription does not drop them.
     #[must_use]
     pub fn new(
         delivery: Delivery,
@@ -174,10 +177,10 @@ impl DeadLetter {
         }
     }
 
-    /// The same with a detail of its newest reason; a long one is cut.
+    /// Adds a detail to its newest reason; a long one is truncated.
     #[must_use]
     pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
-        let detail = Some(cut(&detail.to_string()));
+        let detail = Some(truncated_detail(&detail.to_string()));
         match &mut self.returned {
             Some(returned) => returned.detail = detail,
             None => self.detail = detail,
@@ -185,21 +188,25 @@ impl DeadLetter {
         self
     }
 
-    /// Why its last delivery ended: the one to its sink, if there was one.
+    /// Why its last delivery ended: the one to its sink, if there was one, else the first.
     #[must_use]
     pub fn newest_reason(&self) -> Reason {
         self.returned.as_ref().map_or(self.reason, |returned| returned.reason)
     }
 
-    /// The same for the deployment's container, because its sink cannot take it.
+    /// Stores it in the deployment's container instead, because its sink cannot take it.
     #[must_use]
     pub fn store_in_default(self, why: impl fmt::Display) -> Self {
-        Self { store: Store::DefaultContainer, sink_error: Some(cut(&why.to_string())), ..self }
+        Self {
+            store: Store::DefaultContainer,
+            sink_error: Some(truncated_detail(&why.to_string())),
+            ..self
+        }
     }
 }
 
-/// A text for people, no longer than they read.
-pub(crate) fn cut(text: &str) -> String {
+/// Truncates a detail to its limit.
+pub(crate) fn truncated_detail(text: &str) -> String {
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
@@ -210,7 +217,8 @@ fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64
     last.map_or(decided_ms, |attempt| attempt.at_ms.saturating_add(policy.delay_ms).max(decided_ms))
 }
 
-/// What a mapping says of a custom event: told now, for whoever writes the letter knows no mapping.
+/// The mapped attributes of a custom event. Taken now, since the function that writes the dead
+/// letter does not know the mapping.
 fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Mapped> {
     let asked_for = match format {
         Format::Namespace => false,
@@ -221,8 +229,8 @@ fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> O
     asked_for.then(|| delivery.mapped(&subscription.mapping))
 }
 
-/// The addresses in full: only Knative's format asks for them, and a query may hold what others
-/// need not see.
+/// The addresses with their queries: only Knative's format needs them, and a query may be
+/// confidential.
 fn addresses(
     delivery: &Delivery,
     subscription: &Subscription,

@@ -1,8 +1,8 @@
 //! One event for one subscription, from its first attempt to its end: the state that travels.
 //!
-//! A delivery carries everything that a later invocation needs, so that no database does. Its id is
-//! a function of what it is (subscription, published record, place in the record's array): a record
-//! that is handled twice yields the same deliveries, and their dead letters the same blob.
+//! A delivery carries everything that a later invocation needs, so no database is needed. Its id is
+//! a function of its subscription, the published record and its index in the record's array: a
+//! record that is processed twice yields the same deliveries, and their dead letters the same blob.
 
 use std::collections::VecDeque;
 
@@ -18,19 +18,19 @@ use crate::subscription::profile::RetryPolicy;
 /// The namespace of all ids of deliveries (UUIDv5).
 pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
 
-/// The first attempts of a history that are kept.
+/// How many of the first attempts a history keeps.
 pub const HISTORY_FIRST: usize = 5;
-/// The last attempts of a history that are kept.
+/// How many of the last attempts a history keeps.
 pub const HISTORY_LAST: usize = 20;
-/// How much of the last response is kept, in bytes.
+/// The most bytes of the last answer's body that are stored.
 pub const RESPONSE_KEPT_BYTES: usize = 1_024;
 
-/// The published record and the event's place in it.
+/// The published record and the event's index in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The SQS message id of the published record.
     pub message: String,
-    /// The event's place in the record's array; 0 for a single event.
+    /// The event's index in the record's array; 0 for a single event.
     pub index: u32,
 }
 
@@ -56,7 +56,7 @@ pub struct History {
 }
 
 impl History {
-    /// A history from its kept parts, as they travelled.
+    /// A history from its stored entries, as read from a message.
     #[must_use]
     pub fn restore(entries: Vec<Entry>, omitted: u32) -> Self {
         let mut history = Self::default();
@@ -103,7 +103,7 @@ impl History {
         self.last.back().or_else(|| self.first.last())
     }
 
-    /// The newest attempt; a delivery that was put off made none.
+    /// The newest attempt; entries of probation are not attempts.
     #[must_use]
     pub fn newest_attempt(&self) -> Option<&Entry> {
         let newest_first = self.last.iter().rev().chain(self.first.iter().rev());
@@ -111,7 +111,7 @@ impl History {
     }
 }
 
-/// Where a delivery goes.
+/// The target of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeliveryTarget {
     /// A published event, to the subscription's destination.
@@ -124,7 +124,7 @@ pub enum DeliveryTarget {
 }
 
 impl DeliveryTarget {
-    /// The word of log fields.
+    /// The value of the log field `leg`.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -138,25 +138,25 @@ impl DeliveryTarget {
 /// Whether a delivery may share a request with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Batching {
-    /// It may.
+    /// Allowed.
     #[default]
     Allowed,
-    /// A batch with it was refused: it is owed one attempt alone, whatever its policy's limit is.
+    /// A batch with it was refused: it gets one attempt alone, whatever its policy's limit is.
     RetryAlone,
-    /// It had that attempt, and stays alone.
+    /// It had that attempt, and is not batched again.
     Disabled,
 }
 
 /// One event for one subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// What it is, as a UUIDv5.
+    /// Its id, a UUIDv5.
     pub id: Uuid,
     /// The event, untouched.
     pub event: Event,
-    /// Whom it is for.
+    /// Its subscription.
     pub subscription: SubscriptionName,
-    /// Where it came from.
+    /// The published record.
     pub origin: Origin,
     /// When the record was published: its SentTimestamp in the events queue.
     pub published_ms: u64,
@@ -166,25 +166,24 @@ pub struct Delivery {
     pub first_ms: Option<u64>,
     /// When the next attempt is due; at the end, when the last one was.
     pub due_ms: u64,
-    /// Where it goes.
+    /// Its target.
     pub target: DeliveryTarget,
-    /// How many replies led to it.
+    /// The length of the chain of replies that led to it.
     pub hops: u32,
-    /// The topics whose dead letters led to it.
+    /// The topics whose dead letters led to it; dead letters never return to one of them.
     pub via: Vec<TopicName>,
     /// Whether it may share a request with others.
     pub batching: Batching,
-    /// What happened so far.
+    /// Its attempts so far.
     pub history: History,
     /// The beginning of the last answer's body; `None` when the last attempt got no answer.
     pub last_response: Option<Vec<u8>>,
-    /// The trace that its record came with (W3C `traceparent`); an event may carry another one
-    /// itself.
+    /// The trace of its record (W3C `traceparent`); the event may carry another one itself.
     pub traceparent: Option<String>,
 }
 
 impl Delivery {
-    /// What a topic's mapping says of its event.
+    /// The mapped attributes of its event.
     #[must_use]
     pub fn mapped(&self, mapping: &Mapping) -> Mapped {
         let Self { event, origin, subscription, published_ms, .. } = self;
@@ -224,8 +223,8 @@ impl Delivery {
         }
     }
 
-    /// Puts it off until this moment, because its destination is on probation. No attempt; put-offs
-    /// in a row leave one entry.
+    /// Defers it until this time, because its destination is on probation. This is not an attempt;
+    /// repeated deferrals leave one entry.
     pub fn put_off(&mut self, now_ms: u64, until_ms: u64) {
         self.due_ms = until_ms;
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
@@ -238,7 +237,7 @@ impl Delivery {
         }
     }
 
-    /// Writes an exchange into the state: one more attempt, one more entry.
+    /// Records an exchange: one more attempt, one more entry.
     pub fn record(&mut self, exchange: &Exchange, policy: &RetryPolicy) {
         self.attempts = self.attempts.saturating_add(1);
         self.first_ms.get_or_insert(exchange.started_ms);
@@ -263,10 +262,10 @@ impl Delivery {
     }
 }
 
-/// The id of a delivery: UUIDv5 of subscription, published record and place, parted by line feeds
-/// (which no name has).
+/// The id of a delivery: UUIDv5 of subscription, published record and index, separated by line
+/// feeds (which no name contains).
 fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
-    // The name as it is shown and its place, put together by hand: every event pays for it.
+    // Concatenated by hand instead of formatted: this runs for every event.
     let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
     let index = origin.index.to_string();
     let name = [namespace, "/", topic, "/", name, "\n", &origin.message, "\n", &index].concat();

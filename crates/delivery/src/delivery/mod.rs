@@ -1,8 +1,8 @@
-//! The state of a delivery: what happened to it so far, what an answer means, and how it ended.
+//! The state of a delivery: its attempts so far, what an answer means, and how it ended.
 //!
 //! [`Delivery`] is one event for one subscription. [`outcome`] says what happened in an attempt and
-//! what that means, [`reason`] why a delivery ended, and a dead letter holds both. [`probation`] is
-//! what is known of a destination that keeps failing. Decides nothing about what comes next: that is
+//! what that means, [`reason`] why a delivery ended; a dead letter holds both. [`probation`] holds
+//! what is known of failing destinations. What a delivery does next is decided by
 //! [`machine`](crate::machine).
 
 mod deadletter;
@@ -13,7 +13,7 @@ pub mod probation;
 pub mod reason;
 pub mod trace;
 
-pub(crate) use deadletter::cut;
+pub(crate) use deadletter::truncated_detail;
 pub use deadletter::{Addresses, DeadLetter, Returned, Store};
 pub use delivery::{
     Batching, DELIVERY_NAMESPACE, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,

@@ -1,13 +1,13 @@
-//! Dead destinations are left alone for a while: probation.
+//! Probation: a circuit breaker for destinations that keep failing.
 //!
 //! Event Grid calls it delayed delivery: after ten failed attempts in a row at a destination, of at
-//! least two events, its deliveries are put off without a request, for the time the last outcome
-//! says. Then one of them probes: a success ends the probation, a failure doubles it, up to an
-//! hour. It protects the destination, and everybody else from the time that attempts at a dead one
-//! take.
+//! least two events, its deliveries are deferred without a request, for a time that depends on the
+//! last outcome. Then one of them is a probe: a success ends the probation, a failure doubles it,
+//! up to an hour. It protects the destination, and keeps attempts at a dead one from taking the
+//! time of others.
 //!
-//! Known to one process, and gone with it: it saves requests and decides nothing. A put-off is no
-//! attempt.
+//! The state belongs to one process and is lost with it: it only saves requests. A deferral is not
+//! an attempt.
 //! <https://learn.microsoft.com/azure/event-grid/delivery-and-retry#delayed-event-delivery>
 
 use std::collections::HashMap;
@@ -18,18 +18,18 @@ use uuid::Uuid;
 use crate::delivery::outcome::Outcome;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// So many failed attempts in a row put a destination on probation.
+/// The failed attempts in a row that put a destination on probation.
 pub const FAILURES: u32 = 10;
-/// No probation is longer.
+/// The longest probation.
 pub const LONGEST_MS: u64 = HOUR_MS;
-/// While a destination is probed, the others wait for the answer, and not for another whole
-/// probation.
+/// While a probe is under way, other deliveries wait this long for its result, and not for another
+/// whole probation.
 const PROBE_MS: u64 = 10 * SECOND_MS;
-/// A probe that was begun and never told its outcome no longer counts after this: its process was
-/// frozen, or it panicked.
+/// A probe whose outcome was never recorded no longer counts after this: its process was frozen, or
+/// it panicked.
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 
-/// How long an outcome puts a destination on probation; `None` for those that say nothing about the
+/// The first probation after an outcome; `None` for outcomes that say nothing about the
 /// destination.
 #[must_use]
 pub const fn first_ms(outcome: Outcome) -> Option<u64> {
@@ -51,14 +51,14 @@ pub const fn first_ms(outcome: Outcome) -> Option<u64> {
     }
 }
 
-/// What a delivery may do at a destination.
+/// Whether a delivery may be attempted at a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// It may be attempted.
     Admitted,
-    /// It is put off until this moment.
+    /// It is deferred.
     PutOff {
-        /// When it is due again.
+        /// Until this time.
         until_ms: u64,
     },
 }
@@ -66,21 +66,21 @@ pub enum Admission {
 /// What an attempt changed for its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is left alone from now on.
+    /// Its probation begins.
     Began {
-        /// For so long.
+        /// For this long.
         lasts_ms: u64,
     },
-    /// Its probe failed: it is left alone again.
-    GoesOn {
-        /// For so long.
+    /// Its probe failed: the probation goes on.
+    Extended {
+        /// For this long.
         lasts_ms: u64,
     },
-    /// It took an event.
+    /// An event was delivered: its probation ends.
     Ended,
 }
 
-/// The destinations that one process has had trouble with.
+/// The failing destinations that one process knows of.
 #[derive(Debug)]
 pub struct Probations<K>(HashMap<K, Record>);
 
@@ -95,7 +95,7 @@ impl<K> Default for Probations<K> {
 struct Record {
     failures: u32,
     /// The delivery of the first failure, until another one failed as well.
-    only: Option<Uuid>,
+    only_delivery: Option<Uuid>,
     probation: Option<Probation>,
 }
 
@@ -109,7 +109,7 @@ struct Probation {
 
 impl<K: Eq + Hash + Clone> Probations<K> {
     /// Whether a delivery may be attempted at this destination now. The first after the end of a
-    /// probation is its probe; the others wait for what it brings.
+    /// probation is its probe; the others wait for its result.
     pub fn admit(&mut self, destination: &K, now_ms: u64) -> Admission {
         let probation = self.0.get_mut(destination).and_then(|record| record.probation.as_mut());
         let Some(probation) = probation else { return Admission::Admitted };
@@ -129,7 +129,8 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         }
     }
 
-    /// Gives back an admission that nothing came of: if it was the probe, another delivery may be.
+    /// Returns an admission that was not used: if it was the probe, another delivery may be the
+    /// probe.
     pub fn release(&mut self, destination: &K) {
         if let Some(probation) =
             self.0.get_mut(destination).and_then(|record| record.probation.as_mut())
@@ -138,9 +139,8 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         }
     }
 
-    /// Takes note of what an attempt of these deliveries, in one request, brought, and says what
-    /// that changed.
-    pub fn note(
+    /// Records the outcome of one request with these deliveries, and returns what it changed.
+    pub fn record_outcome(
         &mut self,
         destination: &K,
         deliveries: &[Uuid],
@@ -156,31 +156,34 @@ impl<K: Eq + Hash + Clone> Probations<K> {
             self.release(destination);
             return None;
         }
-        let fresh = Record { failures: 0, only: Some(*first), probation: None };
-        let record = self.0.entry(destination.clone()).or_insert(fresh);
+        let new_record = Record { failures: 0, only_delivery: Some(*first), probation: None };
+        let record = self.0.entry(destination.clone()).or_insert(new_record);
         record.failures = record.failures.saturating_add(1);
-        if record.only.is_some_and(|only| only != *first || !others.is_empty()) {
-            record.only = None;
+        if record
+            .only_delivery
+            .is_some_and(|only_delivery| only_delivery != *first || !others.is_empty())
+        {
+            record.only_delivery = None;
         }
         let Some(first_ms) = first_ms(outcome) else {
-            // It says nothing about the destination; a probe has to be made again.
+            // It says nothing about the destination; another probe is needed.
             self.release(destination);
             return None;
         };
-        let (probation, goes_on) = match record.probation {
-            // An attempt that was begun before the probation tells nothing new.
+        let (probation, extended) = match record.probation {
+            // An attempt from before the probation says nothing new.
             Some(probation) if probation.probe_ms.is_none() => return None,
             Some(probation) => {
                 (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true)
             }
-            None if record.failures >= FAILURES && record.only.is_none() => {
+            None if record.failures >= FAILURES && record.only_delivery.is_none() => {
                 (Probation::lasting(first_ms, ended_ms), false)
             }
             None => return None,
         };
         record.probation = Some(probation);
         let lasts_ms = probation.lasts_ms;
-        Some(if goes_on { Change::GoesOn { lasts_ms } } else { Change::Began { lasts_ms } })
+        Some(if extended { Change::Extended { lasts_ms } } else { Change::Began { lasts_ms } })
     }
 }
 
@@ -199,11 +202,16 @@ mod tests {
         Uuid::from_u128(number)
     }
 
-    /// After so many failures in a row, of so many events, each at the moment of its number.
+    /// After this many failures in a row, of this many events, each at the time of its number.
     fn after(failures: u32, events: u128, outcome: Outcome) -> Probations<&'static str> {
         let mut probations = Probations::default();
         for failure in 0..failures {
-            probations.note(&"d", &[id(u128::from(failure) % events)], outcome, u64::from(failure));
+            probations.record_outcome(
+                &"d",
+                &[id(u128::from(failure) % events)],
+                outcome,
+                u64::from(failure),
+            );
         }
         probations
     }
@@ -239,8 +247,8 @@ mod tests {
     #[test]
     fn a_success_ends_the_row() {
         let mut probations = after(9, 2, Outcome::Busy);
-        probations.note(&"d", &[id(7)], Outcome::Success, 9);
-        probations.note(&"d", &[id(8)], Outcome::Busy, 10);
+        probations.record_outcome(&"d", &[id(7)], Outcome::Success, 9);
+        probations.record_outcome(&"d", &[id(8)], Outcome::Busy, 10);
         assert_eq!(probations.admit(&"d", 10), Admission::Admitted);
     }
 
@@ -257,33 +265,36 @@ mod tests {
                 Admission::PutOff { until_ms: now_ms + 10_000 },
                 "no second"
             );
-            probations.note(&"d", &[id(1)], Outcome::SocketError, now_ms);
+            probations.record_outcome(&"d", &[id(1)], Outcome::SocketError, now_ms);
             lasts_ms = (lasts_ms * 2).min(HOUR_MS);
         }
         assert_eq!(lasts_ms, HOUR_MS);
         assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
-        probations.note(&"d", &[id(1)], Outcome::Success, now_ms + HOUR_MS);
+        probations.record_outcome(&"d", &[id(1)], Outcome::Success, now_ms + HOUR_MS);
         assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
     }
 
     #[test]
     fn an_attempt_tells_whether_a_probation_began_goes_on_or_ended() {
         let mut probations = after(9, 2, Outcome::Busy);
-        let mut note = |outcome, at_ms| {
+        let mut record_outcome = |outcome, at_ms| {
             let _ = probations.admit(&"d", at_ms);
-            probations.note(&"d", &[id(7)], outcome, at_ms)
+            probations.record_outcome(&"d", &[id(7)], outcome, at_ms)
         };
-        assert_eq!(note(Outcome::Busy, 10), Some(Change::Began { lasts_ms: 10_000 }));
-        assert_eq!(note(Outcome::Busy, 11), None, "it was begun before");
-        assert_eq!(note(Outcome::TimedOut, 20_000), Some(Change::GoesOn { lasts_ms: 20_000 }));
-        assert_eq!(note(Outcome::Success, 50_000), Some(Change::Ended));
-        assert_eq!(note(Outcome::Success, 50_001), None);
+        assert_eq!(record_outcome(Outcome::Busy, 10), Some(Change::Began { lasts_ms: 10_000 }));
+        assert_eq!(record_outcome(Outcome::Busy, 11), None, "it was begun before");
+        assert_eq!(
+            record_outcome(Outcome::TimedOut, 20_000),
+            Some(Change::Extended { lasts_ms: 20_000 })
+        );
+        assert_eq!(record_outcome(Outcome::Success, 50_000), Some(Change::Ended));
+        assert_eq!(record_outcome(Outcome::Success, 50_001), None);
     }
 
     #[test]
     fn an_attempt_that_was_begun_before_the_probation_does_not_prolong_it() {
         let mut probations = after(10, 2, Outcome::Busy);
-        probations.note(&"d", &[id(3)], Outcome::Busy, 500);
+        probations.record_outcome(&"d", &[id(3)], Outcome::Busy, 500);
         assert_eq!(probations.admit(&"d", 600), Admission::PutOff { until_ms: 10_009 });
     }
 
@@ -291,7 +302,7 @@ mod tests {
     fn what_was_never_sent_says_nothing_about_a_destination() {
         for outcome in [Outcome::Aborted, Outcome::Blocked] {
             let mut probations = after(20, 2, outcome);
-            probations.note(&"d", &[id(3)], Outcome::Busy, 20);
+            probations.record_outcome(&"d", &[id(3)], Outcome::Busy, 20);
             assert_eq!(probations.admit(&"d", 20), Admission::Admitted);
         }
     }
@@ -300,7 +311,7 @@ mod tests {
     fn a_batch_is_one_failure_of_several_events() {
         let mut probations = Probations::default();
         for _ in 0..10 {
-            probations.note(&"d", &[id(1), id(2)], Outcome::Busy, 0);
+            probations.record_outcome(&"d", &[id(1), id(2)], Outcome::Busy, 0);
         }
         assert_eq!(probations.admit(&"d", 0), Admission::PutOff { until_ms: 10_000 });
     }

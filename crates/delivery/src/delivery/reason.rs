@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a delivery ended without success: log field, metric dimension, dead-letter field and filter
-/// in one.
+/// Why a delivery ended without success. The same names are used in log fields, metric dimensions,
+/// dead letters and filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
     /// All allowed attempts failed.
@@ -35,26 +35,26 @@ pub enum Reason {
     UndeliverableDueToRedirect,
     /// The certificate was refused.
     UndeliverableDueToTls,
-    /// The address is one we do not send to.
+    /// Requests to the address are not allowed.
     UndeliverableDueToBlockedAddress,
     /// No request could be built.
     UndeliverableDueToInvalidRequest,
-    /// No document has the subscription any more.
+    /// No document defines the subscription any more.
     SubscriptionNotFound,
-    /// No document has the topic.
+    /// No document defines the topic.
     TopicNotFound,
     /// Not an event.
     MalformedEvent,
-    /// Our own processing failed again and again.
+    /// Our own processing failed repeatedly.
     ProcessingFailed,
-    /// Its state no longer fits beside it in one message.
+    /// The event and its state no longer fit into one message.
     EventTooLargeToResend,
-    /// Replies to replies to replies.
+    /// A chain of replies that is too long.
     ReplyLoop,
 }
 
 impl Reason {
-    /// Every reason that needs no number.
+    /// Every reason without a status.
     pub const NAMED: [Self; 21] = [
         Self::MaxDeliveryAttemptsExceeded,
         Self::TimeToLiveExceeded,
@@ -79,7 +79,7 @@ impl Reason {
         Self::ReplyLoop,
     ];
 
-    /// The reason that a never-retried status gives.
+    /// The reason for a status that is never retried.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
         match status {
@@ -138,7 +138,7 @@ impl fmt::Display for Reason {
         if let Self::UndeliverableDueToHttpStatus(status) = self {
             return write!(f, "UndeliverableDueToHttpStatus{status}");
         }
-        // The names of the variants are the names of the vocabulary.
+        // The names of the variants are what is logged and stored.
         fmt::Debug::fmt(self, f)
     }
 }
@@ -147,7 +147,7 @@ impl FromStr for Reason {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || format!("\"{text}\" is no dead-letter reason");
+        let unknown = || format!("\"{text}\" is not a dead-letter reason");
         if let Some(status) = text.strip_prefix("UndeliverableDueToHttpStatus") {
             return status.parse().map(Self::UndeliverableDueToHttpStatus).map_err(|_| unknown());
         }

@@ -1,16 +1,16 @@
 //! The trace an event belongs to: W3C Trace Context, from the event or from the queue.
 //!
 //! A CloudEvent may carry `traceparent` and `tracestate` (the distributed tracing extension); they
-//! go on as headers. An event without one belongs to the trace that sent its record, which SQS
-//! tells in its `AWSTraceHeader`.
+//! are sent as headers. An event without one belongs to the trace of its record, which SQS reports
+//! in `AWSTraceHeader`.
 
 use std::borrow::Cow;
 
 use crate::delivery::Delivery;
 use crate::event::{Event, Members};
 
-/// W3C Trace Context: senders should carry at least this much of a `tracestate`; longer ones are
-/// left out.
+/// W3C Trace Context: senders should propagate at least this much of a `tracestate`; longer ones
+/// are dropped.
 /// <https://www.w3.org/TR/trace-context/#tracestate-limits>
 const STATE_MAX_BYTES: usize = 512;
 
@@ -24,14 +24,14 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// What everything in the trace has in common: the `trace-id` of its `traceparent`.
+    /// The `trace-id` of its `traceparent`.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.parent.split('-').nth(1)
     }
 }
 
-/// The id of a delivery's trace, as it stands in log lines; `members` are those of its event.
+/// The id of a delivery's trace, as it is logged; `members` are those of its event.
 #[must_use]
 pub fn id_of<'a>(delivery: &'a Delivery, members: &Members<'a>) -> Option<Cow<'a, str>> {
     let parent =
@@ -52,7 +52,7 @@ pub fn of_delivery(delivery: &Delivery) -> Option<Trace> {
 /// The trace that an event carries itself.
 #[must_use]
 pub fn of_event(event: &Event) -> Option<Trace> {
-    // Most events carry none: looking for the word spares reading the event. Only an escape could
+    // Most events carry none: searching for the word saves parsing the event. Only an escape could
     // hide it.
     if !event.text().contains("traceparent") && !event.text().contains('\\') {
         return None;
@@ -110,18 +110,18 @@ mod tests {
 
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
 
-    fn carried(members: &str) -> Option<Trace> {
+    fn trace_of(members: &str) -> Option<Trace> {
         let event = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t"{members}}}"#);
         of_event(&Event::recall(&event.into(), Input::Auto))
     }
 
     #[test]
-    fn an_event_tells_its_own_trace() {
+    fn an_event_may_carry_its_own_trace() {
         let with_state =
             format!(r#","traceparent":"{PARENT}","tracestate":"rojo=00f067aa0ba902b7""#);
         let trace =
             Trace { parent: PARENT.to_owned(), state: Some("rojo=00f067aa0ba902b7".to_owned()) };
-        assert_eq!(carried(&with_state), Some(trace));
+        assert_eq!(trace_of(&with_state), Some(trace));
         for nothing in [
             "",
             r#","traceparent":"00-00000000000000000000000000000000-b9c7c989f97918e1-01""#,
@@ -129,10 +129,10 @@ mod tests {
             r#","traceparent":"x\r\ny: z""#,
             r#","tracestate":"rojo=1""#,
         ] {
-            assert_eq!(carried(nothing), None, "{nothing}");
+            assert_eq!(trace_of(nothing), None, "{nothing}");
         }
         assert_eq!(
-            carried(&format!(r#","traceparent":"{PARENT}","tracestate":"a\r\nb""#)).unwrap().state,
+            trace_of(&format!(r#","traceparent":"{PARENT}","tracestate":"a\r\nb""#)).unwrap().state,
             None
         );
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_tells_the_trace_of_the_publisher() {
+    fn the_trace_of_the_publisher_is_read_from_the_queue() {
         let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
         let parent = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01";
         assert_eq!(parent_of_xray(header).as_deref(), Some(parent));

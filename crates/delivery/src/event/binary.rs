@@ -1,8 +1,8 @@
 //! A CloudEvent in binary form, as one JSON document.
 //!
 //! In binary mode the attributes travel beside the data (as `ce-*` headers, or as attributes of a
-//! message); queues and blobs want one text. The result is a structured CloudEvent whose data keeps
-//! its own spelling where it is JSON, and is base64 otherwise. CloudEvents 1.0, HTTP protocol
+//! message), but queues and blobs hold one text. The result is a structured CloudEvent whose data
+//! keeps its own spelling where it is JSON, and is base64 otherwise. CloudEvents 1.0, HTTP protocol
 //! binding §3.1 and JSON event format §3.
 
 use base64::Engine as _;
@@ -10,11 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde_json::value::RawValue;
 
-/// The attributes that stand first, in this order.
+/// The attributes that are written first, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
-/// The structured form of a binary-mode event of HTTP. Attributes come by name without `ce-`,
-/// values percent-encoded as in headers; `content_type` is that of the data.
+/// The structured form of a binary-mode event of HTTP. Attribute names have no `ce-`, values are
+/// percent-encoded as in headers; `content_type` is that of the data.
 #[must_use]
 pub fn structured(
     attributes: &[(String, String)],
@@ -24,12 +24,12 @@ pub fn structured(
     let decoded = |value: &String| percent_decode_str(value).decode_utf8_lossy().into_owned();
     let attributes: Vec<(String, String)> =
         attributes.iter().map(|(name, value)| (name.clone(), decoded(value))).collect();
-    of_plain(&attributes, content_type, data)
+    structured_plain(&attributes, content_type, data)
 }
 
-/// The same with values that stand as they are, as in the attributes of a message.
+/// The same with values that are not percent-encoded, as in the attributes of a message.
 #[must_use]
-pub fn of_plain(
+pub fn structured_plain(
     attributes: &[(String, String)],
     content_type: Option<&str>,
     data: &[u8],

@@ -1,8 +1,8 @@
-//! An event in another shape than it was published in.
+//! Converts an event into another schema.
 //!
 //! Event Grid becomes CloudEvents; a custom event becomes either, by its topic's mapping. Values
-//! keep the publisher's spelling: they are put together as they stand, never parsed and written
-//! again. A CloudEvent becomes nothing else: no table says what its attributes would be.
+//! keep the publisher's spelling: their raw text is copied, never parsed and serialized again. A
+//! CloudEvent is not converted: no specification maps its attributes to another schema.
 //!
 //! Event Grid, "event schemas": CloudEvents `source` is the topic, `type` the event type.
 
@@ -16,18 +16,18 @@ use crate::event::mapping::Mapped;
 use crate::event::uri::reference;
 use crate::event::{Event, Shape};
 
-/// Why an event cannot take another shape, for people.
+/// Why an event cannot be converted, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Inconvertible(String);
 
-/// What it could not become, for people.
+/// The target of a conversion in error texts.
 const CLOUD_EVENT: &str = "a CloudEvent";
 
-/// The event as a structured CloudEvent; a custom one by what its topic's mapping says of it.
+/// The event as a structured CloudEvent; a custom one by its topic's mapping.
 ///
 /// # Errors
-/// [`Inconvertible`] when the event says too little for one.
+/// [`Inconvertible`] when the event lacks a required attribute.
 pub(crate) fn cloud_event(
     event: &Event,
     topic: &impl fmt::Display,
@@ -41,7 +41,7 @@ pub(crate) fn cloud_event(
             Err(impossible("text of an opaque topic", CLOUD_EVENT, "it has no attributes"))
         }
         (Shape::Custom, None) => {
-            Err(impossible("a custom event", CLOUD_EVENT, "nothing says what its fields mean"))
+            Err(impossible("a custom event", CLOUD_EVENT, "no mapping of its fields is known"))
         }
     }
 }
@@ -77,10 +77,10 @@ fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str
     Ok(event.finish().into())
 }
 
-/// The event in the Event Grid schema; a custom one by what its topic's mapping says of it.
+/// The event in the Event Grid schema; a custom one by its topic's mapping.
 ///
 /// # Errors
-/// [`Inconvertible`] when the event says too little for it.
+/// [`Inconvertible`] when the event lacks a required field.
 pub(crate) fn event_grid(
     published: &Event,
     mapped: Option<&Mapped>,
@@ -107,18 +107,16 @@ pub(crate) fn event_grid(
             Err(impossible("text of an opaque topic", SCHEMA, "it has no fields"))
         }
         (Shape::Custom, None) => {
-            Err(impossible("a custom event", SCHEMA, "nothing says what its fields mean"))
+            Err(impossible("a custom event", SCHEMA, "no mapping of its fields is known"))
         }
     }
 }
 
-/// A time that both schemas want in RFC 3339.
+/// A time, which both schemas require in RFC 3339.
 fn moment<'a>(name: &str, text: &'a str, into: &str) -> Result<&'a str, Inconvertible> {
     match text.parse::<jiff::Timestamp>() {
         Ok(_) => Ok(text),
-        Err(_) => {
-            Err(impossible("an event", into, &format!("its {name} is no moment of RFC 3339")))
-        }
+        Err(_) => Err(impossible("an event", into, &format!("its {name} is not an RFC 3339 time"))),
     }
 }
 

@@ -1,10 +1,10 @@
-//! What a publisher sent, byte for byte, and a view of it.
+//! A published event, byte for byte, and how a record is decoded into events.
 //!
-//! The bytes of an event are never rebuilt: the same text is queued, posted and stored. What the
-//! engine needs to know (is it well formed, what is its id, does a filter take it) comes from
-//! [`Members`], a view that borrows the text and keeps every value in the publisher's own spelling.
-//! An event remembers where its members stand, so that nobody reads it again. A record may hold one
-//! event or a JSON array of them; a bad element of an array spoils only itself.
+//! The bytes of an event are never rebuilt: the same text is queued, posted and stored. Everything
+//! else (is it well formed, what is its id, does a filter match) comes from [`Members`], a view
+//! that borrows the text and keeps every value in the publisher's own spelling. An event stores the
+//! positions of its members, so it is parsed once. A record may hold one event or a JSON array of
+//! them; a malformed element does not affect the others.
 
 use std::sync::Arc;
 
@@ -24,19 +24,21 @@ pub enum Input {
     EventGrid,
     /// Any JSON.
     Custom,
-    /// Any text, not looked into.
+    /// Any text, not parsed.
     Opaque,
-    /// Notifications of Amazon SNS, each the CloudEvent [`foreign`](crate::event::envelope) makes of it.
+    /// Notifications of Amazon SNS, converted to CloudEvents by
+    /// [`envelope`](crate::event::envelope).
     Sns,
-    /// Events of Amazon EventBridge, each the CloudEvent [`foreign`](crate::event::envelope) makes of it.
+    /// Events of Amazon EventBridge, converted to CloudEvents by
+    /// [`envelope`](crate::event::envelope).
     EventBridge,
-    /// Event notifications of Amazon S3: one CloudEvent for each record, as
-    /// [`foreign`](crate::event::envelope) makes it.
+    /// Event notifications of Amazon S3: one CloudEvent for each record, converted by
+    /// [`envelope`](crate::event::envelope).
     S3,
 }
 
 impl Input {
-    /// Every way of reading.
+    /// Every input.
     pub const ALL: [Self; 8] = [
         Self::Auto,
         Self::CloudEvents,
@@ -48,7 +50,7 @@ impl Input {
         Self::S3,
     ];
 
-    /// The word of subscription files.
+    /// The word used in subscription files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,7 +66,7 @@ impl Input {
     }
 }
 
-/// The shape an event came in.
+/// The schema an event was published in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// CloudEvents 1.0, structured JSON.
@@ -85,26 +87,26 @@ pub struct Event {
     members: Arc<[Span]>,
 }
 
-/// Why a text is no event. The text itself is kept by the caller.
+/// Why a text is not an event. The caller keeps the text itself.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// Not JSON at all.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// A member of the event stands twice.
-    #[error("the member \"{0}\" stands twice")]
+    /// A member of the event is defined twice.
+    #[error("the member \"{0}\" is defined twice")]
     DuplicateMember(String),
     /// More than [`ELEMENTS_MAX`] elements.
     #[error("an array of {0} elements; {ELEMENTS_MAX} are the most a record may have")]
     TooManyElements(usize),
-    /// It says it is a CloudEvent, or has to be one, and breaks its rules.
+    /// It declares itself a CloudEvent, or has to be one, and is not valid.
     #[error("not a valid CloudEvent: {0}")]
     CloudEvent(String),
     /// It has to follow the Event Grid schema and does not.
     #[error("not a valid Event Grid event: {0}")]
     EventGrid(String),
-    /// It has to be what a publisher of this input writes, and is not.
-    #[error("not what the input {0} reads: {1}")]
+    /// It is not a message of the service that this input names.
+    #[error("not a message for the input {0}: {1}")]
     Foreign(&'static str, String),
 }
 
@@ -112,12 +114,12 @@ pub enum Malformed {
 /// of them has more.
 pub const ELEMENTS_MAX: usize = 20_000;
 
-/// One element of a record: an event, or the text of what is none.
+/// One element of a record: an event, or text that is not one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Element {
     /// A well-formed event.
     Event(Event),
-    /// What could not be read, and why.
+    /// Text that is not an event, and why.
     Malformed {
         /// The text, as published.
         text: Arc<str>,
@@ -163,7 +165,8 @@ pub(crate) fn is_cloud_event(text: &str) -> bool {
 
 /// CloudEvents 1.0, required attributes: `specversion` 1.0 and non-empty `id`, `source`, `type`;
 /// attributes are no objects or arrays; `data` or `data_base64`, not both. What real publishers
-/// send beyond the letter of the specification (odd attribute names, `dataschema: "#"`) is carried.
+/// send against the letter of the specification (odd attribute names, `dataschema: "#"`) is
+/// accepted.
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
     let wrong = |what: String| Err(Malformed::CloudEvent(what));
     if members.text("specversion").as_deref() != Some("1.0") {
@@ -200,14 +203,12 @@ fn check_event_grid(members: &Members<'_>) -> Result<(), Malformed> {
 }
 
 impl Event {
-    /// An event whose bytes were checked before they were queued: what comes back from our own
-    /// queues.
+    /// An event from our own queues: its bytes were checked before they were queued.
     #[must_use]
     pub fn recall(text: &Arc<str>, input: Input) -> Self {
         match decode_one(text, input) {
             Element::Event(event) => event,
-            // The topic may be read differently today; the bytes are still the event that was
-            // taken.
+            // The topic's input may have changed since; the bytes are still the accepted event.
             Element::Malformed { text, why: Malformed::NotJson(_) } => {
                 Self::unread(&text, Shape::Opaque)
             }
@@ -224,8 +225,8 @@ impl Event {
         Self { text: Arc::clone(text), shape, members: Arc::default() }
     }
 
-    /// The same bytes in the shape they are known to have. They are not read again: what was
-    /// recalled as opaque text keeps no members, and what becomes such loses them.
+    /// The same bytes in the schema they are known to have, not parsed again: an event that was
+    /// recalled as opaque text has no members, and one that becomes opaque loses them.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         match shape {
@@ -240,13 +241,13 @@ impl Event {
         &self.text
     }
 
-    /// The shape it came in.
+    /// The schema it was published in.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// A view of its top-level members; empty for what is no JSON object.
+    /// A view of its top-level members; empty where it is not a JSON object.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
         Members::known(&self.text, &self.members)

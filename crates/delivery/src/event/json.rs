@@ -1,18 +1,18 @@
-//! A JSON object that is written member by member.
+//! Writes a JSON object member by member, and escapes what queues refuse.
 //!
-//! Separate because events are never parsed and written again: what a publisher wrote goes into a
-//! larger object as it stands, and beside it what is ours to spell.
+//! Separate because events are never parsed and serialized again: a publisher's text is copied into
+//! a larger object unchanged, beside members of our own.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// A JSON object on its way.
+/// A JSON object being written.
 #[derive(Debug, Default)]
 pub(crate) struct Object(String);
 
 impl Object {
-    /// An object that begins with the members of this one, to the byte. `None` for what is no
+    /// An object that begins with the members of this one, to the byte. `None` where it is not an
     /// object.
     pub(crate) fn beginning_with(object: &str) -> Option<Self> {
         let members = object.trim().strip_prefix('{')?.strip_suffix('}')?;
@@ -24,7 +24,7 @@ impl Object {
         Some(Self(begun))
     }
 
-    /// A member whose value is JSON already; nothing where there is none.
+    /// A member whose value is JSON already; writes nothing for `None`.
     pub(crate) fn raw(&mut self, name: &str, value: Option<&str>) {
         let Some(value) = value else { return };
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
@@ -51,7 +51,15 @@ impl Object {
     }
 }
 
-/// JSON in which the two characters that no queue takes are escaped; they can stand nowhere but in
+/// Whether SQS accepts this character in a message: those of XML 1.0. It refuses a message with any
+/// other.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+#[must_use]
+pub const fn is_queue_character(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+/// Escapes the two characters that valid JSON may hold and no queue accepts; they can only be in
 /// strings.
 pub(crate) fn escaped(json: &str) -> String {
     json.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")

@@ -1,8 +1,7 @@
-//! What the fields of a custom event mean: a topic's input mapping.
+//! A topic's input mapping: which fields of a custom event are its id, type, subject.
 //!
 //! Separate from the events themselves because it belongs to the topic: publishers keep their own
-//! shape, and the mapping says which of its fields is the id, the type, the subject (Event Grid,
-//! "input schema mapping").
+//! schema (Event Grid, "input schema mapping").
 
 use std::fmt;
 
@@ -15,7 +14,7 @@ use crate::time::moment;
 pub struct Field {
     /// The field of the event.
     pub path: Option<Path>,
-    /// What stands for it where the event has none.
+    /// The value where the event has none.
     pub default: Option<String>,
 }
 
@@ -32,10 +31,10 @@ impl Field {
     }
 }
 
-/// What the fields of a topic's custom events mean.
+/// Which fields of a topic's custom events are its attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// The event's id; unmapped: the id of its delivery's record and its place there.
+    /// The event's id; unmapped: the id of its delivery's record and its index there.
     pub id: Field,
     /// The Event Grid topic, or the CloudEvents source; unmapped: `namespace/topic`.
     pub topic: Field,
@@ -49,10 +48,10 @@ pub struct Mapping {
     pub data_version: Field,
 }
 
-/// What a mapping says of one custom event, with what stands for fields that are not mapped.
+/// The mapped attributes of one custom event, with defaults for fields that are not mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapped {
-    /// Its id; unmapped: the id of its delivery's record, and its place there if it was not alone.
+    /// Its id; unmapped: the id of its delivery's record, and its index there unless that is 0.
     pub id: String,
     /// The Event Grid topic, or the CloudEvents source; unmapped: `namespace/topic`.
     pub topic: String,
@@ -66,12 +65,12 @@ pub struct Mapped {
     pub data_version: Option<String>,
 }
 
-/// What is known of a custom event beside its bytes: it stands for fields that are not mapped.
+/// What is known of a custom event beside its bytes: the defaults of fields that are not mapped.
 #[derive(Clone, Copy)]
 pub struct Published<'a> {
     /// The message id of its record.
     pub message: &'a str,
-    /// Its place in its record.
+    /// Its index in its record.
     pub index: u32,
     /// Its topic, `namespace/topic`.
     pub topic: &'a dyn fmt::Display,
@@ -80,7 +79,7 @@ pub struct Published<'a> {
 }
 
 impl Mapped {
-    /// What the mapping says of an event.
+    /// Applies the mapping to an event.
     #[must_use]
     pub fn of(event: &Event, mapping: &Mapping, published: Published<'_>) -> Self {
         let members = event.members();

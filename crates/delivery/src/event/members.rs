@@ -20,8 +20,8 @@ pub struct Members<'a> {
     spans: Cow<'a, [Span]>,
 }
 
-/// Where a member stands in its text. Kept as long as its event; the places of Lambda's largest
-/// payload, were it made of nothing but the shortest members, would be some 30 MB.
+/// The position of a member in its text. Kept as long as its event; for Lambda's largest payload,
+/// made of nothing but the shortest members, that is some 30 MB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
     name: Name,
@@ -31,17 +31,17 @@ pub(super) struct Span {
 /// A member's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
-    /// It stands in the text as it is.
+    /// It is in the text as it is.
     Plain(Range<usize>),
     /// It is written with escapes.
     Escaped(Box<str>),
 }
 
 impl Name {
-    /// Asked before names are compared: most differ in it.
+    /// Compared before the names themselves: most differ in it.
     fn len(&self) -> usize {
         match self {
-            Self::Plain(place) => place.len(),
+            Self::Plain(range) => range.len(),
             Self::Escaped(name) => name.len(),
         }
     }
@@ -63,6 +63,7 @@ impl<'a> Members<'a> {
         let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
         deserializer.end().map_err(not_json)?;
         let members = Self { text, spans: Cow::Owned(spans) };
+        // Sorted, since comparing all pairs would take too long for an object of many members.
         let mut names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -71,12 +72,12 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The members of a text that was read before.
+    /// The members of a text that was parsed before.
     pub(super) fn known(text: &'a str, spans: &'a [Span]) -> Self {
         Self { text, spans: Cow::Borrowed(spans) }
     }
 
-    /// Where they stand, to be kept beside the text.
+    /// Their positions, to be kept beside the text.
     pub(super) fn into_spans(self) -> Vec<Span> {
         self.spans.into_owned()
     }
@@ -98,7 +99,7 @@ impl<'a> Members<'a> {
 
     fn name<'s>(&'s self, span: &'s Span) -> &'s str {
         match &span.name {
-            Name::Plain(place) => &self.text[place.clone()],
+            Name::Plain(range) => &self.text[range.clone()],
             Name::Escaped(name) => name,
         }
     }
@@ -128,7 +129,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The content of a JSON string; nothing for other JSON.
+/// The content of a JSON string; `None` for other JSON.
 pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -138,7 +139,7 @@ pub(crate) fn json_text(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Reads where the members of this text stand.
+/// Finds the positions of the members of this text.
 struct Spans<'a> {
     text: &'a str,
 }
@@ -154,18 +155,18 @@ impl<'a> Visitor<'a> for Spans<'a> {
         let mut spans = Vec::with_capacity(USUAL_MEMBERS);
         while let Some((key, value)) = map.next_entry::<Key<'a>, &RawValue>()? {
             let name = match key.0 {
-                Cow::Borrowed(name) => Name::Plain(self.place(name)),
+                Cow::Borrowed(name) => Name::Plain(self.range(name)),
                 Cow::Owned(name) => Name::Escaped(name.into()),
             };
-            spans.push(Span { name, value: self.place(value.get()) });
+            spans.push(Span { name, value: self.range(value.get()) });
         }
         Ok(spans)
     }
 }
 
 impl Spans<'_> {
-    /// Where a part of the text begins and ends in it. What `serde_json` borrows is such a part.
-    fn place(&self, part: &str) -> Range<usize> {
+    /// The byte range of a part of the text. What `serde_json` borrows is such a part.
+    fn range(&self, part: &str) -> Range<usize> {
         let begin = part.as_ptr().addr() - self.text.as_ptr().addr();
         debug_assert!(
             self.text.get(begin..begin + part.len()) == Some(part),

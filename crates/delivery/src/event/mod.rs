@@ -1,8 +1,8 @@
-//! What was published: an event's bytes, a view of them, and the other forms it may take.
+//! A published event: its bytes, a view of them, and conversions into other schemas.
 //!
-//! [`Event`] keeps the text, [`Members`] looks into it. [`envelope`] reads a record of the queue into
-//! events, [`binary`] a request in binary mode. [`convert`] puts an event into another schema, a
-//! custom one by its topic's [`mapping`]. Knows nothing of subscriptions or deliveries.
+//! [`Event`] holds the text, [`Members`] is a view of it. [`envelope`] reads a record of the queue
+//! into events, [`binary`] a request in binary mode. `convert` puts an event into another schema,
+//! a custom one by its topic's [`mapping`]. Knows nothing of subscriptions or deliveries.
 
 pub mod binary;
 pub(crate) mod convert;
@@ -18,6 +18,7 @@ mod uri;
 
 pub(crate) use event::is_cloud_event;
 pub use event::{ELEMENTS_MAX, Element, Event, Input, Malformed, Shape, decode_one};
+pub use json::is_queue_character;
 pub use members::Members;
 pub(crate) use members::json_text;
 

@@ -1,9 +1,9 @@
-//! Where in an event a value stands: a JSON path that leads to one place.
+//! A JSON path to one value of an event.
 //!
 //! The singular queries of RFC 9535 (members and indexes, no wildcards, slices or filters), because
 //! a header or a mapped field has one value. Event Grid's `data.order.id` means the same as
-//! `$.data.order.id`. Values come out in the publisher's own spelling: a number of 23 digits keeps
-//! all of them.
+//! `$.data.order.id`. Values keep the publisher's own spelling: a number of 23 digits keeps all of
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ pub const PATH_RULE: &str =
     "a path leads to one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]";
 
 impl Path {
-    /// The value as the publisher wrote it; nothing where there is none.
+    /// The value as the publisher wrote it, if there is one.
     #[must_use]
     pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         self.rest.iter().try_fold(members.get(&self.first)?, |value, step| step.below(value))
@@ -44,7 +44,7 @@ impl Path {
     }
 }
 
-/// A JSON string, number or boolean as text; nothing of other values.
+/// A JSON string, number or boolean as text; `None` for other values.
 #[must_use]
 pub fn scalar(raw: &str) -> Option<String> {
     match raw.as_bytes().first()? {
@@ -72,7 +72,7 @@ impl FromStr for Path {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is no path: {PATH_RULE}");
+        let wrong = || format!("\"{text}\" is not a path: {PATH_RULE}");
         let mut steps = match text.strip_prefix('$') {
             Some(rest) => steps(rest),
             None => steps(&format!(".{text}")),

@@ -1,6 +1,6 @@
-//! The forms in which events are delivered.
+//! The schemas in which events are delivered.
 
-/// In which form events are delivered.
+/// The schema in which events are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Schema {
     /// CloudEvents 1.0, structured mode: one JSON document.
@@ -18,7 +18,7 @@ impl Schema {
     pub const ALL: [Self; 4] =
         [Self::CloudEventsStructured, Self::CloudEventsBinary, Self::EventGrid, Self::Custom];
 
-    /// The word of our own format.
+    /// The word used in native subscription files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

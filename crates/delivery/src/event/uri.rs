@@ -1,8 +1,9 @@
-//! URI references, as CloudEvents want them in `source`.
+//! URI references, which CloudEvents requires in `source`.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// What cannot stand in a URI reference, beside what is not ASCII (RFC 3986, 2).
+/// ASCII characters that are not allowed in a URI reference (RFC 3986, 2). `%` is: a source that is
+/// percent-encoded already stays as it is.
 const NOT_IN_A_REFERENCE: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

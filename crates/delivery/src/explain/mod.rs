@@ -1,15 +1,13 @@
-//! The life of a delivery whose endpoint always answers the same: every attempt, every wait, the
-//! end.
+//! The attempts, waits and end of a delivery whose endpoint always answers the same.
 //!
-//! Separate because it is the one caller of the machine that has no shell: it drives
-//! [`step::arrive`] and [`step::settle`] with virtual time, so what it shows is what production
-//! does. It computes no wait of its own.
+//! It drives [`arrive`] and [`settle`] with virtual time, so it shows what production does. It
+//! computes no wait of its own.
 //!
 //! Promises: it ends, after at most [`ATTEMPTS_MAX`] attempts; answers are instant, a timeout takes
-//! the response timeout, there is no jitter unless it is asked for; a paused subscription is
-//! explained as if it were not.
+//! the response timeout, there is no jitter unless requested; a paused subscription is explained as
+//! if it were not paused.
 //!
-//! Does not know the deployment: its default container, and how far its functions cut a response
+//! Does not know the deployment: its default container, and how its functions shorten a response
 //! timeout.
 
 pub mod diff;
@@ -26,7 +24,7 @@ use crate::subscription::profile::ATTEMPTS_MAX;
 use crate::subscription::schedule::Jitter;
 use crate::subscription::sink::Container;
 
-/// The event that is delivered in explanations; nothing depends on it.
+/// The event that is delivered; nothing depends on it.
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/explain","type":"explained"}"#;
 
 /// What an endpoint does, every time.
@@ -38,13 +36,13 @@ pub enum Always {
     Timeout,
     /// It refuses the connection.
     Refused,
-    /// It breaks the connection off.
+    /// It resets the connection.
     Reset,
     /// Its name does not resolve.
     Dns,
     /// Its certificate is refused.
     Tls,
-    /// Its address is one we do not send to.
+    /// Requests to its address are not allowed.
     Blocked,
 }
 
@@ -62,7 +60,7 @@ impl FromStr for Always {
             status => match status.parse() {
                 Ok(status @ 100..=599) => Ok(Self::Status(status)),
                 Ok(_) | Err(_) => Err(format!(
-                    "\"{text}\" is no outcome: a status from 100 to 599, timeout, refused, reset, dns, tls or blocked \
+                    "\"{text}\" is not an outcome: a status from 100 to 599, timeout, refused, reset, dns, tls or blocked \
                      is expected"
                 )),
             },
@@ -84,7 +82,7 @@ impl std::fmt::Display for Always {
     }
 }
 
-/// An endpoint that always does the same.
+/// An endpoint that always behaves the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// What it does.
@@ -94,7 +92,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// One exchange with it, begun at this moment.
+    /// One exchange with it, started at this time.
     fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
         let (result, duration_ms) = match self.always {
             Always::Status(status) => (
@@ -122,7 +120,7 @@ impl Endpoint {
 pub struct Attempt {
     /// Its number; 1 is the first.
     pub attempt: u32,
-    /// The wait before it, from the outcome of the one before.
+    /// The wait before it, from the end of the previous one.
     pub wait_ms: u64,
     /// Its start, since publication.
     pub at_ms: u64,
@@ -131,15 +129,15 @@ pub struct Attempt {
 /// How and when a dead letter is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// It is written this long after the decision.
+    /// How long after the decision it is written.
     pub after_ms: u64,
     /// Its container; `None` means that of the deployment.
     pub container: Option<Container>,
-    /// How it is written: a format's word, or what decides about it.
+    /// The name of its format, or of the rule that decides it.
     pub format: &'static str,
 }
 
-/// The life of a delivery.
+/// The attempts and the end of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Life {
     /// Its attempts, in order.
@@ -148,28 +146,29 @@ pub struct Life {
     pub reason: Option<Reason>,
     /// When that was decided, since publication.
     pub ended_ms: u64,
-    /// The wait after the last attempt, when it ended because the next one came too late; else 0.
+    /// The wait after the last attempt, when it ended because the next one would be too late; else
+    /// 0.
     pub last_wait_ms: u64,
     /// Its dead letter; `None` when it was delivered or dropped.
     pub stored: Option<Stored>,
 }
 
 impl Life {
-    /// The reason of the end in one word; success has one too.
+    /// The reason in one word; `Delivered` for a success.
     #[must_use]
     pub fn reason_name(&self) -> String {
         self.reason.map_or_else(|| "Delivered".to_owned(), |reason| reason.to_string())
     }
 }
 
-/// The life of a delivery to this endpoint. `published_ms` matters only to a `Retry-After` that is
-/// a date.
+/// Runs a delivery to this endpoint. `published_ms` matters only for a `Retry-After` that is a
+/// date.
 #[must_use]
 pub fn explain(subscription: &Subscription, endpoint: &Endpoint, published_ms: u64) -> Life {
     explain_jittered(subscription, endpoint, published_ms, Jitter::NONE)
 }
 
-/// The same, with this roll of the dice before every retry.
+/// The same, with this jitter before every retry.
 #[must_use]
 pub fn explain_jittered(
     subscription: &Subscription,
@@ -218,7 +217,7 @@ pub fn explain_jittered(
     ended(subscription, attempts, &end, now_ms.saturating_sub(published_ms))
 }
 
-/// The life that ends so at this moment.
+/// The life with this end.
 fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_ms: u64) -> Life {
     let (reason, stored) = match end {
         End::Done | End::Retry { .. } => (None, None),
@@ -234,7 +233,7 @@ fn stored(subscription: &Subscription, letter: &DeadLetter) -> Stored {
     Stored {
         after_ms: letter.not_before_ms.saturating_sub(letter.decided_ms),
         container: letter.store.container().cloned(),
-        format: subscription.dead_letter.format.told(subscription.destination.schema),
+        format: subscription.dead_letter.format.name_for(subscription.destination.schema),
     }
 }
 

@@ -174,7 +174,7 @@ fn outcomes_are_read_back_and_others_refused() {
 }
 
 #[test]
-fn the_wait_at_whose_end_it_was_too_late_is_told_and_jitter_lengthens_every_wait_alike() {
+fn the_wait_after_which_it_was_too_late_is_reported_and_jitter_lengthens_every_wait_alike() {
     let subscription = subscription(Dialect::EventGrid);
     let plain = life(&subscription, "500");
     assert_eq!(plain.last_wait_ms, 12 * HOUR_MS);

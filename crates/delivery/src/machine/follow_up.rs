@@ -1,12 +1,12 @@
-//! What follows from an end: deliveries of their own, or a dead letter to store.
+//! What follows when a delivery ends: further deliveries, or a dead letter to store.
 //!
 //! A reply follows from a success (see [`reply`](crate::machine::reply)). From a dead letter whose
-//! sink is an address or a topic follow further deliveries: to the address with the policy of the
-//! subscription it came from, or to the topic's subscriptions with theirs.
+//! sink is an address or a topic, further deliveries follow: to the address with the retry policy
+//! of its subscription, or to the topic's subscriptions with theirs.
 //!
-//! Promises: a dead letter is on its way, or in the deployment's container; none is lost because a
-//! sink cannot take it, and none goes round through topics: one that it came from does not get it
-//! again. An address or a queue that publishes what it takes is not seen from here.
+//! Promises: a dead letter that its sink cannot take is stored in the deployment's container, so
+//! none is lost. None loops through topics: a topic that it came from does not receive it again. A
+//! loop through an address or a queue that publishes what it receives is not detected.
 
 use uuid::Uuid;
 
@@ -18,22 +18,23 @@ use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 
-/// What follows from an end.
+/// What follows when a delivery ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FollowUp {
-    /// A delivery of its own.
+    /// A further delivery.
     Deliver(Box<Delivery>),
     /// A dead letter.
     DeadLetter(Box<DeadLetter>),
-    /// A dead letter that its subscription does not want.
+    /// A dead letter that its subscription drops.
     Drop(Box<DeadLetter>),
 }
 
-/// What follows from a letter: where its sink is an address or a topic, deliveries of their own,
-/// with a budget of their own. A letter that its sink cannot take goes to the deployment's
-/// container and says why.
+/// What follows from a dead letter: where its sink is an address or a topic, further deliveries
+/// with attempts of their own. A dead letter that its sink cannot take is stored in the
+/// deployment's container with the reason.
 ///
-/// The letter's delay (the five minutes of Event Grid) is kept: the deliveries are not due before.
+/// The deliveries are not due before the dead letter's delay (five minutes in Event Grid) has
+/// passed.
 #[must_use]
 pub fn send_to_sink(
     letter: DeadLetter,
@@ -49,14 +50,13 @@ pub fn send_to_sink(
     }
 }
 
-/// The event travels untouched, and the letter beside it: should the sink fail too, nothing of
-/// either is lost.
+/// The event and the dead letter travel together unchanged: if the sink fails too, neither is lost.
 fn to_address(letter: DeadLetter, now_ms: u64) -> Delivery {
     let Delivery { id, event, subscription, origin, traceparent, .. } = letter.delivery.clone();
     let sink_delivery = Delivery {
-        id: id_at_sink(id, ""),
+        id: sink_delivery_id(id, ""),
         traceparent,
-        ..Delivery::new(event, subscription, origin, begins_ms(&letter, now_ms))
+        ..Delivery::new(event, subscription, origin, lifetime_start_ms(&letter, now_ms))
     };
     Delivery { target: DeliveryTarget::Sink(Box::new(letter)), ..sink_delivery }
 }
@@ -100,21 +100,21 @@ fn published(letter: &DeadLetter, event: Event, to: &SubscriptionName, now_ms: u
     let mut via = first.via.clone();
     via.push(first.subscription.topic.clone());
     Delivery {
-        id: id_at_sink(first.id, &to.to_string()),
+        id: sink_delivery_id(first.id, &to.to_string()),
         hops: first.hops,
         via,
         traceparent: first.traceparent.clone(),
-        ..Delivery::new(event, to.clone(), first.origin.clone(), begins_ms(letter, now_ms))
+        ..Delivery::new(event, to.clone(), first.origin.clone(), lifetime_start_ms(letter, now_ms))
     }
 }
 
-/// When the time to live of what goes to a sink begins: the letter's delay is none of it, or a
-/// short one would be over before the sink is asked.
-fn begins_ms(letter: &DeadLetter, now_ms: u64) -> u64 {
+/// The start of the lifetime of a delivery to a sink: after the dead letter's delay, or a short
+/// time to live would end before the first attempt.
+fn lifetime_start_ms(letter: &DeadLetter, now_ms: u64) -> u64 {
     letter.not_before_ms.max(now_ms)
 }
 
-fn id_at_sink(first: Uuid, to: &str) -> Uuid {
+fn sink_delivery_id(first: Uuid, to: &str) -> Uuid {
     Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{first}\nsink\n{to}").as_bytes())
 }
 

@@ -1,13 +1,13 @@
-//! The machine: what a delivery does next. Two functions, no I/O.
+//! The state machine of a delivery: two functions, no I/O.
 //!
 //! ```text
 //! arrive(delivery, subscription, now)            -> NotDue(wait) | Paused(wait) | Expired(reason) | Attempt
 //! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
 //! ```
 //!
-//! Between the two stands one HTTP exchange. Deliveries that may be attempted are put into groups
-//! (one request each) by [`group`]; groups are of one until a subscription asks for batches. The
-//! same functions answer in production, in the simulation and in explanations.
+//! Between the two is one HTTP exchange. [`group`] puts deliveries that may be attempted into
+//! groups, one request each; a group holds one delivery unless the subscription batches. The same
+//! functions are used in production, in the simulation and in explanations.
 
 use std::sync::Arc;
 
@@ -21,58 +21,57 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{Batch, OnRefused, Subscription, without_user};
 use crate::time::duration::SECOND_MS;
 
-/// How long a paused delivery is held before it is looked at again: the longest delay of one SQS
+/// How long a paused delivery waits before it is checked again: the longest delay of one SQS
 /// message.
 pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
 
-/// What a delivery that has just arrived may do.
+/// What to do with a delivery that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// Its next attempt is not due: it comes again after the rest of its wait. Counts nothing.
+    /// Its next attempt is not due: it is re-enqueued with the rest of its wait. Not an attempt.
     NotDue {
         /// The rest of the wait.
         wait_ms: u64,
     },
-    /// Its subscription is paused: it is held. Counts nothing; time to live goes on.
+    /// Its subscription is paused: it is re-enqueued. Not an attempt; its time to live goes on.
     Paused {
-        /// How long until it is looked at again.
+        /// How long until it is checked again.
         wait_ms: u64,
     },
     /// It has reached a limit and ends without a request.
     Expired(Reason),
-    /// It may be attempted now.
+    /// It is due and may be attempted.
     Attempt,
 }
 
-/// What becomes of a delivery after an exchange.
+/// What to do with a delivery after an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// Delivered.
     Done,
-    /// To be attempted again.
+    /// To be retried.
     Retry {
         /// How long to wait first.
         wait_ms: u64,
     },
-    /// It ended without success and is kept.
+    /// It ended without success; its dead letter is stored.
     DeadLetter(Box<DeadLetter>),
-    /// It ended without success and is kept, once its sink was asked to take it: an address, or a
-    /// topic.
+    /// It ended without success; its dead letter is first sent to its sink, an address or a topic.
     ToSink(Box<DeadLetter>),
-    /// It ended without success and the subscription asks for it to be dropped.
+    /// It ended without success and is dropped, as the subscription says.
     Drop(Reason),
 }
 
-/// What an exchange led to.
+/// The result of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     /// What the exchange meant.
     pub verdict: Verdict,
-    /// What becomes of the delivery.
+    /// What to do with the delivery.
     pub end: End,
 }
 
-/// Says what a delivery may do now.
+/// Decides whether a delivery may be attempted now.
 #[must_use]
 pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> Arrival {
     if now_ms < delivery.due_ms {
@@ -80,38 +79,37 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     }
     let policy = &subscription.retry;
     let age_ms = now_ms.saturating_sub(delivery.published_ms);
+    // Checked before `paused`: a paused subscription must not hold deliveries for ever.
     if age_ms >= LIFETIME_MAX_MS {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     if subscription.paused {
         return Arrival::Paused { wait_ms: PAUSED_WAIT_MS };
     }
-    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX)
-        && delivery.batching != Batching::RetryAlone
-    {
+    // The attempt alone after a refused batch is made whatever the policy's limits are.
+    if delivery.batching == Batching::RetryAlone {
+        return Arrival::Attempt;
+    }
+    if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
-    let owed_alone = delivery.batching == Batching::RetryAlone;
-    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms)
-        && !owed_alone
-    {
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     Arrival::Attempt
 }
 
-/// Deliveries that travel in one request to one subscription.
+/// Deliveries of one subscription that share a request.
 #[derive(Debug)]
 pub struct Group<T> {
-    /// Whom they are for.
+    /// Their subscription.
     pub subscription: Arc<Subscription>,
-    /// The deliveries, or what stands for them.
+    /// The deliveries, or values that hold them.
     pub members: Vec<T>,
 }
 
-/// Puts deliveries into groups, one request each. Where a subscription asks for batches, deliveries
-/// that are due and can share a request do: never more than it allows, and no further one past the
-/// size it prefers.
+/// Puts deliveries into groups, one request each. Where a subscription batches, deliveries that are
+/// due share requests where they can, up to its number of events and its preferred size.
 #[must_use]
 pub fn group<T: AsRef<Delivery>>(
     deliveries: Vec<(Arc<Subscription>, T)>,
@@ -121,20 +119,22 @@ pub fn group<T: AsRef<Delivery>>(
     let mut open: Vec<Open> = Vec::new();
     for (subscription, member) in deliveries {
         let shared = batch_key_of(&subscription, member.as_ref(), now_ms);
-        let place = shared.and_then(|(batch, batch_key, bytes)| {
+        let group_index = shared.and_then(|(batch, batch_key, bytes)| {
             let subscription = Arc::clone(&subscription);
-            // Two versions of one subscription may meet in an invocation; they share nothing.
-            let alike = |open: &&mut Open| {
+            // An invocation may see two versions of a subscription; they share no request.
+            let matches = |open: &&mut Open| {
                 open.batch_key == batch_key && Arc::ptr_eq(&open.subscription, &subscription)
             };
-            match open.iter_mut().find(alike) {
-                Some(room) if room.members < batch.max_events && room.holds(bytes, batch) => {
-                    room.bytes = room.bytes.saturating_add(bytes);
-                    room.members += 1;
-                    return Some(room.group);
+            match open.iter_mut().find(matches) {
+                Some(open)
+                    if open.members < batch.max_events && open.has_room_for(bytes, batch) =>
+                {
+                    open.bytes = open.bytes.saturating_add(bytes);
+                    open.members += 1;
+                    return Some(open.group);
                 }
-                Some(room) => {
-                    *room = Open { subscription, batch_key, group: groups.len(), bytes, members: 1 }
+                Some(open) => {
+                    *open = Open { subscription, batch_key, group: groups.len(), bytes, members: 1 }
                 }
                 None => open.push(Open {
                     subscription,
@@ -146,7 +146,7 @@ pub fn group<T: AsRef<Delivery>>(
             }
             None
         });
-        match place.and_then(|place| groups.get_mut(place)) {
+        match group_index.and_then(|group_index| groups.get_mut(group_index)) {
             Some(group) => group.members.push(member),
             None => groups.push(Group { subscription, members: vec![member] }),
         }
@@ -158,38 +158,37 @@ pub fn group<T: AsRef<Delivery>>(
 struct Open {
     subscription: Arc<Subscription>,
     batch_key: BatchKey,
-    /// Its place among the groups.
+    /// Its index in the groups.
     group: usize,
-    /// The bytes of its body's elements.
+    /// The bytes of the elements in its body.
     bytes: u64,
     members: u32,
 }
 
 impl Open {
-    /// Whether its body has room for so many more bytes: brackets and commas count too.
-    fn holds(&self, bytes: u64, batch: Batch) -> bool {
+    /// Whether its body has room for this many more bytes; brackets and commas count too.
+    fn has_room_for(&self, bytes: u64, batch: Batch) -> bool {
         self.bytes.saturating_add(bytes).saturating_add(u64::from(self.members) + 2)
             <= batch.preferred_bytes
     }
 }
 
-/// How a delivery could share a request now.
+/// The batch and key by which a delivery may share a request now.
 fn batch_key_of(
     subscription: &Subscription,
     delivery: &Delivery,
     now_ms: u64,
 ) -> Option<(Batch, BatchKey, u64)> {
     let batch = subscription.batch?;
-    let welcome = delivery.batching == Batching::Allowed
+    let may_share = delivery.batching == Batching::Allowed
         && delivery.target == DeliveryTarget::Destination
         && delivery.due_ms <= now_ms;
-    let (batch_key, bytes) = batch_key(subscription, delivery).filter(|_| welcome)?;
+    let (batch_key, bytes) = batch_key(subscription, delivery).filter(|_| may_share)?;
     Some((batch, batch_key, bytes))
 }
 
-/// Like [`settle`], for a delivery that travelled with others. A never-retried answer to several
-/// events may mean only one of them: unless the subscription takes it for all, each is owed one
-/// attempt alone.
+/// Like [`settle`], for a delivery of a batch. An answer that is never retried may be about one
+/// event of the batch only: unless the subscription applies it to all, each gets one attempt alone.
 #[must_use]
 pub fn settle_batched(
     delivery: &mut Delivery,
@@ -200,8 +199,9 @@ pub fn settle_batched(
 ) -> Settled {
     let verdict = judge(&subscription.retry, exchange);
     let splits = subscription.batch.is_some_and(|batch| batch.on_refused == OnRefused::Split);
-    let told_of_all = exchange.status().is_some() || exchange.result == TransportResult::Unsendable;
-    let refused = told_of_all && matches!(verdict, Verdict::Undeliverable(_));
+    let concerns_whole_batch =
+        exchange.status().is_some() || exchange.result == TransportResult::Unsendable;
+    let refused = concerns_whole_batch && matches!(verdict, Verdict::Undeliverable(_));
     if !(splits && refused) {
         return settle(delivery, subscription, exchange, now_ms, jitter);
     }
@@ -211,7 +211,7 @@ pub fn settle_batched(
     Settled { verdict, end: End::Retry { wait_ms: 0 } }
 }
 
-/// Records an exchange in the delivery and says what becomes of it.
+/// Records an exchange in the delivery and decides what to do with it.
 #[must_use]
 pub fn settle(
     delivery: &mut Delivery,
@@ -257,11 +257,11 @@ pub fn settle(
             End::Retry { wait_ms: delivery.due_ms.saturating_sub(now_ms) }
         }
     };
-    Settled { verdict, end: explained(end, exchange) }
+    Settled { verdict, end: with_exchange_detail(end, exchange) }
 }
 
-/// A dead letter tells what the exchange that ended it told.
-fn explained(end: End, exchange: &Exchange) -> End {
+/// Adds the detail of the last exchange to the dead letter.
+fn with_exchange_detail(end: End, exchange: &Exchange) -> End {
     match (end, &exchange.detail) {
         (End::DeadLetter(letter), Some(detail)) => {
             End::DeadLetter(Box::new(letter.with_detail(detail)))
@@ -271,8 +271,7 @@ fn explained(end: End, exchange: &Exchange) -> End {
     }
 }
 
-/// The end of a delivery that reached no success: a dead letter, or nothing when the subscription
-/// says so.
+/// The end of a delivery without success: a dead letter, or none where the subscription drops them.
 #[must_use]
 pub fn end_without_success(
     delivery: &Delivery,
@@ -292,7 +291,7 @@ pub fn end_without_success(
     }
 }
 
-/// The letter that a delivery did not bring to its sink.
+/// The dead letter of a failed delivery to a sink.
 fn returned(delivery: &Delivery, sink: &Sink, reason: Reason, now_ms: u64) -> DeadLetter {
     let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
     if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {

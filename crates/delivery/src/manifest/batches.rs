@@ -1,7 +1,7 @@
-//! How events travel together, as documents of every family say it (Event Grid, "output batching").
+//! Batch settings in documents of every family (Event Grid, "output batching").
 //!
-//! Separate because two families have the same numbers with the same ranges, and the same rule: one
-//! of them turns batching on, and the other then has its default.
+//! Separate because two families have the same two numbers with the same ranges and the same rule:
+//! either of them turns batching on, and the other then has its default.
 
 use std::ops::RangeInclusive;
 
@@ -30,14 +30,15 @@ pub(super) fn on_refused(cursor: &Cursor<'_>) -> Option<OnRefused> {
     cursor.choice("onRefused", &OnRefused::ALL.map(|meaning| (meaning.as_str(), Some(meaning))))
 }
 
-/// Reports that `onRefused` stands where nothing is batched.
+/// Reports `onRefused` where nothing is batched.
 pub(super) fn report_without_batch(on_refused: &Cursor<'_>, help: &str) {
     on_refused.error(
-        Message::new("onRefused says nothing where each event has a request of its own").help(help),
+        Message::new("onRefused has no effect where each event has a request of its own")
+            .help(help),
     );
 }
 
-/// The batch of these numbers; none where neither is given.
+/// The batch with these numbers; `None` where neither is given.
 pub(super) fn of(
     events: Option<u32>,
     kilobytes: Option<u32>,

@@ -1,8 +1,7 @@
-//! What a reference or a foreign address is here: the `Destinations` documents, and addresses
-//! themselves.
+//! Resolves references and foreign addresses by the `Destinations` documents, and reads addresses.
 //!
-//! Separate because every family uses it, for endpoints and for sinks alike. It reads addresses; it
-//! does not look whether anything is there.
+//! Separate because every family uses it, for endpoints and for sinks alike. It does not check
+//! whether anything is at an address.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,20 +19,20 @@ const PREFIX_MAX_BYTES: usize = 180;
 /// Lengths of a bucket's name.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
-/// What the name of a bucket has to be.
+/// The rule for names of buckets.
 pub(super) const BUCKET_RULE: &str =
     "a bucket's name is 3 to 63 letters, digits, points and hyphens";
 
-/// How a full resource id of Azure begins.
+/// The prefix of a full resource id of Azure.
 const AZURE_ID: &str = "/subscriptions/";
 
-/// Every address that can be read.
+/// All forms of addresses, for messages.
 pub(super) const ADDRESSES: &str =
     "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
-/// A queue, as it is written.
+/// The form of a queue's address, for messages.
 const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
 
-/// What an address leads to.
+/// What an address is.
 #[derive(Clone)]
 pub(super) enum Target {
     /// An HTTP endpoint.
@@ -45,16 +44,15 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// The endpoint that events are sent to; what only takes dead letters is reported.
+    /// The endpoint that events are sent to; targets for dead letters only are reported.
     pub(super) fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
         let what = match self {
             Self::Endpoint(url) => return Some(url),
             Self::Container(_) => "a container",
             Self::Queue(_) => "a queue",
         };
-        let message = Message::new(format!(
-            "{what} is no destination for events; it takes dead letters alone"
-        ));
+        let message =
+            Message::new(format!("{what} is not a destination for events, only for dead letters"));
         at.error(message.help("https://… or http://…"));
         None
     }
@@ -70,22 +68,22 @@ impl From<Target> for Sink {
     }
 }
 
-/// What references and foreign addresses mean, as all `Destinations` documents say.
+/// References and foreign addresses, with their targets from all `Destinations` documents.
 #[derive(Default)]
 pub(super) struct Destinations<'a>(BTreeMap<Cow<'a, str>, (Cursor<'a>, Option<Target>)>);
 
-/// What became of an address.
+/// The result of resolving an address.
 pub(super) enum Resolved {
     /// It can be used.
     Target(Target),
-    /// It cannot, and that has been reported where it is written.
+    /// It cannot be used, which has been reported where it is written.
     Reported,
     /// It is neither an address nor a key of a `Destinations` document.
     Unknown,
 }
 
 impl<'a> Destinations<'a> {
-    /// Reads the `Destinations` documents; a key may stand once in all of them.
+    /// Reads the `Destinations` documents; a key may be defined only once in all of them.
     pub(super) fn read(documents: &[Cursor<'a>]) -> Self {
         let mut destinations = Self::default();
         for document in documents {
@@ -101,7 +99,7 @@ impl<'a> Destinations<'a> {
 
     fn add(&mut self, Entry { name, key, value }: Entry<'a>) {
         if let Some((first, _)) = self.0.get(&comparable(name)) {
-            key.error(format!("{name} stands twice; the first is at {}", first.location()));
+            key.error(format!("{name} is defined twice; the first is at {}", first.location()));
             return;
         }
         let target = value.text().and_then(|text| match address(text, &value) {
@@ -115,8 +113,7 @@ impl<'a> Destinations<'a> {
         self.0.insert(comparable(name), (key, target));
     }
 
-    /// What the text at the cursor stands for: itself if it is an address, else what the documents
-    /// say.
+    /// Resolves the text at the cursor: by the documents, else as an address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         match self.0.get(&comparable(text)) {
             Some((_, Some(target))) => Resolved::Target(target.clone()),
@@ -126,8 +123,7 @@ impl<'a> Destinations<'a> {
     }
 }
 
-/// A key as it is compared: case does not count in the resource ids of Azure, and does in
-/// everything else.
+/// A key as it is compared: resource ids of Azure ignore case, everything else does not.
 fn comparable(key: &str) -> Cow<'_, str> {
     let is_id = key.get(..AZURE_ID.len()).is_some_and(|start| start.eq_ignore_ascii_case(AZURE_ID));
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
@@ -161,7 +157,9 @@ fn endpoint(text: &str, at: &Cursor<'_>) -> Result<Url, Message> {
         return Err("the URL has no host".into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        at.warn("the URL holds credentials in clear text; whoever can read the file can read them");
+        at.warn(
+            "the URL holds credentials in clear text; everyone who can read the file can read them",
+        );
     }
     Ok(url)
 }

@@ -1,8 +1,7 @@
-//! Which family of dialects a document belongs to, told from its outermost fields.
+//! Detects the family of dialects of a document from its outermost fields.
 //!
-//! Separate because it is the one place that knows all families: each has a module of its own, and
-//! what belongs to none is refused here, with the place of the document. In a format that is not
-//! ours a field that is not known is a warning.
+//! Separate because only this module knows all families; each has a module of its own. A document
+//! of no family is reported here. In a foreign format an unknown field is a warning.
 
 use super::eventgrid;
 use super::findings::{Message, quoted};
@@ -11,7 +10,7 @@ use super::reader::Cursor;
 
 /// The version of our own format.
 const NATIVE: &str = "lastmile.dev/v1";
-/// Its kinds.
+/// The kinds of our own format.
 const KINDS: [&str; 3] = ["Topic", "Subscription", "Destinations"];
 
 /// The documents of all files, by family and kind.
@@ -25,11 +24,11 @@ pub(super) struct Families<'a> {
     pub(super) knative: Vec<Cursor<'a>>,
     /// Event Grid resources, and templates of them.
     pub(super) event_grid: Vec<Cursor<'a>>,
-    /// What references mean here, for every family.
+    /// `Destinations` documents, used by every family.
     pub(super) destinations: Vec<Cursor<'a>>,
 }
 
-/// Sorts documents into families; what belongs to none that is read, is reported.
+/// Sorts documents into families; a document of none is reported.
 pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<'a> {
     let mut families = Families::default();
     for document in documents {
@@ -50,7 +49,8 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
             families.knative.push(document.lenient());
         } else if is_of_kubernetes(api_version, &document) {
             let kind = document.peek("kind").and_then(|kind| kind.peek_text()).unwrap_or_default();
-            document.warn(format!("{} is no subject of delivery and is passed over", quoted(kind)));
+            document
+                .warn(format!("{} has nothing to do with delivery and is ignored", quoted(kind)));
         } else {
             report_unknown(&document, api_version);
         }
@@ -111,8 +111,7 @@ fn is_event_grid(document: &Cursor<'_>) -> bool {
             .any(has)
 }
 
-/// Any other object of Kubernetes: files for a cluster hold services and deployments beside what is
-/// meant for us.
+/// Any other object of Kubernetes: files for a cluster also hold services and deployments.
 fn is_of_kubernetes(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let has = |field| document.peek(field).is_some();
@@ -122,7 +121,7 @@ fn is_of_kubernetes(api_version: &str, document: &Cursor<'_>) -> bool {
 fn report_unknown(document: &Cursor<'_>, api_version: &str) {
     match document.peek("apiVersion") {
         Some(version) if !api_version.is_empty() => {
-            let message = format!("{} is no apiVersion that is known here", quoted(api_version));
+            let message = format!("{} is not a known apiVersion", quoted(api_version));
             version.error(Message::new(message).help(hint(api_version, &[NATIVE], &[NATIVE])));
         }
         Some(version) => version

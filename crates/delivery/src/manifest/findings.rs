@@ -1,8 +1,8 @@
-//! What is wrong with a file, and where.
+//! Findings: what is wrong with a file, and where.
 //!
-//! Separate from the reading, so that a person, a tool and a test see one shape: a [`Finding`] is a
-//! value with its place, and [`Findings`] gathers them while many documents are read. Every finding
-//! is one line of text: whatever control characters the file has put into it are replaced.
+//! Separate from the reading, so that people, tools and tests see the same: a [`Finding`] is a
+//! value with its position, and [`Findings`] collects them while many documents are read. Every
+//! finding is one line of text: control characters from the file are replaced.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::fmt;
 pub enum Severity {
     /// The document cannot be used as it is.
     Error,
-    /// It can, but probably does not do what was meant.
+    /// It can be used, but probably does not do what was intended.
     Warning,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that is wrong, or odd, at one place of one file.
+/// One problem at one position of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// How much it matters.
@@ -44,8 +44,7 @@ pub struct Finding {
     pub line: u64,
     /// The column in characters; 1 is the first.
     pub column: u64,
-    /// The field as a path, such as `spec.retry.maxAttempts`; empty where the document as a whole
-    /// is meant.
+    /// The field as a path, such as `spec.retry.maxAttempts`; empty for the document as a whole.
     pub field: String,
     /// What is wrong.
     pub message: String,
@@ -65,9 +64,9 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A place in one of the files that are read together; ordered as they are read.
+/// A position in one of the files that are read together; ordered as they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SourcePosition {
     /// Which file.
     pub(super) file: usize,
     /// The line, from 1.
@@ -76,7 +75,7 @@ pub(super) struct Place {
     pub(super) column: u64,
 }
 
-/// What a finding says: what is wrong, and perhaps what would be right.
+/// The text of a finding: what is wrong, and perhaps what would be right.
 pub(super) struct Message {
     text: String,
     help: Option<String>,
@@ -88,7 +87,7 @@ impl Message {
         Self { text: text.into(), help: None }
     }
 
-    /// And what would be right.
+    /// Adds what would be right.
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -107,11 +106,11 @@ impl From<&str> for Message {
     }
 }
 
-/// The findings of all files so far. Gathering goes through a shared reference: many cursors report
-/// side by side.
+/// The findings of all files so far. They are added through a shared reference, since many cursors
+/// report at once.
 pub(super) struct Findings {
     files: Vec<String>,
-    gathered: RefCell<Vec<(Place, Finding)>>,
+    gathered: RefCell<Vec<(SourcePosition, Finding)>>,
 }
 
 impl Findings {
@@ -121,20 +120,26 @@ impl Findings {
     }
 
     /// Adds one.
-    pub(super) fn add(&self, severity: Severity, place: Place, field: &str, message: Message) {
+    pub(super) fn add(
+        &self,
+        severity: Severity,
+        position: SourcePosition,
+        field: &str,
+        message: Message,
+    ) {
         let finding = Finding {
             severity,
-            file: self.files[place.file].clone(),
-            line: place.line,
-            column: place.column,
+            file: self.files[position.file].clone(),
+            line: position.line,
+            column: position.column,
             field: one_line(field),
             message: one_line(&message.text),
             help: message.help.as_deref().map(one_line),
         };
-        self.gathered.borrow_mut().push((place, finding));
+        self.gathered.borrow_mut().push((position, finding));
     }
 
-    /// How many errors there are so far: who reads a part compares before and after.
+    /// How many errors there are so far, to compare before and after a part is read.
     pub(super) fn errors(&self) -> usize {
         self.gathered
             .borrow()
@@ -148,15 +153,15 @@ impl Findings {
         &self.files[file]
     }
 
-    /// A place as text.
-    pub(super) fn location(&self, place: Place) -> String {
-        format!("{}:{}:{}", self.files[place.file], place.line, place.column)
+    /// A position as text.
+    pub(super) fn location(&self, position: SourcePosition) -> String {
+        format!("{}:{}:{}", self.files[position.file], position.line, position.column)
     }
 
     /// All of them, in the order of files and lines.
     pub(super) fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
-        gathered.sort_by_key(|(place, _)| *place);
+        gathered.sort_by_key(|(position, _)| *position);
         gathered.into_iter().map(|(_, finding)| finding).collect()
     }
 }
@@ -165,10 +170,10 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// The longest text of a file that a message repeats, in characters.
+/// The longest text of a file that a message quotes, in characters.
 const QUOTED_MAX: usize = 80;
 
-/// A text of a file within a message: in quotes, and cut where it is long.
+/// A text of a file within a message: in quotes, truncated where it is long.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX) {
         Some((end, _)) => format!("\"{}…\"", &text[..end]),
@@ -183,11 +188,11 @@ mod tests {
     #[test]
     fn a_finding_is_one_line_that_an_editor_can_jump_to() {
         let findings = Findings::new(["a.yaml", "b.yaml"].into_iter());
-        let place = |file, line, column| Place { file, line, column };
-        findings.add(Severity::Warning, place(1, 1, 1), "", "odd".into());
+        let position = |file, line, column| SourcePosition { file, line, column };
+        findings.add(Severity::Warning, position(1, 1, 1), "", "odd".into());
         findings.add(
             Severity::Error,
-            place(0, 12, 5),
+            position(0, 12, 5),
             "spec.x\n",
             Message::new("bad\r\nbad").help("good"),
         );

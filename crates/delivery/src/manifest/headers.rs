@@ -1,15 +1,14 @@
 //! Headers that a subscription adds to its requests, whatever the family.
 //!
-//! Separate because headers have rules of their own: they are checked here once, so that no request
-//! can be split, misrouted or mislabelled by a file. No header's value is in a message: it may be a
-//! secret.
+//! Separate because the rules for headers are the same in every family: no file may split, misroute
+//! or mislabel a request. No header's value is in a message: it may be a secret.
 
 use super::findings::quoted;
 use super::reader::{Cursor, Fields};
 use crate::subscription::header::{HEADERS_MAX, Header, check_value, is_name};
 
-/// What belongs to the connection, to the request itself, its body or its signature: never a
-/// subscription's to say.
+/// Headers of the connection, the request, its body or its signature, which a subscription must not
+/// set.
 const REFUSED_NAMES: [&str; 18] = [
     "connection",
     "content-length",
@@ -30,11 +29,10 @@ const REFUSED_NAMES: [&str; 18] = [
     "webhook-signature",
     "webhook-timestamp",
 ];
-/// How the names begin of Event Grid's own headers, and of the attributes of a CloudEvent in binary
-/// form.
+/// Prefixes of Event Grid's own headers, and of CloudEvent attributes in binary mode.
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
 
-/// The headers of a list, each read by the family; at most ten, and none twice.
+/// The headers of a list, each read by the family; at most ten, without duplicates.
 pub(super) fn list<'a>(
     cursor: &Cursor<'a>,
     read: impl Fn(&Fields<'a>) -> Option<Header>,
@@ -42,13 +40,13 @@ pub(super) fn list<'a>(
     let elements = cursor.list()?;
     if elements.len() > HEADERS_MAX {
         cursor
-            .error(format!("at most {HEADERS_MAX} headers are sent, here are {}", elements.len()));
+            .error(format!("at most {HEADERS_MAX} headers are allowed, found {}", elements.len()));
     }
     let mut headers: Vec<Header> = Vec::new();
     for element in elements {
         let Some(header) = element.mapping(&read).flatten() else { continue };
         if headers.iter().any(|other| other.name.eq_ignore_ascii_case(&header.name)) {
-            element.error(format!("the header {} stands twice", quoted(&header.name)));
+            element.error(format!("the header {} is listed twice", quoted(&header.name)));
             continue;
         }
         headers.push(header);
@@ -66,7 +64,7 @@ pub(super) fn name(cursor: &Cursor<'_>) -> Option<String> {
     }
     let is_ours = REFUSED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
     if is_ours || REFUSED_NAMES.contains(&lower.as_str()) {
-        cursor.error(format!("the header {} is not a subscription's to set", quoted(name)));
+        cursor.error(format!("the header {} cannot be set by a subscription", quoted(name)));
         return None;
     }
     Some(name.to_owned())

@@ -1,14 +1,14 @@
 //! Names of namespaces, topics and subscriptions, as documents write them.
 //!
-//! Separate because every family has them, and what a name may be follows from the keys of dead
-//! letters, not from a family's own rules.
+//! Separate because every family has them, and the rule follows from the keys of dead letters, not
+//! from a family.
 
 use super::findings::Message;
 use super::reader::Cursor;
 use crate::subscription::name::{NAME_RULE, is_name};
 
-/// Names that begin with this are ours: `_unknown` and its like stand in subscriptions' places in
-/// containers.
+/// Names with this prefix are reserved: `_unknown` and the like replace subscriptions in keys of
+/// dead letters.
 const RESERVED: char = '_';
 
 /// Reads a name.
@@ -16,14 +16,14 @@ pub(super) fn read(cursor: &Cursor<'_>) -> Option<String> {
     checked(cursor.text()?, cursor)
 }
 
-/// A name that was found in, or made from, what stands at the cursor.
+/// Checks a name that was found in, or made from, the value at the cursor.
 pub(super) fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
     if !is_name(text) {
         cursor.error(Message::new(format!("not a usable name: {NAME_RULE}")));
         return None;
     }
     if text.starts_with(RESERVED) {
-        cursor.error(format!("not a usable name: what begins with {RESERVED} is reserved"));
+        cursor.error(format!("not a usable name: names that begin with {RESERVED} are reserved"));
         return None;
     }
     Some(text.to_owned())

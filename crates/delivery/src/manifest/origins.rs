@@ -1,8 +1,8 @@
 //! Where each value of a policy was written, for explanations.
 //!
-//! Separate because every family fills it and none reads it: a policy is complete when it leaves
-//! this border, and no longer knows what a document said and what its profile filled in. Only what
-//! a document states has an origin.
+//! Separate because every family fills it and none reads it: a complete policy no longer shows
+//! which values a document stated and which its profile filled in. Only stated values have an
+//! origin.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::reader::Cursor;
 use crate::subscription::Subscription;
 use crate::subscription::profile::Profile;
 
-/// Field → where documents state it, as `file:line:column`; several places are parted by `, `, and
-/// what is no place says who decides (the class of a broker). A field without an entry is the
+/// Field → where documents state it, as `file:line:column`; several are separated by `, `, and
+/// other text says what else decides (the class of a broker). A field without an entry is the
 /// profile's.
 ///
 /// The names of the fields are [`FIELDS`].
@@ -50,14 +50,14 @@ pub const FIELDS: [&str; 29] = [
     "deadLetter.keepTryingFor",
 ];
 
-/// Notes that the value of a field stands at the cursor; without a cursor nothing was stated.
+/// Records that the value of a field is stated at the cursor; does nothing without a cursor.
 pub(super) fn note(origins: &mut Origins, field: &'static str, at: Option<&Cursor<'_>>) {
     debug_assert!(FIELDS.contains(&field), "{field} is a field of a policy");
     origins.extend(at.map(|at| (field, at.location())));
 }
 
-/// What `neverRetry` and `retryOn` say about a status changes what is retried and what is a
-/// success: those values come from where the two stand, not from the profile.
+/// `neverRetry` and `retryOn` change which statuses are retried and which are a success: the origin
+/// of those values is then where the two are written, not the profile.
 pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
     let stated: Vec<&str> = ["neverRetry", "retryOn"]
         .iter()
@@ -66,12 +66,12 @@ pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Sub
     if stated.is_empty() {
         return;
     }
-    let places = stated.join(", ");
+    let locations = stated.join(", ");
     let of_profile = Profile::of(subscription.dialect).retry.success;
     if (100..=999)
         .any(|status| of_profile.contains(status) != subscription.retry.success.contains(status))
     {
-        origins.entry("success").or_insert_with(|| places.clone());
+        origins.entry("success").or_insert_with(|| locations.clone());
     }
-    origins.insert("neverRetry", places);
+    origins.insert("neverRetry", locations);
 }

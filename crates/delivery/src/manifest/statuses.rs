@@ -1,6 +1,6 @@
-//! Sets of HTTP statuses, as documents write them, and what they change in a policy.
+//! Sets of HTTP statuses in documents, and how they change a policy.
 //!
-//! Separate because every family can override what a status means, each in a place of its own.
+//! Separate because every family can override the meaning of a status, each by a field of its own.
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +19,7 @@ pub(super) fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
     Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
 }
 
-/// The same as one text, with commas between.
+/// The same as one text, separated by commas.
 pub(super) fn text(cursor: &Cursor<'_>) -> Option<StatusSet> {
     let text = cursor.scalar()?;
     let ranges: Vec<_> = text.split(',').map(|part| range_of(part.trim(), cursor)).collect();
@@ -32,26 +32,26 @@ pub(super) fn status(text: &str) -> Option<u16> {
     text.parse().ok().filter(|status| digits && STATUSES.contains(status))
 }
 
-/// A status that stands in both sets, the smallest.
+/// The smallest status in both sets.
 pub(super) fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
     STATUSES.into_iter().find(|status| a.contains(*status) && b.contains(*status))
 }
 
-/// The set without these statuses; as it is, and as short, where there are none.
-pub(super) fn without(set: StatusSet, statuses: &StatusSet) -> StatusSet {
-    if *statuses == StatusSet::default() { set } else { set.without(statuses) }
+/// The set without these statuses; unchanged, and with its ranges, where there are none.
+pub(super) fn difference(set: StatusSet, statuses: &StatusSet) -> StatusSet {
+    if *statuses == StatusSet::default() { set } else { set.difference(statuses) }
 }
 
-/// Changes what statuses mean: those of `never_retry` are never retried, those of `retry_on` are,
-/// and none of them is a success any more.
+/// Changes the meaning of statuses: those of `never_retry` are never retried, those of `retry_on`
+/// are, and neither is a success any more.
 pub(super) fn override_meaning(
     policy: &mut RetryPolicy,
     never_retry: &StatusSet,
     retry_on: &StatusSet,
 ) {
     let [success, never] = [&mut policy.success, &mut policy.never_retry].map(std::mem::take);
-    policy.success = without(success, &never_retry.with(retry_on));
-    policy.never_retry = without(never.with(never_retry), retry_on);
+    policy.success = difference(success, &never_retry.with(retry_on));
+    policy.never_retry = difference(never.with(never_retry), retry_on);
 }
 
 fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
@@ -59,8 +59,10 @@ fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
     match (status(first.trim()), status(last.trim())) {
         (Some(first), Some(last)) if first <= last => Some(first..=last),
         (_, _) => {
-            let message =
-                Message::new(format!("{} is no status and no range of statuses", quoted(text)));
+            let message = Message::new(format!(
+                "{} is neither a status nor a range of statuses",
+                quoted(text)
+            ));
             at.error(message.help("a status is 100 to 599, a range is such as 200-299"));
             None
         }

@@ -39,7 +39,7 @@ fn manifests_of_other_families_are_known_by_their_outermost_fields() {
 }
 
 #[test]
-fn a_document_of_no_known_kind_is_told_what_would_be_right() {
+fn a_document_of_no_known_kind_is_reported_with_a_suggestion() {
     for (text, expected) in [
         (
             "hello",
@@ -52,7 +52,7 @@ fn a_document_of_no_known_kind_is_told_what_would_be_right() {
         ),
         (
             "apiVersion: lastmile.dev/v2\nspec: {sink: x}",
-            "f:1:13: error: apiVersion: \"lastmile.dev/v2\" is no apiVersion that is known here; did you mean lastmile.dev/v1?",
+            "f:1:13: error: apiVersion: \"lastmile.dev/v2\" is not a known apiVersion; did you mean lastmile.dev/v1?",
         ),
         (
             "apiVersion: lastmile.dev/v1",
@@ -74,15 +74,15 @@ fn a_document_of_no_known_kind_is_told_what_would_be_right() {
 }
 
 #[test]
-fn destinations_are_addresses_and_stand_once() {
+fn destinations_are_addresses_defined_once() {
     let text = "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  a: https://h/\n  b: nowhere\n  c: sqs://q\n  d: sqs://sqs.eu-west-1.amazonaws.com/123456789012/q\n";
     let again = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {a: s3://bucket/x}\n";
     assert_eq!(
         shown(&read_one(&format!("{text}{again}"))),
         [
             "f:5:6: error: spec.b: not an address; https://…, http://…, s3://bucket/prefix or sqs://host/account/name",
-            "f:6:6: error: spec.c: \"q\" is no queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
-            "f:11:8: error: spec.a: a stands twice; the first is at f:4:3",
+            "f:6:6: error: spec.c: \"q\" is not a queue: host/account/name is expected, its URL without https://; sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME",
+            "f:11:8: error: spec.a: a is defined twice; the first is at f:4:3",
         ]
     );
 }

@@ -2,8 +2,8 @@
 //!
 //! CloudEvents 1.0, HTTP protocol binding, 3.1. Attribute values are percent-encoded as 3.1.3.2
 //! says: everything but printable ASCII, and of that the space, the double quote and the percent
-//! sign. Data travels as it was published: JSON in its own spelling, text without its quotes where
-//! the content type is no JSON, base64 decoded.
+//! sign. Data is sent as it was published: JSON in its own spelling, text without its quotes where
+//! the content type is not JSON, base64 decoded.
 
 use std::collections::BTreeSet;
 
@@ -19,25 +19,26 @@ use crate::event::binary::is_json;
 use crate::event::path::scalar;
 use crate::subscription::header::is_name;
 
-/// What is percent-encoded beside everything that is not ASCII.
+/// The ASCII characters that are percent-encoded; all others outside ASCII are too.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
-/// The members that are no `ce-*` headers.
+/// The members that do not become `ce-*` headers.
 const OURS: [&str; 3] = ["data", "data_base64", "datacontenttype"];
-/// The content type of data that does not say.
-const UNSAID: &str = "application/json";
+/// The content type of data without `datacontenttype`.
+const DEFAULT_CONTENT_TYPE: &str = "application/json";
 
 /// The content of a structured CloudEvent in binary mode.
 ///
 /// # Errors
-/// [`Unsendable`] when an attribute cannot be a header, or the data is not what it says.
+/// [`Unsendable`] when an attribute cannot be a header, or the data does not fit its content type.
 pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     let members =
         Members::parse(event).map_err(|error| Unsendable::Impossible(error.to_string()))?;
-    let said = members.get("datacontenttype").filter(|said| *said != "null");
-    let said = said
+    let declared = members.get("datacontenttype").filter(|declared| *declared != "null");
+    let declared = declared
         .map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype")))
         .transpose()?;
-    let content_type = said.as_deref().filter(|said| !said.is_empty()).unwrap_or(UNSAID);
+    let content_type =
+        declared.as_deref().filter(|declared| !declared.is_empty()).unwrap_or(DEFAULT_CONTENT_TYPE);
     crate::subscription::header::check_value(content_type).map_err(|problem| {
         Unsendable::Impossible(format!(
             "the attribute datacontenttype cannot be a header: {problem}"
@@ -61,8 +62,8 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     Ok(Content { headers, body: data(&members, content_type)? })
 }
 
-/// The header of an attribute. One that differs from ours in nothing but its capitals would be
-/// taken for ours.
+/// The header of an attribute. A name that differs from one of ours only in case is refused, since
+/// headers ignore case.
 fn attribute(name: &str) -> Result<String, Unsendable> {
     let lower = name.to_ascii_lowercase();
     if !is_name(name) || OURS.contains(&lower.as_str()) {
@@ -85,7 +86,7 @@ fn data(members: &Members<'_>, content_type: &str) -> Result<Bytes, Unsendable> 
     members.text("data").map(|text| text.into_owned().into()).ok_or_else(|| no_text("data"))
 }
 
-/// JSON can say what is no text: half a character, or where a text is due, something else.
+/// The value is not a string, or holds half of a surrogate pair.
 fn no_text(name: &str) -> Unsendable {
-    Unsendable::Impossible(format!("{name} is no text that could be sent in binary mode"))
+    Unsendable::Impossible(format!("{name} is not text that can be sent in binary mode"))
 }

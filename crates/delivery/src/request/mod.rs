@@ -1,13 +1,13 @@
-//! One attempt as data: where it goes, what it says, how long it may take.
+//! The HTTP request of one attempt, as data.
 //!
 //! A structured CloudEvent is sent as it was published, to the byte; so is any text of an opaque
-//! topic. An Event Grid event or a custom one travels as an array of one, as Event Grid sends them.
-//! Everything else is a conversion (`shape`), a CloudEvent in binary form (`binary`), or headers:
-//! Event Grid's own (`notification`), the trace, the subscription's, and a signature over it all
+//! topic. An Event Grid event or a custom one is sent as an array of one, as Event Grid does. Other
+//! forms are made by `event::convert` and `binary` (a CloudEvent in binary mode). Headers come from
+//! Event Grid (`notification`), the trace, the subscription, and a signature over the body
 //! (`signature`).
 //!
-//! Pure: the moment and the secrets are arguments. What cannot be sent is told, never sent in
-//! another form.
+//! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
+//! error, never sent in another form.
 
 mod binary;
 mod notification;
@@ -30,20 +30,20 @@ use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{Consent, Destination, ReplyTo, Subscription, display};
 
-/// What a request does.
+/// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// It delivers.
+    /// Delivers events.
     Post,
-    /// It asks for consent.
+    /// Asks for consent (CloudEvents handshake).
     Options,
 }
 
-/// One HTTP request to a destination. Its headers may hold secrets: printing it shows their names
-/// alone.
+/// One HTTP request to a destination. Its headers may hold secrets, so its `Debug` shows only their
+/// names.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What it does.
+    /// The method.
     pub method: Method,
     /// Where it goes.
     pub url: Url,
@@ -51,9 +51,9 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Its body.
     pub body: Bytes,
-    /// How long the whole exchange may take.
+    /// The timeout of the whole exchange.
     pub timeout_ms: u64,
-    /// How much of the answer's body is read.
+    /// The most bytes of the answer's body that are read.
     pub answer_max_bytes: usize,
 }
 
@@ -70,37 +70,37 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A request has at most this many headers, and this many bytes of them: what every server takes is
-/// far less, and a publisher must not be able to keep us busy with more.
+/// The most headers of a request: servers accept far less, and a publisher must not be able to keep
+/// us busy with more.
 pub const REQUEST_HEADERS_MAX: usize = 200;
-/// See [`REQUEST_HEADERS_MAX`].
+/// The most bytes of them; see [`REQUEST_HEADERS_MAX`].
 pub const REQUEST_HEADERS_MAX_BYTES: usize = 64 * 1_024;
 
-/// No more of an answer is read, unless it may be a reply.
+/// The most bytes of an answer that are read, unless it may be a reply.
 pub const ANSWER_MAX_BYTES: usize = 64 * 1_024;
 
-/// A reply is at most this long.
+/// The longest reply.
 pub const REPLY_MAX_BYTES: usize = 512 * 1_024;
 
 /// Who sends, as a DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event Delivery", 2.1).
 pub const REQUEST_ORIGIN: &str = "WebHook-Request-Origin";
 
-/// What differs from attempt to attempt.
+/// What differs from one attempt to the next.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptContext<'a> {
     /// The secrets that the subscription names.
     pub keyring: &'a Keyring,
     /// Now.
     pub now_ms: u64,
-    /// The response timeout that the invocation can give.
+    /// The response timeout, shortened to what the invocation has left.
     pub timeout_ms: u64,
 }
 
-/// The request of one attempt of these deliveries: one, or several that [`BatchKey`] a request.
+/// The request of one attempt of these deliveries: one, or several with the same [`BatchKey`].
 ///
 /// # Errors
-/// [`Unsendable`] when an event cannot be brought into the form that the subscription asks for, or
-/// a header has a value that no header can have.
+/// [`Unsendable`] when an event cannot be converted into the schema of the subscription, or a
+/// header's value is not allowed.
 pub fn compose(
     subscription: &Subscription,
     deliveries: &[&Delivery],
@@ -140,7 +140,7 @@ pub fn compose(
     let mut answer_max_bytes = ANSWER_MAX_BYTES;
     if subscription.reply.is_some() {
         headers.push(("prefer".to_owned(), "reply".to_owned()));
-        // One more, so that a reply of just this length is known to be whole.
+        // One more, so that a reply of exactly this length is known to be complete.
         answer_max_bytes = REPLY_MAX_BYTES + 1;
     }
     check_size(&headers)?;
@@ -148,7 +148,7 @@ pub fn compose(
     Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes })
 }
 
-/// Headers that no server would take end the delivery before they keep us busy.
+/// Refuses headers that no server would accept.
 fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if headers.len() <= REQUEST_HEADERS_MAX && bytes <= REQUEST_HEADERS_MAX_BYTES {
@@ -161,8 +161,7 @@ fn check_size(headers: &[(String, String)]) -> Result<(), Unsendable> {
     )))
 }
 
-/// A reply goes to its address as a structured CloudEvent, with nothing of what the destination is
-/// sent beside it.
+/// A reply is sent to its address as a structured CloudEvent, without the destination's headers.
 fn compose_reply(
     subscription: &Subscription,
     reply: &Delivery,
@@ -177,8 +176,7 @@ fn compose_reply(
     Ok(auxiliary_request(url, reply, Content::new(CLOUD_EVENT, text(reply.event.text())), context))
 }
 
-/// A dead letter goes to its sink as the event with why, in its format: a CloudEvent as such, all
-/// else as JSON.
+/// A dead letter is sent to its sink in its format: a CloudEvent as such, everything else as JSON.
 fn compose_dead_letter(
     subscription: &Subscription,
     delivery: &Delivery,
@@ -196,8 +194,8 @@ fn compose_dead_letter(
     Ok(auxiliary_request(url, delivery, Content::new(content_type, json.into()), context))
 }
 
-/// A request to another address than the destination: nothing of what that one is sent travels
-/// along but the trace.
+/// A request to another address than the destination: without its headers and secrets, only with
+/// the trace.
 fn auxiliary_request(
     url: &Url,
     delivery: &Delivery,
@@ -217,8 +215,8 @@ fn auxiliary_request(
     }
 }
 
-/// The secrets that a request with these deliveries needs: what goes elsewhere than to the
-/// destination needs none.
+/// The secrets that a request with these deliveries needs; only requests to the destination need
+/// any.
 pub fn secrets<'a>(
     subscription: &'a Subscription,
     deliveries: &[&Delivery],
@@ -228,29 +226,29 @@ pub fn secrets<'a>(
     subscription.destination.secrets().filter(move |_| to_destination)
 }
 
-/// What two deliveries of a subscription have to have in common to travel in one request.
+/// What deliveries of a subscription need to have in common to share a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchKey {
     form: Form,
     headers: Vec<(String, String)>,
 }
 
-/// How a delivery could share a request, and how many bytes of a body it would be; `None` when it
-/// travels alone.
+/// The key by which a delivery may share a request, and its bytes in the body; `None` when it
+/// cannot share one.
 #[must_use]
 pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(BatchKey, u64)> {
     let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
     let headers = subscription.destination.headers.iter();
     let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
-    let (no_secrets, mut told) = (Keyring::default(), Vec::new());
+    let (no_secrets, mut dynamic_headers) = (Keyring::default(), Vec::new());
     for header in dynamic {
         let value = header.value(&delivery.event, &no_secrets).ok()?;
-        told.extend(value.map(|value| (header.name.clone(), value.into_owned())));
+        dynamic_headers.extend(value.map(|value| (header.name.clone(), value.into_owned())));
     }
-    Some((BatchKey { form, headers: told }, text.len() as u64))
+    Some((BatchKey { form, headers: dynamic_headers }, text.len() as u64))
 }
 
-/// A stable name of what a request carries: the delivery's id, or a UUIDv5 of those of a batch.
+/// A stable id of a request's content: the delivery's id, or a UUIDv5 of the ids of a batch.
 fn id_of(deliveries: &[&Delivery]) -> String {
     if let [one] = deliveries {
         return one.id.to_string();
@@ -260,24 +258,24 @@ fn id_of(deliveries: &[&Delivery]) -> String {
     Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes()).to_string()
 }
 
-/// A body, and the headers that say what it is.
+/// A body and the headers that describe it.
 struct Content {
     headers: Vec<(String, String)>,
     body: Bytes,
 }
 
-/// What the elements of a body are.
+/// The kind of the elements of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// A structured CloudEvent: as it is, or in an array when batches were asked for.
+    /// A structured CloudEvent: as it is, or in an array where the subscription batches.
     CloudEvent,
     /// An Event Grid event or a custom payload: always in an array.
     Json,
 }
 
-/// One event as it stands in a body.
+/// One event as part of a body.
 enum Part {
-    /// An element of an array, or what stands in place of one.
+    /// An element of an array, or a body of one element.
     Element(Form, Arc<str>),
     /// A body of its own.
     Whole(Content),
@@ -296,7 +294,7 @@ fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Cont
         match part(subscription, delivery)? {
             Part::Whole(content) if deliveries.len() == 1 => return Ok(content),
             Part::Whole(_) => {
-                return Err(Unsendable::Impossible("it has to travel alone".to_owned()));
+                return Err(Unsendable::Impossible("it cannot share a request".to_owned()));
             }
             Part::Element(of, text) => {
                 form = of;
@@ -371,7 +369,7 @@ fn array(elements: &[Arc<str>]) -> Bytes {
     body.into()
 }
 
-/// The trace that all of them belong to, if they belong to one.
+/// The headers of the trace, if all deliveries belong to the same one.
 fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     let mut traces = deliveries.iter().map(|delivery| trace::of_delivery(delivery));
     let Some(Some(trace)) = traces.next() else { return Vec::new() };
@@ -382,8 +380,8 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Who sends, on every delivery to a destination that was asked for consent in that name
-/// (CloudEvents "HTTP 1.1 Web Hooks", 4.1.2).
+/// The origin, on every delivery to a destination with the CloudEvents handshake (CloudEvents "HTTP
+/// 1.1 Web Hooks", 4.1.2).
 fn origin_header(destination: &Destination) -> Option<(String, String)> {
     match &destination.consent {
         Some(Consent::CloudEvents { origin, .. }) => {
@@ -393,8 +391,8 @@ fn origin_header(destination: &Destination) -> Option<(String, String)> {
     }
 }
 
-/// The headers of a request to a destination that carries no event: those of the subscription that
-/// need none, and the signature over it.
+/// The headers of a request without an event: those of the subscription that do not depend on one,
+/// and the signature.
 pub(crate) fn headers_without_event(
     destination: &Destination,
     id: &str,

@@ -1,8 +1,8 @@
-//! The headers with which Event Grid tells about a delivery.
+//! The headers that Event Grid adds to a delivery.
 //!
 //! Event Grid, "webhook event delivery", and "Event Grid message delivery and retry":
-//! `aeg-delivery-count` is the number of attempts before this one. Of a batch, the count is the
-//! highest, and a version that differs is not told.
+//! `aeg-delivery-count` is the number of attempts before this one. A batch has the highest count,
+//! and no version where they differ.
 
 use serde_json::value::RawValue;
 
@@ -11,20 +11,20 @@ use crate::event::Members;
 use crate::event::path::scalar;
 use crate::subscription::header::check_value;
 
-/// `aeg-event-type`, `aeg-subscription-name`, `aeg-delivery-count`, and the versions that the
-/// events as sent tell.
+/// `aeg-event-type`, `aeg-subscription-name`, `aeg-delivery-count`, and the versions of the events
+/// as sent.
 pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, String)> {
     let sent: Vec<&RawValue> = serde_json::from_slice(body).unwrap_or_default();
     let sent: Vec<Members<'_>> =
         sent.iter().filter_map(|event| Members::parse(event.get()).ok()).collect();
     let version = |name: &str| {
-        let mut told = sent.iter().map(|event| event.get(name).and_then(scalar));
-        // It is said in the body as well: what no header can hold is no reason not to deliver.
+        let mut values = sent.iter().map(|event| event.get(name).and_then(scalar));
+        // The body has it as well, so a version that a header cannot hold is left out.
         let first =
-            told.next()?.filter(|version| !version.is_empty() && check_value(version).is_ok())?;
-        told.all(|other| other.as_ref() == Some(&first)).then_some(first)
+            values.next()?.filter(|version| !version.is_empty() && check_value(version).is_ok())?;
+        values.all(|other| other.as_ref() == Some(&first)).then_some(first)
     };
-    let told = [
+    let values = [
         ("aeg-event-type", Some("Notification".to_owned())),
         (
             "aeg-subscription-name",
@@ -41,5 +41,5 @@ pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, Str
         ("aeg-data-version", version("dataVersion")),
         ("aeg-metadata-version", version("metadataVersion")),
     ];
-    told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

@@ -1,8 +1,8 @@
-//! A signature by which a subscriber knows who sent a request: Standard Webhooks 1.0, symmetric.
+//! Signs requests by Standard Webhooks 1.0, symmetric.
 //!
-//! `webhook-id` is the delivery's, the same in every attempt, so that a receiver knows a repeat;
-//! `webhook-timestamp` is the attempt's, in seconds; `webhook-signature` is one `v1,` entry per
-//! secret, so that a secret can be replaced while both are valid.
+//! `webhook-id` is the delivery's, the same in every attempt, so that a receiver recognises a
+//! redelivery; `webhook-timestamp` is the attempt's, in seconds; `webhook-signature` is one `v1,`
+//! entry per secret, so that a secret can be replaced while both are valid.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use base64::Engine as _;
@@ -17,13 +17,13 @@ use crate::time::duration::SECOND_MS;
 
 /// Standard Webhooks, "signature scheme": a key has at least 192 bits.
 const KEY_MIN_BYTES: usize = 24;
-/// How a secret may begin, to be told from other secrets.
+/// The optional prefix of a signing secret.
 const PREFIX: &str = "whsec_";
 
-/// The three headers over this id, the moment and the body.
+/// The three headers over this id, the current time and the body.
 ///
 /// # Errors
-/// [`Unsendable`] when a secret is missing or is no base64.
+/// [`Unsendable`] when a secret is missing, too short or not base64.
 pub(super) fn headers(
     secrets: &[SecretName],
     id: &str,
@@ -46,7 +46,7 @@ pub(super) fn headers(
         };
         if key.len() < KEY_MIN_BYTES {
             let problem = format!(
-                "the signing secret {name} has {} bytes; {KEY_MIN_BYTES} are the least",
+                "the signing secret {name} has {} bytes; at least {KEY_MIN_BYTES} are required",
                 key.len()
             );
             return Err(Unsendable::Unready(problem));

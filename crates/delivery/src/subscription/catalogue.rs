@@ -1,7 +1,7 @@
-//! All that one set of files says: topics, and the subscriptions to them.
+//! The topics and subscriptions of one set of files.
 //!
-//! Asked by name, or for who wants an event. It is built once per reading of the files and never
-//! changes.
+//! Looked up by name, or by the event to deliver. It is built each time the files are read and
+//! never changes afterwards.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::event::{Event, Input};
 use crate::subscription::Subscription;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// A topic that some document names.
+/// A topic that a document names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
     /// Its name.
     pub name: TopicName,
     /// How its records are read.
     pub input: Input,
-    /// What the fields of its custom events mean.
+    /// Which fields of its custom events are its attributes.
     pub mapping: Arc<Mapping>,
-    /// Publishers that cannot say which topic they publish to.
+    /// Publishers that cannot set the `topic` attribute.
     pub from: Vec<Publisher>,
 }
 
 impl Topic {
-    /// A topic with automatic input that no document describes further.
+    /// A topic with automatic input that no document describes.
     #[must_use]
     pub fn new(name: TopicName) -> Self {
         Self { name, input: Input::Auto, mapping: Arc::default(), from: Vec::new() }
@@ -41,14 +41,14 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Adds a topic; a second mention replaces the first. Uniqueness is checked where the file's
-    /// lines are known.
+    /// Adds a topic; a second one of the same name replaces the first. The manifest checks
+    /// uniqueness, since it can report positions.
     pub fn add_topic(&mut self, topic: Topic) {
         self.topics.insert(topic.name.clone(), topic);
     }
 
-    /// Adds a subscription, and its topic with automatic input when no document describes that.
-    /// Topics that are described are added before: their mapping is the subscription's.
+    /// Adds a subscription, and its topic with automatic input when no document describes that. Add
+    /// described topics first: their mapping becomes the subscription's.
     pub fn add_subscription(&mut self, mut subscription: Subscription) {
         let name = &subscription.name.topic;
         let topic = self.topics.entry(name.clone()).or_insert_with(|| Topic::new(name.clone()));
@@ -62,7 +62,7 @@ impl Catalogue {
         self.topics.get(name)
     }
 
-    /// The topic that names this publisher in its `from`; the first by name, should several do.
+    /// The topic that lists this publisher in its `from`; if several do, the first by name.
     #[must_use]
     pub fn topic_from(&self, publisher: &Publisher) -> Option<&Topic> {
         self.topics.values().find(|topic| topic.from.contains(publisher))
@@ -84,7 +84,7 @@ impl Catalogue {
         self.topics.values()
     }
 
-    /// The subscriptions of a topic that have not expired and whose filter takes the event.
+    /// The subscriptions of a topic that have not expired and whose filter matches the event.
     pub fn matching(
         &self,
         topic: &TopicName,

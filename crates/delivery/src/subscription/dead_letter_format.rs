@@ -1,12 +1,12 @@
-//! How a dead letter is written: the formats, and what may be said about them.
+//! The formats of dead letters and their options.
 //!
-//! Separate because policies, profiles, the wire and the blobs all name a format, and only the
-//! blobs know what it looks like.
+//! Separate because policies, profiles, the wire and the blobs all name a format; only
+//! [`deadletter`](crate::deadletter) knows its bytes.
 
 use crate::event::Shape;
 use crate::event::schema::Schema;
 
-/// How a dead letter is written.
+/// The format of a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Event Grid namespaces: `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`.
@@ -15,8 +15,7 @@ pub enum Format {
     EventGrid,
     /// Event Grid, CloudEvents schema: the event, then why and when in lower case.
     CloudEvents,
-    /// Event Grid, custom schema: what the mapping says of the event, why and when, then the
-    /// payload.
+    /// Event Grid, custom schema: the mapped fields of the event, why and when, then the payload.
     Custom,
     /// Knative: the CloudEvent, then its extensions for errors.
     Knative,
@@ -27,7 +26,7 @@ impl Format {
     pub const ALL: [Self; 5] =
         [Self::Namespace, Self::EventGrid, Self::CloudEvents, Self::Custom, Self::Knative];
 
-    /// The word of subscription files.
+    /// The word used in subscription files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -40,20 +39,20 @@ impl Format {
     }
 }
 
-/// Which format letters have.
+/// Which format is used for dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeadLetterFormat {
     /// This one.
     Fixed(Format),
-    /// That of the shape in which the event was, or would have been, delivered (Event Grid,
+    /// That of the schema in which the event was, or would have been, delivered (Event Grid,
     /// "delivery event formats").
     ByDeliverySchema,
 }
 
 impl DeadLetterFormat {
-    /// The format's word, or what decides about it, for a destination that wants this schema.
+    /// The name of the format, or of the rule that decides it, for a destination with this schema.
     #[must_use]
-    pub const fn told(self, schema: Option<Schema>) -> &'static str {
+    pub const fn name_for(self, schema: Option<Schema>) -> &'static str {
         match (self, schema) {
             (Self::Fixed(format), _) => format.as_str(),
             (Self::ByDeliverySchema, Some(schema)) => Self::of_schema(schema).as_str(),
@@ -61,7 +60,7 @@ impl DeadLetterFormat {
         }
     }
 
-    /// The format of an event of this shape to a destination that wants this schema.
+    /// The format of an event of this schema to a destination with that schema.
     #[must_use]
     pub const fn of(self, shape: Shape, schema: Option<Schema>) -> Format {
         match (self, schema) {
@@ -71,7 +70,7 @@ impl DeadLetterFormat {
                 Shape::CloudEvent => Format::CloudEvents,
                 Shape::EventGrid => Format::EventGrid,
                 Shape::Custom => Format::Custom,
-                // Text has none of Event Grid's shapes.
+                // Event Grid has no format for text.
                 Shape::Opaque => Format::Namespace,
             },
         }
@@ -91,7 +90,7 @@ impl DeadLetterFormat {
 pub enum Layout {
     /// The event is a member of its own.
     Nested,
-    /// The event's members stand beside what is said about it.
+    /// The event's members are in one object with those about it.
     Flat,
 }
 
@@ -99,7 +98,7 @@ impl Layout {
     /// Every layout.
     pub const ALL: [Self; 2] = [Self::Nested, Self::Flat];
 
-    /// The word of subscription files.
+    /// The word used in subscription files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -109,7 +108,7 @@ impl Layout {
     }
 }
 
-/// How `knativeerrordata` tells the last answer.
+/// How `knativeerrordata` encodes the last answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorData {
     /// As text.
@@ -119,10 +118,10 @@ pub enum ErrorData {
 }
 
 impl ErrorData {
-    /// Every way of telling it.
+    /// Every encoding.
     pub const ALL: [Self; 2] = [Self::Text, Self::Base64];
 
-    /// The word of subscription files.
+    /// The word used in subscription files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,8 +1,7 @@
 //! Headers that a subscription adds to its requests: custom delivery properties.
 //!
-//! A header's value stands in the file, in the event, or with somebody who keeps secrets. Names and
-//! values are held to one rule, here: read from a file or taken from an event, no header can split
-//! a request in two.
+//! A header's value is in the file, in the event, or in a store of secrets. Names and values are
+//! checked here, whether they come from a file or an event, so no header can split a request.
 
 use std::borrow::Cow;
 
@@ -21,7 +20,7 @@ pub const HEADER_VALUE_MAX_BYTES: usize = 4_096;
 /// A header of every request of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its name, spelled as written.
+    /// Its name, in the spelling of the file.
     pub name: String,
     /// Where its value is.
     pub value: Value,
@@ -32,11 +31,11 @@ pub struct Header {
 pub enum Value {
     /// In the file.
     Static(String),
-    /// In the file, and not to be shown or stored anywhere else (Event Grid: `isSecret`).
+    /// In the file, but never shown or stored anywhere else (Event Grid: `isSecret`).
     Concealed(String),
     /// In the event; a string, number or boolean, else the header is left out.
     Path(Path),
-    /// With whoever keeps the secret of this name.
+    /// In a store of secrets, under this name.
     Secret(SecretName),
 }
 
@@ -51,13 +50,13 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// Why a request cannot have a header. No value is quoted: it may be a secret.
+/// Why a header cannot be sent. No value is quoted: it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// Its secret is missing, or has a value that no header can have.
+    /// Its secret is missing, or has a value that is not allowed in a header.
     #[error("{0}")]
     Secret(String),
-    /// Its value is one that no header can have.
+    /// Its value is not allowed in a header.
     #[error("{0}")]
     Value(String),
 }
@@ -66,8 +65,8 @@ pub enum HeaderError {
 const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
 impl Header {
-    /// The name and value that a dead letter may show: never a secret, nor what is one by its name,
-    /// and nothing where the event has no value.
+    /// The name and value that a dead letter may show; `None` for secrets, for headers that hold
+    /// credentials by their name, and where the event has no value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
         if CREDENTIALS.iter().any(|name| self.name.eq_ignore_ascii_case(name)) {
@@ -81,10 +80,10 @@ impl Header {
         value.map(|value| (self.name.clone(), value))
     }
 
-    /// The value for a request with this event; nothing where the event has none.
+    /// The value for a request with this event; `None` where the event has none.
     ///
     /// # Errors
-    /// Why no request can be made with it. No value is quoted: it may be a secret.
+    /// Why the header cannot be sent. No value is quoted: it may be a secret.
     pub fn value<'a>(
         &'a self,
         event: &Event,
@@ -124,7 +123,7 @@ pub fn is_name(text: &str) -> bool {
 /// spaces.
 ///
 /// # Errors
-/// What is wrong with it, without the value itself.
+/// What is wrong, without the value itself.
 pub fn check_value(value: &str) -> Result<(), String> {
     if value.len() > HEADER_VALUE_MAX_BYTES {
         return Err(format!(

@@ -1,8 +1,9 @@
-//! What is asked: which events go where, how hard to try, and what becomes of those that fail.
+//! Subscriptions: which events go where, how delivery is retried, and what happens to events that
+//! cannot be delivered.
 //!
-//! [`Subscription`] is what every dialect is read into, [`catalogue`] holds all of them. [`profile`]
-//! has the defaults of each dialect, [`schedule`] computes every wait, [`filter`] decides which events
-//! are wanted. Knows events, and nothing of deliveries.
+//! [`Subscription`] is what every dialect is read into, [`catalogue`] holds all of them.
+//! [`profile`] has the defaults of each dialect, [`schedule`] computes every wait, [`filter`]
+//! decides which events match. Imports events, not deliveries.
 
 pub mod catalogue;
 pub mod dead_letter_format;

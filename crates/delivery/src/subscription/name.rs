@@ -1,4 +1,4 @@
-//! The names of topics and subscriptions, and how they stand in a key.
+//! The names of topics and subscriptions, and how they are written into keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct SubscriptionName {
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
 pub const NAME_MAX_BYTES: usize = 255;
 
-/// What a name has to be, for error messages.
+/// The rule for names, for error messages.
 pub const NAME_RULE: &str =
     "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
 
@@ -60,9 +60,9 @@ impl FromStr for TopicName {
             Some((namespace, topic)) if is_name(namespace) && is_name(topic) => {
                 Ok(Self { namespace: namespace.to_owned(), topic: topic.to_owned() })
             }
-            _ => {
-                Err(format!("\"{text}\" is no topic: namespace/topic is expected, and {NAME_RULE}"))
-            }
+            _ => Err(format!(
+                "\"{text}\" is not a topic: namespace/topic is expected, and {NAME_RULE}"
+            )),
         }
     }
 }
@@ -73,7 +73,7 @@ impl FromStr for SubscriptionName {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
-                "\"{text}\" is no subscription: namespace/topic/name is expected, and {NAME_RULE}"
+                "\"{text}\" is not a subscription: namespace/topic/name is expected, and {NAME_RULE}"
             )
         };
         let (topic, name) = text.rsplit_once('/').ok_or_else(expected)?;
@@ -84,13 +84,14 @@ impl FromStr for SubscriptionName {
     }
 }
 
-/// Stands for a name nobody knows.
+/// The segment for an unknown name.
 pub const NAMELESS: &str = "_";
 
-/// Kept as they are in a segment: `[A-Za-z0-9._-]`.
+/// Not encoded in a segment: `[A-Za-z0-9._-]`.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
 
-/// One segment of a key: percent-encoded outside `[A-Za-z0-9._-]`; `.` and `..` never stand alone.
+/// One segment of a key: percent-encoded outside `[A-Za-z0-9._-]`; `.` and `..` are encoded, since
+/// they would change the path.
 #[must_use]
 pub fn segment(text: &str) -> Cow<'_, str> {
     match text {
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_cannot_leave_its_place() {
+    fn a_segment_cannot_change_the_path() {
         for (text, written) in [
             ("orders", "orders"),
             ("A-b_c.9", "A-b_c.9"),

@@ -1,14 +1,13 @@
-//! The effective policy of a subscription as named settings: for people who read it and for
-//! comparing two of them.
+//! The effective policy of a subscription as named settings, to show and to compare.
 //!
-//! Separate because explanations and differences have to name the same fields with the same words.
-//! A setting is the value that the engine follows, whatever document or default it came from; the
-//! names are those of the native dialect.
+//! Separate because `explain` and `diff` have to use the same names for the same fields. A setting
+//! is the value in effect, whatever document or default it came from; the names are those of the
+//! native dialect.
 //!
-//! Promises: values of headers are never in it, since they may be secrets; secrets stand there by
+//! Promises: it never contains values of headers, since they may be secrets; secrets are given by
 //! name.
 //!
-//! Does not know where a value was written: that is the manifest's to say.
+//! Does not know where a value was written; the manifest does.
 
 use serde_json::{Value, json};
 
@@ -59,13 +58,14 @@ impl Setting {
     }
 }
 
-/// All settings of a subscription, in the order in which people read them.
+/// All settings of a subscription, in the order in which they are shown.
 #[must_use]
 pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let (retry, dead_letter) = (&subscription.retry, &subscription.dead_letter);
     let destination = &subscription.destination;
     let time_to_live = retry.time_to_live_ms.map(format_ms);
-    let retried = Profile::of(subscription.dialect).retry.never_retry.without(&retry.never_retry);
+    let retried =
+        Profile::of(subscription.dialect).retry.never_retry.difference(&retry.never_retry);
     vec![
         Setting::number("maxAttempts", retry.max_attempts),
         Setting::new(
@@ -93,7 +93,7 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::duration("retryAfterMax", retry.retry_after_max_ms),
         Setting::number("jitterPercent", retry.jitter_percent),
         sink(&dead_letter.sink),
-        Setting::word("deadLetter.format", dead_letter.format.told(destination.schema)),
+        Setting::word("deadLetter.format", dead_letter.format.name_for(destination.schema)),
         Setting::word("deadLetter.layout", dead_letter.layout.as_str()),
         Setting::number("deadLetter.eventsPerBlob", dead_letter.events_per_blob),
         Setting::word("deadLetter.errorData", dead_letter.error_data.as_str()),
@@ -102,7 +102,8 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     ]
 }
 
-/// The address of a sink; `None` for the container of the deployment and where letters are dropped.
+/// The address of a sink; `None` for the container of the deployment and where dead letters are
+/// dropped.
 #[must_use]
 pub fn sink_uri(sink: &Sink) -> Option<String> {
     match sink {
@@ -111,7 +112,7 @@ pub fn sink_uri(sink: &Sink) -> Option<String> {
     }
 }
 
-/// A sink in words.
+/// A sink as text.
 #[must_use]
 pub fn sink_text(sink: &Sink) -> String {
     match sink {
@@ -129,7 +130,7 @@ fn schema(schema: Option<Schema>) -> Setting {
     Setting::new("schema", json!(word), word.unwrap_or("as published"))
 }
 
-/// The headers of a destination: their names, and where their values come from.
+/// The headers of a destination: names and sources of the values.
 pub(crate) fn headers(headers: &[Header]) -> Setting {
     let values: Vec<Value> = headers.iter().map(header_value).collect();
     Setting::new("headers", json!(values), listed(headers.iter().map(header_text)))
@@ -174,7 +175,7 @@ fn consent(consent: Option<&Consent>) -> Setting {
     Setting::new("consent", value, text)
 }
 
-/// What the fields of a batch are where each event has a request of its own.
+/// The text of the batch fields where each event has a request of its own.
 const NO_BATCH: &str = "no batches";
 
 fn batch_events(batch: Option<Batch>) -> Setting {
@@ -194,7 +195,7 @@ fn batch_on_refused(batch: Option<Batch>) -> Setting {
     Setting::new("batch.onRefused", json!(word), word.unwrap_or(NO_BATCH))
 }
 
-/// Where replies go; an address without what may be secret.
+/// Where replies go; an address is shown without query and credentials.
 pub(crate) fn reply(reply: Option<&ReplyTo>) -> Setting {
     let (value, text) = match reply {
         None => (Value::Null, "none".to_owned()),
@@ -210,7 +211,7 @@ fn listed(texts: impl Iterator<Item = String>) -> String {
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
-/// Where dead letters go; an address without what may be secret.
+/// Where dead letters go; an address is shown without query and credentials.
 pub(crate) fn sink(sink: &Sink) -> Setting {
     let value = match sink {
         Sink::DefaultContainer => "default".to_owned(),
@@ -249,7 +250,7 @@ fn ranges(set: &StatusSet) -> Vec<String> {
     ranges.into_iter().map(text).collect()
 }
 
-/// What a kind of schedule is called, whether it numbers retries from zero, and its parameter.
+/// The name of a kind of schedule, whether it numbers retries from zero, and its parameter.
 fn kind_parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
     let delay = |delay_ms: &u64| ("delay", vec![format_ms(*delay_ms)]);
     let list = |all_ms: &[u64]| all_ms.iter().map(|ms| format_ms(*ms)).collect();
@@ -294,25 +295,28 @@ mod tests {
     use crate::subscription::profile::Dialect;
 
     #[test]
-    fn statuses_are_told_as_ranges_however_they_were_gathered() {
+    fn statuses_are_reported_as_ranges_however_they_were_gathered() {
         let set = StatusSet::new([404..=404, 200..=204, 205..=299, 202..=202]);
         assert_eq!(ranges(&set), ["200-299", "404"]);
-        assert_eq!(ranges(&set.without(&StatusSet::new([201..=298]))), ["200", "299", "404"]);
+        assert_eq!(ranges(&set.difference(&StatusSet::new([201..=298]))), ["200", "299", "404"]);
         assert_eq!(ranges(&StatusSet::default()), Vec::<String>::new());
     }
 
     #[test]
     fn every_kind_of_schedule_has_its_words() {
-        let told = |kind, max_ms| schedule_text(&Schedule { kind, max_ms });
+        let name_for = |kind, max_ms| schedule_text(&Schedule { kind, max_ms });
         assert_eq!(
-            told(Kind::LinearFromZero { delay_ms: 200 }, None),
+            name_for(Kind::LinearFromZero { delay_ms: 200 }, None),
             "linear PT0.2S, numbered from zero"
         );
         assert_eq!(
-            told(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)),
+            name_for(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)),
             "exponential PT1S, at most PT1M"
         );
-        assert_eq!(told(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
+        assert_eq!(
+            name_for(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None),
+            "waits PT1S PT2S"
+        );
         for dialect in Dialect::ALL {
             let value = schedule_value(&Profile::of(dialect).retry.schedule);
             assert!(value["kind"].is_string(), "{value}");
@@ -320,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_signatures_are_told_without_a_value() {
+    fn headers_and_signatures_are_reported_without_a_value() {
         let header = |name: &str, value| Header { name: name.to_owned(), value };
         let all = [
             header("a", HeaderValue::Static("hush".to_owned())),
@@ -328,14 +332,14 @@ mod tests {
             header("c", HeaderValue::Path("data.x".parse().unwrap())),
             header("d", HeaderValue::Secret("env:D".parse().unwrap())),
         ];
-        let told = headers(&all);
-        assert_eq!(told.text, "a, b (concealed), c from $['data']['x'], d from env:D");
+        let name_for = headers(&all);
+        assert_eq!(name_for.text, "a, b (concealed), c from $['data']['x'], d from env:D");
         assert!(
-            told.value[2]["path"].is_string() && told.value[3]["secret"] == "env:D",
+            name_for.value[2]["path"].is_string() && name_for.value[3]["secret"] == "env:D",
             "{}",
-            told.value
+            name_for.value
         );
-        assert!(!told.value.to_string().contains("hush"), "{}", told.value);
+        assert!(!name_for.value.to_string().contains("hush"), "{}", name_for.value);
         assert_eq!(
             signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text,
             "env:A, ssm:b"
@@ -344,16 +348,17 @@ mod tests {
     }
 
     #[test]
-    fn batches_and_consent_are_told_also_where_there_are_none() {
+    fn batches_and_consent_are_reported_also_where_there_are_none() {
         let batch = Some(Batch {
             max_events: 100,
             preferred_bytes: 64 * BATCH_KILOBYTE,
             on_refused: OnRefused::All,
         });
-        let told = |batch| [batch_events(batch), batch_kilobytes(batch), batch_on_refused(batch)];
-        assert_eq!(told(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
+        let name_for =
+            |batch| [batch_events(batch), batch_kilobytes(batch), batch_on_refused(batch)];
+        assert_eq!(name_for(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
         assert_eq!(
-            told(None).map(|of| (of.value, of.text)),
+            name_for(None).map(|of| (of.value, of.text)),
             [(); 3].map(|()| (Value::Null, NO_BATCH.to_owned()))
         );
         let asked = |rate| Consent::CloudEvents { origin: "a.example.com".to_owned(), rate };
@@ -371,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_without_a_query() {
+    fn replies_are_reported_without_a_query() {
         let address =
             ReplyTo::Address("https://u:hush@a.example.com/in?code=hush".parse().unwrap());
         assert_eq!(reply(Some(&address)).text, "https://a.example.com/in");
@@ -380,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_is_told_by_its_address_where_it_has_one() {
+    fn a_sink_is_reported_by_its_address_where_it_has_one() {
         for (of, uri, value, text) in [
             (Sink::DefaultContainer, None, "default", "the default container of the deployment"),
             (Sink::Container("b/x".parse().unwrap()), Some("s3://b/x"), "s3://b/x", "s3://b/x"),
@@ -413,9 +418,13 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_told_by_its_word_and_none_is_the_published_shape() {
-        let told: Vec<String> = Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
-        assert_eq!(told, ["cloudevents-structured", "cloudevents-binary", "eventgrid", "custom"]);
+    fn a_schema_is_reported_by_its_word_and_none_is_the_published_shape() {
+        let name_for: Vec<String> =
+            Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
+        assert_eq!(
+            name_for,
+            ["cloudevents-structured", "cloudevents-binary", "eventgrid", "custom"]
+        );
         assert_eq!(
             (schema(None).value, schema(None).text),
             (Value::Null, "as published".to_owned())

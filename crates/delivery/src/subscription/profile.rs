@@ -1,8 +1,7 @@
-//! Profiles: the defaults of each dialect, as values.
+//! Profiles: the defaults of each dialect.
 //!
-//! One engine serves every dialect; what differs stands in this file and nowhere else. A profile is
-//! the value of a type, never a branch in the code. Subscription files start from it and override
-//! field by field.
+//! One engine serves every dialect; all differences are values in this file, so no code branches on
+//! a dialect. Subscription files start from a profile and override it field by field.
 
 use std::ops::RangeInclusive;
 
@@ -10,9 +9,10 @@ use crate::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// No delivery makes more attempts, in any dialect: no platform guard ends a loop for us.
+/// The most attempts of a delivery, in any dialect: no limit of the platform would end a retry
+/// loop.
 pub const ATTEMPTS_MAX: u32 = 1_000;
-/// No delivery lives longer after publication, in any dialect.
+/// The longest lifetime of a delivery from publication, in any dialect.
 pub const LIFETIME_MAX_MS: u64 = 14 * DAY_MS;
 /// The longest response timeout: a function lives for at most 15 minutes, and other work has to fit
 /// beside it.
@@ -37,8 +37,8 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect; Event Grid twice, because its two classes of endpoints have rules of their
-    /// own.
+    /// Every dialect; Event Grid has two, because its two classes of endpoints have different
+    /// rules.
     pub const ALL: [Self; 6] = [
         Self::Knative,
         Self::EventGrid,
@@ -48,7 +48,7 @@ impl Dialect {
         Self::Native,
     ];
 
-    /// The word of the documentation.
+    /// The name used in the documentation.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -76,27 +76,28 @@ impl StatusSet {
         Self::new(statuses.iter().map(|status| *status..=*status))
     }
 
-    /// Whether the status is in the set.
+    /// Whether the set contains the status.
     #[must_use]
     pub fn contains(&self, status: u16) -> bool {
         self.0.iter().any(|range| range.contains(&status))
     }
 
-    /// This set and the other.
+    /// The union of both sets.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         Self(self.0.iter().chain(&other.0).cloned().collect())
     }
 
-    /// This set without the statuses of the other.
+    /// The statuses of this set that are not in the other.
     #[must_use]
-    pub fn without(&self, other: &Self) -> Self {
-        let kept = (100..=999).filter(|status| self.contains(*status) && !other.contains(*status));
-        Self(kept.map(|status| status..=status).collect())
+    pub fn difference(&self, other: &Self) -> Self {
+        let remaining =
+            (100..=999).filter(|status| self.contains(*status) && !other.contains(*status));
+        Self(remaining.map(|status| status..=status).collect())
     }
 }
 
-/// The least waits that a status asks for.
+/// The least wait after a failure, by status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeastWaits {
     /// Status and its least wait in milliseconds.
@@ -116,25 +117,24 @@ impl LeastWaits {
     }
 }
 
-/// How hard to try.
+/// How deliveries are retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Attempts in all, the first counts.
     pub max_attempts: u32,
-    /// Past this age, counted from publication, no attempt begins; looked at when an attempt is
-    /// due.
+    /// Past this age, counted from publication, no attempt begins; checked when an attempt is due.
     pub time_to_live_ms: Option<u64>,
     /// The waits between attempts.
     pub schedule: Schedule,
     /// At most this part of a wait is added to it.
     pub jitter_percent: u32,
-    /// Statuses that mean "taken".
+    /// Statuses that mean "delivered".
     pub success: StatusSet,
-    /// Statuses after which trying again cannot help.
+    /// Statuses that are never retried.
     pub never_retry: StatusSet,
     /// Least waits by status.
     pub least_waits: LeastWaits,
-    /// Retry-After is followed up to this; 0 ignores it.
+    /// Retry-After is obeyed up to this; 0 ignores it.
     pub retry_after_max_ms: u64,
     /// The last allowed attempt ends as `MaxDeliveryAttemptsExceeded` whatever its status (Event
     /// Grid's samples).
@@ -150,11 +150,11 @@ pub struct Profile {
     pub response_timeout_ms: u64,
     /// How long after that an answer still counts; 0 means not at all.
     pub late_window_ms: u64,
-    /// Whether deliveries to a dead destination are put off.
+    /// Whether deliveries to a failing destination are deferred.
     pub probation: bool,
-    /// How hard to try.
+    /// How deliveries are retried.
     pub retry: RetryPolicy,
-    /// How dead letters are written.
+    /// The format of dead letters.
     pub dead_letter_format: DeadLetterFormat,
     /// A dead letter is not written before this long after the last attempt.
     pub dead_letter_delay_ms: u64,
@@ -241,8 +241,8 @@ fn event_grid() -> Profile {
     }
 }
 
-/// Event Grid, endpoints that are Azure resources: 401 and 404 are tried again after five minutes
-/// or more.
+/// Event Grid, endpoints that are Azure resources: 401 and 404 are retried after five minutes or
+/// more.
 fn event_grid_resource() -> Profile {
     let mut profile = event_grid();
     profile.dialect = Dialect::EventGridResource;
@@ -251,7 +251,8 @@ fn event_grid_resource() -> Profile {
     profile
 }
 
-/// Event Grid namespaces, push delivery: moments 10s 30s 1m 5m 10m, then every 5m.
+/// Event Grid namespaces, push delivery: times since the first attempt 10s 30s 1m 5m 10m, then
+/// every 5m.
 fn event_grid_namespace() -> Profile {
     let moments_ms = [10 * SECOND_MS, 30 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS];
     let mut profile = event_grid();
@@ -268,7 +269,7 @@ fn event_grid_namespace() -> Profile {
     profile
 }
 
-/// Event Grid on Kubernetes: one minute, then ten minutes each; every failure is tried again.
+/// Event Grid on Kubernetes: one minute, then ten minutes each; every failure is retried.
 fn event_grid_kubernetes() -> Profile {
     Profile {
         dialect: Dialect::EventGridKubernetes,
@@ -292,7 +293,7 @@ fn event_grid_kubernetes() -> Profile {
     }
 }
 
-/// Ours: ten attempts within a day, exponential from one second up to an hour.
+/// Native: ten attempts within a day, exponential from one second up to an hour.
 fn native() -> Profile {
     Profile {
         dialect: Dialect::Native,
@@ -330,10 +331,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_knows_what_was_added_and_taken_away() {
+    fn sets_of_statuses_are_joined_and_subtracted() {
         let set = StatusSet::new([200..=299])
             .with(&StatusSet::of(&[304]))
-            .without(&StatusSet::new([204..=205]));
+            .difference(&StatusSet::new([204..=205]));
         let inside: Vec<u16> = [199, 200, 203, 204, 205, 206, 299, 300, 304]
             .into_iter()
             .filter(|s| set.contains(*s))

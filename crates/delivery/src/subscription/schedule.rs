@@ -1,14 +1,14 @@
 //! The waits between attempts: the one place where a wait is computed.
 //!
-//! A schedule says how long to wait before retry `k` (1 for the first). [`next_wait_ms`] joins it
-//! with what the last answer asked for and with jitter. Nothing else in the project computes a
-//! wait.
+//! A schedule says how long to wait before retry `k` (1 for the first). [`next_wait_ms`] combines
+//! it with the wait that the last answer asked for and with jitter. Nothing else in the project
+//! computes a wait.
 
 use std::sync::Arc;
 
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 
-/// What the waits follow. `d` is the delay, `k` the number of the retry.
+/// The formula of the waits. `d` is the delay, `k` the number of the retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// d·k: 1 2 3 4 5 s for PT1S (Knative, read literally).
@@ -43,7 +43,7 @@ pub enum Kind {
         waits_ms: Arc<[u64]>,
     },
     /// A list of times since the first attempt; past its end the last gap repeats (Event Grid
-    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). No moment is skipped.
+    /// namespaces: 10s 30s 1m 5m 10m, then every 5m). None is skipped.
     Moments {
         /// The times since the first attempt in milliseconds, rising; never empty.
         moments_ms: Arc<[u64]>,
@@ -53,14 +53,14 @@ pub enum Kind {
 /// A kind and its optional cap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// What the waits follow.
+    /// The formula of the waits.
     pub kind: Kind,
-    /// No wait of the schedule is longer (`max`, `backoffMax`). The waits that an answer asks for
-    /// are not capped by it.
+    /// The longest wait of the schedule (`max`, `backoffMax`). It does not cap the wait that an
+    /// answer asks for.
     pub max_ms: Option<u64>,
 }
 
-/// A roll of the dice for jitter: 0 adds nothing, `u32::MAX` all that the policy allows.
+/// A random value for jitter: 0 adds nothing, `u32::MAX` all that the policy allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jitter(pub u32);
 
@@ -69,7 +69,7 @@ impl Jitter {
     pub const NONE: Self = Self(0);
 }
 
-/// The moments that [`next_wait_ms`] works from.
+/// The times that [`next_wait_ms`] needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Moments {
     /// Start of the first attempt of this delivery.
@@ -146,7 +146,7 @@ fn nth_or_last(list: &[u64], index: u32) -> u64 {
     list.get(index).copied().unwrap_or(0)
 }
 
-/// Moment `k` since the first attempt; past the end of the list the last gap repeats.
+/// The `k`-th time since the first attempt; past the end of the list the last gap repeats.
 fn nth_moment(moments_ms: &[u64], k: u32) -> u64 {
     let last_ms = moments_ms.last().copied().unwrap_or(0);
     let gap_ms = match moments_ms {

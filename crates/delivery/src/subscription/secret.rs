@@ -1,17 +1,16 @@
-//! Secrets: what a subscription calls them, and what they are once somebody has looked them up.
+//! Secrets: their names in subscriptions, and their values once they are looked up.
 //!
 //! Separate because a secret's value must never reach a log, a message or a dead letter. A file
-//! holds [`SecretName`]s alone; the values arrive in a [`Keyring`] just before a request is made
-//! and are gone with it. Neither a [`Secret`] nor a [`Keyring`] shows its value, whatever prints
-//! it.
+//! holds only [`SecretName`]s; the values arrive in a [`Keyring`] just before a request is made and
+//! are dropped with it. Neither a [`Secret`] nor a [`Keyring`] shows a value when it is printed.
 //!
-//! Does not look anything up: that is the shell's part (`ports::Secrets`).
+//! Does not look anything up: that is the port `ports::Secrets`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a secret is kept.
+/// The store and the name of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretName {
     /// `env:NAME`: an environment variable of the dispatch function.
@@ -28,11 +27,11 @@ pub enum SecretName {
     Parameter(String),
 }
 
-/// What a secret's name has to be, for error messages.
+/// The rule for names of secrets, for error messages.
 pub const SECRET_NAME_RULE: &str =
     "a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME";
 
-/// Variables that begin so hold the function's own credentials, which are nobody's to send.
+/// Variables with this prefix hold the function's own credentials, which are never sent.
 const RESERVED_PREFIX: &str = "AWS_";
 
 impl fmt::Display for SecretName {
@@ -52,7 +51,7 @@ impl FromStr for SecretName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || Err(format!("\"{text}\" names no secret: {SECRET_NAME_RULE}"));
+        let wrong = || Err(format!("\"{text}\" is not the name of a secret: {SECRET_NAME_RULE}"));
         let printable = text.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
         match text.split_once(':') {
             Some((_, "")) | None => wrong(),
@@ -76,12 +75,12 @@ impl FromStr for SecretName {
     }
 }
 
-/// A secret's value; printing it shows that there is one, and nothing of it.
+/// A secret's value; printing it shows only that there is one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The value, guarded from here on.
+    /// Wraps a value.
     #[must_use]
     pub fn new(value: String) -> Self {
         Self(value)
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_secret_is_told_what_does() {
+    fn an_invalid_name_of_a_secret_is_reported_with_the_rule() {
         for text in [
             "",
             "env:",

@@ -1,6 +1,6 @@
-//! Where dead letters of a subscription go, as a value.
+//! Where dead letters of a subscription go.
 //!
-//! Separate because three families of documents name sinks. How a dead letter gets to an address
+//! Separate because three families of documents name sinks. How a dead letter is sent to an address
 //! or a topic is decided in [`machine::follow_up`](crate::machine::follow_up).
 
 use std::fmt;
@@ -15,15 +15,15 @@ use crate::subscription::name::TopicName;
 pub enum Sink {
     /// The container of the deployment.
     DefaultContainer,
-    /// A container of its own.
+    /// A container of the subscription's own.
     Container(Container),
-    /// A queue of somebody else's.
+    /// An SQS queue outside the deployment.
     Queue(SinkQueue),
     /// An HTTP endpoint, by a further delivery.
     Address(Url),
     /// The subscriptions of a topic.
     Topic(TopicName),
-    /// Dropped, counted, warned about.
+    /// None: dropped and counted, with a warning.
     None,
 }
 
@@ -32,7 +32,7 @@ pub enum Sink {
 pub struct Container {
     /// The bucket.
     pub bucket: String,
-    /// What every key begins with, without slashes at its ends; may be empty.
+    /// The prefix of every key, without slashes at its ends; may be empty.
     pub prefix: String,
 }
 
@@ -50,7 +50,9 @@ impl FromStr for Container {
     fn from_str(text: &str) -> Result<Self, String> {
         let (bucket, prefix) = text.split_once('/').unwrap_or((text, ""));
         if bucket.is_empty() {
-            return Err(format!("\"{text}\" is no container: bucket or bucket/prefix is expected"));
+            return Err(format!(
+                "\"{text}\" is not a container: bucket or bucket/prefix is expected"
+            ));
         }
         Ok(Self { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned() })
     }
@@ -71,7 +73,7 @@ const NAME_MAX_BYTES: usize = 80;
 const ACCOUNT_DIGITS: usize = 12;
 
 impl SinkQueue {
-    /// Its URL, as the queue service calls it: plain HTTP on this machine alone.
+    /// Its URL: plain HTTP only on this machine.
     #[must_use]
     pub fn url(&self) -> String {
         let name = self.host.rsplit_once(':').map_or(self.host.as_str(), |(name, _)| name);
@@ -80,7 +82,7 @@ impl SinkQueue {
         format!("{}://{self}", if is_here { "http" } else { "https" })
     }
 
-    /// Its ARN; `None` where the host is none of AWS's.
+    /// Its ARN; `None` where the host is not one of AWS's.
     #[must_use]
     pub fn arn(&self) -> Option<String> {
         let (region, suffix) = self.host.strip_prefix("sqs.")?.split_once('.')?;
@@ -110,29 +112,29 @@ impl FromStr for SinkQueue {
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
             return Err(format!(
-                "\"{text}\" is no queue: host/account/name is expected, its URL without https://"
+                "\"{text}\" is not a queue: host/account/name is expected, its URL without https://"
             ));
         };
         if name.ends_with(".fifo") {
             return Err(format!(
-                "{name} is a FIFO queue, which would hold dead letters back behind each other"
+                "{name} is a FIFO queue, in which one dead letter could block the ones behind it"
             ));
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.chars().all(plain) {
             return Err(format!(
-                "\"{name}\" is no queue's name: 1 to {NAME_MAX_BYTES} letters, digits, hyphens and _"
+                "\"{name}\" is not the name of a queue: 1 to {NAME_MAX_BYTES} letters, digits, hyphens and _"
             ));
         }
         if account.len() != ACCOUNT_DIGITS || !account.chars().all(|c| c.is_ascii_digit()) {
             return Err(format!(
-                "\"{account}\" is no account: {ACCOUNT_DIGITS} digits are expected"
+                "\"{account}\" is not an account: {ACCOUNT_DIGITS} digits are expected"
             ));
         }
         let of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
         if host.is_empty() || !host.chars().all(of_host) {
             return Err(format!(
-                "\"{host}\" is no host of a queue, such as sqs.eu-west-1.amazonaws.com"
+                "\"{host}\" is not the host of a queue, such as sqs.eu-west-1.amazonaws.com"
             ));
         }
         Ok(Self { host: host.to_owned(), account: account.to_owned(), name: name.to_owned() })
@@ -176,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_queue_is_told_by_its_part() {
+    fn an_invalid_queue_is_refused_with_the_wrong_part() {
         for (text, part) in [
             ("", "host/account/name"),
             ("sqs.eu-west-1.amazonaws.com/lost", "host/account/name"),
             ("sqs.eu-west-1.amazonaws.com/123456789012/lost/more", "host/account/name"),
             ("sqs.eu-west-1.amazonaws.com/123456789012/lost.fifo", "FIFO"),
-            ("sqs.eu-west-1.amazonaws.com/123456789012/", "queue's name"),
+            ("sqs.eu-west-1.amazonaws.com/123456789012/", "name of a queue"),
             ("sqs.eu-west-1.amazonaws.com/12345/lost", "12 digits"),
             ("/123456789012/lost", "host"),
             ("u:p@sqs.eu-west-1.amazonaws.com/123456789012/lost", "host"),

@@ -1,8 +1,9 @@
-//! Which events go where, and how hard to try: what every dialect is read into.
+//! A subscription: the type that documents of every dialect are read into.
 //!
 //! A [`Subscription`] is complete: every default has been filled in, every range checked, every
-//! address parsed. The engine asks it questions and never looks at the file it came from. All that
-//! one set of files says is a [`Catalogue`](crate::subscription::catalogue::Catalogue).
+//! address parsed. Nothing that uses it needs the file it came from. A
+//! [`Catalogue`](crate::subscription::catalogue::Catalogue) holds all subscriptions of a set of
+//! files.
 
 use std::sync::Arc;
 
@@ -25,28 +26,30 @@ pub struct Destination {
     pub url: Url,
     /// How long to wait for a whole answer.
     pub response_timeout_ms: u64,
-    /// In which form events are delivered; `None` means the one they were published in.
+    /// The schema in which events are delivered; `None` means the one they were published in.
     pub schema: Option<Schema>,
     /// Headers of every request.
     pub headers: Vec<Header>,
-    /// The secrets that sign requests, all of them; empty means that none is signed.
+    /// The secrets that sign requests, each with its own signature; empty means unsigned.
     pub signing: Vec<SecretName>,
     /// Whether requests carry Event Grid's own headers.
     pub notification_headers: bool,
-    /// At most so many requests are under way at once, per running function.
+    /// The most requests in flight at once, per running function.
     pub max_concurrency: u32,
     /// How long after its response timeout an answer still counts; 0 means not at all.
     pub late_window_ms: u64,
-    /// Whether deliveries to it are put off while it is dead (Event Grid, "delayed delivery").
+    /// Whether deliveries to it are deferred while it keeps failing (Event Grid, "delayed
+    /// delivery").
     pub probation: bool,
-    /// The consent it has to give before the first delivery.
+    /// The handshake that it has to pass before the first delivery.
     pub consent: Option<Consent>,
 }
 
-/// How a destination is asked whether it wants events.
+/// The handshake by which a destination consents to receive events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Consent {
-    /// Event Grid's `SubscriptionValidation`: it echoes a code, or somebody follows an address.
+    /// Event Grid's `SubscriptionValidation`: it echoes a code, or somebody opens the validation
+    /// URL.
     EventGrid,
     /// CloudEvents' `OPTIONS` handshake ("HTTP 1.1 Web Hooks for Event Delivery").
     CloudEvents {
@@ -57,12 +60,11 @@ pub enum Consent {
     },
 }
 
-/// How many requests to one destination are under way at once, unless its subscription says
-/// otherwise.
+/// The default of `max_concurrency`.
 pub const MAX_CONCURRENCY: u32 = 50;
 
 impl Destination {
-    /// A destination at this address, with nothing special about it.
+    /// A destination at this address with default settings.
     #[must_use]
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
@@ -79,7 +81,7 @@ impl Destination {
         }
     }
 
-    /// The values in headers that nobody else may see.
+    /// The secret values in headers.
     pub fn hidden_values<'a>(&'a self, keyring: &'a Keyring) -> impl Iterator<Item = &'a str> {
         self.headers.iter().filter_map(|header| match &header.value {
             Value::Secret(name) => keyring.get(name).map(|secret| secret.expose().trim()),
@@ -97,14 +99,15 @@ impl Destination {
         of_headers.chain(&self.signing)
     }
 
-    /// The address for people.
+    /// The address without credentials and query.
     #[must_use]
     pub fn display(&self) -> String {
         display(&self.url)
     }
 }
 
-/// An address for people: without credentials and without the query, which may hold secrets.
+/// An address without credentials and without the query, which may hold secrets: for logs, blobs
+/// and messages.
 #[must_use]
 pub fn display(url: &Url) -> String {
     let mut url = url.clone();
@@ -123,32 +126,32 @@ pub fn without_user(url: &Url) -> String {
     url.into()
 }
 
-/// What becomes of a delivery that ends without success.
+/// What happens to a delivery that ends without success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterPolicy {
     /// Where it goes.
     pub sink: Sink,
-    /// How it is written.
+    /// The format of dead letters.
     pub format: DeadLetterFormat,
     /// How the namespace format is laid out.
     pub layout: Layout,
-    /// How the Knative format tells the last answer.
+    /// How the Knative format encodes the last answer.
     pub error_data: ErrorData,
-    /// At most so many letters of one hour stand in one blob.
+    /// The most dead letters of one hour in one blob.
     pub events_per_blob: u32,
     /// Written at the later of the decision and this long after the last attempt; at once where
     /// there was none (Event Grid, "message delivery and retry", dead-letter events).
     pub delay_ms: u64,
-    /// When storage refuses, keep trying this long after the decision.
+    /// When storage refuses a dead letter, retry until this long after the decision.
     pub keep_trying_for_ms: u64,
 }
 
-/// The most letters of a blob: no invocation has more records.
+/// The most dead letters of a blob: no invocation has more records.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
 pub const EVENTS_PER_BLOB_MAX: u32 = 10_000;
 
 impl DeadLetterPolicy {
-    /// What the dialect says: the container of the deployment, one letter per blob.
+    /// The defaults of a dialect: the container of the deployment, one dead letter per blob.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         Self {
@@ -163,13 +166,14 @@ impl DeadLetterPolicy {
     }
 }
 
-/// Events of one subscription that travel in one request (Event Grid, "output batching"). Never
-/// waits to fill: what one invocation has is what travels.
+/// Batching of a subscription's events in one request (Event Grid, "output batching"). A batch
+/// never waits to fill: it holds what one invocation has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// Never more events than this in one request.
+    /// The most events in one request.
     pub max_events: u32,
-    /// No further event once the body has this many bytes; one event above it travels alone.
+    /// No further event once the body has this many bytes; a single larger event has a request of
+    /// its own.
     pub preferred_bytes: u64,
     /// What a never-retried answer to several events means.
     pub on_refused: OnRefused,
@@ -178,17 +182,17 @@ pub struct Batch {
 /// What a never-retried answer to several events means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnRefused {
-    /// Each is sent once more, alone, before it is given up: perhaps only one of them was refused.
+    /// Each is retried once alone, since perhaps only one of them was refused.
     Split,
-    /// All of them are refused.
+    /// All of them count as refused.
     All,
 }
 
 impl OnRefused {
-    /// Every meaning.
+    /// Both.
     pub const ALL: [Self; 2] = [Self::Split, Self::All];
 
-    /// The word of subscription files.
+    /// The word used in subscription files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -198,11 +202,11 @@ impl OnRefused {
     }
 }
 
-/// The most events of a batch, and how many there may be when only the size was said.
+/// The most events of a batch, and the default where only the size is given.
 pub const BATCH_EVENTS_MAX: u32 = 5_000;
-/// The preferred size of a batch when only the number was said.
+/// The preferred size of a batch where only the number is given.
 pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
-/// The bytes of a kilobyte of a batch's size.
+/// The bytes of a kilobyte in the size of a batch.
 pub const BATCH_KILOBYTE: u64 = 1_024;
 
 /// Where replies of a destination go.
@@ -214,7 +218,7 @@ pub enum ReplyTo {
     Topic(TopicName),
 }
 
-/// Which events of a topic go where, and how hard to try.
+/// Which events of a topic go where, and how their delivery is retried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscription {
     /// Its full name.
@@ -223,27 +227,26 @@ pub struct Subscription {
     pub dialect: Dialect,
     /// Where its events go.
     pub destination: Destination,
-    /// What the fields of its topic's custom events mean.
+    /// Which fields of its topic's custom events are its attributes.
     pub mapping: Arc<Mapping>,
-    /// Which events it wants.
+    /// Which events it delivers.
     pub filter: Filter,
-    /// How hard to try.
+    /// How deliveries are retried.
     pub retry: RetryPolicy,
-    /// How events travel together; `None` means that each travels in a request of its own.
+    /// How events are batched; `None` means one event per request.
     pub batch: Option<Batch>,
-    /// What becomes of failures.
+    /// What happens to failed deliveries.
     pub dead_letter: DeadLetterPolicy,
-    /// Held, not attempted.
+    /// Deliveries are held and not attempted.
     pub paused: bool,
-    /// Where replies of the destination go; `None` means that nobody wants them.
+    /// Where replies of the destination go; `None` ignores them.
     pub reply: Option<ReplyTo>,
-    /// From this moment on it takes no new events.
+    /// From this time on it matches no new events.
     pub expires_ms: Option<u64>,
 }
 
 impl Subscription {
-    /// A subscription to this address with nothing but its dialect's defaults, its dead letters
-    /// written at once.
+    /// A subscription with its dialect's defaults, except that dead letters are written at once.
     #[must_use]
     pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
         let profile = Profile::of(dialect);

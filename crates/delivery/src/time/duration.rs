@@ -1,9 +1,9 @@
 //! ISO 8601 durations, exactly: `PnWnDTnHnMnS`, any component with a fraction.
 //!
-//! Separate because no library reads what the documents write: a fraction in any component, with a
-//! point or a comma, to full precision. Weeks and days are 7 × 24 h and 24 h. Years and months have
-//! no fixed length and are refused, as are negative values, empty input and anything left over;
-//! each error shows the text and the place.
+//! Separate because no library reads what the specifications allow: a fraction in any component,
+//! with a point or a comma, to full precision. Weeks and days are 7 × 24 h and 24 h. Years and
+//! months have no fixed length and are refused, as are negative values, empty input and trailing
+//! text; each error shows the text and the position.
 
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ const FRACTION_DIGITS_MAX: usize = 18;
 pub struct DurationError {
     /// The text as it was written.
     pub text: String,
-    /// Where the problem stands; 1 is the first character.
+    /// The character at which it is wrong; 1 is the first.
     pub at: usize,
     /// What is wrong there.
     pub problem: &'static str,
@@ -38,7 +38,7 @@ pub struct DurationError {
 /// wait is cut short.
 ///
 /// # Errors
-/// [`DurationError`] with the place for anything but weeks, days, hours, minutes and seconds in
+/// [`DurationError`] with the position for anything but weeks, days, hours, minutes and seconds in
 /// that order.
 pub fn parse_ms(text: &str) -> Result<u64, DurationError> {
     let fail =
@@ -65,7 +65,7 @@ const TIME_UNITS: [(char, u64); 3] = [('H', HOUR_MS), ('M', MINUTE_MS), ('S', SE
 /// Where in the text, counted from 0, and what.
 type Problem = (usize, &'static str);
 
-/// The components of one half, which stands at `at`, in nanoseconds. Each unit comes once, in
+/// The components of one half, which begins at `at`, in nanoseconds. Each unit may be used once, in
 /// order.
 fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u128, Problem> {
     let mut sum: u128 = 0;
@@ -74,11 +74,11 @@ fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u1
             half.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(half.len());
         let (number, tail) = half.split_at(number_end);
         let unit = tail.chars().next().ok_or((at + number_end, "a unit is missing"))?;
-        let place = units.iter().position(|(letter, _)| *letter == unit);
-        let place = place.ok_or((at + number_end, unit_problem(unit)))?;
+        let index = units.iter().position(|(letter, _)| *letter == unit);
+        let index = index.ok_or((at + number_end, unit_problem(unit)))?;
         sum = sum
-            .saturating_add(component_ns(number, units[place].1).map_err(|problem| (at, problem))?);
-        units = &units[place + 1..];
+            .saturating_add(component_ns(number, units[index].1).map_err(|problem| (at, problem))?);
+        units = &units[index + 1..];
         at += number_end + 1;
         half = &tail[1..];
     }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused_with_its_place() {
+    fn an_invalid_duration_is_refused_with_the_position() {
         for (text, at) in [
             ("", 1),
             ("P", 2),

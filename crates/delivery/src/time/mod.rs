@@ -1,4 +1,4 @@
-//! Durations and moments as whole milliseconds.
+//! Durations and timestamps in whole milliseconds.
 
 pub mod duration;
 pub mod moment;

@@ -1,7 +1,7 @@
-//! Moments as people and file systems read them.
+//! Timestamps as text.
 //!
-//! Inside, a moment is milliseconds since 1970-01-01 UTC. Here it becomes RFC 3339 with seven
-//! fractional digits, as Event Grid writes its times, and the hour of a dead letter's folder.
+//! Everywhere else a timestamp is milliseconds since 1970-01-01 UTC. Here it becomes RFC 3339 with
+//! seven fractional digits, as Event Grid writes its times, or the hour folder of a dead letter.
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
@@ -14,7 +14,7 @@ pub fn rfc3339(ms: u64) -> String {
     SEVEN_DIGITS.timestamp_to_string(&timestamp(ms))
 }
 
-/// A moment in RFC 3339, cut to milliseconds; `None` for other text and for what was before 1970.
+/// Reads RFC 3339, truncated to milliseconds; `None` for other text and for times before 1970.
 #[must_use]
 pub fn parse(text: &str) -> Option<u64> {
     let timestamp: Timestamp = text.parse().ok()?;
@@ -32,7 +32,7 @@ fn utc(ms: u64) -> jiff::civil::DateTime {
     TimeZone::UTC.to_datetime(timestamp(ms))
 }
 
-/// The moment, or the last one that can be written.
+/// The timestamp, or the last one that can be written.
 fn timestamp(ms: u64) -> Timestamp {
     i64::try_from(ms)
         .ok()

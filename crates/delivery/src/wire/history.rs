@@ -1,5 +1,4 @@
-//! The wire form of what happened: attempts, and the beginning of the last answer. Deliveries and
-//! letters both have it.
+//! The wire form of the history and the last answer, which deliveries and dead letters both have.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,7 +22,7 @@ pub(super) enum EntryV1 {
     },
 }
 
-/// The last answer's body: text where it is text.
+/// The beginning of the last answer's body: text if it is UTF-8, else base64.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastV1 {

@@ -1,41 +1,41 @@
-//! What travels beside an event: one versioned message attribute, in ASCII JSON.
+//! The message attributes that travel with an event: versioned ASCII JSON.
 //!
-//! Two attributes are ours: `delivery` (a delivery that goes on) and `deadletter` (one that ended).
-//! The structs here are the wire and nothing else; version 1 of them is read for ever, and its
-//! examples stand in `fixtures/wire/v1`. An unknown version is an error, so that a newer writer's
-//! message waits for a newer reader instead of being lost.
+//! Two attributes are ours: `delivery` (a delivery in progress) and `deadletter` (one that ended).
+//! The structs here are only the wire format. Version 1 must stay readable for ever; its examples
+//! are in `fixtures/wire/v1`. An unknown version is an error, so that a newer writer's message
+//! waits for a newer reader instead of being lost.
 
-mod dead_letter;
-mod delivery;
+mod convert;
 mod history;
+mod v1;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use self::dead_letter::{DeadLetterV1, dead_letter_of, dead_letter_v1};
-use self::delivery::{delivery_of, delivery_v1};
+use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
+use self::v1::DeadLetterV1;
 use crate::delivery::{DeadLetter, Delivery};
 use crate::event::{Event, Input};
 
-/// The attribute of a delivery that goes on.
+/// The attribute of a delivery in progress.
 pub const DELIVERY_ATTRIBUTE: &str = "delivery";
 /// The attribute of a dead letter on its way to storage.
 pub const DEADLETTER_ATTRIBUTE: &str = "deadletter";
-/// The attribute that names the topic; set by the publisher and sent again.
+/// The attribute that names the topic; set by the publisher and passed on.
 pub const TOPIC_ATTRIBUTE: &str = "topic";
 
-/// One of our attributes is never longer.
+/// The longest of our attributes.
 pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;
 
 /// The version that is written.
 const VERSION: u32 = 1;
 
-/// Why an attribute cannot be read. Its record is given back, never dead-lettered by us.
+/// Why an attribute cannot be read. Its record is returned to the queue, not dead-lettered.
 #[derive(Debug, Error)]
 pub enum WireError {
-    /// It is not the JSON we write.
+    /// It is not the JSON of this version.
     #[error("the attribute is not what this version writes: {0}")]
     Unreadable(String),
     /// A newer version wrote it.
@@ -78,8 +78,7 @@ pub fn write_dead_letter(letter: &DeadLetter) -> String {
 pub fn read_dead_letter(attribute: &str, body: &Arc<str>) -> Result<DeadLetter, WireError> {
     check_version(attribute)?;
     let wire: DeadLetterV1 = serde_json::from_str(attribute).map_err(unreadable)?;
-    // Nobody here knows the topic any more: whether its text is to be looked into travels with the
-    // letter.
+    // The topic's input is not known here: whether its text is opaque travels with the dead letter.
     let event = Event::recall(body, if wire.opaque { Input::Opaque } else { Input::Auto });
     dead_letter_of(wire, event)
 }

@@ -99,7 +99,7 @@ fn document(explained: &Explained) -> Document<'_> {
             error_channel: error_channel(sink),
             container: container(sink),
             format: (*sink != Sink::None)
-                .then(|| subscription.dead_letter.format.told(subscription.destination.schema)),
+                .then(|| subscription.dead_letter.format.name_for(subscription.destination.schema)),
         },
     }
 }

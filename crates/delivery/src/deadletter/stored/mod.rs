@@ -1,16 +1,15 @@
-//! Dead letters as they are found in storage: a blob's key and bytes, read back.
+//! Reads dead letters back from the keys and bytes of their blobs.
 //!
-//! Separate from [`crate::deadletter`], which writes, because reading takes more than is written: every
-//! format and both layouts, the spellings of other editions (`deadLetterProperties`,
+//! Separate from [`crate::deadletter`], which writes, because the reader accepts more than is
+//! written: every format and both layouts, the spellings of other versions (`deadLetterProperties`,
 //! `brokerProperties`), blobs without our own fields, objects and arrays of them.
 //!
-//! Promises: `read(key(letter), bytes(letter))` gives back the letter's id, reason, attempts and
-//! event. The event is the published text to the byte in the nested layout (but for spaces around
-//! it); where an event shares an object with what is said about it, it has the members that were
-//! published, in their own spelling.
+//! Promises: `read(key(letter), bytes(letter))` returns the dead letter's id, reason, attempts and
+//! event. In the nested layout the event is the published text to the byte (except for spaces
+//! around it); in the flat formats it has the published members, in their own spelling.
 //!
-//! Does not judge: an event that nobody can deliver is read like any other, and what a blob does
-//! not say is `None`.
+//! Does not validate the event: a malformed one is read like any other, and what a blob does not
+//! contain is `None`.
 
 mod element;
 mod properties;
@@ -21,18 +20,18 @@ use uuid::Uuid;
 
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// What a letter tells of a sink that did not take it.
+/// The failed delivery of a stored dead letter to its sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSink {
     /// Where it was to go.
     pub destination: Option<String>,
-    /// Why it was not taken: the name of the vocabulary where it is told, else the text.
+    /// Why it failed: the name of the reason where the blob has it, else its text.
     pub reason: String,
     /// What the reason's name does not say.
     pub detail: Option<String>,
     /// Attempts made.
     pub attempts: u32,
-    /// The last answer's body: text, or `base64:` and what is no text.
+    /// The last answer's body: text, or `base64:` and the encoded bytes.
     pub last_response: Option<String>,
     /// Its attempts, oldest first, without those left out.
     pub history: Vec<StoredAttempt>,
@@ -47,10 +46,10 @@ pub struct StoredDeadLetter {
     pub id: Uuid,
     /// The key of its blob, prefix included.
     pub key: String,
-    /// Whose it is: the key's segments, decoded. `_malformed` and its kind stand in the name's
-    /// place.
+    /// Its subscription: the key's segments, decoded. The name may be a placeholder such as
+    /// `_malformed`.
     pub subscription: SubscriptionName,
-    /// Why it ended: the name of the vocabulary where it is told, else the text.
+    /// Why it ended: the name of the reason where the blob has it, else its text.
     pub reason: String,
     /// The outcome of the last attempt; `None` without one.
     pub outcome: Option<String>,
@@ -64,7 +63,7 @@ pub struct StoredDeadLetter {
     pub last_attempt_ms: Option<u64>,
     /// Where it was to go.
     pub destination: Option<String>,
-    /// The last answer's body: text, or `base64:` and what is no text.
+    /// The last answer's body: text, or `base64:` and the encoded bytes.
     pub last_response: Option<String>,
     /// Its attempts, oldest first, without those left out.
     pub history: Vec<StoredAttempt>,
@@ -103,21 +102,21 @@ pub struct StoredAttempt {
     pub duration_ms: u64,
 }
 
-/// Every letter of a blob. `prefix` is the container's.
+/// Every dead letter of a blob. `prefix` is the container's.
 ///
 /// # Errors
 /// What is wrong with the key or the bytes, when they are not those of a dead letter's blob.
 pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredDeadLetter>, String> {
-    let place = Place::read(key, prefix)?;
+    let key_parts = KeyParts::read(key, prefix)?;
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{key}: not text: {error}"))?;
     let elements = elements(text).map_err(|error| format!("{key}: not JSON: {error}"))?;
     elements
         .into_iter()
-        .map(|element| element::read(element, &place).map_err(|why| format!("{key}: {why}")))
+        .map(|element| element::read(element, &key_parts).map_err(|why| format!("{key}: {why}")))
         .collect()
 }
 
-/// The letters of a blob: an array of them, or one.
+/// The dead letters of a blob: an array of them, or one.
 fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
     if text.trim_start().starts_with('[') {
         let elements: Vec<&RawValue> = serde_json::from_str(text)?;
@@ -126,18 +125,18 @@ fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
     serde_json::from_str::<&RawValue>(text).map(|one| vec![one.get()])
 }
 
-/// What a key says.
-struct Place<'a> {
+/// The parts of a key.
+struct KeyParts<'a> {
     key: &'a str,
     subscription: SubscriptionName,
-    /// The GUID of the blob, which is that of its letter where there is one.
+    /// The GUID of the blob; with a single dead letter, its id.
     guid: Option<Uuid>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> KeyParts<'a> {
     /// Reads `<prefix>/<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`.
     fn read(key: &'a str, prefix: &str) -> Result<Self, String> {
-        let wrong = |why: &str| format!("{key}: no key of a dead letter: {why}");
+        let wrong = |why: &str| format!("{key}: not the key of a dead letter: {why}");
         let prefix = prefix.trim_matches('/');
         let path = key
             .strip_prefix(prefix)
@@ -152,7 +151,7 @@ impl<'a> Place<'a> {
         };
         let decoded = |segment: &str| {
             let text = percent_decode_str(segment).decode_utf8();
-            text.map(std::borrow::Cow::into_owned).map_err(|_| wrong("a name in it is no text"))
+            text.map(std::borrow::Cow::into_owned).map_err(|_| wrong("a name in it is not UTF-8"))
         };
         let topic = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
         let guid = file.strip_suffix(".json").and_then(|guid| guid.parse().ok());

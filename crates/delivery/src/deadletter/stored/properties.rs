@@ -1,51 +1,51 @@
-//! What is said about an event, whatever the names of its fields.
+//! The fields about a dead letter, whatever their names.
 //!
-//! Separate because a fact has a name per format (`deliveryresult`, `lastDeliveryOutcome`,
-//! `lastdeliveryoutcome`), and because a field that is not there, or is not what it should be, must
-//! not hide the letter.
+//! Separate because a field has a different name in each format (`deliveryresult`,
+//! `lastDeliveryOutcome`, `lastdeliveryoutcome`), and because a missing or invalid field must not
+//! make the dead letter unreadable.
 
 use std::str::FromStr;
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::{Place, StoredAttempt, StoredDeadLetter, StoredSink};
+use super::{KeyParts, StoredAttempt, StoredDeadLetter, StoredSink};
 use crate::deadletter::{EVENT_IS, IN_DATA, JSON, ORIGINAL, PUBLISHED, SINK};
 use crate::delivery::outcome::Outcome;
 use crate::event::path::scalar;
 use crate::event::{Event, Input, Members};
 use crate::time::moment;
 
-/// The fields of a letter, by name.
+/// The fields of a dead letter, by name.
 pub(super) struct Properties<'a> {
-    /// Our own, and everything where the letter has an object of its own.
+    /// Our own fields, and all fields where they have an object of their own.
     own: Members<'a>,
-    /// What the format adds beside the members of the event.
+    /// The members that the format adds to those of the event.
     added: Vec<(&'a str, &'a str)>,
 }
 
-/// How an event was published that is shown in another schema.
+/// How an event that is shown in another schema was published.
 pub(super) enum Published<'a> {
-    /// It is what stands in `data`.
+    /// It is the value of `data`.
     InData,
     /// These are its members beside `data`.
     Beside(&'a str),
 }
 
 impl<'a> Properties<'a> {
-    /// The fields of an object that is about the letter alone.
+    /// The fields of an object without members of the event.
     pub(super) fn of_object(text: &'a str) -> Result<Self, String> {
         if !text.starts_with('{') {
-            return Err("what is said about the event is no object".to_owned());
+            return Err("the properties of the dead letter are not an object".to_owned());
         }
         let own = Members::parse(text).map_err(|error| error.to_string())?;
         Ok(Self { own, added: Vec::new() })
     }
 
-    /// The added fields of an object that it shares with the event, and our own.
-    pub(super) fn beside_event(members: &'a Members<'_>, reserved: &[&str], ours: &'a str) -> Self {
+    /// The fields that were added to the event's object, and our own.
+    pub(super) fn beside_event(members: &'a Members<'_>, reserved: &[&str], own: &'a str) -> Self {
         let added = members.iter().filter(|(name, _)| reserved.contains(name)).collect();
-        Self { own: Members::parse(ours).unwrap_or_default(), added }
+        Self { own: Members::parse(own).unwrap_or_default(), added }
     }
 
     fn get(&self, name: &str) -> Option<&'a str> {
@@ -79,19 +79,19 @@ impl<'a> Properties<'a> {
         if in_data { Some(Published::InData) } else { beside() }
     }
 
-    /// Whether an event that stands there as a string was published as one.
+    /// Whether an event that is written as a string was published as one.
     pub(super) fn event_is_json(&self) -> bool {
         self.own.text(EVENT_IS).as_deref() == Some(JSON)
     }
 
-    /// The letter about this event.
+    /// The dead letter with this event.
     pub(super) fn letter(
         &self,
-        place: &Place<'_>,
+        key_parts: &KeyParts<'_>,
         event: String,
     ) -> Result<StoredDeadLetter, String> {
         let id: Option<Uuid> = self.number(&["deadletterid"]);
-        let id = id.or(place.guid).ok_or("neither a deadletterid nor a GUID in the key")?;
+        let id = id.or(key_parts.guid).ok_or("neither a deadletterid nor a GUID in the key")?;
         let reason =
             ["deadletterreasoncode", "deadletterreason", "deadLetterReason", "errorreason"];
         let (history, omitted) = self.history();
@@ -104,8 +104,8 @@ impl<'a> Properties<'a> {
         let [event_id, event_type, source] = [members.id(), members.event_type(), members.source()];
         Ok(StoredDeadLetter {
             id,
-            key: place.key.to_owned(),
-            subscription: place.subscription.clone(),
+            key: key_parts.key.to_owned(),
+            subscription: key_parts.subscription.clone(),
             reason: self.first(&reason).unwrap_or_default(),
             outcome: self.first(&told).or_else(|| newest.map(|attempt| attempt.outcome.clone())),
             status: self
@@ -140,12 +140,12 @@ impl<'a> Properties<'a> {
             .or_else(|| self.of_knative("knativeerrordata"))
     }
 
-    /// What Knative tells of the last request, unless that went to a sink.
+    /// A Knative field about the last request, unless that went to a sink.
     fn of_knative(&self, name: &str) -> Option<String> {
         if self.own.get(SINK).is_some() { None } else { self.first(&[name]) }
     }
 
-    /// How the letter fared at a sink that did not take it.
+    /// The failed delivery to the sink, if there was one.
     fn sink(&self) -> Option<StoredSink> {
         let told = Properties::of_object(self.own.get(SINK)?).ok()?;
         let (history, omitted) = told.history();
@@ -160,7 +160,7 @@ impl<'a> Properties<'a> {
         })
     }
 
-    /// The attempts, and how many were left out. What is no attempt is passed over.
+    /// The attempts, and how many were left out. Invalid entries are ignored.
     fn history(&self) -> (Vec<StoredAttempt>, u32) {
         let raw = self.own.get("history").unwrap_or("[]");
         let entries: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();

@@ -25,12 +25,12 @@ fn a_key_tells_subscription_and_guid() {
 #[test]
 fn every_spelling_of_the_properties_is_read_nested_flat_and_in_arrays() {
     for name in ["deadletterProperties", "deadLetterProperties", "brokerProperties"] {
-        let about = format!(
+        let fields = format!(
             r#""customDeliveryProperties":{{"A-b":"1"}},"{name}":{{"deliveryattempts":3}}"#
         );
         for text in [
-            format!(r#"{{"event":{{"id":"1","type":"t","source":"s"}},{about}}}"#),
-            format!(r#"{{"id":"1","type":"t","source":"s",{about}}}"#),
+            format!(r#"{{"event":{{"id":"1","type":"t","source":"s"}},{fields}}}"#),
+            format!(r#"{{"id":"1","type":"t","source":"s",{fields}}}"#),
         ] {
             let letter = one(&text);
             assert_eq!(letter.event, r#"{"id":"1","type":"t","source":"s"}"#);

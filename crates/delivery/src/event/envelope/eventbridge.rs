@@ -1,30 +1,30 @@
-//! Events of Amazon EventBridge, as a rule with a queue as its target sends them.
+//! Events of Amazon EventBridge, as a rule sends them to a queue.
 //!
-//! The CloudEvents project has no adapter for them. `id`, `source` and `time` are what they are
-//! called, `detail-type` is the type, the first of the `resources` the subject, `detail` the data.
-//! What is left are extensions: `account`, `region`, `replayname` of an event replayed from an
-//! archive, and `resources`, the list as JSON in one string, where there are several. Only
-//! `version`, which is always "0", is left out.
+//! The CloudEvents project has no adapter for them. `id`, `source` and `time` keep their names,
+//! `detail-type` is the type, the first of the `resources` the subject, `detail` the data. The rest
+//! are extensions: `account`, `region`, `replayname` of an event replayed from an archive, and
+//! `resources`, the list as JSON in one string, where there are several. Only `version`, which is
+//! always "0", is left out.
 //! <https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html>
 
 use serde_json::value::RawValue;
 
-use super::{Made, cloud_event, needed, quoted, said};
+use super::{Converted, cloud_event, non_empty, quoted, required};
 use crate::event::Members;
 use crate::event::envelope::Publisher;
 use crate::event::uri::reference;
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     let texts = ["detail-type", "source", "id", "time", "account", "region"];
-    let is_event =
-        texts.iter().all(|name| said(members, name).is_some()) && members.get("detail").is_some();
+    let is_event = texts.iter().all(|name| non_empty(members, name).is_some())
+        && members.get("detail").is_some();
     members
         .text("source")
         .filter(|_| is_event)
         .map(|source| Publisher::EventSource(source.into_owned()))
 }
 
-pub(super) fn events(_text: &str, members: &Members<'_>) -> Result<Vec<Made>, String> {
+pub(super) fn events(_text: &str, members: &Members<'_>) -> Result<Vec<Converted>, String> {
     let data = members.get("detail").ok_or("detail is missing")?;
     let resources: Vec<&RawValue> = members
         .get("resources")
@@ -35,18 +35,18 @@ pub(super) fn events(_text: &str, members: &Members<'_>) -> Result<Vec<Made>, St
         .map(|first| first.get())
         .filter(|first| first.starts_with('"') && *first != "\"\"");
     let several = members.get("resources").filter(|_| resources.len() > 1).map(quoted);
-    needed(members, "source")?;
-    // EventBridge takes any source.
-    let source = quoted(&reference(&members.text("source").ok_or("source is no text")?));
+    required(members, "source")?;
+    // EventBridge allows any text as a source.
+    let source = quoted(&reference(&members.text("source").ok_or("source is not a string")?));
     let attributes = [
-        ("type", Some(needed(members, "detail-type")?)),
+        ("type", Some(required(members, "detail-type")?)),
         ("source", Some(source.as_str())),
-        ("id", Some(needed(members, "id")?)),
-        ("time", said(members, "time")),
+        ("id", Some(required(members, "id")?)),
+        ("time", non_empty(members, "time")),
         ("subject", subject),
-        ("account", said(members, "account")),
-        ("region", said(members, "region")),
-        ("replayname", said(members, "replay-name")),
+        ("account", non_empty(members, "account")),
+        ("region", non_empty(members, "region")),
+        ("replayname", non_empty(members, "replay-name")),
         ("resources", several.as_deref()),
     ];
     Ok(vec![Ok(cloud_event(&attributes, data))])

@@ -1,16 +1,15 @@
-//! What publishers write that speak no CloudEvents, as CloudEvents: Amazon SNS, Amazon EventBridge,
-//! Amazon S3.
+//! Messages of AWS services, converted to CloudEvents: Amazon SNS, Amazon EventBridge, Amazon S3.
 //!
-//! Separate because these shapes are not ours and change when AWS says so. The mappings of SNS and
-//! S3 are those of the CloudEvents project
-//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>); for EventBridge it has
-//! none, and the one here is described beside it. Values keep the publisher's spelling: they are
-//! put together as they stand, never parsed and written again. The new event is what is queued,
-//! posted and stored from then on.
+//! Separate because AWS defines these formats and may change them. The mappings of SNS and S3 are
+//! those of the CloudEvents project
+//! (<https://github.com/cloudevents/spec/tree/main/cloudevents/adapters>); it has none for
+//! EventBridge; see that module. Values keep the publisher's spelling: their raw text is copied,
+//! never parsed and serialized again. From then on the new event is what is queued, posted and
+//! stored.
 //!
-//! What is already a CloudEvent stays as it is: a publisher may write one through any of the three.
-//! Nothing here decides *whether* a record is converted: its topic's `input` does, or with `auto`
-//! the record itself, by naming no topic, which none of the three can.
+//! A message that is a CloudEvent already stays as it is: a publisher may send one through any of
+//! the three. Whether a record is converted is decided elsewhere: by its topic's `input`, or where
+//! the record names no topic, which none of the three can, by the publisher it names.
 
 mod eventbridge;
 mod s3;
@@ -24,7 +23,7 @@ use serde_json::value::RawValue;
 use crate::event::json::escaped;
 use crate::event::{ELEMENTS_MAX, Element, Input, Malformed, Members, decode_one};
 
-/// A publisher that cannot say which topic it publishes to.
+/// A publisher that cannot set the `topic` attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Publisher {
     /// The SNS topic of this ARN.
@@ -36,7 +35,7 @@ pub enum Publisher {
 }
 
 impl fmt::Display for Publisher {
-    /// The field of a Topic that names it, and its name.
+    /// The field of a Topic document that names it, and its name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SnsTopic(arn) => write!(f, "snsTopic {arn}"),
@@ -46,7 +45,7 @@ impl fmt::Display for Publisher {
     }
 }
 
-/// Which of the three wrote a record, by the shape that only it writes.
+/// Which of the three services wrote a record, recognised by its fields.
 #[must_use]
 pub fn publisher(body: &str) -> Option<Publisher> {
     if !body.trim_start().starts_with('{') {
@@ -58,7 +57,7 @@ pub fn publisher(body: &str) -> Option<Publisher> {
         .or_else(|| s3::publisher(&members))
 }
 
-/// How records of this publisher are read.
+/// The input of records of this publisher.
 #[must_use]
 pub const fn input_of(publisher: &Publisher) -> Input {
     match publisher {
@@ -68,8 +67,8 @@ pub const fn input_of(publisher: &Publisher) -> Input {
     }
 }
 
-/// Reads a record's body into its events, in order: a JSON array is one event per element, a
-/// notification of S3 one per record.
+/// Reads a record's body into its events, in order: a JSON array is one event per element, an S3
+/// notification is one event per record in it.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     let whole = |why| vec![Element::Malformed { text: Arc::clone(body), why }];
@@ -102,7 +101,7 @@ fn at_most(elements: Vec<Element>, body: &Arc<str>) -> Vec<Element> {
     }
 }
 
-/// The CloudEvents of one object of SNS, EventBridge or S3; any other input reads it as one event.
+/// The CloudEvents of one message of SNS, EventBridge or S3; any other input reads it as one event.
 fn decode_object(text: &Arc<str>, input: Input) -> Vec<Element> {
     let convert = match input {
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
@@ -120,7 +119,7 @@ fn decode_object(text: &Arc<str>, input: Input) -> Vec<Element> {
         return vec![decode_one(text, Input::CloudEvents)];
     }
     match convert(text, &members) {
-        Ok(made) => made.into_iter().map(|made| element(made, input)).collect(),
+        Ok(converted) => converted.into_iter().map(|converted| element(converted, input)).collect(),
         Err(why) => vec![Element::Malformed {
             text: Arc::clone(text),
             why: Malformed::Foreign(input.as_str(), why),
@@ -128,11 +127,11 @@ fn decode_object(text: &Arc<str>, input: Input) -> Vec<Element> {
     }
 }
 
-/// The text of a CloudEvent, or of what should have become one, and why it did not.
-type Made = Result<String, (String, String)>;
+/// The text of a CloudEvent, or the text that could not be converted, and why.
+type Converted = Result<String, (String, String)>;
 
-fn element(made: Made, input: Input) -> Element {
-    match made {
+fn element(converted: Converted, input: Input) -> Element {
+    match converted {
         Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
         Err((text, why)) => {
             Element::Malformed { text: text.into(), why: Malformed::Foreign(input.as_str(), why) }
@@ -140,22 +139,22 @@ fn element(made: Made, input: Input) -> Element {
     }
 }
 
-/// The value of a member, as written, where it is a string that says something.
-fn said<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
+/// The raw value of a member that is a non-empty string.
+fn non_empty<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     members.get(name).filter(|value| inner(value).is_some_and(|text| !text.is_empty()))
 }
 
-/// The same of a member that has to be there.
-fn needed<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
-    said(members, name).ok_or_else(|| format!("{name} has to be a non-empty string"))
+/// The same for a required member.
+fn required<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
+    non_empty(members, name).ok_or_else(|| format!("{name} has to be a non-empty string"))
 }
 
-/// What stands between the quotes of a JSON string.
+/// The part between the quotes of a JSON string.
 fn inner(value: &str) -> Option<&str> {
     value.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// JSON strings, end to end as one.
+/// JSON strings, joined to one.
 fn joined(parts: &[Option<&str>], between: &str) -> String {
     let parts: Vec<&str> = parts.iter().flatten().filter_map(|value| inner(value)).collect();
     format!("\"{}\"", parts.join(between))

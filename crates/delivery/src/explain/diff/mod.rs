@@ -1,12 +1,11 @@
-//! What changes when one set of subscriptions takes the place of another.
+//! What changes when one set of subscriptions replaces another.
 //!
-//! Separate because it is the question that everybody has before a deployment, and its answer is
-//! pure: two catalogues in, changes out, by subscription and field by field. Values are as the
-//! engine follows them, so a default that is written out is no change.
+//! Two catalogues in, changes out, by subscription and field by field. It compares effective
+//! values, so writing out a default is not a change.
 //!
 //! Promises: two subscriptions that differ in anything yield a change. Values of headers, queries
-//! and credentials of addresses are never in it: they may be secrets, so only that they changed is
-//! said. A mapping is its topic's, and is told there, not once more at every subscription.
+//! and credentials of addresses are never shown, since they may be secrets, only that they changed.
+//! A changed mapping is shown at its topic, not again at every subscription.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -43,9 +42,9 @@ impl fmt::Display for Subject {
 pub enum Change {
     /// It is new.
     Added,
-    /// It is there and has other values.
+    /// It has other values.
     Changed(Vec<FieldChange>),
-    /// It is there no more.
+    /// It is gone.
     Removed,
 }
 
@@ -95,7 +94,7 @@ fn change<T>(
 }
 
 fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
-    let told = |topic: &Topic| {
+    let texts = |topic: &Topic| {
         let input = topic.input.as_str().to_owned();
         [
             ("input", input),
@@ -103,14 +102,14 @@ fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
             ("mapping", mapping_text(&topic.mapping)),
         ]
     };
-    let both = told(old).into_iter().zip(told(new));
+    let both = texts(old).into_iter().zip(texts(new));
     let differing = both.filter(|((_, old), (_, new))| old != new);
     differing.map(|((field, old), (_, new))| FieldChange { field, old, new }).collect()
 }
 
 fn publishers_text(publishers: &[Publisher]) -> String {
-    let told: Vec<String> = publishers.iter().map(ToString::to_string).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    let texts: Vec<String> = publishers.iter().map(ToString::to_string).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
 fn mapping_text(mapping: &Mapping) -> String {
@@ -123,9 +122,9 @@ fn mapping_text(mapping: &Mapping) -> String {
         ("subject", subject),
         ("dataVersion", data_version),
     ];
-    let told: Vec<String> =
+    let texts: Vec<String> =
         fields.into_iter().filter_map(|(name, field)| field_text(name, field)).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
 fn field_text(name: &str, field: &Field) -> Option<String> {
@@ -142,7 +141,7 @@ fn same(old: &Arc<Subscription>, new: &Arc<Subscription>) -> bool {
     **old == Subscription { mapping: Arc::clone(&old.mapping), ..Subscription::clone(new) }
 }
 
-/// The fields in which two different subscriptions of one name differ; never none.
+/// The fields in which two different subscriptions of one name differ; never empty.
 fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange> {
     let mut changes = own_changes(old, new);
     for (before, after) in settings(old).into_iter().zip(settings(new)) {
@@ -152,17 +151,17 @@ fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange>
         }
     }
     if changes.is_empty() {
-        let said = |when: &str| format!("{when}, in a field that has no name here");
+        let text = |when: &str| format!("{when}, in a field that has no name here");
         changes.push(FieldChange {
             field: "other",
-            old: said("as it was"),
-            new: said("otherwise"),
+            old: text("as it was"),
+            new: text("otherwise"),
         });
     }
     changes
 }
 
-/// The fields that are no policy.
+/// The fields that are not part of the policy.
 fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     let mut compare = |field, differ: bool, show: fn(&Subscription) -> String| {
@@ -182,7 +181,7 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("expires", old.expires_ms != new.expires_ms, |of| {
         of.expires_ms.map_or("never".to_owned(), rfc3339)
     });
-    // Where it is seen, it is told among the settings.
+    // A visible change is among the settings.
     let (from, to) = (&old.dead_letter.sink, &new.dead_letter.sink);
     compare("deadLetter.sink", from != to && sink(from).value == sink(to).value, |of| {
         sink_text(&of.dead_letter.sink)

@@ -13,7 +13,7 @@ fn catalogue(subscriptions: &[(&str, &str)]) -> Catalogue {
     read(&[Source { name: "a.yaml", text: &text }]).into_result().expect("the documents are right")
 }
 
-fn told(old: &Catalogue, new: &Catalogue) -> Vec<String> {
+fn texts(old: &Catalogue, new: &Catalogue) -> Vec<String> {
     let tell = |(subject, change): (Subject, Change)| match change {
         Change::Added => vec![format!("+ {subject}")],
         Change::Removed => vec![format!("- {subject}")],
@@ -28,14 +28,14 @@ fn told(old: &Catalogue, new: &Catalogue) -> Vec<String> {
 const TO_A: &str = "destination: {url: 'https://a.example.com/'}";
 
 #[test]
-fn what_is_added_changed_and_removed_is_told_by_subscription_and_field() {
+fn what_is_added_changed_and_removed_is_reported_by_subscription_and_field() {
     let old = catalogue(&[("gone", TO_A), ("kept", TO_A), ("same", TO_A)]);
     let changed = "destination: {url: 'https://b.example.com/', timeout: PT5S}, retry: {maxAttempts: 3, neverRetry: [409]}, \
                    filter: {exact: {type: x}}, paused: true, deadLetter: {sink: 's3://letters/shop'}";
     let new = catalogue(&[("fresh", TO_A), ("kept", changed), ("same", TO_A)]);
     let kept = "subscription shop/orders/kept";
     assert_eq!(
-        told(&old, &new),
+        texts(&old, &new),
         [
             "+ subscription shop/orders/fresh".to_owned(),
             "- subscription shop/orders/gone".to_owned(),
@@ -63,7 +63,7 @@ fn a_default_that_is_written_out_is_no_change() {
         "a",
         &format!("{TO_A}, retry: {{maxAttempts: 10, jitterPercent: 10}}, paused: false"),
     )]);
-    assert_eq!(told(&old, &new), Vec::<String>::new());
+    assert_eq!(texts(&old, &new), Vec::<String>::new());
 }
 
 #[test]
@@ -74,17 +74,18 @@ fn secrets_are_not_told_but_their_change_is() {
              headers: [{{name: authorization, value: {secret}}}]}}"
         )
     };
-    let told = told(&catalogue(&[("a", &spec("hush1"))]), &catalogue(&[("a", &spec("hush2"))]));
-    assert_eq!(told.len(), 2, "{told:?}");
+    let texts = texts(&catalogue(&[("a", &spec("hush1"))]), &catalogue(&[("a", &spec("hush2"))]));
+    assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(
-        told.iter()
+        texts
+            .iter()
             .all(|line| line.ends_with("(what is not shown changed)") && !line.contains("hush")),
-        "{told:?}"
+        "{texts:?}"
     );
 }
 
 #[test]
-fn sinks_are_told_and_what_an_address_hides_is_not() {
+fn sinks_are_reported_and_what_an_address_hides_is_not() {
     let sink = |sink: &str| catalogue(&[("a", &format!("{TO_A}, deadLetter: {{sink: {sink}}}"))]);
     let address =
         |secret: &str| sink(&format!("'https://u:{secret}@lost.example.com/in?code={secret}'"));
@@ -93,13 +94,13 @@ fn sinks_are_told_and_what_an_address_hides_is_not() {
     let field = "subscription shop/orders/a deadLetter.sink";
     let shown = "https://lost.example.com/in";
     let queue_shown = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
-    assert_eq!(told(&address("hush1"), &queue), [format!("{field}: {shown} -> {queue_shown}")]);
+    assert_eq!(texts(&address("hush1"), &queue), [format!("{field}: {shown} -> {queue_shown}")]);
     assert_eq!(
-        told(&queue, &topic),
+        texts(&queue, &topic),
         [format!("{field}: {queue_shown} -> the subscriptions of topic shop/orders")]
     );
     assert_eq!(
-        told(&address("hush1"), &address("hush2")),
+        texts(&address("hush1"), &address("hush2")),
         [format!("{field}: {shown} -> {shown} (what is not shown changed)")]
     );
 }
@@ -115,19 +116,19 @@ fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
             .expect("the document is right")
     };
     let (old, read_otherwise) = (topics("input: cloudevents", "a"), topics("", "a"));
-    assert_eq!(told(&old, &read_otherwise), ["topic shop/a input: cloudevents -> auto"]);
-    assert_eq!(told(&old, &topics("", "b")), ["- topic shop/a", "+ topic shop/b"]);
+    assert_eq!(texts(&old, &read_otherwise), ["topic shop/a input: cloudevents -> auto"]);
+    assert_eq!(texts(&old, &topics("", "b")), ["- topic shop/a", "+ topic shop/b"]);
 }
 
 #[test]
-fn what_is_sent_is_told_field_by_field_and_secrets_by_name() {
+fn what_is_sent_is_reported_field_by_field_and_secrets_by_name() {
     let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
     let old = catalogue(&[("a", &to(", headers: [{name: k, secret: 'env:OLD'}]"))]);
     let sent = ", schema: eventgrid, maxConcurrency: 5, signing: {secrets: ['env:S', 'ssm:t']}, \
                 headers: [{name: k, secret: 'env:NEW'}, {name: o, path: data.id}]";
     let a = "subscription shop/orders/a";
     assert_eq!(
-        told(&old, &catalogue(&[("a", &to(sent))])),
+        texts(&old, &catalogue(&[("a", &to(sent))])),
         [
             format!("{a} headers: k from env:OLD -> k from env:NEW, o from $['data']['id']"),
             format!("{a} schema: as published -> eventgrid"),
@@ -152,19 +153,19 @@ fn a_concealed_value_is_not_told_but_its_change_is() {
     };
     let name = "subscription shop/orders/s";
     assert_eq!(
-        told(&grid("hush1"), &grid("hush2")),
+        texts(&grid("hush1"), &grid("hush2")),
         [format!("{name} headers: k (concealed) -> k (concealed) (what is not shown changed)")]
     );
 }
 
 #[test]
-fn batches_late_responses_probation_and_consent_are_told_field_by_field() {
+fn batches_late_responses_probation_and_consent_are_reported_field_by_field() {
     let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
     let asked = ", lateResponseWindow: PT3M, probation: true, consent: {handshake: cloudevents, origin: events.example.com}";
     let new = catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100}}", to(asked)))]);
     let a = "subscription shop/orders/a";
     assert_eq!(
-        told(&catalogue(&[("a", TO_A)]), &new),
+        texts(&catalogue(&[("a", TO_A)]), &new),
         [
             format!("{a} lateResponseWindow: PT0S -> PT3M"),
             format!("{a} probation: false -> true"),
@@ -176,11 +177,11 @@ fn batches_late_responses_probation_and_consent_are_told_field_by_field() {
     );
     let strict =
         catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100, onRefused: all}}", to(asked)))]);
-    assert_eq!(told(&new, &strict), [format!("{a} batch.onRefused: split -> all")]);
+    assert_eq!(texts(&new, &strict), [format!("{a} batch.onRefused: split -> all")]);
 }
 
 #[test]
-fn the_publishers_of_a_topic_are_told_in_their_order() {
+fn the_publishers_of_a_topic_are_reported_in_their_order() {
     let of = |from: &str| {
         let text = format!(
             "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\nspec: {{from: {from}}}\n"
@@ -192,17 +193,17 @@ fn the_publishers_of_a_topic_are_told_in_their_order() {
     let (one, two) =
         (of("[{bucket: uploads}]"), of("[{eventSource: com.example}, {bucket: uploads}]"));
     let both = "eventSource com.example, bucket uploads";
-    assert_eq!(told(&of("[]"), &one), ["topic shop/orders from: none -> bucket uploads"]);
-    assert_eq!(told(&one, &two), [format!("topic shop/orders from: bucket uploads -> {both}")]);
+    assert_eq!(texts(&of("[]"), &one), ["topic shop/orders from: none -> bucket uploads"]);
+    assert_eq!(texts(&one, &two), [format!("topic shop/orders from: bucket uploads -> {both}")]);
     let swapped = of("[{bucket: uploads}, {eventSource: com.example}]");
     assert_eq!(
-        told(&two, &swapped),
+        texts(&two, &swapped),
         [format!("topic shop/orders from: {both} -> bucket uploads, eventSource com.example")]
     );
 }
 
 #[test]
-fn a_mapping_is_told_once_at_its_topic() {
+fn a_mapping_is_reported_once_at_its_topic() {
     let of = |mapping: &str| {
         let text = format!(
             "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\n\
@@ -217,7 +218,7 @@ fn a_mapping_is_told_once_at_its_topic() {
         "id: {field: orderId}, eventType: {field: kind, default: order}, subject: {default: none}",
     );
     assert_eq!(
-        told(&of(""), &new),
+        texts(&of(""), &new),
         [
             "topic shop/orders mapping: none -> id from $['orderId'], eventType from $['kind'], else \"order\", \
              subject \"none\""

@@ -1,13 +1,12 @@
-//! Consent: whether a destination wants events at all, asked before the first one.
+//! Endpoint validation: a destination consents before the first event is delivered.
 //!
-//! Separate because it is no delivery: it has no event, is not counted, and one answer holds for
-//! all subscriptions of an address. Here are the question and what an answer means (`handshake`),
-//! what is kept of a consent, how long a delivery waits for one, and how often an allowed rate lets
-//! a request through (`pace`).
+//! Separate because it is not a delivery: it has no event, is not counted as an attempt, and one
+//! consent holds for all subscriptions of an address. Here are the handshakes (`handshake`), the
+//! stored consent, how long a delivery waits for one, and the allowed rate of requests (`pace`).
 //!
-//! Promises: a consent is for one address and one way of asking; of who asks, too, where that is
-//! part of the question. What is kept holds no secret, not even the address's query. Does not
-//! withdraw anything: whoever removes what is kept has the destination asked again.
+//! Promises: a consent is for one address and one handshake, and for one origin where the handshake
+//! has one. The stored document holds no secret, not even the address's query. Consents are never
+//! withdrawn here: delete the document and the destination is validated again.
 
 mod handshake;
 mod pace;
@@ -29,25 +28,25 @@ use crate::subscription::{Consent, display};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment::rfc3339;
 
-/// Where consents are kept, in the config bucket or beside the file of subscriptions.
+/// The folder of consents, in the config bucket or beside the file of subscriptions.
 pub const FOLDER: &str = "_consents";
 /// The version that is written.
 const VERSION: u32 = 1;
-/// A delivery waits at least this long for a consent, and a destination is not asked again earlier.
+/// The shortest wait for a consent, and between two handshakes with one destination.
 const WAIT_MIN_MS: u64 = 60 * SECOND_MS;
 /// The longest delay of one SQS message.
 const WAIT_MAX_MS: u64 = 900 * SECOND_MS;
 
-/// The name under which a consent is kept: `_consents/<sha256 of the way of asking and the
-/// address>.json`.
+/// The key of a stored consent: `_consents/<sha256 of the handshake and the address>.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConsentKey(String);
 
 impl ConsentKey {
-    /// The name of the consent that this address gives to this question. The rate is no part of it.
+    /// The key for this address and this handshake. The rate is not part of it.
     #[must_use]
     pub fn of(url: &Url, consent: &Consent) -> Self {
         let asked = match consent {
+            // Hashed, because the query of the address may hold secrets.
             Consent::EventGrid => format!("eventgrid\n{url}"),
             Consent::CloudEvents { origin, .. } => {
                 format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())
@@ -73,15 +72,15 @@ impl ConsentKey {
 pub enum Rate {
     /// `*`: there is no limit.
     Unlimited,
-    /// So many a minute.
+    /// This many a minute.
     PerMinute(NonZeroU32),
 }
 
 impl Rate {
-    /// Reads `*` or a positive number; one too large to count is as good as none.
+    /// Reads `*` or a positive number; one above `u32` is clamped.
     ///
     /// # Errors
-    /// What would be right.
+    /// The text is neither.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text == "*" {
@@ -104,25 +103,25 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A consent as it is kept.
+/// A stored consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
-    /// Who gave it, for people: the address without its query.
+    /// The address without its query, for people.
     pub destination: String,
-    /// How it was asked for: `eventgrid` or `cloudevents`.
+    /// The handshake: `eventgrid` or `cloudevents`.
     pub handshake: String,
-    /// Who asked, where that was told.
+    /// The origin, where the handshake has one.
     pub origin: Option<String>,
-    /// How many requests are allowed.
+    /// The allowed rate.
     pub rate: Rate,
     /// When it was given.
     pub granted_ms: u64,
 }
 
-/// What is kept of a consent cannot be read.
+/// A stored consent cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConsentDocumentError {
-    /// It is not the JSON we write.
+    /// It is not the JSON of this version.
     #[error("it is not what this version writes: {0}")]
     Unreadable(String),
     /// A newer version wrote it.
@@ -152,7 +151,7 @@ struct GrantedV1 {
 }
 
 impl Granted {
-    /// A consent of this address to this question, given now.
+    /// A consent of this address by this handshake, granted now.
     #[must_use]
     pub fn new(url: &Url, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
         let (handshake, origin) = match consent {
@@ -168,7 +167,7 @@ impl Granted {
         }
     }
 
-    /// The document that is kept.
+    /// The document to store.
     #[must_use]
     pub fn write(&self) -> Vec<u8> {
         let document = GrantedV1 {
@@ -183,7 +182,7 @@ impl Granted {
         serde_json::to_vec(&document).expect("texts and numbers are JSON")
     }
 
-    /// Reads what was kept.
+    /// Reads a stored document.
     ///
     /// # Errors
     /// [`ConsentDocumentError`] when it is not ours, or of a newer version.
@@ -201,15 +200,15 @@ impl Granted {
     }
 }
 
-/// How long a delivery waits before it is looked whether its destination consented: a minute at
-/// first, then as long as it has waited already, at most 15 minutes.
+/// How long a delivery waits before its destination's consent is checked again: a minute at first,
+/// then as long as it has waited already, at most 15 minutes.
 #[must_use]
 pub fn wait_ms(due_ms: u64, now_ms: u64) -> u64 {
     now_ms.saturating_sub(due_ms).clamp(WAIT_MIN_MS, WAIT_MAX_MS)
 }
 
-/// How long a destination that did not consent is left alone: a minute, then twice as long each
-/// time, at most 15 minutes.
+/// The pause before the next handshake with a destination that did not consent: a minute, then
+/// twice as long each time, at most 15 minutes.
 #[must_use]
 pub fn pause_ms(before_ms: u64) -> u64 {
     before_ms.saturating_mul(2).clamp(WAIT_MIN_MS, WAIT_MAX_MS)

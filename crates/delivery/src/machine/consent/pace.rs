@@ -1,30 +1,30 @@
-//! The allowed rate, kept approximately: when the next request to a destination may go.
+//! Limits requests to a destination to the allowed rate, approximately.
 //!
-//! Each running function knows only of its own requests, so it keeps to its [`RateShare`]: the allowed
-//! rate divided by the number of functions that may run at once. A single one then never uses all
-//! of it, and all together never more, but for a short burst: up to ten seconds' worth may go at
-//! once. What has to wait is given a turn of its own, so that a hundred deliveries do not come back
-//! in the same moment. A turn is a hint: whoever comes back when the rate has room goes, whoever
-//! comes back too early gets another turn.
+//! Each running function knows only of its own requests, so it keeps to its [`RateShare`]: the
+//! allowed rate divided by the number of functions that may run at once. A single one then never
+//! uses all of it, and all together never exceed it, except for a short burst: up to ten seconds'
+//! worth may be sent at once. Each delivery that has to wait gets a slot of its own, so that a
+//! hundred deliveries are not redelivered at the same time. A slot is a hint: a delivery that is
+//! redelivered is sent if the rate has room, else it gets another slot.
 //!
-//! Pure: the moment is an argument, and the whole state is two moments.
+//! Pure: the time is an argument, and the whole state is two timestamps.
 
 use crate::machine::consent::{Rate, WAIT_MAX_MS};
 use crate::time::duration::SECOND_MS;
 
-/// So much of the rate may go at once.
+/// The burst: this much of the rate may be sent at once.
 const BURST_MS: u64 = 10 * SECOND_MS;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 
-/// What one function may use of a rate.
+/// The part of a rate that one function may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateShare {
-    /// The time from one request to the next; 0 means no limit.
+    /// The time between two requests; 0 means no limit.
     interval_ms: u64,
 }
 
 impl RateShare {
-    /// The share of one of so many functions.
+    /// The share of one of this many functions.
     #[must_use]
     pub fn of(rate: Rate, functions: u32) -> Self {
         let interval_ms = match rate {
@@ -37,31 +37,32 @@ impl RateShare {
     }
 }
 
-/// How far requests to one destination have gone.
+/// The state of the rate limit of one destination.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// When everything that went is paid for.
-    paid_ms: u64,
-    /// The last turn that was given to somebody who waits.
-    turn_ms: u64,
+    /// Until when the requests that were sent use up the rate.
+    reserved_until_ms: u64,
+    /// The last slot that was given to a waiting delivery.
+    last_slot_ms: u64,
 }
 
 impl Pace {
-    /// Lets a request go, or says how long it waits for its turn.
+    /// Lets a request be sent now, or returns how long to wait for a slot.
     ///
     /// # Errors
     /// The wait, at most 15 minutes.
     pub fn go(&mut self, share: RateShare, now_ms: u64) -> Result<(), u64> {
         let RateShare { interval_ms } = share;
         let ahead_ms = BURST_MS.saturating_sub(interval_ms);
-        if interval_ms == 0 || self.paid_ms <= now_ms.saturating_add(ahead_ms) {
-            self.paid_ms = self.paid_ms.max(now_ms).saturating_add(interval_ms);
+        if interval_ms == 0 || self.reserved_until_ms <= now_ms.saturating_add(ahead_ms) {
+            self.reserved_until_ms = self.reserved_until_ms.max(now_ms).saturating_add(interval_ms);
             return Ok(());
         }
-        let free_ms = self.paid_ms.saturating_sub(ahead_ms);
+        let free_ms = self.reserved_until_ms.saturating_sub(ahead_ms);
         let latest_ms = now_ms.saturating_add(WAIT_MAX_MS);
-        self.turn_ms = free_ms.max(self.turn_ms.saturating_add(interval_ms)).min(latest_ms);
-        Err(self.turn_ms.saturating_sub(now_ms))
+        self.last_slot_ms =
+            free_ms.max(self.last_slot_ms.saturating_add(interval_ms)).min(latest_ms);
+        Err(self.last_slot_ms.saturating_sub(now_ms))
     }
 }
 
@@ -122,9 +123,9 @@ mod tests {
         assert!((0..100).all(|_| pace.go(share, 1).is_err_and(|wait_ms| wait_ms <= 900_000)));
     }
 
-    /// Deliveries that come back when their turn is: how many requests went in each minute, and
-    /// when the last went.
-    fn crowd(deliveries: usize, rate: &str) -> (Vec<u32>, u64) {
+    /// Simulates deliveries that are redelivered in their slots: the requests in each minute, and
+    /// the time of the last.
+    fn simulate(deliveries: usize, rate: &str) -> (Vec<u32>, u64) {
         let (mut pace, share) = (Pace::default(), share(rate, 1));
         let mut due: BinaryHeap<std::cmp::Reverse<u64>> =
             vec![std::cmp::Reverse(0); deliveries].into();
@@ -137,7 +138,7 @@ mod tests {
                 }
                 // As SQS does: whole seconds, rounded up.
                 Err(wait_ms) => {
-                    due.push(std::cmp::Reverse(now_ms + wait_ms.div_ceil(1_000) * 1_000))
+                    due.push(std::cmp::Reverse(now_ms + wait_ms.div_ceil(1_000) * 1_000));
                 }
             }
         }
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn a_crowd_gets_through_at_about_the_rate_and_nobody_waits_for_ever() {
         for (rate, most, minutes) in [("60", 70, 18), ("6", 7, 180), ("600", 700, 3)] {
-            let (per_minute, last_ms) = crowd(1_000, rate);
+            let (per_minute, last_ms) = simulate(1_000, rate);
             assert!(per_minute.iter().all(|requests| *requests <= most), "{rate}: {per_minute:?}");
             assert!(last_ms <= minutes * MINUTE_MS, "{rate}: {last_ms}");
         }

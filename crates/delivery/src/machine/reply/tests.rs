@@ -76,12 +76,12 @@ fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
         r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t","traceparent":"{parent}"}}"#
     );
     let carries = Delivery { event: Event::recall(&traced.into(), Input::Auto), ..delivery() };
-    for (event, told, trace) in [
+    for (event, own_trace, trace) in [
         (carries, Some(of_queue), Some(parent)),
         (delivery(), Some(of_queue), Some(of_queue)),
         (delivery(), None, None),
     ] {
-        let answered = Delivery { traceparent: told.map(ToOwned::to_owned), ..event };
+        let answered = Delivery { traceparent: own_trace.map(ToOwned::to_owned), ..event };
         let follow_ups = followed(&answered, to_address(), &structured(200, REPLY));
         let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
         assert_eq!(reply.traceparent.as_deref(), trace);

@@ -1,9 +1,8 @@
-//! Whether a topic's events can become what a subscription asks for.
+//! Whether a topic's events can be delivered in the schema of a subscription.
 //!
-//! Separate because it takes two documents to see, a topic and a subscription, of whatever
-//! families. Only what is certain from the files is told: events of a topic with automatic input
-//! have the shape they have, and one that cannot be converted ends its own delivery
-//! (`request::shape` is what converts).
+//! Separate because it needs two documents, a topic and a subscription, of any family. Only certain
+//! problems are reported: events of a topic with automatic input may have any schema, and one that
+//! cannot be converted ends its own delivery (see [`crate::event::convert`]).
 
 use super::findings::Message;
 use crate::event::Input;
@@ -12,7 +11,7 @@ use crate::event::schema::Schema;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
 
-/// Why no event of the topic can be delivered in the schema that the subscription names.
+/// Why no event of the topic can be delivered in the subscription's schema.
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     let schema = subscription.destination.schema?;
     let (name, word) = (&topic.name, schema.as_str());
@@ -28,7 +27,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
             let problem = format!(
                 "the topic {name} has input opaque; its text cannot be delivered as {word}"
             );
-            Some(Message::new(problem).help("without a schema it is sent as it was published"))
+            Some(Message::new(problem).help("leave schema out to send it as it was published"))
         }
         (Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3, Schema::EventGrid) => {
             let input = topic.input.as_str();
@@ -61,7 +60,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     }
 }
 
-/// Why no two events of the subscription can ever share a request that asks for it.
+/// Why events of a subscription with batches can never share a request.
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
     match subscription.destination.schema? {
@@ -76,16 +75,16 @@ pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     }
 }
 
-/// Why batches that a subscription asks for are never made of the topic's events.
+/// Why the topic's events are never batched, although the subscription asks for it.
 pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     subscription.batch?;
     match topic.input {
         Input::Opaque => {
-            let oddity = format!(
-                "not used: the topic {} has input opaque, and each text travels alone",
+            let warning = format!(
+                "not used: the topic {} has input opaque, and each text has a request of its own",
                 topic.name
             );
-            Some(Message::new(oddity).help("leave batch out"))
+            Some(Message::new(warning).help("leave batch out"))
         }
         Input::Auto
         | Input::CloudEvents

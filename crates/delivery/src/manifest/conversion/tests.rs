@@ -78,7 +78,7 @@ fn a_conversion_that_is_impossible_says_what_would_be_possible() {
     };
     assert_eq!(
         of("input: opaque", "custom"),
-        "the topic n/t has input opaque; its text cannot be delivered as custom; without a schema it is sent as it was published"
+        "the topic n/t has input opaque; its text cannot be delivered as custom; leave schema out to send it as it was published"
     );
     assert_eq!(
         of("input: cloudevents", "eventgrid"),
@@ -120,7 +120,7 @@ fn batches_of_opaque_text_are_odd_and_load() {
         (grid, "f:8:110: warning: properties.destination.properties.maxEventsPerBatch"),
     ] {
         let (odd, left) = found(&format!("{}{text}", topic("input: opaque")));
-        let expected = "not used: the topic n/t has input opaque, and each text travels alone; leave batch out";
+        let expected = "not used: the topic n/t has input opaque, and each text has a request of its own; leave batch out";
         assert_eq!((odd, left), (vec![format!("{place}: {expected}")], 1));
     }
 }

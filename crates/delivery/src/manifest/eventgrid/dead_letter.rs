@@ -1,8 +1,8 @@
-//! Dead-letter destinations: a container in a storage account of Azure, and which sink it is here.
+//! Dead-letter destinations: containers in a storage account of Azure, mapped to sinks.
 //!
-//! Separate because one thing has many spellings: with and without an identity, the container
-//! inside `properties` or inside `StorageBlob`, its id in two parts or in full. An id that no
-//! `Destinations` document names is a warning, not an error: dead letters are safe in the default
+//! Separate because they have many spellings: with and without an identity, the container inside
+//! `properties` or inside `StorageBlob`, its id in two parts or in full. An id that no
+//! `Destinations` document maps is only a warning, since dead letters are stored in the default
 //! container.
 
 use super::super::destinations::{Destinations, Resolved};
@@ -15,7 +15,7 @@ use crate::subscription::profile::Profile;
 use crate::subscription::sink::Sink;
 use crate::time::duration::DAY_MS;
 
-/// What a resource says about dead letters.
+/// The dead-letter settings of a resource.
 #[derive(Default)]
 pub(super) struct DeadLetters {
     sink: Option<Sink>,
@@ -23,7 +23,7 @@ pub(super) struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// Reads the destinations of these names; a resource has one of them.
+    /// Reads the destination, which has one of these names.
     pub(super) fn read(
         fields: &Fields<'_>,
         spellings: &[&'static str],
@@ -35,7 +35,7 @@ impl DeadLetters {
         for name in spellings {
             let Some(cursor) = fields.given(name) else { continue };
             if let Some(first) = first {
-                cursor.error(format!("{first} stands beside it; it can be one of them"));
+                cursor.error(format!("{first} is given too; it can be only one of them"));
                 continue;
             }
             first = Some(name);
@@ -44,7 +44,7 @@ impl DeadLetters {
         letters
     }
 
-    /// The fields of a destination; one with an identity may hold the destination itself a level
+    /// The fields of a destination; one with an identity may have the destination itself a level
     /// deeper.
     fn destination(
         &mut self,
@@ -80,7 +80,7 @@ impl DeadLetters {
         self.keep_trying_for_ms = days.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
     }
 
-    /// The policy, with the profile's where nothing was said.
+    /// The policy, with the profile's values for missing fields.
     pub(super) fn complete(self, profile: &Profile) -> DeadLetterPolicy {
         let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
@@ -106,8 +106,8 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     }
 }
 
-/// The full id of a container: of the account's id and the container's name, or as it stands where
-/// it is full already.
+/// The full id of a container: joined from the account's id and the container's name, unless it is
+/// full already.
 fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
     let Some(container) = container else { return Some(id.to_owned()) };
     let name = container.text()?;
@@ -126,8 +126,8 @@ fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
 /// Warns of a container that no document maps.
 fn unmapped(cursor: &Cursor<'_>, id: &str) {
     let message = Message::new(
-        "no Destinations document names this container; dead letters go to the default one",
+        "no Destinations document maps this container; dead letters go to the default one",
     );
-    // The whole id, however long: it is there to be copied.
+    // The whole id, however long, so that it can be copied.
     cursor.warn(message.help(format!("spec: {{\"{id}\": s3://…}}")));
 }

@@ -1,7 +1,7 @@
-//! `destination`: where requests go, and what every one of them carries.
+//! `destination`: the endpoint and what its requests carry.
 //!
-//! Separate because a webhook is an address, while every other endpoint is a resource of Azure that
-//! has to be given an address here, in `Destinations`, and is judged by the rules for resources.
+//! Separate because a webhook has a URL, while every other endpoint is a resource of Azure that
+//! needs an address in `Destinations` and follows the rules for resources.
 
 use url::Url;
 
@@ -30,7 +30,7 @@ const TYPES: [&str; 10] = [
     "StorageQueue",
 ];
 const WEBHOOK: &str = "WebHook";
-/// The shapes that events can be asked for in.
+/// The delivery schemas.
 const SCHEMAS: [(&str, Schema); 3] = [
     ("EventGridSchema", Schema::EventGrid),
     ("CloudEventSchemaV1_0", Schema::CloudEventsStructured),
@@ -39,7 +39,7 @@ const SCHEMAS: [(&str, Schema); 3] = [
 /// The kinds of custom delivery properties.
 const STATIC: &str = "Static";
 const DYNAMIC: &str = "Dynamic";
-/// Fields that mean nothing outside Azure.
+/// Fields without a meaning outside Azure.
 const UNUSED: [&str; 5] = [
     "azureActiveDirectoryApplicationIdOrUri",
     "azureActiveDirectoryTenantId",
@@ -48,17 +48,17 @@ const UNUSED: [&str; 5] = [
     "queueName",
 ];
 
-/// What a resource says about its endpoint.
+/// The endpoint of a resource.
 pub(super) struct Endpoint<'a> {
     /// Where requests go.
     pub(super) url: Url,
-    /// It stands for a resource of Azure.
+    /// It is a resource of Azure.
     pub(super) is_resource: bool,
     /// Headers of every request.
     pub(super) headers: Vec<Header>,
-    /// The shape that events are asked for in, and where that stands.
+    /// The delivery schema, and where it is written.
     pub(super) schema: Option<(Schema, Cursor<'a>)>,
-    /// How events travel together, and where that stands.
+    /// The batch settings, and where they are written.
     pub(super) batch: Option<(Batch, Cursor<'a>)>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Endpoint<'a> {
                 let headers =
                     mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
                 let Some(kind) = kind else {
-                    // Which of them count depends on the type, which has its own finding.
+                    // Which of them is used depends on the type, which has its own finding.
                     properties.accept(&["endpointBaseUrl", "endpointUrl", "resourceId"]);
                     return None;
                 };
@@ -94,7 +94,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Reads `eventDeliverySchema`, which stands beside the destination or, on Kubernetes, inside it.
+/// Reads `eventDeliverySchema`, which is beside the destination or, on Kubernetes, inside it.
 pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
     let cursor = fields.given("eventDeliverySchema")?;
     let word = words::read(&cursor, &SCHEMAS.map(|(word, _)| word))?;
@@ -102,7 +102,7 @@ pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
     Some((schema, cursor))
 }
 
-/// Warns of a field that is read and not followed.
+/// Warns of a field that has no effect.
 pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
     if fields.given(field).is_some()
         && let Some(key) = fields.key(field)
@@ -112,7 +112,7 @@ pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
 }
 
 fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
-    // A resource that is read back has the base of the address alone: the rest may hold secrets.
+    // An exported resource has only the base of the URL: the rest may hold secrets.
     let base = fields.given("endpointBaseUrl");
     let cursor = match (fields.given("endpointUrl"), base) {
         (Some(cursor), _) | (None, Some(cursor)) => cursor,
@@ -136,16 +136,15 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
         Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
         Resolved::Reported => None,
         Resolved::Unknown => {
-            let message =
-                Message::new("what this resource is here has to stand in a Destinations document");
+            let message = Message::new("this resource needs an address in a Destinations document");
             cursor.error(message.help(format!("spec: {{\"{id}\": https://…}}")));
             None
         }
     }
 }
 
-/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is no batch, whatever
-/// the size beside it: a resource that is read back says so where nobody has asked for batches.
+/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
+/// whatever the size: exported resources without batching have it.
 fn batch<'a>(fields: &Fields<'a>, origins: &mut Origins) -> Option<(Batch, Cursor<'a>)> {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
@@ -164,7 +163,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     let Some(kind) =
         fields.required("type").and_then(|kind| words::read(&kind, &[STATIC, DYNAMIC]))
     else {
-        // What they mean depends on the type, which has its own finding.
+        // Their meaning depends on the type, which has its own finding.
         fields.accept(&["properties"]);
         return None;
     };

@@ -1,4 +1,4 @@
-//! `filter` and `filtersConfiguration`: which events a subscription takes.
+//! `filter` and `filtersConfiguration`: which events a subscription delivers.
 //!
 //! Separate because the operators' values have types and limits of their own. All parts have to
 //! hold: the type of the event, how its subject begins and ends, and every advanced filter.
@@ -17,10 +17,10 @@ const FILTERS_MAX: usize = 25;
 const VALUES_MAX: usize = 25;
 /// Characters of a value.
 const TEXT_MAX_CHARS: usize = 512;
-/// The word for every type.
+/// The value for every type.
 const ALL: &str = "All";
 
-/// Reads the filter among the fields of `properties`; everything where there is none.
+/// Reads the filter among the fields of `properties`; it matches everything where there is none.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Filter> {
     let mut parts = Vec::new();
     fields.section("filter", |filter| {
@@ -28,7 +28,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Filter> {
         parts.push(subject(filter));
         parts.push(conditions(filter, "advancedFilters"));
     });
-    // A subscription to a topic of a namespace has this in place of the other.
+    // Subscriptions to namespace topics have this field instead.
     fields.section("filtersConfiguration", |filter| {
         parts.push(types(filter));
         parts.push(conditions(filter, "filters"));
@@ -44,7 +44,7 @@ fn arrays(fields: &Fields<'_>) -> bool {
         .unwrap_or(false)
 }
 
-/// `includedEventTypes`: the type is one of the list; `All`, nothing and an empty list take every
+/// `includedEventTypes`: the type is one of the list; `All`, `null` and an empty list match every
 /// type.
 fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
@@ -63,7 +63,7 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
 }
 
-/// How the subject begins and ends; case counts only where the filter says so.
+/// How the subject begins and ends; compared with case only where the filter says so.
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let sensitive =
         fields.given("isSubjectCaseSensitive").and_then(|cursor| cursor.boolean()).unwrap_or(false);
@@ -98,15 +98,16 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
     let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
     let elements = cursor.list()?;
     if elements.len() > FILTERS_MAX {
-        cursor.error(format!("at most {FILTERS_MAX} filters, here are {}", elements.len()));
+        cursor
+            .error(format!("at most {FILTERS_MAX} filters are allowed, found {}", elements.len()));
     }
     let values: usize = elements.iter().map(values_of).sum();
     if values > VALUES_MAX {
         cursor.error(format!(
-            "at most {VALUES_MAX} values in all filters together, here are {values}"
+            "at most {VALUES_MAX} values are allowed in all filters together, found {values}"
         ));
     }
-    // Each is read, also after a bad one: all have their findings.
+    // Each is read, even after an error: all of them get their findings.
     let read = |element: &Cursor<'_>| element.mapping(|fields| condition(fields, arrays)).flatten();
     let conditions: Vec<Option<Filter>> = elements.iter().map(read).collect();
     conditions.into_iter().collect()
@@ -159,7 +160,7 @@ const OPERATORS: [&str; 19] = [
     "IsNotNull",
 ];
 
-/// What an operator asks for, with the values it is given.
+/// The test of an operator with its values.
 fn test(operator: &str, fields: &Fields<'_>) -> Option<Test> {
     let value = |make: fn(Number) -> NumberTest| {
         Some(Test::Number(make(fields.required("value")?.number()?)))
@@ -194,7 +195,7 @@ fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) 
     let cursor = fields.required("values")?;
     let elements = cursor.list()?;
     if elements.is_empty() {
-        cursor.error("at least one value has to stand here");
+        cursor.error("at least one value is required");
         return None;
     }
     let values: Vec<Option<T>> = elements.iter().map(read).collect();

@@ -1,8 +1,8 @@
-//! Whose rules an event subscription follows, and what it is called here.
+//! The dialect and the name of an event subscription.
 //!
-//! Separate because both are told from many places: the resource's id, its type, its version, its
-//! name, the name of the file, and the `lastmile` section that somebody has added. That section
-//! goes before everything else: it is the one part written for this program.
+//! Separate because both depend on many fields: the resource's id, its type, its version, its name,
+//! the name of the file, and the optional `lastmile` section. That section overrides everything
+//! else, since it is written for this program.
 
 use super::super::findings::Message;
 use super::super::origins::{Origins, note};
@@ -22,10 +22,10 @@ const DIALECTS: [(&str, Option<Dialect>); 3] = [
     ("eventgrid-kubernetes", Some(Dialect::EventGridKubernetes)),
 ];
 
-/// What a `lastmile` section adds to a resource.
+/// The `lastmile` section of a resource.
 #[derive(Default)]
-pub(super) struct Lastmile<'a> {
-    /// Whose rules to follow.
+pub(super) struct LastmileSection<'a> {
+    /// The dialect.
     pub(super) dialect: Option<Dialect>,
     /// Statuses that are never retried.
     pub(super) never_retry: StatusSet,
@@ -36,7 +36,7 @@ pub(super) struct Lastmile<'a> {
     name: Option<(String, Cursor<'a>)>,
 }
 
-impl<'a> Lastmile<'a> {
+impl<'a> LastmileSection<'a> {
     /// Reads the fields of `lastmile`.
     pub(super) fn read(fields: &Fields<'a>, origins: &mut Origins) -> Self {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
@@ -47,14 +47,14 @@ impl<'a> Lastmile<'a> {
         let list = |cursor: &Option<Cursor<'_>>| {
             cursor.as_ref().and_then(statuses::list).unwrap_or_default()
         };
-        let (never, again) = (list(&never_retry), list(&retry_on));
-        if let (Some(status), Some(cursor)) = (statuses::shared(&never, &again), &retry_on) {
-            cursor.error(format!("{status} stands in neverRetry too; it can be one of them"));
+        let (never, retried) = (list(&never_retry), list(&retry_on));
+        if let (Some(status), Some(cursor)) = (statuses::shared(&never, &retried), &retry_on) {
+            cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
         }
         Self {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
             never_retry: never,
-            retry_on: again,
+            retry_on: retried,
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
@@ -62,8 +62,8 @@ impl<'a> Lastmile<'a> {
     }
 }
 
-impl Lastmile<'_> {
-    /// The batch that a resource asks for, with what a refusal of it means here.
+impl LastmileSection<'_> {
+    /// The batch settings of a resource, with `onRefused` of this section.
     pub(super) fn refine(&self, batch: Option<Batch>) -> Option<Batch> {
         match (batch, &self.on_refused) {
             (Some(batch), Some((on_refused, _))) => {
@@ -90,9 +90,9 @@ fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     })
 }
 
-/// The dialect that a resource's own fields tell; endpoints that are resources are told apart
+/// Detects the dialect from a resource's own fields; whether the endpoint is a resource is decided
 /// later.
-pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
+pub(super) fn detect_dialect(resource: &Resource<'_>) -> Dialect {
     let text = |field: &str| {
         resource.cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default()
     };
@@ -115,12 +115,12 @@ pub(super) fn recognise(resource: &Resource<'_>) -> Dialect {
     Dialect::EventGrid
 }
 
-/// The full name of a subscription, taken once: what `lastmile` says, else the resource's own, else
-/// the file's.
+/// The full name of a subscription, registered in the draft: that of `lastmile`, else the
+/// resource's own, else the file's.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
-    own: &Lastmile<'a>,
+    own: &LastmileSection<'a>,
     draft: &mut Draft<'a>,
 ) -> Option<SubscriptionName> {
     let topic = topic_of(resource, fields, own);
@@ -141,18 +141,23 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The topic: what `lastmile` says, else that of the id, else that of a full name.
-fn topic_of(resource: &Resource<'_>, fields: &Fields<'_>, own: &Lastmile<'_>) -> Option<TopicName> {
+/// The topic: that of `lastmile`, else of the id, else of a full name.
+fn topic_of(
+    resource: &Resource<'_>,
+    fields: &Fields<'_>,
+    own: &LastmileSection<'_>,
+) -> Option<TopicName> {
     let [id, group] = ["id", "resourceGroup"].map(|field| fields.given(field));
     if let Some(topic) = &own.topic {
         return Some(topic.clone());
     }
     let text = id.as_ref().and_then(Cursor::text).unwrap_or_default();
-    let told = topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor)));
+    let topic_names =
+        topic_of_id(text).map(|names| (names, id.as_ref().unwrap_or(&resource.cursor)));
     let group = group.as_ref().and_then(Cursor::peek_text);
-    let told =
-        told.or_else(|| topic_of_path(resource, group).map(|names| (names, &resource.cursor)));
-    let Some(((namespace, topic), at)) = told else {
+    let topic_names = topic_names
+        .or_else(|| topic_of_path(resource, group).map(|names| (names, &resource.cursor)));
+    let Some(((namespace, topic), at)) = topic_names else {
         let message =
             Message::new("neither an id nor lastmile names the topic of this subscription");
         resource.cursor.error(
@@ -163,9 +168,9 @@ fn topic_of(resource: &Resource<'_>, fields: &Fields<'_>, own: &Lastmile<'_>) ->
     Some(TopicName { namespace: names::checked(namespace, at)?, topic: names::checked(topic, at)? })
 }
 
-/// The names in a full name, `topic/subscription`, as its type tells them: the topic, and the
-/// namespace or domain that holds it, else the resource group. An extension's name has its own
-/// provider in between, `account/Microsoft.EventGrid/subscription`.
+/// The names in a full name, `topic/subscription`, by its type: the topic, and the namespace or
+/// domain that holds it, else the resource group. An extension's name has its own provider in
+/// between, `account/Microsoft.EventGrid/subscription`.
 fn topic_of_path<'r>(
     resource: &'r Resource<'_>,
     group: Option<&'r str>,
@@ -203,8 +208,7 @@ fn topic_of_id(id: &str) -> Option<(&str, &str)> {
         .iter()
         .rposition(|part| part.eq_ignore_ascii_case("eventSubscriptions"))
         .unwrap_or(parts.len());
-    // Types and names of what the subscription is of; an extension's own provider stands at their
-    // end.
+    // Types and names of the subscription's source; an extension's own provider is at the end.
     let source = parts.get(position("providers")? + 2..end)?;
     let source = match source {
         [source @ .., providers, _] if providers.eq_ignore_ascii_case("providers") => source,

@@ -1,15 +1,15 @@
 //! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event
 //! Grid on Kubernetes.
 //!
-//! Separate because it is one family of dialects among others, in other people's files: a field
-//! that is not known is a warning, since a newer edition may know it; a value out of the range of
-//! its documents is an error.
+//! Separate because it is one family of dialects among others, in a foreign format: an unknown
+//! field is a warning, since a newer version may define it; a value outside the documented range is
+//! an error.
 //!
-//! Reading goes in steps: document → resources (`template`) → whose rules and what name
-//! (`identity`) → `properties` (`settings`, and one module for each part of it) → a subscription
-//! over the profile of its dialect.
+//! Steps: document → resources (`template`) → dialect and name (`identity`) → `properties`
+//! (`settings`, and one module for each part of it) → a subscription with the profile of its
+//! dialect.
 //!
-//! Does not evaluate template expressions, and does not offer pull delivery.
+//! Does not evaluate template expressions, and does not support pull delivery.
 
 mod dead_letter;
 mod endpoint;
@@ -25,14 +25,14 @@ use super::origins::Origins;
 use super::reader::Cursor;
 use super::sinks::DeadLettersAt;
 use super::{Described, Draft};
-use identity::Lastmile;
+use identity::LastmileSection;
 use settings::Settings;
 use template::Resource;
 
 pub(super) use template::is_template;
 
-/// The fields of a resource that say nothing about delivery, or have been looked at elsewhere.
-const ELSEWHERE: [&str; 11] = [
+/// The fields of a resource that do not affect delivery, or are read elsewhere.
+const IGNORED_FIELDS: [&str; 11] = [
     "$schema",
     "apiVersion",
     "comments",
@@ -66,11 +66,12 @@ fn read_resource<'a>(
     draft: &mut Draft<'a>,
 ) -> Option<Described<'a>> {
     resource.cursor.mapping(|fields| {
-        fields.accept(&ELSEWHERE);
+        fields.accept(&IGNORED_FIELDS);
         let mut origins = Origins::new();
-        let own =
-            fields.section("lastmile", |own| Lastmile::read(own, &mut origins)).unwrap_or_default();
-        let dialect = own.dialect.unwrap_or_else(|| identity::recognise(resource));
+        let own = fields
+            .section("lastmile", |own| LastmileSection::read(own, &mut origins))
+            .unwrap_or_default();
+        let dialect = own.dialect.unwrap_or_else(|| identity::detect_dialect(resource));
         let name = identity::name(resource, fields, &own, draft);
         let properties = fields.required("properties");
         let settings = properties.and_then(|of| {
@@ -79,8 +80,8 @@ fn read_resource<'a>(
         let settings = settings?;
         let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
         let subscription = settings.complete(name?, dialect, &own)?;
-        let letters_at = DeadLettersAt::default();
-        Some(Described { subscription, origins, schema_at, batch_at, letters_at })
+        let dead_letters_at = DeadLettersAt::default();
+        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
     })?
 }
 

@@ -1,14 +1,14 @@
-//! `retryPolicy` and the limits of a push subscription: how hard to try.
+//! `retryPolicy` and the limits of a push subscription.
 //!
-//! Separate because the ranges differ by kind of resource, as their documents give them; what is
-//! not said follows the profile. Only limits can be set: the schedule is the dialect's.
+//! Separate because the documented ranges differ by kind of resource; missing values are the
+//! profile's. Only limits can be set: the schedule is the dialect's.
 
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use crate::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
 use crate::time::duration::{DAY_MS, MINUTE_MS};
 
-/// What a resource says about retries.
+/// The retry limits of a resource.
 #[derive(Default)]
 pub(super) struct Limits {
     /// Attempts in all.
@@ -21,7 +21,7 @@ impl Limits {
     /// Reads the fields of `retryPolicy`.
     pub(super) fn of_policy(fields: &Fields<'_>, dialect: Dialect, origins: &mut Origins) -> Self {
         let (attempts_max, minutes_max) = match dialect {
-            // Event Grid on Kubernetes names no upper bound; that of every dialect holds.
+            // Event Grid on Kubernetes names no upper bound; the limits of all dialects apply.
             Dialect::EventGridKubernetes => (ATTEMPTS_MAX, LIFETIME_MAX_MS / MINUTE_MS),
             Dialect::EventGridNamespace => (10, 7 * DAY_MS / MINUTE_MS),
             Dialect::EventGrid
@@ -63,7 +63,7 @@ fn attempts<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     if attempts.is_some()
         && let Some(other) = &other
     {
-        other.warn("not used: maxDeliveryAttempts stands beside it");
+        other.warn("not used: maxDeliveryAttempts is given too");
     }
     attempts.or(other)
 }

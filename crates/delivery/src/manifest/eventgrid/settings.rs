@@ -1,7 +1,7 @@
-//! `properties`: all that a resource says about delivery, read by the modules of its parts.
+//! `properties`: the delivery settings of a resource, read by the modules of its parts.
 //!
-//! Separate because a push subscription of a namespace says the same things in other places: where
-//! `deliveryConfiguration` stands, limits and destination are inside it.
+//! Separate because a push subscription of a namespace has the same settings elsewhere: limits and
+//! destination are inside `deliveryConfiguration`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::reader::{Cursor, Fields};
 use super::super::statuses;
 use super::dead_letter::DeadLetters;
 use super::endpoint::{self, Endpoint};
-use super::identity::Lastmile;
+use super::identity::LastmileSection;
 use super::retry::Limits;
 use super::{filter, words};
 use crate::event::schema::Schema;
@@ -30,7 +30,7 @@ const DEAD_LETTERS: [&str; 3] = [
     "deadLetterWithResourceIdentity",
 ];
 
-/// What a resource says about delivery.
+/// The delivery settings of a resource.
 pub(super) struct Settings<'a> {
     endpoint: Option<Endpoint<'a>>,
     schema: Option<(Schema, Cursor<'a>)>,
@@ -48,7 +48,7 @@ impl<'a> Settings<'a> {
         destinations: &Destinations<'_>,
         origins: &mut Origins,
     ) -> Self {
-        // What Azure writes into a resource that is read back, and what only people read.
+        // Fields that Azure adds to exported resources, and fields for people.
         fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
         let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
         let filter = filter::read(fields);
@@ -79,23 +79,22 @@ impl<'a> Settings<'a> {
         Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
     }
 
-    /// Where the schema stands.
+    /// Where the schema is written.
     pub(super) fn schema_at(&self) -> Option<Cursor<'a>> {
         self.schema.as_ref().map(|(_, at)| at.clone())
     }
 
-    /// Where batches are asked for.
+    /// Where batches are configured.
     pub(super) fn batch_at(&self) -> Option<Cursor<'a>> {
         self.endpoint.as_ref()?.batch.as_ref().map(|(_, at)| at.clone())
     }
 
-    /// A subscription with the profile's defaults filled in; nothing where a part could not be
-    /// read.
+    /// A subscription with the profile's defaults filled in; `None` where a part could not be read.
     pub(super) fn complete(
         self,
         name: SubscriptionName,
         dialect: Dialect,
-        own: &Lastmile<'_>,
+        own: &LastmileSection<'_>,
     ) -> Option<Subscription> {
         let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
         let dialect = match dialect {
@@ -135,7 +134,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The schema that stands beside the destination or inside it.
+/// The schema beside the destination or inside it.
 fn one_schema<'a>(
     beside: Option<(Schema, Cursor<'a>)>,
     inside: Option<(Schema, Cursor<'a>)>,
@@ -143,12 +142,12 @@ fn one_schema<'a>(
     if let (Some((beside, _)), Some((inside, at))) = (&beside, &inside)
         && beside != inside
     {
-        at.error("another eventDeliverySchema stands among the properties of the subscription; it can be one of them");
+        at.error("the properties of the subscription have another eventDeliverySchema; it can be only one of them");
     }
     beside.or(inside)
 }
 
-/// Where events and dead letters go: told alike in `properties` and in `push`.
+/// Where events and dead letters go, the same in `properties` and in `push`.
 fn delivery<'a>(
     fields: &Fields<'a>,
     destinations: &Destinations<'_>,
@@ -168,7 +167,7 @@ fn destination<'a>(
         return Endpoint::read(&fields.required("destination")?, destinations, origins);
     };
     if let Some(other) = fields.given("destination") {
-        other.error("deliveryWithResourceIdentity stands beside it; it can be one of them");
+        other.error("deliveryWithResourceIdentity is given too; it can be only one of them");
     }
     delivery.mapping(|delivery| {
         endpoint::unused(delivery, "identity");
@@ -178,13 +177,13 @@ fn destination<'a>(
 
 /// `push` of a delivery configuration.
 fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
-    // Both are known whatever the mode is, also a wrong one.
+    // Both are known in every mode, even an invalid one.
     fields.accept(&["push", "queue"]);
     let mode = fields.required("deliveryMode")?;
     let text = mode.peek_text().unwrap_or_default().trim();
     if ["Pull", "Queue"].iter().any(|pull| pull.eq_ignore_ascii_case(text)) {
         mode.error(
-            Message::new("pull delivery is not offered")
+            Message::new("pull delivery is not supported")
                 .help("deliveryMode: Push, with a destination"),
         );
         return None;
@@ -193,7 +192,7 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     fields.required("push")
 }
 
-/// A moment such as 2026-12-31T00:00:00Z.
+/// A time such as 2026-12-31T00:00:00Z.
 fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
     let moment = text
@@ -201,8 +200,8 @@ fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
         .ok()
         .and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
     if moment.is_none() {
-        let message = Message::new(format!("{} is not a moment of RFC 3339", quoted(text)));
-        cursor.error(message.help("a moment looks like 2026-12-31T00:00:00Z"));
+        let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));
+        cursor.error(message.help("a time looks like 2026-12-31T00:00:00Z"));
     }
     moment
 }

@@ -1,14 +1,14 @@
-//! Documents → resources: one document may be a template of many.
+//! Finds the resources of a document, which may be a template of many.
 //!
-//! Separate because a template holds resources of every kind, nested in one another, and only event
-//! subscriptions among them mean anything here; the others are named in warnings. A template's
-//! expressions (`[parameters('x')]`) are not evaluated: each one in an event subscription is an
-//! error, and that subscription is not read further.
+//! Separate because a template holds resources of every kind, nested in one another. Only event
+//! subscriptions are read; the others are warnings. A template's expressions (`[parameters('x')]`)
+//! are not evaluated: each one in an event subscription is an error, and that subscription is not
+//! read further.
 
 use super::super::findings::{Message, quoted};
 use super::super::reader::Cursor;
 
-/// The parts of a template beside its resources.
+/// The fields of a template besides its resources.
 const PARTS: [&str; 11] = [
     "$schema",
     "apiProfile",
@@ -22,19 +22,18 @@ const PARTS: [&str; 11] = [
     "parameters",
     "variables",
 ];
-/// How the types of event subscriptions end; compared in lower case.
+/// The suffix of types of event subscriptions, in lower case.
 const SUBSCRIPTIONS: &str = "eventsubscriptions";
 /// The provider of Event Grid, in lower case.
 const PROVIDER: &str = "microsoft.eventgrid/";
 
-/// One event subscription as it stands in a document.
+/// One event subscription of a document.
 pub(super) struct Resource<'a> {
     /// The resource.
     pub(super) cursor: Cursor<'a>,
-    /// Its full type, in lower case; empty where none is told.
+    /// Its full type, in lower case; empty where there is none.
     pub(super) kind: String,
-    /// Its full name with the names of the resources around it, as written; empty where none is
-    /// told.
+    /// Its full name with the names of its parent resources, as written; empty where there is none.
     pub(super) path: String,
 }
 
@@ -44,7 +43,7 @@ pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
     schema.to_ascii_lowercase().contains("deploymenttemplate")
 }
 
-/// The event subscriptions of a document: itself, or what a template holds.
+/// The event subscriptions of a document: itself, or those of a template.
 pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
     let mut found = Vec::new();
     if !is_template(document) {
@@ -84,7 +83,7 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
     }
 }
 
-/// A resource with the type and names of those around it.
+/// A resource with the type and names of its parents.
 fn resource<'a>(cursor: &Cursor<'a>, around_kind: &str, around_path: &str) -> Resource<'a> {
     let text =
         |field: &str| cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
@@ -123,6 +122,6 @@ fn has_expression(cursor: &Cursor<'_>) -> bool {
     } else {
         Vec::new()
     };
-    // Each is looked at, also after the first: all have their findings.
+    // Each is looked at, even after an error: all of them get their findings.
     inner.iter().filter(|cursor| has_expression(cursor)).count() > 0
 }

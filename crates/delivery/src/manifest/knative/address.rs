@@ -1,9 +1,8 @@
-//! Destinations as Knative writes them: a `ref` to an object, a `uri`, or a `uri` relative to a
-//! `ref`.
+//! Knative destinations: a `ref` to an object, a `uri`, or a `uri` relative to a `ref`.
 //!
-//! Separate because subscribers, replies, sinks and dead-letter sinks all are one, and each makes
-//! something else of what it finds. No cluster is asked: what a `ref` is here stands in a
-//! `Destinations` document, under the key `apiVersion/Kind/namespace/name`.
+//! Separate because subscribers, replies, sinks and dead-letter sinks have the same form, and each
+//! accepts other targets. No cluster is queried: a `Destinations` document gives the address of a
+//! `ref`, under the key `apiVersion/Kind/namespace/name`.
 
 use std::collections::BTreeSet;
 
@@ -15,63 +14,67 @@ use super::super::reader::{Cursor, Fields};
 use crate::subscription::ReplyTo;
 use crate::subscription::name::TopicName;
 
-/// What publishes to a topic: one of each may have the same name.
+/// The kind of object that is a topic; a broker and a channel may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Via {
+pub(super) enum TopicKind {
     /// A broker, whose triggers are its subscriptions.
     Broker,
     /// A channel.
     Channel,
 }
 
-/// Where an object of this API and kind would publish to, if it is a broker or a channel.
-pub(super) fn via(api_version: &str, kind: &str) -> Option<Via> {
+/// The kind of topic of an object with this API and kind, if it is a broker or a channel.
+pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
     match kind {
-        "Broker" => Some(Via::Broker),
+        "Broker" => Some(TopicKind::Broker),
         _ if kind.ends_with("Channel") && api_version.starts_with("messaging.") => {
-            Some(Via::Channel)
+            Some(TopicKind::Channel)
         }
         _ => None,
     }
 }
 
-/// What addresses are resolved with.
+/// The context for resolving addresses.
 pub(super) struct Addresses<'d> {
-    /// What references mean here.
+    /// The `Destinations` documents.
     pub(super) destinations: &'d Destinations<'d>,
     /// The brokers and channels of all files.
-    pub(super) topics: BTreeSet<(Via, TopicName)>,
+    pub(super) topics: BTreeSet<(TopicKind, TopicName)>,
 }
 
-/// What a destination turned out to be.
+/// The result of resolving a destination.
 pub(super) enum Address {
     /// An address.
     Target(Target),
     /// A broker or channel in the files.
     Topic(TopicName),
-    /// Nothing here says what it is; the key that a `Destinations` document would say it under.
+    /// Unknown; with the key that a `Destinations` document would need.
     Unresolved(String),
 }
 
 /// A destination and where it is written.
-pub(super) struct Written<'a> {
-    /// What it turned out to be.
+pub(super) struct ResolvedAddress<'a> {
+    /// The result.
     pub(super) address: Address,
     /// Where it is written.
     pub(super) at: Cursor<'a>,
-    /// It is the address of a topic of Pub/Sub.
+    /// It is the address of a Pub/Sub topic.
     pub(super) is_pubsub: bool,
-    /// The broker or channel that a `ref` names, in the files or not, where nothing says what else
-    /// it is.
+    /// The broker or channel that a `ref` names, in the files or not, unless it is mapped to an
+    /// address.
     pub(super) publishes_to: Option<TopicName>,
 }
 
-/// The scheme of Google's topics.
+/// The scheme of Google Pub/Sub topics.
 const PUBSUB: &str = "pubsub://";
 
 impl Addresses<'_> {
     /// Reads a destination; the namespace of its `ref` is the object's where it names none.
-    pub(super) fn read<'a>(&self, cursor: &Cursor<'a>, namespace: &str) -> Option<Written<'a>> {
+    pub(super) fn read<'a>(
+        &self,
+        cursor: &Cursor<'a>,
+        namespace: &str,
+    ) -> Option<ResolvedAddress<'a>> {
         cursor.mapping(|fields| {
             for field in ["CACerts", "audience"] {
                 if let Some(key) = fields.given(field).and_then(|_| fields.key(field)) {
@@ -100,31 +103,40 @@ impl Addresses<'_> {
         })?
     }
 
-    fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
+    fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
         let address = match self.destinations.resolve(text, &at) {
             Resolved::Target(target) => Address::Target(target),
             Resolved::Reported => return None,
             Resolved::Unknown => Address::Unresolved(text.to_owned()),
         };
-        Some(Written { address, at, is_pubsub: text.starts_with(PUBSUB), publishes_to: None })
+        Some(ResolvedAddress {
+            address,
+            at,
+            is_pubsub: text.starts_with(PUBSUB),
+            publishes_to: None,
+        })
     }
 
-    fn of_reference<'a>(&self, (key, at): (Key, Cursor<'a>)) -> Option<Written<'a>> {
+    fn of_reference<'a>(&self, (key, at): (Key, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
         let is_here = key.topic.as_ref().is_some_and(|topic| self.topics.contains(topic));
         let topic = key.topic.map(|(_, topic)| topic);
         let (address, publishes_to) = match self.destinations.resolve(&key.text, &at) {
             Resolved::Target(target) => (Address::Target(target), None),
             Resolved::Reported => return None,
             Resolved::Unknown => match topic.clone().filter(|_| is_here) {
-                Some(here) => (Address::Topic(here), topic),
+                Some(known) => (Address::Topic(known), topic),
                 None => (Address::Unresolved(key.text), topic),
             },
         };
-        Some(Written { address, at, is_pubsub: false, publishes_to })
+        Some(ResolvedAddress { address, at, is_pubsub: false, publishes_to })
     }
 
     /// A `uri` beside a `ref` is relative to the address of the object.
-    fn joined<'a>(&self, base: Written<'a>, (text, at): (&str, Cursor<'a>)) -> Option<Written<'a>> {
+    fn joined<'a>(
+        &self,
+        base: ResolvedAddress<'a>,
+        (text, at): (&str, Cursor<'a>),
+    ) -> Option<ResolvedAddress<'a>> {
         if Url::parse(text).is_ok() || text.starts_with("//") {
             at.error(
                 Message::new("a uri beside a ref is relative to it")
@@ -134,24 +146,25 @@ impl Addresses<'_> {
         }
         match base.address {
             Address::Target(Target::Endpoint(url)) => match url.join(text) {
-                Ok(url) => {
-                    Some(Written { address: Address::Target(Target::Endpoint(url)), ..base })
-                }
+                Ok(url) => Some(ResolvedAddress {
+                    address: Address::Target(Target::Endpoint(url)),
+                    ..base
+                }),
                 Err(error) => {
                     at.error(format!("not a valid path: {error}"));
                     None
                 }
             },
             Address::Target(Target::Container(_)) => {
-                at.error("the ref is a container here, which has no paths");
+                at.error("the ref is mapped to a container, which has no paths");
                 None
             }
             Address::Target(Target::Queue(_)) => {
-                at.error("the ref is a queue here, which has no paths");
+                at.error("the ref is mapped to a queue, which has no paths");
                 None
             }
             Address::Topic(_) => {
-                at.warn("not used: the ref is a topic here, which has no paths");
+                at.warn("not used: the ref is a topic, which has no paths");
                 Some(base)
             }
             Address::Unresolved(_) => Some(base),
@@ -162,7 +175,7 @@ impl Addresses<'_> {
 /// The key of an object, and the topic it would publish to.
 struct Key {
     text: String,
-    topic: Option<(Via, TopicName)>,
+    topic: Option<(TopicKind, TopicName)>,
 }
 
 fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
@@ -173,11 +186,11 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
         fields.given("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
     let (api_version, kind, name) = (api_version?, kind?, name?);
     let topic = TopicName { namespace: namespace.to_owned(), topic: name.to_owned() };
-    let topic = via(api_version, kind).map(|via| (via, topic));
+    let topic = topic_kind(api_version, kind).map(|topic_kind| (topic_kind, topic));
     Some(Key { text: format!("{api_version}/{kind}/{namespace}/{name}"), topic })
 }
 
-impl Written<'_> {
+impl ResolvedAddress<'_> {
     /// The endpoint that events are sent to; anything else is reported as an error.
     pub(super) fn endpoint(self) -> Option<Url> {
         match self.address {
@@ -191,7 +204,7 @@ impl Written<'_> {
         None
     }
 
-    /// Where replies are sent; what cannot take them is reported.
+    /// Where replies are sent; a target that cannot receive them is reported.
     pub(super) fn reply(self) -> Option<ReplyTo> {
         match self.address {
             Address::Target(Target::Endpoint(url)) => return Some(ReplyTo::Address(url)),
@@ -208,11 +221,11 @@ impl Written<'_> {
 }
 
 fn no_replies(what: &str) -> Message {
-    Message::new(format!("{what} takes no replies"))
+    Message::new(format!("{what} cannot receive replies"))
         .help("https://…, http://…, or the ref of a channel or broker")
 }
 
-/// What to add where, so that a key is resolved.
+/// The help for a key that is not resolved.
 pub(super) fn entry(key: &str, to: &str) -> String {
     format!("add to the spec of a Destinations document: {key}: {to}")
 }

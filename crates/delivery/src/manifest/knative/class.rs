@@ -1,9 +1,8 @@
-//! Classes of brokers and channels: how each numbers its retries, and what it does not support
-//! where it comes from.
+//! Classes of brokers and channels: how each numbers its retries, and what it does not support in
+//! Knative.
 //!
-//! Separate because it is the table of classes, as values: what differs between them stands here,
-//! and nothing else asks for a class by name. A class that is not known is read literally, and
-//! said.
+//! Separate because it is the table of classes: all differences are values here, and no other code
+//! depends on the name of a class. An unknown class is read literally, with a warning.
 
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
@@ -23,30 +22,30 @@ pub(super) enum Policy {
 /// Which number the first retry has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbering {
-    /// Read literally: `backoffDelay*2^<numberOfRetries>`. An older draft's `10^<numberOfRetries>`
-    /// is overruled by it.
+    /// Read literally: `backoffDelay*2^<numberOfRetries>`. This overrides the
+    /// `10^<numberOfRetries>` of an older draft.
     One,
     /// The core dispatcher: the first linear retry is immediate.
     Zero,
 }
 
-/// What a class does not support where it comes from.
+/// What a class does not support in Knative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Support {
-    /// Everything works there as here.
+    /// Everything is supported there.
     Whole,
-    /// No delivery parameter works there; here they do.
+    /// No delivery parameter is supported there; here they are.
     NoDelivery,
-    /// Exponential backoff only, and a topic of Pub/Sub as sink.
+    /// Exponential backoff only, and a Pub/Sub topic as sink.
     GoogleCloud,
 }
 
 /// A class of brokers or channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
-    /// What it is called in findings.
+    /// Its name in findings.
     pub(super) name: &'static str,
-    /// What it does not support where it comes from.
+    /// What it does not support in Knative.
     pub(super) support: Support,
     numbering: Numbering,
     cap_ms: Option<u64>,
@@ -54,7 +53,7 @@ pub(super) struct Class {
 
 /// The annotation that names the class of a broker.
 pub(super) const ANNOTATION: &str = "eventing.knative.dev/broker.class";
-/// The class of brokers that are as their channels are.
+/// The class of brokers that behave like their channels.
 const CHANNEL_BASED: &str = "MTChannelBasedBroker";
 /// The group of Google's channel.
 pub(super) const GOOGLE: &str = "messaging.cloud.google.com";
@@ -82,17 +81,17 @@ const CHANNELS: [Class; 3] = [
 const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
 
 impl Class {
-    /// No class, or none that is known: the literal reading.
+    /// No class, or an unknown one: the literal reading.
     pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
 
-    /// Google's broker, also where its group says so in place of the annotation.
+    /// Google's broker, recognised by its annotation or its API group.
     pub(super) const GOOGLE_BROKER: Self = Self {
         cap_ms: Some(600 * SECOND_MS),
         ..class("googlecloud", Numbering::Zero, Support::GoogleCloud)
     };
 
-    /// The class that a broker's annotation names. `template` is what its channels are, when the
-    /// files tell.
+    /// The class that a broker's annotation names. `template` is the class of its channels, where
+    /// the files have it.
     pub(super) fn of_broker(annotation: Option<&Cursor<'_>>, template: Option<Self>) -> Self {
         let Some(cursor) = annotation else { return Self::LITERAL };
         let Some(name) = cursor.text() else { return Self::LITERAL };
@@ -106,8 +105,7 @@ impl Class {
         }
     }
 
-    /// The class of channels of this kind; `None` where the kind is not known, or is that of any
-    /// channel.
+    /// The class of channels of this kind; `None` where the kind is unknown or generic.
     pub(super) fn of_channel(api_version: &str, kind: &str) -> Option<Self> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         if group == GOOGLE {
@@ -116,7 +114,7 @@ impl Class {
         CHANNELS.into_iter().find(|class| class.name == kind)
     }
 
-    /// The same; a kind that is not known is reported where it is written.
+    /// The same; an unknown kind is reported where it is written.
     pub(super) fn of_channel_at(api_version: &str, kind: &Cursor<'_>) -> Self {
         let Some(name) = kind.text() else { return Self::LITERAL };
         Self::of_channel(api_version, name).unwrap_or_else(|| {
@@ -125,7 +123,7 @@ impl Class {
         })
     }
 
-    /// The schedule of this class for a policy and a delay, up to a cap of the file's.
+    /// The schedule of this class for a policy and a delay, with an optional cap from the file.
     pub(super) fn schedule(self, policy: Policy, delay_ms: u64, max_ms: Option<u64>) -> Schedule {
         let kind = match (policy, self.numbering) {
             (Policy::Linear, Numbering::One) => Kind::Linear { delay_ms },

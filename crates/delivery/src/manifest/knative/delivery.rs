@@ -1,14 +1,14 @@
-//! `spec.delivery`: how hard to try, and where dead letters go; every field optional, so that one
-//! can go over another.
+//! `spec.delivery`: retries and dead letters; every field is optional, so that one object can
+//! override another.
 //!
-//! Separate because a Trigger's goes over its Broker's, a Subscription's over its Channel's, field
-//! by field, and only then are the defaults filled in. An explicit `retry: 0` is a value; a missing
+//! Separate because a Trigger's overrides its Broker's, a Subscription's its Channel's, field by
+//! field, before the defaults are filled in. An explicit `retry: 0` is a value; a missing
 //! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own.
 
 use super::super::findings::{Message, quoted};
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::address::{Address, Addresses, Written, entry};
+use super::address::{Address, Addresses, ResolvedAddress, entry};
 use super::class::{Class, Policy, Support};
 use crate::event::schema::Schema;
 use crate::subscription::DeadLetterPolicy;
@@ -20,33 +20,32 @@ use crate::time::duration::SECOND_MS;
 
 /// A value and where a document states it.
 #[derive(Clone)]
-pub(super) struct Stated<'a, T> {
+pub(super) struct Located<'a, T> {
     /// The value.
     pub(super) value: T,
-    /// Where it stands.
+    /// Where it is written.
     pub(super) at: Cursor<'a>,
 }
 
-/// What one document says about delivery.
+/// The delivery settings of one object.
 #[derive(Clone, Default)]
 pub(super) struct Delivery<'a> {
-    retry: Option<Stated<'a, u32>>,
-    policy: Option<Stated<'a, Policy>>,
-    delay_ms: Option<Stated<'a, u64>>,
-    max_ms: Option<Stated<'a, u64>>,
-    timeout_ms: Option<Stated<'a, u64>>,
-    retry_after_max_ms: Option<Stated<'a, u64>>,
-    sink: Option<Stated<'a, Sink>>,
-    format: Option<Stated<'a, Schema>>,
+    retry: Option<Located<'a, u32>>,
+    policy: Option<Located<'a, Policy>>,
+    delay_ms: Option<Located<'a, u64>>,
+    max_ms: Option<Located<'a, u64>>,
+    timeout_ms: Option<Located<'a, u64>>,
+    retry_after_max_ms: Option<Located<'a, u64>>,
+    sink: Option<Located<'a, Sink>>,
+    format: Option<Located<'a, Schema>>,
 }
 
 const POLICIES: [(&str, Option<Policy>); 2] =
     [("linear", Some(Policy::Linear)), ("exponential", Some(Policy::Exponential))];
-/// Both are CloudEvents; where nothing is said, they are sent in the form in which they were
-/// published.
+/// Both are CloudEvents; without `format`, events are sent as they were published.
 const FORMATS: [(&str, Option<Schema>); 2] =
     [("json", Some(Schema::CloudEventsStructured)), ("binary", Some(Schema::CloudEventsBinary))];
-/// `backoffDelay` where nothing names one: never an immediate hot loop.
+/// The default of `backoffDelay`, so that retries are never a hot loop.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
 impl<'a> Delivery<'a> {
@@ -57,32 +56,32 @@ impl<'a> Delivery<'a> {
         addresses: &Addresses<'_>,
         namespace: &str,
     ) -> Self {
-        let duration_ms = |name, range| stated(fields, name, |cursor| cursor.duration_ms(range));
-        let written = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
-        let is_pubsub = written.as_ref().is_none_or(|written| written.is_pubsub);
+        let duration_ms = |name, range| located(fields, name, |cursor| cursor.duration_ms(range));
+        let resolved = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
+        let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
         let delivery = Self {
-            retry: stated(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
-            policy: stated(fields, "backoffPolicy", |cursor| {
+            retry: located(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
+            policy: located(fields, "backoffPolicy", |cursor| {
                 cursor.choice("backoffPolicy", &POLICIES)
             }),
             delay_ms: duration_ms("backoffDelay", 1..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
-            sink: written.map(sink),
-            format: stated(fields, "format", |cursor| cursor.choice("format", &FORMATS)),
+            sink: resolved.map(sink),
+            format: located(fields, "format", |cursor| cursor.choice("format", &FORMATS)),
         };
         delivery.report_support(fields, class, is_pubsub);
         delivery
     }
 
-    /// Says what the class does not support where it comes from.
+    /// Reports what the class does not support in Knative.
     fn report_support(&self, fields: &Fields<'_>, class: Class, is_pubsub: bool) {
         match class.support {
             Support::Whole => {}
             Support::NoDelivery => {
                 let message = format!(
-                    "{} supports no delivery parameters where it comes from; here they work",
+                    "{} supports no delivery parameters in Knative; here they are supported",
                     class.name
                 );
                 fields.parent().warn(message);
@@ -104,8 +103,8 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
             retry: self.retry.or_else(|| base.retry.clone()),
             policy: self.policy.or_else(|| base.policy.clone()),
@@ -118,12 +117,12 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// In which form events are sent, and where that stands.
-    pub(super) fn schema(&self) -> Option<&Stated<'a, Schema>> {
+    /// The schema of events, and where it is written.
+    pub(super) fn schema(&self) -> Option<&Located<'a, Schema>> {
         self.format.as_ref()
     }
 
-    /// Where the sink stands.
+    /// Where the sink is written.
     pub(super) fn sink_at(&self) -> Option<Cursor<'a>> {
         self.sink.as_ref().map(|sink| sink.at.clone())
     }
@@ -133,7 +132,7 @@ impl<'a> Delivery<'a> {
         value(self.timeout_ms.as_ref()).unwrap_or(profile.response_timeout_ms)
     }
 
-    /// How hard to try, with the profile's where nothing was said.
+    /// The retry policy, with the profile's values for missing fields.
     pub(super) fn retry_policy(&self, class: Class, profile: &Profile) -> RetryPolicy {
         let of_profile = profile.retry.clone();
         let policy = value(self.policy.as_ref()).unwrap_or(Policy::Exponential);
@@ -148,7 +147,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// What becomes of failures.
+    /// What happens to failed deliveries.
     pub(super) fn dead_letter_policy(&self, profile: &Profile) -> DeadLetterPolicy {
         let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
@@ -157,7 +156,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Where all that is stated. A schedule may be stated in parts, and its numbering is the
+    /// Where the values are written. A schedule may be written in parts, and its numbering is the
     /// class's.
     pub(super) fn origins(&self, class: Class) -> Origins {
         let mut origins = Origins::new();
@@ -179,29 +178,29 @@ impl<'a> Delivery<'a> {
     }
 }
 
-fn stated<'a, T>(
+fn located<'a, T>(
     fields: &Fields<'a>,
     name: &'static str,
     read: impl FnOnce(&Cursor<'a>) -> Option<T>,
-) -> Option<Stated<'a, T>> {
+) -> Option<Located<'a, T>> {
     let at = fields.given(name)?;
-    read(&at).map(|value| Stated { value, at })
+    read(&at).map(|value| Located { value, at })
 }
 
-fn value<T: Copy>(stated: Option<&Stated<'_, T>>) -> Option<T> {
-    stated.map(|stated| stated.value)
+fn value<T: Copy>(located: Option<&Located<'_, T>>) -> Option<T> {
+    located.map(|located| located.value)
 }
 
-fn at<'s, 'a>(stated: Option<&'s Stated<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
-    stated.map(|stated| &stated.at)
+fn at<'s, 'a>(located: Option<&'s Located<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
+    located.map(|located| &located.at)
 }
 
-/// `deadLetterSink`; `errorSink` is what it was called in an older draft.
+/// `deadLetterSink`, or `errorSink` as in an older draft.
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
     if let Some(old) = fields.given("errorSink").and_then(|_| fields.key("errorSink")) {
         let message = if sink.is_some() {
-            "deadLetterSink stands here too, and counts"
+            "not used: deadLetterSink is given too"
         } else {
             "read as deadLetterSink"
         };
@@ -210,10 +209,11 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     sink.or_else(|| fields.given("errorSink"))
 }
 
-/// Where dead letters go. What cannot be followed is a warning: the default container keeps them.
-fn sink(written: Written<'_>) -> Stated<'_, Sink> {
-    let at = written.at;
-    let value = match written.address {
+/// Where dead letters go. An unresolved sink is only a warning: they are stored in the default
+/// container.
+fn sink(resolved: ResolvedAddress<'_>) -> Located<'_, Sink> {
+    let at = resolved.at;
+    let value = match resolved.address {
         Address::Target(target) => target.into(),
         Address::Topic(topic) => Sink::Topic(topic),
         Address::Unresolved(key) => {
@@ -225,5 +225,5 @@ fn sink(written: Written<'_>) -> Stated<'_, Sink> {
             Sink::DefaultContainer
         }
     };
-    Stated { value, at }
+    Located { value, at }
 }

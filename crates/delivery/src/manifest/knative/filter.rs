@@ -1,9 +1,9 @@
-//! A Trigger's `filter.attributes` and `filters`: which events of a broker it wants.
+//! A Trigger's `filter.attributes` and `filters`: which events of a broker it delivers.
 //!
 //! Separate because the rules are those of the Trigger, not of our own `filter`: an attribute with
 //! an empty value in `filter.attributes` is one that has to be there, whatever its value; each of
-//! `filters` names one operator; and `filters`, where there are any, stand in place of `filter`. An
-//! attribute that the event does not have fails every comparison, and so passes under `not`.
+//! `filters` names one operator; and `filters`, where there are any, replace `filter`. An attribute
+//! that the event does not have fails every comparison, and so matches under `not`.
 
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
@@ -22,7 +22,7 @@ const COMPARISONS: [(&str, Compare); 3] = [
     ("suffix", |name, value| Filter::Suffix { name, value }),
 ];
 
-/// Reads what a Trigger's `spec` says.
+/// Reads the filter of a Trigger's `spec`.
 pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
     let of_attributes = spec.section("filter", attributes);
     let Some(filters) = spec.given("filters") else {
@@ -33,7 +33,7 @@ pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
         return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
     }
     if let Some(key) = spec.given("filter").and_then(|_| spec.key("filter")) {
-        key.warn("filters stand here too, and count instead of it");
+        key.warn("not used: filters is given too");
     }
     each(&elements, 1).map(joined)
 }
@@ -66,7 +66,7 @@ fn present(name: String) -> Filter {
     Filter::All(vec![Filter::Prefix { name, value: String::new() }, Filter::Not(Box::new(empty))])
 }
 
-/// Each is read, also after a bad one: all have their findings.
+/// Each is read, even after an error: all of them get their findings.
 fn each(elements: &[Cursor<'_>], depth: usize) -> Option<Vec<Filter>> {
     let filters: Vec<Option<Filter>> =
         elements.iter().map(|element| expression(element, depth)).collect();
@@ -79,7 +79,7 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
         return None;
     }
     if depth == 1 && cursor.entries()?.is_empty() {
-        // The documents say so for an expression without an operator; further down they do not.
+        // Knative documents this for an expression without an operator, but only at the top level.
         return Some(Filter::EVERYTHING);
     }
     let mut conditions = cursor.mapping(|fields| operators(fields, depth))?;
@@ -92,7 +92,7 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     None
 }
 
-/// What each operator of one expression says; `None` for one that could not be read.
+/// The condition of each operator in one expression; `None` for one that could not be read.
 fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let mut conditions = Vec::new();
     for (operator, compare) in COMPARISONS {
@@ -118,7 +118,7 @@ fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
 fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
     let elements = cursor.list()?;
     if elements.is_empty() {
-        cursor.error("at least one condition has to stand here");
+        cursor.error("at least one condition is required");
         return None;
     }
     each(&elements, depth + 1)
@@ -131,12 +131,12 @@ fn compared_with_values(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter>
         return None;
     }
     for member in members.iter().filter(|member| member.value.peek_text() == Some("")) {
-        member.value.error("an empty value is compared with nothing");
+        member.value.error("an empty value cannot be compared");
     }
     compared(cursor, compare)
 }
 
-/// All attributes of a mapping have to compare.
+/// All attributes of a mapping have to match.
 fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> Option<Filter> {
     let mut filters = Vec::new();
     for member in cursor.entries()? {
@@ -154,7 +154,7 @@ fn is_attribute(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest)
 }
 
-/// All of them; one stands for itself.
+/// All of them; a single one is returned as it is.
 fn joined(mut filters: Vec<Filter>) -> Filter {
     if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
 }

@@ -1,17 +1,17 @@
-//! Knative manifests, as they are: brokers and triggers, channels and subscriptions, event sources
+//! Knative manifests, unchanged: brokers and triggers, channels and subscriptions, event sources
 //! with a sink.
 //!
-//! Separate because it is one family of dialects among others. An object may stand before or after
-//! those that refer to it and in another file: brokers and channels are read first, as what they
-//! say about delivery stands under what their triggers and subscriptions say, field by field; only
-//! then are the defaults of the profile filled in.
+//! Separate because it is one family of dialects among others. An object may come before or after
+//! those that refer to it and in another file. Brokers and channels are read first, since their
+//! triggers and subscriptions override their delivery settings field by field; then the defaults of
+//! the profile are filled in.
 //!
-//! Promises: a field that is not known is a warning with a suggestion, since a newer edition may
-//! know it; what a class does not support where it comes from, and what this version does not do,
-//! is said where it is written.
+//! Promises: an unknown field is a warning with a suggestion, since a newer version may define it;
+//! what a class does not support in Knative, and what this version does not support, is reported at
+//! its position.
 //!
-//! Does not ask a cluster: what a `ref` is here stands in a `Destinations` document. Runs no event
-//! source.
+//! Does not query a cluster: a `Destinations` document gives the address of a `ref`. Does not run
+//! event sources.
 
 mod address;
 mod class;
@@ -24,7 +24,7 @@ mod role;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use address::{Addresses, Via, Written};
+use address::{Addresses, ResolvedAddress, TopicKind};
 use class::Class;
 use delivery::Delivery;
 use object::{Metadata, Object};
@@ -46,12 +46,12 @@ use crate::subscription::{Destination, ReplyTo, Subscription};
 /// The broker of a Trigger that names none.
 const BROKER: &str = "default";
 
-/// What all objects are read with.
+/// The context for reading objects.
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
     templates: Templates,
-    /// `None` where it has errors, so that its subscriptions would not be as meant.
-    parents: BTreeMap<(Via, TopicName), Option<Parent<'a>>>,
+    /// `None` where it has errors, so that its subscriptions are left out.
+    parents: BTreeMap<(TopicKind, TopicName), Option<Parent<'a>>>,
 }
 
 /// Reads all documents of this family into the draft.
@@ -64,15 +64,15 @@ pub(super) fn read<'a>(
     let objects: Vec<(Role, Object<'a>)> =
         objects.map(|object| (Role::of(&object), object)).collect();
     let topic = |(role, object): &(Role, Object<'a>)| match role {
-        Role::Topic(via) => Some((*via, object.name.clone())),
+        Role::Topic(topic_kind) => Some((*topic_kind, object.name.clone())),
         Role::Trigger
         | Role::Subscription
         | Role::Source
         | Role::ConfigMap
-        | Role::PassedOver
+        | Role::Ignored
         | Role::Unknown => None,
     };
-    let topics: BTreeSet<(Via, TopicName)> = objects.iter().filter_map(topic).collect();
+    let topics: BTreeSet<(TopicKind, TopicName)> = objects.iter().filter_map(topic).collect();
     let config_maps =
         objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
     let templates = Templates::read(config_maps);
@@ -82,8 +82,8 @@ pub(super) fn read<'a>(
         parents: BTreeMap::new(),
     };
     for (role, object) in &objects {
-        if let Role::Topic(via) = role {
-            reader.read_topic(*via, object, draft);
+        if let Role::Topic(topic_kind) = role {
+            reader.read_topic(*topic_kind, object, draft);
         }
     }
     for (role, object) in &objects {
@@ -92,19 +92,20 @@ pub(super) fn read<'a>(
 }
 
 /// Reads the spec of one kind of object.
-type ReadSpec<'a, R> = fn(&R, &Fields<'a>, &Object<'a>) -> Option<Wanted<'a>>;
+type ReadSpec<'a, R> = fn(&R, &Fields<'a>, &Object<'a>) -> Option<PartialSubscription<'a>>;
 
 impl<'a> Reader<'a, '_> {
-    fn read_topic(&mut self, via: Via, object: &Object<'a>, draft: &mut Draft<'a>) {
+    fn read_topic(&mut self, topic_kind: TopicKind, object: &Object<'a>, draft: &mut Draft<'a>) {
         let parent = object.document.without_error(|| {
             role::report_version(object);
-            let (metadata, parent) = parent::read(via, object, &self.addresses, &self.templates)?;
+            let (metadata, parent) =
+                parent::read(topic_kind, object, &self.addresses, &self.templates)?;
             draft.name_object(&object.name, &metadata.named_at?).then_some(parent)
         });
         if parent.is_some() {
             draft.add_object_topic(&object.name);
         }
-        self.parents.entry((via, object.name.clone())).or_insert(parent);
+        self.parents.entry((topic_kind, object.name.clone())).or_insert(parent);
     }
 
     fn read_object(&self, role: Role, object: &Object<'a>, draft: &mut Draft<'a>) {
@@ -112,10 +113,8 @@ impl<'a> Reader<'a, '_> {
             Role::Trigger => Self::trigger,
             Role::Subscription => Self::subscription,
             Role::Source => Self::source,
-            Role::PassedOver => {
-                object
-                    .document
-                    .warn(format!("a {} has no meaning here; it is passed over", object.kind));
+            Role::Ignored => {
+                object.document.warn(format!("a {} has no effect and is ignored", object.kind));
                 return;
             }
             Role::Unknown => return role::report_unknown(object),
@@ -125,28 +124,28 @@ impl<'a> Reader<'a, '_> {
             if role != Role::Source {
                 role::report_version(object);
             }
-            let (metadata, wanted) = object.read(|_, spec| match spec {
+            let (metadata, partial) = object.read(|_, spec| match spec {
                 Some(spec) => read_spec(self, spec, object),
                 None => {
                     object.document.error("spec is missing");
                     None
                 }
             })?;
-            let (wanted, at) = (wanted?, metadata.named_at.clone()?);
+            let (partial, at) = (partial?, metadata.named_at.clone()?);
             let name =
-                SubscriptionName { topic: wanted.topic.clone(), name: object.name.topic.clone() };
+                SubscriptionName { topic: partial.topic.clone(), name: object.name.topic.clone() };
             let topic_is_taken = role == Role::Source && !draft.name_object(&name.topic, &at);
             if topic_is_taken || !draft.name_subscription(&name, &at) {
                 return None;
             }
-            wanted.complete(name, metadata)
+            partial.complete(name, metadata)
         });
         if let Some(described) = read {
             draft.add_subscription(described);
         }
     }
 
-    fn trigger(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
+    fn trigger(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<PartialSubscription<'a>> {
         let reference = spec.section("brokerRef", |fields| {
             fields.accept(&["apiVersion", "kind"]);
             (fields.given("namespace").and_then(|at| names::read(&at)), fields.required("name"))
@@ -154,7 +153,7 @@ impl<'a> Reader<'a, '_> {
         let (namespace, broker) = reference.unwrap_or_default();
         let broker = spec.given("broker").or(broker);
         let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
-        let place =
+        let topic_and_parent =
             broker.as_ref().map_or_else(|| Some(BROKER.to_owned()), names::read).and_then(|name| {
                 let topic = TopicName { namespace, topic: name };
                 let parent = self.broker(&topic, broker.as_ref().unwrap_or(spec.parent()))?;
@@ -162,38 +161,46 @@ impl<'a> Reader<'a, '_> {
             });
         let filter = filter::read(spec);
         let subscriber = self.destination(spec, "subscriber", object);
-        let wanted = self.wanted(spec, subscriber, object, place)?;
-        // What a trigger's subscriber answers goes back into its broker.
-        let reply = Some(ReplyTo::Topic(wanted.topic.clone()));
-        Some(Wanted { filter, reply, ..wanted })
+        let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
+        // Replies of a trigger's subscriber go back to its broker.
+        let reply = Some(ReplyTo::Topic(partial.topic.clone()));
+        Some(PartialSubscription { filter, reply, ..partial })
     }
 
-    /// The broker of a topic; reported at the cursor where no file has it.
+    /// The broker of a topic; a missing one is reported at the cursor.
     fn broker(&self, topic: &TopicName, at: &Cursor<'_>) -> Option<Parent<'a>> {
-        if let Some(parent) = self.parents.get(&(Via::Broker, topic.clone())) {
+        if let Some(parent) = self.parents.get(&(TopicKind::Broker, topic.clone())) {
             return parent.clone();
         }
         let message = format!(
-            "the broker {topic} is in none of the files: its class and delivery are not known"
+            "the broker {topic} is not in any of the files: its class and delivery are not known"
         );
         at.warn(Message::new(message).help("its retries are numbered from one"));
         Some(Parent::absent(Class::LITERAL))
     }
 
-    fn subscription(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
+    fn subscription(
+        &self,
+        spec: &Fields<'a>,
+        object: &Object<'a>,
+    ) -> Option<PartialSubscription<'a>> {
         let namespace = &object.name.namespace;
         let channel = spec.required("channel");
-        let place = channel
+        let topic_and_parent = channel
             .and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace)))
             .flatten();
         let reply = spec.given("reply").and_then(|reply| self.addresses.read(&reply, namespace));
-        let reply_at = reply.as_ref().map(|written| written.at.clone());
-        let reply = reply.and_then(Written::reply);
+        let reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
+        let reply = reply.and_then(ResolvedAddress::reply);
         let subscriber = self.destination(spec, "subscriber", object);
-        Some(Wanted { reply, reply_at, ..self.wanted(spec, subscriber, object, place)? })
+        Some(PartialSubscription {
+            reply,
+            reply_at,
+            ..self.partial(spec, subscriber, object, topic_and_parent)?
+        })
     }
 
-    /// The channel of a subscription; where no file has it, its kind tells its class.
+    /// The channel of a subscription; if no file has it, its class follows from its kind.
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));
@@ -203,7 +210,7 @@ impl<'a> Reader<'a, '_> {
         let kind = kind?;
         let (api_version, kind_name) = (api_version?.text()?, kind.text()?);
         let topic = TopicName { namespace: namespace?, topic: name? };
-        let parent = match self.parents.get(&(Via::Channel, topic.clone())) {
+        let parent = match self.parents.get(&(TopicKind::Channel, topic.clone())) {
             Some(parent) => parent.clone()?,
             None if kind_name == "Channel" => {
                 Parent::absent(Class::of_channel(api_version, kind_name).unwrap_or(Class::LITERAL))
@@ -213,34 +220,36 @@ impl<'a> Reader<'a, '_> {
         Some((topic, parent))
     }
 
-    /// An event source: its topic has its name, and so has the subscription that leads to its sink.
-    /// Where the sink is a broker or channel, that is the topic, and others subscribe to it.
-    fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<Wanted<'a>> {
-        // The rest tells how the source makes its events.
+    /// An event source: its topic has its name, and so has the subscription to its sink. Where the
+    /// sink is a broker or channel, that is the topic, and no subscription is needed.
+    fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<PartialSubscription<'a>> {
+        // The other fields configure the source itself.
         spec.accept_rest();
         let sink = self.destination(spec, "sink", object);
         if let Some((topic, sink)) =
             sink.as_ref().and_then(|sink| Some((sink.publishes_to.as_ref()?, sink)))
         {
-            let not_run = "an event source is not run here";
+            let not_run = "event sources are not run";
             let message =
-                format!("{not_run}; it publishes to {topic}, which needs no subscription here");
+                format!("{not_run}; this one publishes to {topic} and needs no subscription");
             sink.at.warn(
                 Message::new(message).help(format!("publish its events to {topic} yourself")),
             );
             return None;
         }
-        let message = format!(
-            "an event source is not run here; what it would send is published to {}",
-            object.name
-        );
+        let message = format!("event sources are not run; publish their events to {}", object.name);
         object.document.warn(message);
         if let Some(key) = spec.key("ceOverrides") {
             key.warn(
-                "ceOverrides are not followed by this version; events travel as they are published",
+                "ceOverrides are not supported by this version; events are sent as they were published",
             );
         }
-        self.wanted(spec, sink, object, Some((object.name.clone(), Parent::absent(Class::LITERAL))))
+        self.partial(
+            spec,
+            sink,
+            object,
+            Some((object.name.clone(), Parent::absent(Class::LITERAL))),
+        )
     }
 
     /// The required destination of this name.
@@ -249,32 +258,42 @@ impl<'a> Reader<'a, '_> {
         spec: &Fields<'a>,
         name: &'static str,
         object: &Object<'a>,
-    ) -> Option<Written<'a>> {
+    ) -> Option<ResolvedAddress<'a>> {
         spec.required(name).and_then(|at| self.addresses.read(&at, &object.name.namespace))
     }
 
-    /// What the fields that all of them have say; `place` is the topic and what it hands down.
-    fn wanted(
+    /// Reads the fields that all of them share; `topic_and_parent` is the topic and the broker or
+    /// channel whose settings are inherited.
+    fn partial(
         &self,
         spec: &Fields<'a>,
-        destination: Option<Written<'a>>,
+        destination: Option<ResolvedAddress<'a>>,
         object: &Object<'a>,
-        place: Option<(TopicName, Parent<'a>)>,
-    ) -> Option<Wanted<'a>> {
+        topic_and_parent: Option<(TopicName, Parent<'a>)>,
+    ) -> Option<PartialSubscription<'a>> {
         let namespace = &object.name.namespace;
-        let class = place.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
+        let class = topic_and_parent.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
         let delivery =
             spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
-        let url_at = destination.as_ref().map(|written| written.at.clone());
-        let url = destination.and_then(Written::endpoint);
-        let (topic, parent) = place?;
+        let url_at = destination.as_ref().map(|resolved| resolved.at.clone());
+        let url = destination.and_then(ResolvedAddress::endpoint);
+        let (topic, parent) = topic_and_parent?;
         let (delivery, filter) = (delivery.unwrap_or_default(), Some(Filter::EVERYTHING));
-        Some(Wanted { topic, parent, delivery, url, url_at, filter, reply: None, reply_at: None })
+        Some(PartialSubscription {
+            topic,
+            parent,
+            delivery,
+            url,
+            url_at,
+            filter,
+            reply: None,
+            reply_at: None,
+        })
     }
 }
 
-/// A subscription while it is read.
-struct Wanted<'a> {
+/// A subscription that is not complete yet.
+struct PartialSubscription<'a> {
     topic: TopicName,
     parent: Parent<'a>,
     delivery: Delivery<'a>,
@@ -285,12 +304,12 @@ struct Wanted<'a> {
     reply_at: Option<Cursor<'a>>,
 }
 
-impl<'a> Wanted<'a> {
-    /// The subscription with defaults filled in, and where the documents state what they state.
+impl<'a> PartialSubscription<'a> {
+    /// The subscription with defaults filled in, and where the documents state its values.
     fn complete(self, name: SubscriptionName, metadata: Metadata<'a>) -> Option<Described<'a>> {
         let profile = Profile::of(Dialect::Knative);
-        let delivery = self.delivery.over(&self.parent.delivery);
-        let overrides = metadata.overrides.over(&self.parent.overrides);
+        let delivery = self.delivery.with_fallback(&self.parent.delivery);
+        let overrides = metadata.overrides.with_fallback(&self.parent.overrides);
         let mut retry = delivery.retry_policy(self.parent.class, &profile);
         overrides.apply(&mut retry);
         let mut origins = delivery.origins(self.parent.class);
@@ -299,12 +318,12 @@ impl<'a> Wanted<'a> {
         note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
         let response_timeout_ms = delivery.timeout_ms(&profile);
         let schema = delivery.schema();
-        let letters_at = DeadLettersAt::sink(delivery.sink_at());
+        let dead_letters_at = DeadLettersAt::sink(delivery.sink_at());
         let subscription = Subscription {
             name,
             dialect: profile.dialect,
             destination: Destination {
-                schema: schema.map(|stated| stated.value),
+                schema: schema.map(|located| located.value),
                 ..Destination::new(self.url?, response_timeout_ms)
             },
             mapping: Arc::default(),
@@ -316,8 +335,8 @@ impl<'a> Wanted<'a> {
             reply: self.reply,
             expires_ms: None,
         };
-        let schema_at = schema.map(|stated| stated.at.clone());
-        Some(Described { subscription, origins, schema_at, batch_at: None, letters_at })
+        let schema_at = schema.map(|located| located.at.clone());
+        Some(Described { subscription, origins, schema_at, batch_at: None, dead_letters_at })
     }
 }
 

@@ -1,7 +1,6 @@
-//! What all objects have in common: API version, kind, `metadata`, and the annotations that mean
-//! something here.
+//! What all objects have in common: API version, kind, `metadata`, and our annotations.
 //!
-//! Separate because it is looked at twice: first in passing, to know which objects the files hold,
+//! Separate because it is read twice: first without findings, to know which objects the files hold,
 //! then field by field with findings.
 
 use std::collections::BTreeMap;
@@ -12,20 +11,20 @@ use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{names, statuses};
 use super::class;
-use super::delivery::Stated;
+use super::delivery::Located;
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::{RetryPolicy, StatusSet};
 
 /// The namespace of an object that names none.
 const NAMESPACE: &str = "default";
-/// How the annotations begin that are ours.
+/// The prefix of our annotations.
 const OURS: &str = "lastmile.dev/";
-/// Retried, whatever the profile says.
+/// Statuses that are retried, whatever the profile says.
 const RETRY_ON: &str = "lastmile.dev/retry-on";
-/// Never retried, whatever the profile says.
+/// Statuses that are never retried, whatever the profile says.
 const NEVER_RETRY: &str = "lastmile.dev/never-retry";
 
-/// An object as it looks in passing.
+/// An object before its fields are read.
 pub(super) struct Object<'a> {
     /// The document.
     pub(super) document: Cursor<'a>,
@@ -38,7 +37,7 @@ pub(super) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Looks at a document; reports nothing.
+    /// Inspects a document; reports nothing.
     pub(super) fn of(document: Cursor<'a>) -> Self {
         let text =
             |of: &Cursor<'a>, field: &str| of.peek(field).and_then(|value| value.peek_text());
@@ -78,14 +77,14 @@ impl<'a> Object<'a> {
     }
 }
 
-/// What `metadata` says.
+/// The contents of `metadata`.
 #[derive(Default)]
 pub(super) struct Metadata<'a> {
     /// Where the name is written; `None` where the object has no usable one.
     pub(super) named_at: Option<Cursor<'a>>,
     /// The class of a broker.
     pub(super) class: Option<Cursor<'a>>,
-    /// What statuses mean here.
+    /// The statuses with another meaning.
     pub(super) overrides: Overrides<'a>,
 }
 
@@ -120,7 +119,7 @@ impl<'a> Metadata<'a> {
             .collect();
         for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
             if ![RETRY_ON, NEVER_RETRY].contains(name) {
-                let message = Message::new(format!("no annotation {} is known here", quoted(name)));
+                let message = Message::new(format!("unknown annotation {}", quoted(name)));
                 at.warn(message.help(hint(
                     name,
                     &[RETRY_ON, NEVER_RETRY],
@@ -136,34 +135,35 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// The annotations that change what statuses mean.
+/// The annotations that change the meaning of statuses.
 #[derive(Clone, Default)]
 pub(super) struct Overrides<'a> {
-    never_retry: Option<Stated<'a, StatusSet>>,
-    retry_on: Option<Stated<'a, StatusSet>>,
+    never_retry: Option<Located<'a, StatusSet>>,
+    retry_on: Option<Located<'a, StatusSet>>,
 }
 
 impl<'a> Overrides<'a> {
     fn read(annotations: &BTreeMap<&str, Cursor<'a>>) -> Self {
         let [never_retry, retry_on] = [NEVER_RETRY, RETRY_ON].map(|name| {
             let at = annotations.get(name)?;
-            Some(Stated { value: statuses::text(at)?, at: at.clone() })
+            Some(Located { value: statuses::text(at)?, at: at.clone() })
         });
         if let (Some(never), Some(retry)) = (&never_retry, &retry_on)
             && let Some(status) = statuses::shared(&never.value, &retry.value)
         {
-            retry.at.error(format!("{status} stands in {NEVER_RETRY} too; it can be one of them"));
+            retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
         }
         Self { never_retry, retry_on }
     }
 
-    /// These, and the other's where these say nothing. What is said here about a status stands
-    /// against the other.
-    pub(super) fn over(self, base: &Self) -> Self {
-        let said = [&self.never_retry, &self.retry_on].map(set);
-        let said = said[0].with(&said[1]);
-        let rest = |list: &Option<Stated<'a, StatusSet>>| {
-            list.clone().map(|list| Stated { value: statuses::without(list.value, &said), ..list })
+    /// These settings, with `base` where they say nothing. A status that is listed here is removed
+    /// from the lists of `base`.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
+        let stated = [&self.never_retry, &self.retry_on].map(set);
+        let stated = stated[0].with(&stated[1]);
+        let rest = |list: &Option<Located<'a, StatusSet>>| {
+            list.clone()
+                .map(|list| Located { value: statuses::difference(list.value, &stated), ..list })
         };
         Self {
             never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
@@ -176,13 +176,13 @@ impl<'a> Overrides<'a> {
         statuses::override_meaning(policy, &set(&self.never_retry), &set(&self.retry_on));
     }
 
-    /// Adds where they are stated.
+    /// Adds where they are written.
     pub(super) fn note(&self, origins: &mut Origins) {
         note(origins, "neverRetry", self.never_retry.as_ref().map(|list| &list.at));
         note(origins, "retryOn", self.retry_on.as_ref().map(|list| &list.at));
     }
 }
 
-fn set(stated: &Option<Stated<'_, StatusSet>>) -> StatusSet {
-    stated.as_ref().map(|list| list.value.clone()).unwrap_or_default()
+fn set(located: &Option<Located<'_, StatusSet>>) -> StatusSet {
+    located.as_ref().map(|list| list.value.clone()).unwrap_or_default()
 }

@@ -1,15 +1,15 @@
-//! Brokers and channels: what their triggers and subscriptions take over from them.
+//! Brokers and channels: the settings that their triggers and subscriptions inherit.
 //!
-//! Separate because each says in a place of its own what class it is: a broker by an annotation
-//! and, where that means "as the channel is", by a template in the broker or in a ConfigMap; a
-//! plain channel by its template; any other channel by its kind.
+//! Separate because the class is written in different places: for a broker in an annotation and,
+//! where that means "like its channel", in a template in the broker or in a ConfigMap; for a plain
+//! channel in its template; for any other channel it is the kind.
 
 use std::collections::BTreeMap;
 
 use super::super::findings::Findings;
 use super::super::node;
 use super::super::reader::{Cursor, Fields};
-use super::address::{Addresses, Via};
+use super::address::{Addresses, TopicKind};
 use super::class::{self, Class};
 use super::delivery::Delivery;
 use super::object::{Metadata, Object, Overrides};
@@ -20,14 +20,14 @@ use crate::subscription::name::TopicName;
 pub(super) struct Parent<'a> {
     /// Its class.
     pub(super) class: Class,
-    /// What it says about delivery.
+    /// Its delivery settings.
     pub(super) delivery: Delivery<'a>,
-    /// What statuses mean to it.
+    /// Its statuses with another meaning.
     pub(super) overrides: Overrides<'a>,
 }
 
 impl Parent<'_> {
-    /// One that stands in no file: all that is known is its class.
+    /// One that is in no file: only its class is known.
     pub(super) fn absent(class: Class) -> Self {
         Self { class, delivery: Delivery::default(), overrides: Overrides::default() }
     }
@@ -35,21 +35,21 @@ impl Parent<'_> {
 
 /// Reads a broker or channel. Its `spec` may be missing: nothing in it is required.
 pub(super) fn read<'a>(
-    via: Via,
+    topic_kind: TopicKind,
     object: &Object<'a>,
     addresses: &Addresses<'_>,
     templates: &Templates,
 ) -> Option<(Metadata<'a>, Parent<'a>)> {
     let read_spec = |metadata: &Metadata<'a>, spec: Option<&Fields<'a>>| {
-        let class = match via {
-            Via::Broker => {
+        let class = match topic_kind {
+            TopicKind::Broker => {
                 let template = spec.and_then(|spec| broker_template(spec, object, templates));
                 match &metadata.class {
                     None if object.group() == class::GOOGLE_EVENTING => Class::GOOGLE_BROKER,
                     annotation => Class::of_broker(annotation.as_ref(), template),
                 }
             }
-            Via::Channel => channel_class(spec, object),
+            TopicKind::Channel => channel_class(spec, object),
         };
         let namespace = &object.name.namespace;
         let delivery = spec.and_then(|spec| {
@@ -61,7 +61,7 @@ pub(super) fn read<'a>(
     object.read(read_spec)
 }
 
-/// The class that a broker's channels have, when the files tell.
+/// The class of a broker's channels, where the files have it.
 fn broker_template(spec: &Fields<'_>, object: &Object<'_>, templates: &Templates) -> Option<Class> {
     let inline = spec.given("channelTemplateSpec").and_then(|template| template_class(&template));
     let config = spec.section("config", |fields| {
@@ -76,7 +76,8 @@ fn broker_template(spec: &Fields<'_>, object: &Object<'_>, templates: &Templates
 }
 
 fn channel_class(spec: Option<&Fields<'_>>, object: &Object<'_>) -> Class {
-    // The settings of a broker of messages, and what a controller writes; they change nothing here.
+    // Settings of the messaging system, and fields that controllers write; they have no effect
+    // here.
     if let Some(spec) = spec {
         spec.accept(&[
             "numPartitions",
@@ -108,11 +109,11 @@ fn template_class(template: &Cursor<'_>) -> Option<Class> {
 /// The channel templates of ConfigMaps, by namespace and name.
 pub(super) struct Templates(BTreeMap<TopicName, Class>);
 
-/// Where a ConfigMap holds the template, as text; both spellings are in use.
+/// The keys of a ConfigMap under which the template is, as text; both are in use.
 const KEYS: [&str; 2] = ["channel-template-spec", "channelTemplateSpec"];
 
 impl Templates {
-    /// Looks into the ConfigMaps; one without a template is of no meaning here, and that is said.
+    /// Reads the ConfigMaps; one without a template is reported, since it has no effect.
     pub(super) fn read<'o, 'a: 'o>(config_maps: impl Iterator<Item = &'o Object<'a>>) -> Self {
         let mut templates = BTreeMap::new();
         for object in config_maps {
@@ -124,17 +125,17 @@ impl Templates {
                         templates.insert(object.name.clone(), class);
                     }
                 }
-                None => object
-                    .document
-                    .warn("a ConfigMap without a channel template has no meaning here"),
+                None => {
+                    object.document.warn("a ConfigMap without a channel template has no effect");
+                }
             }
         }
         Self(templates)
     }
 }
 
-/// The class that the text of a template names. Its lines are not those of the file, so what is
-/// wrong with it is said where it begins.
+/// The class that the text of a template names. Its lines are not those of the file, so findings
+/// have the position of the text.
 fn class_of_text(text: &str, at: &Cursor<'_>) -> Option<Class> {
     let findings = Findings::new(["template"].into_iter());
     let documents = node::documents(0, text, &findings);
@@ -144,7 +145,7 @@ fn class_of_text(text: &str, at: &Cursor<'_>) -> Option<Class> {
         .and_then(|kind| Class::of_channel(named("apiVersion").unwrap_or_default(), kind));
     if class.is_none() {
         at.warn(
-            "no channel kind that is known here; a broker that names this is numbered from zero",
+            "not a known channel kind; retries of a broker that names this are numbered from zero",
         );
     }
     class

@@ -1,11 +1,10 @@
-//! Which object is what to us, and which versions and kinds are read.
+//! The role of an object, and which versions and kinds are read.
 //!
-//! Separate because it is the one place that knows all kinds; what each of them says is read
-//! elsewhere.
+//! Separate because only this module knows all kinds; their fields are read elsewhere.
 
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
-use super::address::Via;
+use super::address::TopicKind;
 use super::class::{GOOGLE, GOOGLE_EVENTING};
 use super::object::Object;
 
@@ -21,11 +20,11 @@ const KINDS: [&str; 7] = [
     "Broker",
     "Trigger",
 ];
-/// What an object is to us.
+/// The role of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A broker or channel.
-    Topic(Via),
+    Topic(TopicKind),
     /// Subscribes to a broker.
     Trigger,
     /// Subscribes to a channel.
@@ -34,27 +33,27 @@ pub(super) enum Role {
     Source,
     /// Perhaps the template of a broker's channels.
     ConfigMap,
-    /// Known, and of no meaning here.
-    PassedOver,
+    /// Known, without an effect here.
+    Ignored,
     /// Not read by this version.
     Unknown,
 }
 
 impl Role {
-    /// What this object is, told by its API, its kind and whether it has a sink.
+    /// The role of this object, by its API, its kind and whether it has a sink.
     pub(super) fn of(object: &Object<'_>) -> Self {
         let has_sink = object.document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
         match (object.group(), object.kind) {
-            ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(Via::Broker),
+            ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(TopicKind::Broker),
             ("eventing.knative.dev" | GOOGLE_EVENTING, "Trigger") => Self::Trigger,
             ("messaging.knative.dev", "Subscription") => Self::Subscription,
             ("messaging.knative.dev", kind) if kind.ends_with("Channel") => {
-                Self::Topic(Via::Channel)
+                Self::Topic(TopicKind::Channel)
             }
-            (GOOGLE, "Channel") => Self::Topic(Via::Channel),
+            (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
             ("", "ConfigMap") => Self::ConfigMap,
             (_, _) if has_sink => Self::Source,
-            ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::PassedOver,
+            ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,
             (_, _) => Self::Unknown,
         }
     }

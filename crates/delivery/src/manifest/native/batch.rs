@@ -1,15 +1,14 @@
-//! `batch`: how events travel together.
+//! `batch`: several events in one request.
 //!
-//! Separate because its fields go over one another one by one, and mean something only together: a
-//! Topic may say what a refusal means, and leave it to its Subscriptions whether they want batches
-//! at all.
+//! Separate because its fields are overridden one by one and only have a meaning together: a Topic
+//! may state what a refusal means, and leave it to its Subscriptions whether to batch at all.
 
 use crate::subscription::{Batch, OnRefused};
 
 use super::super::batches;
 use super::super::reader::Fields;
 
-/// What a document says about batches.
+/// The batch settings of a document.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BatchSettings {
     max_events: Option<u32>,
@@ -29,8 +28,8 @@ impl BatchSettings {
         }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: Self) -> Self {
         Self {
             max_events: self.max_events.or(base.max_events),
             preferred_kilobytes: self.preferred_kilobytes.or(base.preferred_kilobytes),

@@ -1,6 +1,6 @@
-//! `consent`: how a destination is asked whether it wants events.
+//! `consent`: the handshake that validates a destination.
 //!
-//! Separate because what has to stand beside `handshake`, and what may, depends on it.
+//! Separate because the value of `handshake` decides which other fields are required or allowed.
 
 use std::ops::RangeInclusive;
 
@@ -9,12 +9,12 @@ use crate::subscription::Consent;
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
 
-/// Requests a minute that may be asked for: more than one destination can be sent here.
+/// Requests a minute that may be requested; one destination is never sent more.
 const RATES: RangeInclusive<u32> = 1..=1_000_000;
 /// The longest name and the longest label of DNS (RFC 1035, 2.3.4).
 const NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;
-/// What an origin has to be.
+/// The rule for origins, for messages.
 const ORIGIN_RULE: &str = "origin: the name of who sends, such as events.example.com";
 
 /// A handshake.
@@ -40,14 +40,14 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
         Some(Handshake::EventGrid) => {
             for key in ["origin", "rate"].into_iter().filter_map(|name| fields.key(name)) {
                 key.error(
-                    Message::new("the eventgrid handshake says nothing of it")
+                    Message::new("not used by the eventgrid handshake")
                         .help("handshake: cloudevents"),
                 );
             }
             Some(Consent::EventGrid)
         }
         None => {
-            // Whether they may stand here depends on the handshake, which has its own finding.
+            // Whether they are allowed depends on the handshake, which has its own finding.
             fields.accept(&["origin", "rate"]);
             None
         }

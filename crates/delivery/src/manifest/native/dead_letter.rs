@@ -1,7 +1,7 @@
-//! `deadLetter`: what becomes of a delivery that ends without success.
+//! `deadLetter`: what happens to a delivery that ends without success.
 //!
-//! Separate because `none` is a word with consequences: it stands in place of the mapping, is
-//! warned about, and is undone by a Subscription that says anything else about dead letters.
+//! Separate because of `none`: it replaces the mapping, causes a warning, and is undone by a
+//! Subscription with any other setting for dead letters.
 
 use super::super::destinations::{ADDRESSES, Destinations, Resolved};
 use super::super::findings::{Message, quoted};
@@ -16,26 +16,26 @@ use crate::time::duration::{DAY_MS, MINUTE_MS};
 /// The longest delay of one message.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
 const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
-/// The longest time to keep trying: a try every five minutes, and a queue gives a message up after
-/// 1,000 receives.
+/// The longest time to retry: there is a try every five minutes, and a queue gives up a message
+/// after 1,000 receives.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
 const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 
-/// How a sink names a topic.
+/// The form of a sink that is a topic, for messages.
 const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 
-/// What a document says about dead letters.
+/// The dead-letter settings of a document.
 #[derive(Clone)]
 pub(super) enum DeadLetterSettings {
     /// `none`: dropped.
     Dropped,
     /// Stored.
-    Stored(Storing),
+    Stored(StorageSettings),
 }
 
-/// What a document says about how dead letters are stored.
+/// How a document wants dead letters to be stored.
 #[derive(Clone, Default)]
-pub(super) struct Storing {
+pub(super) struct StorageSettings {
     sink: Option<Sink>,
     format: Option<Format>,
     layout: Option<Layout>,
@@ -47,7 +47,7 @@ pub(super) struct Storing {
 
 impl Default for DeadLetterSettings {
     fn default() -> Self {
-        Self::Stored(Storing::default())
+        Self::Stored(StorageSettings::default())
     }
 }
 
@@ -55,52 +55,53 @@ impl DeadLetterSettings {
     /// Reads `none` or the fields of the mapping.
     pub(super) fn read(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Self> {
         if cursor.is_mapping() {
-            return cursor.mapping(|fields| Self::Stored(Storing::read(fields, destinations)));
+            return cursor
+                .mapping(|fields| Self::Stored(StorageSettings::read(fields, destinations)));
         }
         match cursor.peek_text() {
             Some("none") => {
                 let message = Message::new("events that cannot be delivered are dropped");
                 cursor.warn(
-                    message.help("leave deadLetter out to keep them in the default container"),
+                    message.help("leave deadLetter out to store them in the default container"),
                 );
                 return Some(Self::Dropped);
             }
             Some(other) => {
-                cursor.error(format!("expected none or a mapping, found {}", quoted(other)))
+                cursor.error(format!("expected none or a mapping, found {}", quoted(other)));
             }
             None => cursor.error("expected none or a mapping"),
         }
         None
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         match (self, base) {
-            (Self::Stored(own), Self::Stored(base)) => Self::Stored(own.over(base)),
+            (Self::Stored(own), Self::Stored(base)) => Self::Stored(own.with_fallback(base)),
             (own @ (Self::Dropped | Self::Stored(_)), Self::Dropped | Self::Stored(_)) => own,
         }
     }
 
     /// The policy, with defaults filled in.
     pub(super) fn complete(self, profile: &Profile) -> DeadLetterPolicy {
-        let (storing, dropped) = match self {
-            Self::Dropped => (Storing::default(), true),
-            Self::Stored(storing) => (storing, false),
+        let (storage, dropped) = match self {
+            Self::Dropped => (StorageSettings::default(), true),
+            Self::Stored(storage) => (storage, false),
         };
         let of_profile = DeadLetterPolicy::of(profile);
         DeadLetterPolicy {
-            sink: if dropped { Sink::None } else { storing.sink.unwrap_or(of_profile.sink) },
-            format: storing.format.map_or(of_profile.format, DeadLetterFormat::Fixed),
-            layout: storing.layout.unwrap_or(of_profile.layout),
-            error_data: storing.error_data.unwrap_or(of_profile.error_data),
-            events_per_blob: storing.events_per_blob.unwrap_or(of_profile.events_per_blob),
-            delay_ms: storing.delay_ms.unwrap_or(of_profile.delay_ms),
-            keep_trying_for_ms: storing.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
+            sink: if dropped { Sink::None } else { storage.sink.unwrap_or(of_profile.sink) },
+            format: storage.format.map_or(of_profile.format, DeadLetterFormat::Fixed),
+            layout: storage.layout.unwrap_or(of_profile.layout),
+            error_data: storage.error_data.unwrap_or(of_profile.error_data),
+            events_per_blob: storage.events_per_blob.unwrap_or(of_profile.events_per_blob),
+            delay_ms: storage.delay_ms.unwrap_or(of_profile.delay_ms),
+            keep_trying_for_ms: storage.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
         }
     }
 }
 
-impl Storing {
+impl StorageSettings {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
         let formats = Format::ALL.map(|format| (format.as_str(), Some(format)));
         let layouts = Layout::ALL.map(|layout| (layout.as_str(), Some(layout)));
@@ -121,7 +122,7 @@ impl Storing {
         }
     }
 
-    fn over(self, base: &Self) -> Self {
+    fn with_fallback(self, base: &Self) -> Self {
         Self {
             sink: self.sink.or_else(|| base.sink.clone()),
             format: self.format.or(base.format),
@@ -149,11 +150,10 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     }
 }
 
-/// The topic whose subscriptions take dead letters.
+/// The topic whose subscriptions receive dead letters.
 fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
-        // Whatever stands here instead is meant to say where letters go: one finding tells how that
-        // is said.
+        // Other fields are probably an attempt to name a sink: one finding shows the right form.
         fields.accept_rest();
         fields
             .parent()

@@ -1,7 +1,7 @@
-//! `destination`: where requests go and what every one of them carries.
+//! `destination`: the endpoint and what its requests carry.
 //!
-//! Separate because it reads differently in a Topic, which has no address, and in a Subscription,
-//! which needs one.
+//! Separate because it differs in a Topic, which has no URL, and in a Subscription, which requires
+//! one.
 
 use url::Url;
 
@@ -10,7 +10,6 @@ use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
 use super::consent;
-use super::settings::Scope;
 use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
@@ -18,15 +17,24 @@ use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
 use crate::subscription::{Consent, Destination, MAX_CONCURRENCY};
 
-/// Requests under way at once.
+/// Requests in flight at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
-/// The longest late response window: like a response timeout, it has to end while its function
-/// lives.
+/// The longest late response window: like a response timeout, it has to end before its function
+/// does.
 const LATE_WINDOW_MAX_MS: u64 = RESPONSE_TIMEOUT_MAX_MS;
-/// The most secrets that sign a request: one, and others while it is being replaced.
+/// The most secrets that sign a request: usually one, several while it is rotated.
 const SECRETS_MAX: usize = 10;
 
-/// What a document says about the destination.
+/// Which document the settings are in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// In `spec.delivery` of a Topic: defaults for its subscriptions.
+    Topic,
+    /// In `spec` of a Subscription.
+    Subscription,
+}
+
+/// The destination settings of a document.
 #[derive(Clone, Default)]
 pub(super) struct DestinationSettings {
     url: Option<Url>,
@@ -68,8 +76,8 @@ impl DestinationSettings {
         }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
             url: self.url.or_else(|| base.url.clone()),
             timeout_ms: self.timeout_ms.or(base.timeout_ms),
@@ -83,7 +91,7 @@ impl DestinationSettings {
         }
     }
 
-    /// The destination, with defaults filled in; nothing where the URL could not be read.
+    /// The destination, with defaults filled in; `None` where the URL could not be read.
     pub(super) fn complete(self, profile: &Profile) -> Option<Destination> {
         Some(Destination {
             schema: self.schema,
@@ -100,7 +108,7 @@ impl DestinationSettings {
 
 fn no_url(fields: &Fields<'_>) -> Option<Url> {
     if let Some(key) = fields.key("url") {
-        key.error(Message::new("a topic has no url").help("it stands in each Subscription"));
+        key.error(Message::new("a topic has no url").help("set it in each Subscription"));
     }
     None
 }
@@ -123,7 +131,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
     Some(Header { name: name?, value: value? })
 }
 
-/// A header's value, which stands in one place.
+/// A header's value, which has one source.
 fn header_value(fields: &Fields<'_>) -> Option<Value> {
     match ["value", "path", "secret"].map(|name| fields.get(name)) {
         [Some(value), None, None] => headers::value(&value).map(Value::Static),
@@ -154,7 +162,7 @@ fn signing(fields: &Fields<'_>) -> Option<Vec<SecretName>> {
     for element in elements {
         let Some(name) = secret(&element) else { continue };
         if names.contains(&name) {
-            element.error(format!("the secret {} stands twice", quoted(&name.to_string())));
+            element.error(format!("the secret {} is listed twice", quoted(&name.to_string())));
         }
         names.push(name);
     }

@@ -1,8 +1,8 @@
 //! `filter`: conditions over an event's members, as a mapping of operators.
 //!
-//! Separate because it is the one part that nests. Several operators in one mapping, and several
-//! members under one operator, all have to hold. A condition without content is refused: whether it
-//! means everything or nothing is nobody's guess.
+//! Separate because it is the only part that nests. Several operators in one mapping, and several
+//! members under one operator, all have to hold. An empty condition is refused, since it could mean
+//! everything or nothing.
 
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
@@ -38,7 +38,7 @@ fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     joined(cursor.mapping(|fields| operators(fields, depth))?)
 }
 
-/// What each operator of one mapping says; `None` for one that could not be read.
+/// The condition of each operator in one mapping; `None` for one that could not be read.
 fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let mut conditions = Vec::new();
     for (operator, compare) in COMPARISONS {
@@ -55,10 +55,10 @@ fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
 fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
     let elements = cursor.list()?;
     if elements.is_empty() {
-        cursor.error("at least one condition has to stand here");
+        cursor.error("at least one condition is required");
         return None;
     }
-    // Each is read, also after a bad one: all have their findings.
+    // Each is read, even after an error: all of them get their findings.
     let filters: Vec<Option<Filter>> =
         elements.iter().map(|element| read_at(element, depth + 1)).collect();
     filters.into_iter().collect()
@@ -75,7 +75,7 @@ fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     joined(read.collect())
 }
 
-/// All of them; one stands for itself.
+/// All of them; a single one is returned as it is.
 fn joined(conditions: Vec<Option<Filter>>) -> Option<Filter> {
     let mut filters = conditions.into_iter().collect::<Option<Vec<Filter>>>()?;
     match filters.len() {

@@ -2,7 +2,7 @@
 //!
 //! Separate because its fields have rules of their own (Event Grid, "input schema mapping"): the
 //! type, the subject and the version of the data may have a default, while an id, a topic and a
-//! time that are the same for every event would say nothing.
+//! time must differ from event to event.
 
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
@@ -50,8 +50,7 @@ fn found(fields: &Fields<'_>, name: &'static str) -> Field {
     let path = fields.section(name, |of| {
         if let Some(key) = of.key("default") {
             key.error(
-                Message::new(format!("{name} has no default"))
-                    .help("field: where it stands in the event"),
+                Message::new(format!("{name} has no default")).help("field: its path in the event"),
             );
         }
         of.required("field").and_then(|at| at.parsed("a path", PATH_RULE))
@@ -80,7 +79,7 @@ fn found_or_default(fields: &Fields<'_>, name: &'static str) -> Field {
 fn not_empty(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.scalar()?;
     if text.is_empty() {
-        cursor.error("an empty text is no default");
+        cursor.error("a default cannot be empty");
         return None;
     }
     Some(text)

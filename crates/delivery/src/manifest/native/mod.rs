@@ -1,10 +1,9 @@
 //! Our own format: `lastmile.dev/v1` Topic and Subscription.
 //!
-//! Separate because it is one family of dialects among others. A Topic may stand before or after
-//! its Subscriptions and in another file: all Topics are read first. What a Topic says about
-//! delivery and what a Subscription says are [`Settings`], in which every field is optional; the
-//! Subscription's go over the Topic's field by field, and only then are the defaults of the profile
-//! filled in.
+//! Separate because it is one family of dialects among others. A Topic may come before or after its
+//! Subscriptions and in another file, so all Topics are read first. The delivery settings of both
+//! are [`Settings`], in which every field is optional: the Subscription's override the Topic's
+//! field by field, then the defaults of the profile are filled in.
 //!
 //! Does not read `Destinations` documents: every family uses those.
 
@@ -23,9 +22,10 @@ mod settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use destination::Scope;
 use origins::Stated;
-use publishers::Named;
-use settings::{Scope, Settings};
+use publishers::LocatedPublisher;
+use settings::Settings;
 
 use super::destinations::Destinations;
 use super::reader::{Cursor, Fields};
@@ -36,8 +36,8 @@ use crate::subscription::catalogue::Topic;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// What each topic says about its subscriptions; `None` where it has errors, so that they would not
-/// be as meant.
+/// The defaults of each topic for its subscriptions; `None` where it has errors, so that they are
+/// not used.
 type Defaults<'a> = BTreeMap<TopicName, Option<(Settings, Stated<'a>)>>;
 
 /// Reads all native documents into the draft.
@@ -91,7 +91,7 @@ fn read_topic<'a>(
     });
     let Some(name) = named else { return };
     if read.is_none() {
-        draft.break_topic(&name);
+        draft.invalidate_topic(&name);
     }
     let defaults_of_topic = read.map(|TopicSpec { input, from, mapping, delivery, .. }| {
         let from = from.into_iter().map(|(publisher, _)| publisher).collect();
@@ -101,13 +101,13 @@ fn read_topic<'a>(
     defaults.insert(name, defaults_of_topic);
 }
 
-/// What the `spec` of a Topic says.
+/// The `spec` of a Topic.
 #[derive(Default)]
 struct TopicSpec<'a> {
     input: Input,
-    from: Vec<Named<'a>>,
+    from: Vec<LocatedPublisher<'a>>,
     mapping: Mapping,
-    /// Where it says anything about delivery.
+    /// Where it sets delivery defaults.
     delivery_at: Option<Cursor<'a>>,
     /// Defaults of its subscriptions.
     delivery: (Settings, Stated<'a>),
@@ -159,16 +159,16 @@ fn read_subscription<'a>(
         let (settings, stated) = match defaults.get(&name.topic) {
             Some(of_topic) => {
                 let (base, base_stated) = of_topic.as_ref()?;
-                (settings.over(base), stated.over(base_stated))
+                (settings.with_fallback(base), stated.with_fallback(base_stated))
             }
             None => (settings, stated),
         };
         let subscription = settings.complete(name, filter?)?;
-        let Stated { origins, schema_at, batch_at, on_refused_at, letters_at, .. } = stated;
+        let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at, .. } = stated;
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} asks for batches");
         }
-        Some(Described { subscription, origins, schema_at, batch_at, letters_at })
+        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
     })?
 }
 

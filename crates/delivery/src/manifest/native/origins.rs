@@ -1,13 +1,13 @@
 //! Where a native document states each value of a policy.
 //!
-//! Separate because it only looks for places: what stands there is read, and judged, elsewhere.
+//! Separate because it only looks for positions: the values are read and checked elsewhere.
 
 use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 
 /// Field → the section and the field of a `spec` or `delivery` that state it.
-const PLACES: [(&str, &str, &str); 28] = [
+const FIELD_PATHS: [(&str, &str, &str); 28] = [
     ("maxAttempts", "retry", "maxAttempts"),
     ("timeToLive", "retry", "timeToLive"),
     ("schedule", "retry", "schedule"),
@@ -45,29 +45,28 @@ const SCHEMA: &str = "schema";
 const BATCH: &str = "batch";
 const ON_REFUSED: &str = "onRefused";
 
-/// What a document states, and where.
+/// The positions of the values that a document states.
 #[derive(Default)]
 pub(super) struct Stated<'a> {
-    /// Where each value stands.
+    /// Where each value is written.
     pub(super) origins: Origins,
-    /// Where the schema stands.
+    /// Where the schema is written.
     pub(super) schema_at: Option<Cursor<'a>>,
     /// Where batches are asked for.
     pub(super) batch_at: Option<Cursor<'a>>,
-    /// Where this document says what a refused batch means.
+    /// Where this document states `onRefused`.
     pub(super) on_refused_at: Option<Cursor<'a>>,
-    /// Where it stands what not every dead letter follows.
-    pub(super) letters_at: DeadLettersAt<'a>,
-    /// It says `deadLetter: none`, which takes the place of all that another document says about
-    /// dead letters.
+    /// Where it states options that not every dead letter uses.
+    pub(super) dead_letters_at: DeadLettersAt<'a>,
+    /// It has `deadLetter: none`, which replaces all dead-letter settings of another document.
     drops: bool,
 }
 
 impl<'a> Stated<'a> {
-    /// What a Subscription's `spec` or a Topic's `delivery` states.
+    /// The positions in a Subscription's `spec` or a Topic's `delivery`.
     pub(super) fn of(spec: &Cursor<'a>) -> Self {
         let mut origins = Origins::new();
-        for (field, section, name) in PLACES {
+        for (field, section, name) in FIELD_PATHS {
             note(
                 &mut origins,
                 field,
@@ -79,13 +78,15 @@ impl<'a> Stated<'a> {
         let schema_at = spec.peek(DESTINATION).and_then(|destination| destination.peek(SCHEMA));
         let batch_at = spec.peek(BATCH).filter(|batch| !batch.is_null());
         let on_refused_at = batch_at.as_ref().and_then(|batch| batch.peek(ON_REFUSED));
-        let letters_at =
-            spec.peek(DEAD_LETTER).map(|dead_letter| letters_at(&dead_letter)).unwrap_or_default();
-        Self { origins, schema_at, batch_at, on_refused_at, letters_at, drops: none.is_some() }
+        let dead_letters_at = spec
+            .peek(DEAD_LETTER)
+            .map(|dead_letter| dead_letters_at(&dead_letter))
+            .unwrap_or_default();
+        Self { origins, schema_at, batch_at, on_refused_at, dead_letters_at, drops: none.is_some() }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         let states_dead_letter = self.origins.keys().any(|field| field.starts_with(DEAD_LETTER));
         let mut origins = base.origins.clone();
         if self.drops || (base.drops && states_dead_letter) {
@@ -97,18 +98,18 @@ impl<'a> Stated<'a> {
             schema_at: self.schema_at.or_else(|| base.schema_at.clone()),
             batch_at: self.batch_at.or_else(|| base.batch_at.clone()),
             on_refused_at: self.on_refused_at,
-            letters_at: if self.drops {
+            dead_letters_at: if self.drops {
                 DeadLettersAt::default()
             } else {
-                self.letters_at.over(&base.letters_at)
+                self.dead_letters_at.with_fallback(&base.dead_letters_at)
             },
             drops: self.drops,
         }
     }
 }
 
-/// The places in `deadLetter`. A sink that is a topic stands where its name does.
-fn letters_at<'a>(dead_letter: &Cursor<'a>) -> DeadLettersAt<'a> {
+/// The positions in `deadLetter`. A sink that is a topic is at the name of the topic.
+fn dead_letters_at<'a>(dead_letter: &Cursor<'a>) -> DeadLettersAt<'a> {
     let sink = dead_letter.peek("sink");
     DeadLettersAt {
         sink: sink.as_ref().and_then(|sink| sink.peek("topic")).or(sink),

@@ -1,7 +1,7 @@
-//! `from`: publishers that cannot say which topic they publish to.
+//! `from`: publishers that cannot set the `topic` attribute.
 //!
-//! Separate because each kind is named in a way of its own. Whether two topics claim one publisher
-//! is seen where all topics are known.
+//! Separate because each kind is named differently. The draft checks whether two topics claim one
+//! publisher.
 
 use super::super::destinations::{BUCKET_RULE, is_bucket};
 use super::super::findings::{Message, quoted};
@@ -11,7 +11,7 @@ use crate::event::envelope::{Publisher, input_of};
 
 /// The most publishers of one topic.
 const PUBLISHERS_MAX: usize = 100;
-/// The longest name of an SNS topic, without the ending of a FIFO topic.
+/// The longest name of an SNS topic, without the suffix of a FIFO topic.
 /// <https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html>
 const SNS_NAME_MAX_BYTES: usize = 256;
 /// The digits of an account.
@@ -20,27 +20,27 @@ const ACCOUNT_DIGITS: usize = 12;
 /// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_CreateEventBus.html>
 const SOURCE_MAX_BYTES: usize = 256;
 
-/// What the ARN of an SNS topic looks like.
+/// An example of the ARN of an SNS topic, for messages.
 const ARN_RULE: &str = "such as arn:aws:sns:eu-central-1:123456789012:orders";
 
 /// A publisher and where it is named.
-pub(super) type Named<'a> = (Publisher, Cursor<'a>);
+pub(super) type LocatedPublisher<'a> = (Publisher, Cursor<'a>);
 
 /// Reads `from` of a Topic's `spec`.
-pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<Named<'a>> {
+pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<LocatedPublisher<'a>> {
     let Some(from) = spec.get("from").filter(|from| !from.is_null()) else { return Vec::new() };
     let elements = from.list().unwrap_or_default();
     if elements.len() > PUBLISHERS_MAX {
         from.error(format!(
-            "a topic has at most {PUBLISHERS_MAX} publishers, here are {}",
+            "a topic has at most {PUBLISHERS_MAX} publishers, found {}",
             elements.len()
         ));
     }
     elements.iter().filter_map(|element| element.mapping(publisher).flatten()).collect()
 }
 
-/// A publisher, which is named in one way.
-fn publisher<'a>(fields: &Fields<'a>) -> Option<Named<'a>> {
+/// A publisher, named by one of three fields.
+fn publisher<'a>(fields: &Fields<'a>) -> Option<LocatedPublisher<'a>> {
     match ["snsTopic", "eventSource", "bucket"].map(|name| fields.get(name)) {
         [Some(arn), None, None] => Some((Publisher::SnsTopic(sns_topic(&arn)?), arn)),
         [None, Some(source), None] => {
@@ -62,10 +62,10 @@ fn publisher<'a>(fields: &Fields<'a>) -> Option<Named<'a>> {
 }
 
 /// Warns of publishers whose records the topic's input cannot read.
-pub(super) fn report_unreadable(publishers: &[Named<'_>], input: Input) {
+pub(super) fn report_unreadable(publishers: &[LocatedPublisher<'_>], input: Input) {
     match input {
         Input::Sns | Input::EventBridge | Input::S3 => {}
-        // The last word about the shape of these is that of each record.
+        // With these inputs any publisher may send valid records.
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
             return;
         }
@@ -73,11 +73,11 @@ pub(super) fn report_unreadable(publishers: &[Named<'_>], input: Input) {
     for (publisher, at) in publishers {
         let needed = input_of(publisher).as_str();
         if needed != input.as_str() {
-            let oddity = format!(
-                "the input of this topic is {}, and what comes from here is {needed}",
+            let warning = format!(
+                "the input of this topic is {}, and records of this publisher are {needed}",
                 input.as_str()
             );
-            at.warn(Message::new(oddity).help("input: auto reads both"));
+            at.warn(Message::new(warning).help("input: auto reads both"));
         }
     }
 }

@@ -1,7 +1,8 @@
-//! `retry`: how hard to try.
+//! `retry`: how deliveries are retried.
 //!
-//! Separate because the fields speak about one another: a status is a success, never retried, or
-//! retried, and what one document says about it goes before what another or the profile says.
+//! Separate because the fields depend on one another: a status is a success, never retried, or
+//! retried, and a Subscription's list overrides what its Topic or the profile says about the same
+//! status.
 
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
@@ -13,7 +14,7 @@ use crate::subscription::profile::{
 use crate::subscription::schedule::Schedule;
 use crate::time::duration::SECOND_MS;
 
-/// What a document says about retries.
+/// The retry settings of a document.
 #[derive(Clone, Default)]
 pub(super) struct RetrySettings {
     max_attempts: Option<u32>,
@@ -57,14 +58,14 @@ impl RetrySettings {
         }
     }
 
-    /// These, and the other's where these say nothing. What is said here about a status stands
-    /// against the other.
-    pub(super) fn over(self, base: &Self) -> Self {
-        let said = [&self.success, &self.never_retry, &self.retry_on]
+    /// These settings, with `base` where they say nothing. A status that is listed here is removed
+    /// from the lists of `base`.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
+        let stated = [&self.success, &self.never_retry, &self.retry_on]
             .map(|list| list.clone().unwrap_or_default());
-        let said = said.iter().fold(StatusSet::default(), |all, list| all.with(list));
+        let stated = stated.iter().fold(StatusSet::default(), |all, list| all.with(list));
         let rest =
-            |list: &Option<StatusSet>| list.clone().map(|list| statuses::without(list, &said));
+            |list: &Option<StatusSet>| list.clone().map(|list| statuses::difference(list, &stated));
         Self {
             max_attempts: self.max_attempts.or(base.max_attempts),
             time_to_live_ms: self.time_to_live_ms.or(base.time_to_live_ms),
@@ -78,8 +79,8 @@ impl RetrySettings {
         }
     }
 
-    /// The policy, with the profile's where nothing was said. `neverRetry` and `retryOn` override
-    /// it by status.
+    /// The policy, with the profile's values for missing fields. `neverRetry` and `retryOn`
+    /// override it by status.
     pub(super) fn complete(self, profile: RetryPolicy) -> RetryPolicy {
         let mut policy = RetryPolicy {
             max_attempts: self.max_attempts.unwrap_or(profile.max_attempts),
@@ -102,14 +103,14 @@ impl RetrySettings {
     }
 }
 
-/// Reports a status that stands in two of the lists, at the later one.
+/// Reports a status that is in two of the lists, at the later one.
 fn report_shared(fields: &Fields<'_>, lists: &[(&'static str, &Option<StatusSet>)]) {
     for (index, (name, later)) in lists.iter().enumerate() {
         for (other, earlier) in &lists[..index] {
             let (Some(later), Some(earlier)) = (later, earlier) else { continue };
             let shared = statuses::shared(later, earlier);
             if let (Some(status), Some(cursor)) = (shared, fields.get(name)) {
-                cursor.error(format!("{status} stands in {other} too; it can be one of them"));
+                cursor.error(format!("{status} is in {other} too; it can be only one of them"));
             }
         }
     }
@@ -120,7 +121,7 @@ fn least_waits(cursor: &Cursor<'_>) -> Option<Vec<(u16, u64)>> {
     for entry in cursor.entries()? {
         let of = statuses::status(entry.name);
         if of.is_none() {
-            let message = Message::new(format!("{} is no status", quoted(entry.name)));
+            let message = Message::new(format!("{} is not a status", quoted(entry.name)));
             entry.key.error(message.help("a status is 100 to 599"));
         }
         if let (Some(status), Some(wait_ms)) = (of, entry.value.duration_ms(1..=LIFETIME_MAX_MS)) {

@@ -1,8 +1,7 @@
 //! `retry.schedule`: the waits between attempts, as a kind and its parameters.
 //!
-//! Separate because each kind has parameters of its own, and one that does not belong to the kind
-//! would be passed over in silence. A schedule is one field: a Subscription's takes the place of
-//! its Topic's as a whole.
+//! Separate because each kind has parameters of its own, and a parameter of another kind is an
+//! error. A schedule is one field: a Subscription's replaces its Topic's as a whole.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::subscription::profile::LIFETIME_MAX_MS;
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
 
-/// The longest list of waits or moments: an operator can still read it.
+/// The longest list of waits or moments, so that it stays readable.
 const WAITS_MAX: usize = 100;
 /// `delay` where a schedule names none.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
@@ -84,7 +83,7 @@ fn delay_ms(fields: &Fields<'_>) -> Option<u64> {
         .map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS))
 }
 
-/// The schedule with its cap. A delay above the cap would never be waited for, so it is refused.
+/// The schedule with its cap. A delay above the cap would never apply, so it is refused.
 fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Option<Schedule> {
     let (delay_ms, default_ms) = match kind {
         Kind::Linear { delay_ms }

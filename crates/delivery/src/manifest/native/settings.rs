@@ -1,10 +1,10 @@
-//! What one document says about delivery: every field optional, so that one document can go over
-//! another.
+//! The delivery settings of one document: every field is optional, so that one document can
+//! override another.
 //!
 //! Separate because defaults have an order: the Subscription, then its Topic, then the profile.
-//! [`Settings::over`] joins the first two field by field; [`Settings::complete`] fills in the
-//! third. A list, a schedule or a mapping of statuses is one field: it is taken whole or not at
-//! all.
+//! [`Settings::with_fallback`] merges the first two field by field; [`Settings::complete`] fills in
+//! the third. A list, a schedule or a mapping of statuses is one field: it is overridden as a
+//! whole.
 
 use std::sync::Arc;
 
@@ -12,23 +12,14 @@ use super::super::destinations::Destinations;
 use super::super::reader::Fields;
 use super::batch::BatchSettings;
 use super::dead_letter::DeadLetterSettings;
-use super::destination::DestinationSettings;
+use super::destination::{DestinationSettings, Scope};
 use super::retry::RetrySettings;
 use crate::subscription::Subscription;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::{Dialect, Profile};
 
-/// Where settings stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// In `spec.delivery` of a Topic: defaults for its subscriptions.
-    Topic,
-    /// In `spec` of a Subscription.
-    Subscription,
-}
-
-/// What one document says about delivery.
+/// The delivery settings of one document.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     destination: DestinationSettings,
@@ -59,21 +50,21 @@ impl Settings {
         }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
-            destination: self.destination.over(&base.destination),
-            retry: self.retry.over(&base.retry),
-            batch: self.batch.over(base.batch),
+            destination: self.destination.with_fallback(&base.destination),
+            retry: self.retry.with_fallback(&base.retry),
+            batch: self.batch.with_fallback(base.batch),
             dead_letter: match (self.dead_letter, &base.dead_letter) {
-                (Some(own), Some(base)) => Some(own.over(base)),
+                (Some(own), Some(base)) => Some(own.with_fallback(base)),
                 (own, base) => own.or_else(|| base.clone()),
             },
             paused: self.paused.or(base.paused),
         }
     }
 
-    /// A subscription with the profile's defaults filled in; nothing where the URL could not be
+    /// A subscription with the profile's defaults filled in; `None` where the URL could not be
     /// read.
     pub(super) fn complete(self, name: SubscriptionName, filter: Filter) -> Option<Subscription> {
         let profile = Profile::of(Dialect::Native);

@@ -1,36 +1,35 @@
 //! Text → documents: a tree of values in which every node and every key knows its line and column.
 //!
-//! Separate because typed reading cannot do what findings need: go on after the first problem, and
-//! point at it. JSON is read by the same parser. Promises: no input panics, and nesting, aliases
-//! and size are bounded. A syntax error ends its file; a key that stands twice ends its document,
-//! because nobody knows which of the two was meant.
+//! Separate because typed deserialization cannot do what findings need: continue after the first
+//! problem, and give its position. JSON is read by the same parser. Promises: no input panics, and
+//! nesting, aliases and size are bounded. A syntax error ends its file; a duplicate key ends its
+//! document, because it is unknown which of the two was intended.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, MessageFormatter as _, Spanned};
 
-use super::findings::{Findings, Message, Place, Severity};
+use super::findings::{Findings, Message, Severity, SourcePosition};
 
-/// The largest file: a thousand subscriptions take a tenth of it, and all of it is held in memory
-/// as a tree.
+/// The largest file: a thousand subscriptions take a tenth of it. The tree of a file is held in
+/// memory.
 pub(super) const FILE_MAX_BYTES: usize = 4 * 1024 * 1024;
 /// The deepest nesting of a document. The parser recurses, and half of a thread's 2 MiB of stack
 /// has to be enough for it, also without optimisation.
 const DEPTH_MAX: usize = 24;
-/// What all aliases of a file may add, in parser events: an alias of aliases of aliases grows
-/// without bound.
+/// The most parser events that all aliases of a file may add: nested aliases grow exponentially.
 const ALIAS_EVENTS_MAX: usize = 100_000;
 
 /// One document of a file.
 pub(super) struct Document {
-    /// Which file it stands in.
+    /// The index of its file.
     pub(super) file: usize,
     /// Its outermost value.
     pub(super) root: Node,
 }
 
-/// A value and where it begins.
+/// A value and its position.
 pub(super) struct Node {
     /// The value.
     pub(super) value: Value,
@@ -56,7 +55,7 @@ pub(super) enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// The key of a field and where it stands.
+/// The key of a field and its position.
 pub(super) struct Key {
     /// The key; a number is its text.
     pub(super) text: String,
@@ -65,21 +64,21 @@ pub(super) struct Key {
 }
 
 impl Node {
-    /// Where the value begins.
-    pub(super) fn place(&self, file: usize) -> Place {
-        Place { file, line: self.line, column: self.column }
+    /// The position of the value.
+    pub(super) fn position(&self, file: usize) -> SourcePosition {
+        SourcePosition { file, line: self.line, column: self.column }
     }
 }
 
 impl Key {
-    /// Where the key stands.
-    pub(super) fn place(&self, file: usize) -> Place {
-        Place { file, line: self.line, column: self.column }
+    /// The position of the key.
+    pub(super) fn position(&self, file: usize) -> SourcePosition {
+        SourcePosition { file, line: self.line, column: self.column }
     }
 }
 
 impl Value {
-    /// What it is, for messages.
+    /// The kind of the value, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -97,7 +96,7 @@ impl Value {
 /// element.
 pub(super) fn documents(file: usize, text: &str, findings: &Findings) -> Vec<Document> {
     let report = |line, column, message: Message| {
-        findings.add(Severity::Error, Place { file, line, column }, "", message);
+        findings.add(Severity::Error, SourcePosition { file, line, column }, "", message);
     };
     if text.len() > FILE_MAX_BYTES {
         let message =
@@ -124,7 +123,8 @@ pub(super) fn documents(file: usize, text: &str, findings: &Findings) -> Vec<Doc
 fn syntax_message(error: &serde_saphyr::Error) -> Message {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
         let key = key.as_deref().unwrap_or("a key");
-        return Message::new(format!("{key} stands twice in one mapping")).help("keep one of them");
+        return Message::new(format!("{key} is defined twice in one mapping"))
+            .help("keep one of them");
     }
     Message::new(format!(
         "not YAML that can be read: {}",
@@ -132,7 +132,7 @@ fn syntax_message(error: &serde_saphyr::Error) -> Message {
     ))
 }
 
-/// Every option is said here; the parser's own defaults are not leaned on where they matter.
+/// Every option that matters is set here, not left to the parser's defaults.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_depth: DEPTH_MAX, max_reader_input_bytes: Some(FILE_MAX_BYTES) },
@@ -146,7 +146,7 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-/// Line and column from 1; what has no place of its own stands at the first character.
+/// Line and column from 1; a value without a position is at the first character.
 fn line_and_column(at: &Location) -> (u64, u64) {
     (at.line().max(1), at.column().max(1))
 }

@@ -56,12 +56,12 @@ fn an_alias_stands_where_it_is_used() {
 fn a_key_that_stands_twice_ends_its_document_only() {
     let (shown, findings) = parse("a: 1\nb: {503: 1, 503: 2}\n---\nc: 1\n");
     assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
-    assert_eq!(findings, ["f:2:13: error: 503 stands twice in one mapping; keep one of them"]);
+    assert_eq!(findings, ["f:2:13: error: 503 is defined twice in one mapping; keep one of them"]);
 }
 
 #[test]
 fn a_syntax_error_ends_its_file_and_what_came_before_stays() {
-    for (text, place) in [
+    for (text, position) in [
         ("a: 1\n---\nb: [1\nc: 2\n", "f:4:"),
         ("a: 1\n---\nb: 1\n  c: 2\n", "f:4:4:"),
         ("a: 1\n---\nb: *x\n", "f:3:4:"),
@@ -71,7 +71,7 @@ fn a_syntax_error_ends_its_file_and_what_came_before_stays() {
         let (shown, findings) = parse(text);
         assert_eq!(shown.len(), 1, "{text}");
         assert_eq!(findings.len(), 1, "{text}");
-        assert!(findings[0].starts_with(place), "{findings:?}");
+        assert!(findings[0].starts_with(position), "{findings:?}");
     }
 }
 

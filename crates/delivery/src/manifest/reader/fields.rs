@@ -1,7 +1,7 @@
-//! The fields of a mapping while they are asked for.
+//! The fields of a mapping while they are read.
 //!
-//! Separate from the cursor because it remembers: what nobody asked for is reported as unknown in
-//! the end.
+//! Separate from the cursor because it has state: fields that were not read are reported as unknown
+//! in the end.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use super::super::hint::hint;
 use super::super::node::{Key, Node, Value};
 use super::Cursor;
 
-/// The fields of a mapping while they are asked for.
+/// The fields of a mapping while they are read.
 pub(in crate::manifest) struct Fields<'a> {
     of: Cursor<'a>,
     entries: &'a [(Key, Node)],
@@ -18,7 +18,7 @@ pub(in crate::manifest) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of this mapping, none of them asked for yet.
+    /// The fields of this mapping, none of them read yet.
     pub(super) fn new(of: Cursor<'a>, entries: &'a [(Key, Node)]) -> Self {
         Self { of, entries, asked: RefCell::default() }
     }
@@ -33,12 +33,12 @@ impl<'a> Fields<'a> {
         &self.of
     }
 
-    /// Takes these fields as known: somebody has looked at them already.
+    /// Marks these fields as known: they are read elsewhere.
     pub(in crate::manifest) fn accept(&self, names: &[&'static str]) {
         self.asked.borrow_mut().extend(names);
     }
 
-    /// Takes every field as known: what they mean is not ours to judge.
+    /// Marks every field as known: they are not checked.
     pub(in crate::manifest) fn accept_rest(&self) {
         self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.text.as_str()));
     }
@@ -48,8 +48,7 @@ impl<'a> Fields<'a> {
         self.find(name).map(|(key, node)| self.of.child(key, node))
     }
 
-    /// The field, if it is there and holds something: where resources are exported, `null` says
-    /// nothing.
+    /// The field, if it is there and not `null`: exported resources have `null` for absent fields.
     pub(in crate::manifest) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.get(name).filter(|cursor| !matches!(cursor.node.value, Value::Null))
     }
@@ -64,7 +63,7 @@ impl<'a> Fields<'a> {
         field
     }
 
-    /// A field that is a mapping; one with nothing in it counts as absent.
+    /// A field that is a mapping; `null` counts as absent.
     pub(in crate::manifest) fn section<T>(
         &self,
         name: &'static str,
@@ -77,7 +76,7 @@ impl<'a> Fields<'a> {
     /// A cursor that reports at the key of a field, if it is there.
     pub(in crate::manifest) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
-        Some(Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) })
+        Some(Cursor { position: key.position(self.of.position.file), ..self.of.child(key, node) })
     }
 
     pub(super) fn report_unknown(&self) {
@@ -87,11 +86,13 @@ impl<'a> Fields<'a> {
         for (key, node) in
             self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str()))
         {
-            let cursor =
-                Cursor { place: key.place(self.of.place.file), ..self.of.child(key, node) };
-            let message = format!("no field {} is known here", quoted(&key.text));
+            let cursor = Cursor {
+                position: key.position(self.of.position.file),
+                ..self.of.child(key, node)
+            };
+            let message = format!("unknown field {}", quoted(&key.text));
             let message = Message::new(message).help(hint(&key.text, &known, &known));
-            self.of.findings.add(self.of.unknown, cursor.place, &cursor.field, message);
+            self.of.findings.add(self.of.unknown, cursor.position, &cursor.field, message);
         }
     }
 }

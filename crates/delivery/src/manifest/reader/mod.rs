@@ -1,9 +1,9 @@
-//! A cursor that reads typed values out of a document and reports what is not as it has to be.
+//! A cursor that reads typed values from a document and reports invalid ones.
 //!
-//! Separate so that the families of dialects say only which fields there are and what they mean. A
-//! reading method gives the value, or reports and gives nothing; reading always goes on. The place
-//! of a finding is that of the value, of the key where the field is not known, of the parent where
-//! a field is missing.
+//! Separate so that the families of dialects contain only their fields and what they mean. A
+//! reading method returns the value, or reports and returns `None`; reading always continues. A
+//! finding has the position of the value, of the key for an unknown field, of the parent for a
+//! missing one.
 
 mod fields;
 
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 pub(super) use fields::Fields;
 
-use super::findings::{Findings, Message, Place, Severity, quoted};
+use super::findings::{Findings, Message, Severity, SourcePosition, quoted};
 use super::hint::hint;
 use super::node::{Document, Key, Node, Value};
 use crate::subscription::filter::number::Number;
@@ -25,7 +25,7 @@ const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     node: &'a Node,
-    place: Place,
+    position: SourcePosition,
     field: String,
     unknown: Severity,
     findings: &'a Findings,
@@ -44,33 +44,33 @@ pub(super) struct Entry<'a> {
 impl<'a> Cursor<'a> {
     /// The outermost value of a document.
     pub(super) fn root(document: &'a Document, findings: &'a Findings) -> Self {
-        let place = document.root.place(document.file);
+        let position = document.root.position(document.file);
         Self {
             node: &document.root,
-            place,
+            position,
             field: String::new(),
             unknown: Severity::Error,
             findings,
         }
     }
 
-    /// The same, but a field that is not known is a warning from here on down: the format is not
-    /// ours, and a newer edition of it may well know the field.
+    /// The same, but unknown fields are warnings from here on down: the format is not ours, and a
+    /// newer version of it may define the field.
     pub(super) fn lenient(self) -> Self {
         Self { unknown: Severity::Warning, ..self }
     }
 
     /// Reports an error here.
     pub(super) fn error(&self, message: impl Into<Message>) {
-        self.findings.add(Severity::Error, self.place, &self.field, message.into());
+        self.findings.add(Severity::Error, self.position, &self.field, message.into());
     }
 
     /// Reports a warning here.
     pub(super) fn warn(&self, message: impl Into<Message>) {
-        self.findings.add(Severity::Warning, self.place, &self.field, message.into());
+        self.findings.add(Severity::Warning, self.position, &self.field, message.into());
     }
 
-    /// Reports that what stands here is known, but not to this version.
+    /// Reports a known value that this version does not support.
     pub(super) fn unsupported(&self, what: &str) {
         self.error(format!("{what} is not supported by this version"));
     }
@@ -78,16 +78,16 @@ impl<'a> Cursor<'a> {
     /// The name of the file, without folders and ending.
     pub(super) fn file_stem(&self) -> &'a str {
         let name =
-            self.findings.file(self.place.file).rsplit(['/', '\\']).next().unwrap_or_default();
+            self.findings.file(self.position.file).rsplit(['/', '\\']).next().unwrap_or_default();
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
-    /// Where this stands, as text.
+    /// The position as text.
     pub(super) fn location(&self) -> String {
-        self.findings.location(self.place)
+        self.findings.location(self.position)
     }
 
-    /// What `read` makes of this, unless it reports an error on the way.
+    /// The result of `read`, unless it reports an error.
     pub(super) fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         let before = self.findings.errors();
         let value = read();
@@ -111,13 +111,13 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::List(_))
     }
 
-    /// Whether nothing stands here; reports nothing.
+    /// Whether this is `null`; reports nothing.
     pub(super) fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }
 
-    /// The field of this name, if this is a mapping that has one; reports nothing and asks for
-    /// nothing.
+    /// The field of this name, if this is a mapping that has one; reports nothing and marks nothing
+    /// as known.
     pub(super) fn peek(&self, name: &str) -> Option<Self> {
         let Value::Map(entries) = &self.node.value else { return None };
         entries.iter().find(|(key, _)| key.text == name).map(|(key, node)| self.child(key, node))
@@ -145,8 +145,7 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    /// Text of a form of its own. It is not repeated where it has another: a secret may stand there
-    /// by mistake.
+    /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
     pub(super) fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
         if parsed.is_none() {
@@ -155,7 +154,7 @@ impl<'a> Cursor<'a> {
         parsed
     }
 
-    /// Text; a whole number or boolean stands for how it is written.
+    /// Text; a whole number or boolean is taken as its text.
     pub(super) fn scalar(&self) -> Option<String> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
@@ -272,20 +271,20 @@ impl<'a> Cursor<'a> {
         };
         let element = |(index, node): (usize, &'a Node)| Self {
             node,
-            place: node.place(self.place.file),
+            position: node.position(self.position.file),
             field: format!("{}[{index}]", self.field),
             ..*self
         };
         Some(elements.iter().enumerate().map(element).collect())
     }
 
-    /// The entries of a mapping whose keys are the user's.
+    /// The entries of a mapping with free keys.
     pub(super) fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
             Entry {
                 name: &key.text,
-                key: Self { place: key.place(self.place.file), ..value.clone() },
+                key: Self { position: key.position(self.position.file), ..value.clone() },
                 value,
             }
         };
@@ -309,7 +308,12 @@ impl<'a> Cursor<'a> {
     }
 
     fn child(&self, key: &Key, node: &'a Node) -> Self {
-        Self { node, place: node.place(self.place.file), field: self.path_to(&key.text), ..*self }
+        Self {
+            node,
+            position: node.position(self.position.file),
+            field: self.path_to(&key.text),
+            ..*self
+        }
     }
 
     fn path_to(&self, name: &str) -> String {

@@ -1,12 +1,12 @@
-//! Whether dead letters get where a subscription sends them, and whether all that it says of them
-//! is followed.
+//! Whether dead letters can reach the sinks of subscriptions, and whether all their options are
+//! used.
 //!
-//! Separate because it takes all documents to see: a topic may be named in any of them, may not
-//! read letters of every format, its sinks may lead on to others, and what a Topic says may be
-//! meant for one of its subscriptions alone.
+//! Separate because it needs all documents: a topic may be named in any of them, may not accept
+//! dead letters of every format, its sinks may lead to others, and a Topic's option may be intended
+//! for one of its subscriptions only.
 //!
-//! Does not follow a letter: what becomes of one that cannot go on is the machine's to decide. It
-//! ends in the default container.
+//! At run time the machine decides about a dead letter that its sink cannot take: it is stored in
+//! the default container.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,27 +20,27 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, Subscription};
 
-/// Where documents say about dead letters what not every sink and format follows.
+/// Where documents state dead-letter options that not every sink and format uses.
 #[derive(Clone, Default)]
 pub(super) struct DeadLettersAt<'a> {
-    /// Where the sink stands.
+    /// Where the sink is written.
     pub(super) sink: Option<Cursor<'a>>,
-    /// Where the layout stands.
+    /// Where the layout is written.
     pub(super) layout: Option<Cursor<'a>>,
-    /// Where it stands how the last answer is told.
+    /// Where the encoding of the last answer is written.
     pub(super) error_data: Option<Cursor<'a>>,
-    /// Where it stands how many letters share a blob.
+    /// Where the number of dead letters per blob is written.
     pub(super) events_per_blob: Option<Cursor<'a>>,
 }
 
 impl<'a> DeadLettersAt<'a> {
-    /// Where the sink stands, and nothing else.
+    /// Only where the sink is written.
     pub(super) fn sink(sink: Option<Cursor<'a>>) -> Self {
         Self { sink, ..Self::default() }
     }
 
-    /// These, and the other's where these say nothing.
-    pub(super) fn over(self, base: &Self) -> Self {
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
         Self {
             sink: self.sink.or_else(|| base.sink.clone()),
             layout: self.layout.or_else(|| base.layout.clone()),
@@ -52,17 +52,17 @@ impl<'a> DeadLettersAt<'a> {
 
 /// Where dead letters go from topic to topic.
 pub(super) struct Routes {
-    /// Every topic that a document names, and whether anybody subscribes to it.
-    heard: BTreeMap<TopicName, bool>,
+    /// Every topic that a document names, and whether it has subscriptions.
+    has_subscribers: BTreeMap<TopicName, bool>,
     /// Topic → the topics that are sinks of its subscriptions.
-    onward: BTreeMap<TopicName, BTreeSet<TopicName>>,
-    /// How topics read what is published to them, where a document says so.
+    sink_topics: BTreeMap<TopicName, BTreeSet<TopicName>>,
+    /// The inputs of topics, where a document states them.
     inputs: BTreeMap<TopicName, Input>,
 }
 
 impl Routes {
-    /// The routes between these topics, by what these subscriptions say; all that have a name count
-    /// as subscribers.
+    /// The routes between these topics, from the sinks of these subscriptions; all `names` count as
+    /// subscriptions.
     pub(super) fn new<'s>(
         topics: impl Iterator<Item = &'s TopicName>,
         described: &[Topic],
@@ -70,15 +70,16 @@ impl Routes {
         subscriptions: impl Iterator<Item = &'s Subscription>,
     ) -> Self {
         let mut routes = Self {
-            heard: topics.map(|topic| (topic.clone(), false)).collect(),
-            onward: BTreeMap::new(),
+            has_subscribers: topics.map(|topic| (topic.clone(), false)).collect(),
+            sink_topics: BTreeMap::new(),
             inputs: described.iter().map(|topic| (topic.name.clone(), topic.input)).collect(),
         };
-        routes.heard.extend(names.map(|name| (name.topic.clone(), true)));
+        routes.has_subscribers.extend(names.map(|name| (name.topic.clone(), true)));
         for subscription in subscriptions {
             if let Sink::Topic(sink) = &subscription.dead_letter.sink {
-                let onward = routes.onward.entry(subscription.name.topic.clone()).or_default();
-                onward.insert(sink.clone());
+                let sink_topics =
+                    routes.sink_topics.entry(subscription.name.topic.clone()).or_default();
+                sink_topics.insert(sink.clone());
             }
         }
         routes
@@ -86,19 +87,20 @@ impl Routes {
 
     /// The topic that a subscription names as its sink, where no document names it.
     pub(super) fn unknown<'s>(&self, subscription: &'s Subscription) -> Option<&'s TopicName> {
-        topic_of(&subscription.dead_letter.sink).filter(|topic| !self.heard.contains_key(*topic))
+        topic_of(&subscription.dead_letter.sink)
+            .filter(|topic| !self.has_subscribers.contains_key(*topic))
     }
 
-    /// What to say of a topic that no document names.
+    /// The message for a topic that no document names.
     pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
-        let known: Vec<String> = self.heard.keys().map(ToString::to_string).collect();
+        let known: Vec<String> = self.has_subscribers.keys().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let help = hint(&topic.to_string(), &known, &known);
-        Message::new(format!("the topic {topic} is in none of the files")).help(help)
+        Message::new(format!("the topic {topic} is not in any of the files")).help(help)
     }
 
-    /// Why letters for the topic of a sink end in the default container.
-    pub(super) fn astray(&self, subscription: &Subscription) -> Option<Message> {
+    /// Why dead letters for the topic of a sink are stored in the default container.
+    pub(super) fn routing_warning(&self, subscription: &Subscription) -> Option<Message> {
         let topic = topic_of(&subscription.dead_letter.sink)?;
         let own = &subscription.name.topic;
         let input = self.inputs.get(topic).copied().unwrap_or_default();
@@ -106,11 +108,11 @@ impl Routes {
             format!(
                 "{topic} is the subscription's own topic: its dead letters go to the default container"
             )
-        } else if self.heard.get(topic) == Some(&false) {
+        } else if self.has_subscribers.get(topic) == Some(&false) {
             format!("{topic} has no subscription: its dead letters go to the default container")
-        } else if self.leads(topic, own) {
+        } else if self.reaches(topic, own) {
             format!(
-                "the sinks of {topic} lead back to {own}: what comes round goes to the default container"
+                "the sinks of {topic} lead back to {own}: dead letters that loop go to the default container"
             )
         } else {
             return unreadable(subscription, topic, input);
@@ -118,12 +120,12 @@ impl Routes {
         Some(Message::new(what))
     }
 
-    /// Whether the sinks of one topic lead to another, over however many.
-    fn leads(&self, from: &TopicName, to: &TopicName) -> bool {
+    /// Whether the sinks of one topic lead to another, directly or through others.
+    fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(topic) = open.pop() {
             let fresh: Vec<&TopicName> = self
-                .onward
+                .sink_topics
                 .get(topic)
                 .into_iter()
                 .flatten()
@@ -135,12 +137,12 @@ impl Routes {
     }
 }
 
-/// The formats of which a topic with this input reads a letter, and which of them to ask for;
+/// The formats of dead letters that a topic with this input can read, and the one to suggest;
 /// `None` when it reads any.
-fn read_by(input: Input) -> Option<(&'static [Format], Format)> {
+fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     match input {
         Input::Auto | Input::Custom | Input::Opaque => None,
-        // What these notifications become is a CloudEvent, and a letter is read as one.
+        // These inputs yield CloudEvents, and a dead letter is read as one.
         Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3 => {
             Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
         }
@@ -148,28 +150,28 @@ fn read_by(input: Input) -> Option<(&'static [Format], Format)> {
     }
 }
 
-/// Why a topic with this input reads no letter of a subscription.
+/// Why a topic with this input cannot read a subscription's dead letters.
 fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> Option<Message> {
-    let (formats, right) = read_by(input)?;
+    let (formats, right) = readable_formats(input)?;
     let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
     let format = match (policy.format, schema) {
         (DeadLetterFormat::Fixed(format), _) => format,
         (of_schema @ DeadLetterFormat::ByDeliverySchema, Some(_)) => {
             of_schema.of(Shape::Opaque, schema)
         }
-        // As the events themselves are, which may be anything.
+        // The format follows each event, so it is not known here.
         (DeadLetterFormat::ByDeliverySchema, None) => return None,
     };
-    // The members of an Event Grid event are still there.
-    let is_whole =
+    // The flat layout keeps the members of an Event Grid event.
+    let is_readable =
         input == Input::EventGrid && format == Format::Namespace && policy.layout == Layout::Flat;
     let what = format!(
-        "{topic} has input {} and reads no letter of the format {}: dead letters go to the default container",
+        "{topic} has input {} and cannot read the format {}: dead letters go to the default container",
         input.as_str(),
         format.as_str()
     );
     let message = || Message::new(what).help(format!("format: {}", right.as_str()));
-    (!formats.contains(&format) && !is_whole).then(message)
+    (!formats.contains(&format) && !is_readable).then(message)
 }
 
 fn topic_of(sink: &Sink) -> Option<&TopicName> {
@@ -183,16 +185,17 @@ fn topic_of(sink: &Sink) -> Option<&TopicName> {
     }
 }
 
-/// What documents say about letters, each with why nobody follows it; nothing where somebody does.
+/// Options for dead letters, each with the reason why it is unused; `None` where a subscription
+/// uses it.
 ///
-/// A Topic's field is told once, and only if none of its subscriptions follows it: it is meant for
-/// those that do. A default that is written out is followed everywhere.
+/// A Topic's option is reported once, and only if none of its subscriptions uses it. A default that
+/// is written out counts as used.
 #[derive(Default)]
-pub(super) struct Unfollowed<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
+pub(super) struct UnusedSettings<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
 
-impl<'a> Unfollowed<'a> {
-    /// Looks at what one subscription follows of what its documents say.
-    pub(super) fn look(&mut self, at: DeadLettersAt<'a>, policy: &DeadLetterPolicy) {
+impl<'a> UnusedSettings<'a> {
+    /// Checks which options one subscription uses.
+    pub(super) fn check(&mut self, at: DeadLettersAt<'a>, policy: &DeadLetterPolicy) {
         let DeadLettersAt { sink: _, layout, error_data, events_per_blob } = at;
         self.note(layout, || unused_layout(policy));
         self.note(error_data, || unused_error_data(policy));
@@ -201,11 +204,11 @@ impl<'a> Unfollowed<'a> {
 
     fn note(&mut self, at: Option<Cursor<'a>>, unused: impl FnOnce() -> Option<Message>) {
         let Some(at) = at else { return };
-        let (_, said) = self.0.entry(at.location()).or_insert_with(|| (at, Some("".into())));
-        *said = said.take().and_then(|_| unused());
+        let (_, message) = self.0.entry(at.location()).or_insert_with(|| (at, Some("".into())));
+        *message = message.take().and_then(|_| unused());
     }
 
-    /// Reports what nobody follows.
+    /// Reports the unused options.
     pub(super) fn report(self) {
         for (at, unused) in self.0.into_values() {
             if let Some(unused) = unused {
@@ -249,7 +252,7 @@ fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
         ) => {
             let unused = format!(
                 "not used: the format {} has no knativeerrordata",
-                policy.format.told(None)
+                policy.format.name_for(None)
             );
             Some(Message::new(unused).help("format: knative"))
         }
@@ -267,7 +270,7 @@ fn unused_events_per_blob(policy: &DeadLetterPolicy) -> Option<Message> {
         Sink::DefaultContainer | Sink::Container(_) | Sink::None => return None,
     };
     Some(
-        Message::new(format!("not used: {sink} takes each dead letter alone"))
+        Message::new(format!("not used: {sink} receives each dead letter alone"))
             .help("sink: s3://bucket"),
     )
 }

@@ -24,13 +24,13 @@ fn to(topic: &str) -> String {
 }
 
 #[test]
-fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
+fn a_topic_that_dead_letters_never_reach_is_a_warning_at_its_position() {
     let at = |line: usize| format!("f:{line}:68: warning: spec.deadLetter.sink.topic: ");
     let own = "n/a is the subscription's own topic: its dead letters go to the default container";
     let unheard = "n/lost has no subscription: its dead letters go to the default container";
     let round = |of: &str, own: &str| {
         format!(
-            "the sinks of n/{of} lead back to n/{own}: what comes round goes to the default container"
+            "the sinks of n/{of} lead back to n/{own}: dead letters that loop go to the default container"
         )
     };
     let (a, b, c) = (to("a"), to("b"), to("c"));
@@ -51,7 +51,7 @@ fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
                 format!("{}{}", at(14), round("a", "c")),
             ],
         ),
-        // A round that a subscription's letters only come to is told where it is made.
+        // A round that a subscription's dead letters only come to is told where it is made.
         (
             &[],
             vec![("a", "x", &b), ("b", "y", &c), ("c", "z", &b)],
@@ -64,7 +64,7 @@ fn a_topic_that_letters_never_get_to_is_a_warning_where_it_stands() {
 
 #[test]
 fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
-    for (input, said, unread) in [
+    for (input, message, unread) in [
         ("auto", "format: namespace", None),
         ("custom", "format: namespace", None),
         ("opaque", "format: eventgrid", None),
@@ -81,11 +81,11 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
         ("eventgrid", "format: eventgrid", None),
         ("eventgrid", "format: custom", None),
     ] {
-        let spec = format!(", deadLetter: {{sink: {{topic: n/b}}, {said}}}");
+        let spec = format!(", deadLetter: {{sink: {{topic: n/b}}, {message}}}");
         let topic = [("b", &*format!("input: {input}"))];
         let expected = unread.map(|(format, right)| {
             format!(
-                "f:9:68: warning: spec.deadLetter.sink.topic: n/b has input {input} and reads no letter of the format \
+                "f:9:68: warning: spec.deadLetter.sink.topic: n/b has input {input} and cannot read the format \
                  {format}: dead letters go to the default container; format: {right}"
             )
         });
@@ -93,7 +93,7 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
         assert_eq!(
             found(&topic, &[("a", "x", &spec), ("b", "y", "")]),
             expected,
-            "{input}, {said}"
+            "{input}, {message}"
         );
     }
 }
@@ -101,7 +101,7 @@ fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
 #[test]
 fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
     let of_topic = "delivery: {deadLetter: {sink: {topic: n/lots}}}";
-    let error = "error: spec.delivery.deadLetter.sink.topic: the topic n/lots is in none of the files; did you mean n/lost?";
+    let error = "error: spec.delivery.deadLetter.sink.topic: the topic n/lots is not in any of the files; did you mean n/lost?";
     let subscriptions = [
         ("a", "x", ""),
         ("a", "y", ""),
@@ -112,16 +112,16 @@ fn a_topic_that_is_in_none_of_the_files_is_an_error_once_at_its_place() {
 }
 
 #[test]
-fn what_no_letter_follows_is_a_warning_where_it_stands() {
+fn an_unused_dead_letter_option_is_a_warning_at_its_position() {
     let layout = "warning: spec.deadLetter.layout: not used: the format knative has one layout; format: namespace";
     let data = "warning: spec.deadLetter.errorData: not used: the format namespace has no knativeerrordata; format: knative";
     let per_blob = |what: &str| {
         format!(
-            "warning: spec.deadLetter.eventsPerBlob: not used: {what} takes each dead letter alone; sink: s3://bucket"
+            "warning: spec.deadLetter.eventsPerBlob: not used: {what} receives each dead letter alone; sink: s3://bucket"
         )
     };
     let queue = "sink: 'sqs://127.0.0.1:4566/000000000000/q'";
-    for (said, expected) in [
+    for (message, expected) in [
         ("format: namespace, layout: flat", None),
         ("layout: flat", None),
         ("format: knative, layout: nested, errorData: base64", None),
@@ -135,12 +135,12 @@ fn what_no_letter_follows_is_a_warning_where_it_stands() {
         ("sink: {topic: n/b}, eventsPerBlob: ^5", Some(per_blob("a topic"))),
     ] {
         let column = "spec: {destination: {url: 'http://h/'}, deadLetter: {".len()
-            + said.find('^').unwrap_or_default()
+            + message.find('^').unwrap_or_default()
             + 1;
-        let spec = format!(", deadLetter: {{{}}}", said.replace('^', ""));
+        let spec = format!(", deadLetter: {{{}}}", message.replace('^', ""));
         let expected: Vec<String> =
             expected.into_iter().map(|of| format!("f:4:{column}: {of}")).collect();
-        assert_eq!(found(&[], &[("a", "x", &spec), ("b", "y", "")]), expected, "{said}");
+        assert_eq!(found(&[], &[("a", "x", &spec), ("b", "y", "")]), expected, "{message}");
     }
 }
 

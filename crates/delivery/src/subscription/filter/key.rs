@@ -1,12 +1,12 @@
-//! Keys of Event Grid's advanced filters: where in an event a value stands.
+//! Keys of Event Grid's advanced filters: paths to a value of an event.
 //!
 //! Separate because the same key means different members in different schemas: `eventType` is
-//! `type` in a CloudEvent, `topic` is `source`, and the data of an event in a schema of its own is
-//! the whole event. A key is a path whose parts are parted by points, without escapes ("Event
-//! filtering", limitations). Names are compared as written first, then without regard to case, as
-//! in the examples of that page.
+//! `type` in a CloudEvent, `topic` is `source`, and the data of a custom event is the whole event.
+//! A key is a path with dots between its parts, without escapes ("Event filtering", limitations).
+//! Names are compared as written first, then without regard to case, as in the examples of that
+//! page.
 //!
-//! Does not look into arrays: that is the condition's to decide.
+//! Does not look into arrays: the condition does.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 
 use crate::event::Members;
 
-/// A member's other names, in lower case: what is asked for, and what stands in its place in the
-/// other schema.
+/// Members with another name in the other schema: the name in the key, in lower case, and the other
+/// one.
 const ALIASES: [(&str, &str); 7] = [
     ("eventid", "id"),
     ("eventtype", "type"),
@@ -28,7 +28,7 @@ const ALIASES: [(&str, &str); 7] = [
 
 /// The member that holds the payload.
 const DATA: &str = "data";
-/// The members that tell an event with attributes from one that is nothing but its payload.
+/// The members that distinguish an event with attributes from a bare payload.
 const ENVELOPE: [&str; 2] = ["specversion", "eventType"];
 
 /// The path to a value of an event; never empty.
@@ -36,7 +36,7 @@ const ENVELOPE: [&str; 2] = ["specversion", "eventType"];
 pub struct Key(Vec<String>);
 
 impl Key {
-    /// Reads a key such as `subject` or `data.order.total`. Nothing where a part is empty.
+    /// Reads a key such as `subject` or `data.order.total`; `None` where a part is empty.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
@@ -49,7 +49,7 @@ impl Key {
         self.0.len() == 1
     }
 
-    /// The value as the publisher wrote it; nothing where it is missing.
+    /// The value as the publisher wrote it, if there is one.
     #[must_use]
     pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         let (first, rest) = self.0.split_first()?;
@@ -66,7 +66,7 @@ impl Key {
     }
 }
 
-/// What stands at a path below a value.
+/// The value at a path below another.
 fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
     path.iter().try_fold(value, |value, part| member(value, part))
 }
@@ -83,7 +83,7 @@ fn named<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     members.get(name).or_else(without_case)
 }
 
-/// A member of a JSON object; of one that stands twice, the last.
+/// A member of a JSON object; of duplicates, the last.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(object).ok()?;
     let without_case = || members.iter().find(|(of, _)| same(of, name)).map(|(_, value)| value);

@@ -1,10 +1,9 @@
-//! Which events a subscription wants.
+//! Which events a subscription delivers.
 //!
-//! Filters look at the untouched event: its top-level members as the publisher wrote them. A member
-//! that is missing, or is no string, number or boolean, fails every comparison. The vocabulary is
-//! that of the CloudEvents Subscriptions API: exact, prefix, suffix, all, any, not; and the
-//! conditions of Event Grid ([`advanced`]), which look into the data too and have rules of their
-//! own.
+//! Filters compare the top-level members of the event as the publisher wrote them. A member that is
+//! missing, or is not a string, number or boolean, fails every comparison. The vocabulary is that
+//! of the CloudEvents Subscriptions API: exact, prefix, suffix, all, any, not; and the conditions
+//! of Event Grid ([`advanced`]), which can also compare data and have rules of their own.
 
 pub mod advanced;
 pub mod key;
@@ -20,7 +19,7 @@ use crate::event::{Members, json_text};
 /// A condition over an event's members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
-    /// Every condition holds; with none, every event is taken.
+    /// Every condition holds; with none, every event matches.
     All(Vec<Filter>),
     /// At least one condition holds.
     Any(Vec<Filter>),
@@ -51,7 +50,7 @@ pub enum Filter {
     Advanced(Condition),
 }
 
-/// In words, for people.
+/// The filter as a readable expression.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |filters: &[Self], word: &str| {
@@ -73,10 +72,10 @@ impl fmt::Display for Filter {
 }
 
 impl Filter {
-    /// The filter that takes every event.
+    /// The filter that matches every event.
     pub const EVERYTHING: Self = Self::All(Vec::new());
 
-    /// Whether the filter takes an event with these members.
+    /// Whether an event with these members matches.
     #[must_use]
     pub fn takes(&self, members: &Members<'_>) -> bool {
         match self {
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_said_in_words() {
+    fn a_filter_is_shown_as_an_expression() {
         let not = Filter::Not(Box::new(exact("b", "2")));
         let filter = Filter::All(vec![exact("a", "1"), Filter::Any(vec![not, exact("c", "3")])]);
         assert_eq!(filter.to_string(), r#"(a is "1" and (not b is "2" or c is "3"))"#);

@@ -2,7 +2,7 @@
 //!
 //! Separate because an event's numbers are compared as their publisher wrote them: 9007199254740993
 //! is not 9007199254740992, `5.0` is 5, and `1e400` is a number like any other. Promises: comparing
-//! needs no more memory than the spellings take, whatever the exponent. Does no arithmetic.
+//! needs no more memory than the spellings take, whatever the exponent. No arithmetic.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// Reads a number as JSON spells it: `-12.5e3`. Nothing for any other text.
+    /// Reads a number as JSON spells it: `-12.5e3`; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -71,7 +71,7 @@ impl PartialOrd for Number {
     }
 }
 
-/// A whole number with an optional sign; one that is too large stands for the largest there is.
+/// A whole number with an optional sign; one that is too large is clamped.
 fn read_exponent(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,17 +1,16 @@
-//! The two handshakes: what is asked, and what an answer means.
+//! The two handshakes: their requests, and what an answer means.
 //!
-//! Event Grid posts a validation event; the endpoint echoes its code with a 200, or takes it with a
-//! 200 and somebody follows the address in it.
+//! Event Grid posts a validation event; the endpoint echoes its code with a 200, or accepts it with
+//! a 200 and somebody opens the validation URL in it.
 //! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
-//! CloudEvents asks with OPTIONS; the endpoint names the origin it allows, or somebody calls the
-//! callback back.
+//! CloudEvents sends OPTIONS; the endpoint names the origin it allows, or somebody calls the
+//! callback URL.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //!
-//! A question carries those headers of the subscription that need no event, and its signature: an
-//! endpoint that lets nobody in without them could not be asked otherwise.
+//! The request carries the headers of the subscription that do not depend on an event, and its
+//! signature: an endpoint may require them.
 //!
-//! Promises: no status alone is a consent. Pure, like all of `delivery`: the code and the moment
-//! are arguments.
+//! Promises: no status alone is a consent. Pure: the code and the time are arguments.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -27,38 +26,38 @@ use crate::subscription::{Consent, Subscription};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment::rfc3339;
 
-/// Event Grid waits so long for an answer; so do we, for both.
+/// The timeout of Event Grid's handshake, used for both.
 pub const ASK_TIMEOUT_MS: u64 = 30 * SECOND_MS;
-/// How many requests a minute are allowed, in an answer or when a callback is called.
+/// The header with the allowed requests a minute, in an answer or a call of the callback.
 pub const ALLOWED_RATE: &str = "WebHook-Allowed-Rate";
 
-/// Who may send, in an answer: the one who asks, or `*` for everybody.
+/// The header with the allowed origin, in an answer; `*` allows everybody.
 pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
-/// How many requests a minute are wanted, in the question.
+/// The header with the requested requests a minute, in a request.
 pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
 
 const REQUEST_CALLBACK: &str = "WebHook-Request-Callback";
-/// The names of the answer's headers, as [`crate::delivery::outcome::Content`] keeps them: in lower case,
+/// The names of the answer's headers, as in [`crate::delivery::outcome::Content`]: in lower case,
 /// without `webhook-`.
 const ANSWER_ORIGIN: &str = "allowed-origin";
 const ANSWER_RATE: &str = "allowed-rate";
 
-/// What differs from one question to the next.
+/// What differs from one handshake to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What an Event Grid endpoint has to echo; nobody can guess it.
+    /// The code that an Event Grid endpoint has to echo; it cannot be guessed.
     pub code: Uuid,
-    /// The address that grants consent when it is called; `None` where nobody could listen.
+    /// The URL that grants consent when it is called; `None` where nothing listens for it.
     pub confirm: Option<Url>,
 }
 
 impl Question {
-    /// A question whose code are these 128 random bits.
+    /// A question with these 128 random bits as its code.
     #[must_use]
     pub fn new(random: [u32; 4], confirm: Option<Url>) -> Self {
         let mut bytes = [0; 16];
-        for (place, word) in bytes.chunks_exact_mut(4).zip(random) {
-            place.copy_from_slice(&word.to_be_bytes());
+        for (chunk, word) in bytes.chunks_exact_mut(4).zip(random) {
+            chunk.copy_from_slice(&word.to_be_bytes());
         }
         Self { code: uuid::Builder::from_random_bytes(bytes).into_uuid(), confirm }
     }
@@ -67,11 +66,11 @@ impl Question {
 /// What an answer means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The destination wants events, as many as this.
+    /// The destination consents, to this rate.
     Granted(Rate),
-    /// It took the question; it consents once somebody calls the address that the question named.
+    /// It accepted the request; it consents once somebody calls the URL in it.
     Pending,
-    /// It does not consent, or cannot be asked; why, for people.
+    /// It does not consent, or could not be asked; why, for people.
     Refused(String),
 }
 
@@ -96,10 +95,10 @@ struct ValidationData<'a> {
     validation_url: Option<&'a str>,
 }
 
-/// The request that asks a subscription's destination.
+/// The handshake request to a subscription's destination.
 ///
 /// # Errors
-/// [`Unsendable`] when one of the subscription's headers or secrets makes it impossible.
+/// [`Unsendable`] when one of the subscription's headers or secrets is invalid or missing.
 pub fn ask(
     subscription: &Subscription,
     consent: &Consent,
@@ -168,7 +167,7 @@ fn permission_headers(
     named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Says what the answer to a question means.
+/// Judges the answer to a handshake.
 #[must_use]
 pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Answer {
     let (status, body) = match &exchange.result {
@@ -197,8 +196,9 @@ fn unanswered(exchange: &Exchange) -> String {
     format!("it could not be asked: {detail}")
 }
 
-/// A 200 that echoes the code, or a 200 alone where somebody can follow the address. A 202 is none
-/// ("202 Accepted is not recognized as a valid Event Grid subscription validation response").
+/// Consent is a 200 that echoes the code; a 200 alone is pending where somebody can open the
+/// validation URL. A 202 is a refusal ("202 Accepted is not recognized as a valid Event Grid
+/// subscription validation response").
 fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
     if status != 200 {
         return Answer::Refused(format!("it answered {status} instead of 200"));
@@ -222,9 +222,9 @@ fn echo(body: &[u8]) -> Option<String> {
     value.as_str().map(|code| code.trim().to_owned())
 }
 
-/// The allowed origin decides, in an answer that is no failure; where it is withheld, a callback
-/// may still come, and not only from an endpoint that knows the handshake: somebody may find the
-/// callback in its log (4.1.3).
+/// The allowed origin decides, in a successful answer. Without it a callback may still come, even
+/// from an endpoint that does not know the handshake: somebody may find the callback in its log
+/// (4.1.3).
 fn judge_permission(
     origin: &str,
     asked: Option<u32>,
@@ -232,14 +232,14 @@ fn judge_permission(
     status: u16,
     exchange: &Exchange,
 ) -> Answer {
-    let told = |name: &str| {
+    let webhook_header = |name: &str| {
         let headers = exchange.content.iter().flat_map(|content| &content.webhook);
         headers
             .filter(|(of, _)| of == name)
             .map(|(_, value)| value.trim().to_owned())
             .collect::<Vec<String>>()
     };
-    let origins = told(ANSWER_ORIGIN);
+    let origins = webhook_header(ANSWER_ORIGIN);
     if origins.is_empty() && question.confirm.is_some() {
         return Answer::Pending;
     }
@@ -255,17 +255,16 @@ fn judge_permission(
             origins.join(", ")
         ));
     }
-    match told(ANSWER_RATE).first() {
+    match webhook_header(ANSWER_RATE).first() {
         Some(rate) => Rate::parse(rate).map_or_else(Answer::Refused, Answer::Granted),
         None => Answer::Granted(asked_rate(asked)),
     }
 }
 
-/// What a call of the address in a question grants: the rate it tells, else the one that was asked
-/// for.
+/// The rate that a call of the callback URL grants: the one it names, else the requested one.
 ///
 /// # Errors
-/// Why the rate is none.
+/// The rate is invalid.
 pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     match (consent, rate) {
         (Consent::EventGrid, _) => Ok(Rate::Unlimited),
@@ -274,7 +273,7 @@ pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     }
 }
 
-/// An endpoint that allows without naming a rate allows what it was asked for.
+/// An endpoint that names no rate allows the requested one.
 fn asked_rate(asked: Option<u32>) -> Rate {
     asked.and_then(std::num::NonZeroU32::new).map_or(Rate::Unlimited, Rate::PerMinute)
 }

@@ -138,16 +138,16 @@ fn limits_of_filters_are_errors_that_say_them() {
         |count: usize| format!("{{operatorType: StringIn, key: id, values: [{}]}}", values(count));
     for (filters, problem) in [
         (twenty_five.clone(), None),
-        (format!("{twenty_five}, {filter}"), Some("at most 25 filters, here are 26")),
+        (format!("{twenty_five}, {filter}"), Some("at most 25 filters are allowed, found 26")),
         (of_values(25), None),
         (
             format!("{}, {}", of_values(13), of_values(13)),
-            Some("at most 25 values in all filters together, here are 26"),
+            Some("at most 25 values are allowed in all filters together, found 26"),
         ),
         (format!("{}, {{operatorType: NumberLessThan, key: id, value: 1}}", of_values(24)), None),
         (
             format!("{}, {{operatorType: NumberLessThan, key: id, value: 1}}", of_values(25)),
-            Some("at most 25 values in all filters together, here are 26"),
+            Some("at most 25 values are allowed in all filters together, found 26"),
         ),
         (format!("{{operatorType: StringIn, key: id, values: [{}]}}", "a".repeat(512)), None),
         (

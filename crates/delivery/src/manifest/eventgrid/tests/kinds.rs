@@ -76,20 +76,23 @@ fn a_container_is_one_sink_in_every_spelling_and_case() {
 }
 
 #[test]
-fn case_counts_in_keys_that_are_no_ids_and_an_id_stands_once() {
+fn case_counts_in_keys_that_are_no_ids_and_an_id_is_defined_once() {
     let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: /Hub}}}}";
     let keys = |keys: &str| {
         format!("{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{{keys}}}}}")
     };
     let found = shown(&read_files(&[hub, &keys("/hub: 'http://h/'")]));
     assert!(
-        found.len() == 1 && found[0].contains("has to stand in a Destinations document"),
+        found.len() == 1 && found[0].contains("needs an address in a Destinations document"),
         "{found:?}"
     );
     let found = shown(&read_files(&[&keys(
         "/subscriptions/a: 'http://h/', /Subscriptions/A: 'http://h/'",
     )]));
-    assert!(found.len() == 1 && found[0].contains("/Subscriptions/A stands twice"), "{found:?}");
+    assert!(
+        found.len() == 1 && found[0].contains("/Subscriptions/A is defined twice"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn what_only_takes_dead_letters_is_no_endpoint() {
     let hub = "{name: n, lastmile: {topic: a/b}, properties: {destination: {endpointType: EventHub, properties: {resourceId: /hub}}}}";
     let queue = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
     for (address, what) in [(queue, "a queue"), ("s3://bucket", "a container")] {
-        let expected = format!("{what} is no destination for events; it takes dead letters alone");
+        let expected = format!("{what} is not a destination for events, only for dead letters");
         let mapped = format!(
             "{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{/hub: '{address}'}}}}"
         );
@@ -125,7 +128,7 @@ fn what_only_takes_dead_letters_is_no_endpoint() {
 #[test]
 fn a_wrong_word_is_the_one_finding_of_its_resource() {
     let queue = push("").replace("push: {", "queue: {receiveLockDurationInSeconds: 60}, push: {");
-    let offered = "pull delivery is not offered; deliveryMode: Push, with a destination";
+    let offered = "pull delivery is not supported; deliveryMode: Push, with a destination";
     for (text, expected) in [
         (
             webhook("", "").replace("WebHook", "WebHok"),
@@ -143,7 +146,7 @@ fn a_wrong_word_is_the_one_finding_of_its_resource() {
 }
 
 #[test]
-fn topics_are_told_from_the_names_of_templates() {
+fn topics_follow_from_the_names_of_templates() {
     let group = "resourceGroup: g, ";
     for (kind, name, around, expected) in [
         ("Microsoft.EventGrid/systemTopics/eventSubscriptions", "st/es", group, Some("g/st/es")),
@@ -186,7 +189,7 @@ fn topics_are_told_from_the_names_of_templates() {
             reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
         match expected {
             Some(expected) => {
-                assert_eq!((names, found), (vec![expected.to_owned()], Vec::new()), "{text}")
+                assert_eq!((names, found), (vec![expected.to_owned()], Vec::new()), "{text}");
             }
             None => {
                 assert!(names.is_empty() && found.len() == 1, "{text}: {found:#?}");

@@ -249,7 +249,7 @@ fn the_sample_for_kubernetes_loads_when_completed() {
     assert_eq!(
         findings,
         [
-            "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are left out",
+            "9:28: warning: properties.destination.properties.eventDeliverySchema: spaces around \"CloudEventSchemaV1_0\" are ignored",
         ]
     );
     assert_eq!(
@@ -305,19 +305,34 @@ fn the_sample_of_namespaces_loads_inside_a_push_subscription() {
 fn an_unmapped_container_is_a_warning_and_the_default_container() {
     let (subscription, findings) = loaded(&[S4]);
     assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer);
-    let expected = "no Destinations document names this container; dead letters go to the default one; spec: {\"/sub";
+    let expected = "no Destinations document maps this container; dead letters go to the default one; spec: {\"/sub";
     assert!(findings.iter().any(|finding| finding.contains(expected)), "{findings:?}");
 }
 
+/// A webhook in one line of YAML, as the destination of a resource.
+const TARGET: &str = "destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}";
+
+/// Loads each text and compares the dialect and the name of its subscription.
+fn each_is_named(cases: &[(String, &str, &str)]) {
+    for (text, dialect, name) in cases {
+        let (subscription, findings) = loaded(&[text]);
+        assert_eq!(findings, Vec::<String>::new(), "{text}");
+        assert_eq!(
+            (subscription.dialect.as_str(), subscription.name.to_string().as_str()),
+            (*dialect, *name),
+            "{text}"
+        );
+    }
+}
+
 #[test]
-fn dialect_and_name_are_told_from_the_resource() {
-    let target = "destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}";
-    let plain = format!("properties: {{{target}}}");
+fn dialect_and_name_follow_from_the_resource() {
+    let plain = format!("properties: {{{TARGET}}}");
     let pushed = format!(
-        "properties: {{deliveryConfiguration: {{deliveryMode: Push, push: {{{target}}}}}}}"
+        "properties: {{deliveryConfiguration: {{deliveryMode: Push, push: {{{TARGET}}}}}}}"
     );
     let group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.EventGrid";
-    for (text, dialect, name) in [
+    each_is_named(&[
         (format!("id: {group}/topics/t/eventSubscriptions/x\n{plain}"), "eventgrid", "g/t/f"),
         (
             format!(
@@ -348,6 +363,13 @@ fn dialect_and_name_are_told_from_the_resource() {
             "eventgrid-namespace",
             "ns/t/n",
         ),
+    ]);
+}
+
+#[test]
+fn the_lastmile_section_overrides_dialect_and_name_of_the_resource() {
+    let plain = format!("properties: {{{TARGET}}}");
+    each_is_named(&[
         (
             format!(
                 "type: microsoft.eventgrid/topics/eventsubscriptions\nname: t/n\nlastmile: {{topic: a/b}}\n{plain}"
@@ -379,15 +401,7 @@ fn dialect_and_name_are_told_from_the_resource() {
             "eventgrid-kubernetes",
             "a/b/f",
         ),
-    ] {
-        let (subscription, findings) = loaded(&[&text]);
-        assert_eq!(findings, Vec::<String>::new(), "{text}");
-        assert_eq!(
-            (subscription.dialect.as_str(), subscription.name.to_string().as_str()),
-            (dialect, name),
-            "{text}"
-        );
-    }
+    ]);
     let (subscription, findings) =
         loaded(&[&webhook("", ", name: n, lastmile: {topic: other/topic}")]);
     assert_eq!(
@@ -447,7 +461,7 @@ fn a_template_is_its_event_subscriptions() {
 }
 
 #[test]
-fn limits_and_overrides_reach_their_places_with_where_they_stand() {
+fn limits_and_overrides_are_read_with_their_positions() {
     let text = "{\n\"id\": \"/subscriptions/s/resourceGroups/g/providers/P/a/t/eventSubscriptions/n\",\n\
                 \"lastmile\": {\"retryOn\": [404], \"neverRetry\": [204, 500]},\n\"properties\": {\n\
                 \"destination\": {\"endpointType\": \"webhook\", \"properties\": {\"endpointBaseUrl\": \"http://h/\", \

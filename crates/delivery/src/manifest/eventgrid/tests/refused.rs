@@ -101,7 +101,7 @@ const NAMESPACE: &[Broken] = &[
     (
         "\"Push\"",
         "^\"Queue\"",
-        "error: properties.deliveryConfiguration.deliveryMode: pull delivery is not offered",
+        "error: properties.deliveryConfiguration.deliveryMode: pull delivery is not supported",
     ),
 ];
 
@@ -116,7 +116,7 @@ fn each_sample_with_one_field_broken_is_refused_at_line_and_column() {
 }
 
 #[test]
-fn endpoints_and_headers_that_cannot_be_honoured_are_refused_where_they_stand() {
+fn endpoints_and_headers_that_cannot_be_honoured_are_refused_at_their_position() {
     let hub = |id: &str| {
         format!(
             "{{name: n, lastmile: {{topic: a/b}}, properties: {{destination: {{endpointType: EventHub, properties: {{resourceId: {id}}}}}}}}}"
@@ -133,7 +133,7 @@ fn endpoints_and_headers_that_cannot_be_honoured_are_refused_where_they_stand() 
     for (marked, expected) in [
         (
             hub("^/hub"),
-            "error: properties.destination.properties.resourceId: what this resource is here has to stand in a Destinations document; spec: {\"/hub\": https://…}",
+            "error: properties.destination.properties.resourceId: this resource needs an address in a Destinations document; spec: {\"/hub\": https://…}",
         ),
         (
             mapping("[{name: a, type: ^Dynamc, properties: {sourceField: data.x}}]"),
@@ -161,11 +161,11 @@ fn endpoints_and_headers_that_cannot_be_honoured_are_refused_where_they_stand() 
         ),
         (
             mapping("[{name: ^aeg-x, type: Static, properties: {value: v}}]"),
-            "error: properties.destination.properties.deliveryAttributeMappings[0].name: the header \"aeg-x\" is not a subscription's to set",
+            "error: properties.destination.properties.deliveryAttributeMappings[0].name: the header \"aeg-x\" cannot be set by a subscription",
         ),
         (
             mapping(&format!("^[{eleven}]")),
-            "error: properties.destination.properties.deliveryAttributeMappings: at most 10 headers are sent, here are 11",
+            "error: properties.destination.properties.deliveryAttributeMappings: at most 10 headers are allowed, found 11",
         ),
     ] {
         finds_one(&marked, &[], expected);
@@ -173,24 +173,24 @@ fn endpoints_and_headers_that_cannot_be_honoured_are_refused_where_they_stand() 
 }
 
 #[test]
-fn what_is_wrong_or_odd_around_them_is_told_where_it_stands() {
+fn what_is_wrong_or_odd_around_them_is_reported_at_its_position() {
     for (marked, expected) in [
         (
             webhook(", expirationTimeUtc: ^tomorrow", ""),
-            "error: properties.expirationTimeUtc: \"tomorrow\" is not a moment of RFC 3339",
+            "error: properties.expirationTimeUtc: \"tomorrow\" is not an RFC 3339 time",
         ),
         (webhook("", ", lastmile: {dialect: ^knative}"), "error: lastmile.dialect: \"knative\" is not known here"),
         (
             webhook("", ", lastmile: {onRefused: ^all}"),
-            "error: lastmile.onRefused: onRefused says nothing where each event has a request of its own; maxEventsPerBatch: 100 asks",
+            "error: lastmile.onRefused: onRefused has no effect where each event has a request of its own; maxEventsPerBatch: 100 asks",
         ),
         (webhook("", ", lastmile: {onRefused: ^none}"), "error: lastmile.onRefused: \"none\" is not known here"),
         (webhook("", ", lastmile: {topic: ^a}"), "error: lastmile.topic: a topic is namespace/topic"),
         (
             webhook("", ", lastmile: {retryOn: ^[400], neverRetry: [400]}"),
-            "error: lastmile.retryOn: 400 stands in neverRetry too",
+            "error: lastmile.retryOn: 400 is in neverRetry too",
         ),
-        (webhook("", ", name: ^_n"), "error: name: not a usable name: what begins with _ is reserved"),
+        (webhook("", ", name: ^_n"), "error: name: not a usable name: names that begin with _ are reserved"),
         (
             "^{name: n, properties: {destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}}"
                 .to_owned(),
@@ -205,11 +205,11 @@ fn what_is_wrong_or_odd_around_them_is_told_where_it_stands() {
                 "push: {",
                 "push: {destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}, ",
             ),
-            "warning: properties.deliveryConfiguration.push.destinatio: no field \"destinatio\" is known here; did you mean destination?",
+            "warning: properties.deliveryConfiguration.push.destinatio: unknown field \"destinatio\"; did you mean destination?",
         ),
         (
             webhook(", ^retrypolicy: {}", ""),
-            "warning: properties.retrypolicy: no field \"retrypolicy\" is known here; did you mean retryPolicy?",
+            "warning: properties.retrypolicy: unknown field \"retrypolicy\"; did you mean retryPolicy?",
         ),
         (
             webhook(", eventDeliverySchema: ^Avro", ""),
@@ -218,7 +218,7 @@ fn what_is_wrong_or_odd_around_them_is_told_where_it_stands() {
         (
             webhook(", eventDeliverySchema: CustomInputSchema", "")
                 .replace("'http://h/'", "'http://h/', eventDeliverySchema: ^EventGridSchema"),
-            "error: properties.destination.properties.eventDeliverySchema: another eventDeliverySchema stands among",
+            "error: properties.destination.properties.eventDeliverySchema: the properties of the subscription have another",
         ),
         (
             webhook(", retryPolicy: {maxDeliveryAttempts: 1, maxNumberOfAttempts: ^2}", ""),

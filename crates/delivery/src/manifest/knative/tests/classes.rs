@@ -71,7 +71,7 @@ fn every_class_of_brokers_numbers_its_retries_in_its_way() {
         );
     }
     let missing =
-        "the broker default/b is in none of the files: its class and delivery are not known";
+        "the broker default/b is not in any of the files: its class and delivery are not known";
     each_policy_waits(|of| trigger(&format!("  delivery: {of}\n")), FROM_ONE, Some(missing));
 }
 
@@ -111,7 +111,7 @@ fn a_channel_based_broker_is_as_its_channels_are_when_the_files_tell() {
 fn every_kind_of_channels_numbers_its_retries_in_its_way() {
     const CORE: &str = "messaging.knative.dev/v1";
     const GOOGLE: &str = "messaging.cloud.google.com/v1beta1";
-    let none = "supports no delivery parameters where it comes from; here they work";
+    let none = "supports no delivery parameters in Knative; here they are supported";
     for (api_version, kind, expected, warning) in [
         (CORE, "InMemoryChannel", FROM_ZERO, None),
         ("messaging.knative.dev/v1beta1", "KafkaChannel", FROM_ONE, None),

@@ -49,7 +49,7 @@ fn it_does_not_say_how_they_are_delivered() {
     assert_eq!(
         shown(&reading),
         [
-            "f:4:8: error: spec.delivery: how events of default/b are delivered is said by the object at f:8:18; leave delivery out here, and say it there"
+            "f:4:8: error: spec.delivery: the delivery of default/b is configured by the object at f:8:18; remove delivery here, and set it there"
         ]
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
@@ -67,7 +67,7 @@ fn a_second_one_of_either_family_is_still_one_too_many() {
             found.iter().filter(|finding| finding.contains(" error: ")).collect();
         assert_eq!(errors.len(), 1, "{found:?}");
         assert!(
-            errors[0].contains("the topic default/b stands twice") && errors[0].contains(first),
+            errors[0].contains("the topic default/b is defined twice") && errors[0].contains(first),
             "{errors:?}"
         );
     }
@@ -86,7 +86,7 @@ fn its_errors_leave_out_whoever_subscribes_to_the_object() {
 }
 
 #[test]
-fn the_place_of_a_reply_is_told_where_one_is_written() {
+fn the_position_of_a_reply_is_reported() {
     let channel = "{apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c}";
     let text = format!(
         "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  channel: {channel}\n\

@@ -48,9 +48,6 @@ fn filters_count_instead_of_a_filter_and_that_is_said() {
         "  filter: {attributes: {type: nothing}}\n  filters: [{exact: {type: order.created}}]\n";
     assert!(takes(both, EVENT));
     let found = shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(both))));
-    assert_eq!(
-        found,
-        ["f:12:3: warning: spec.filter: filters stand here too, and count instead of it"]
-    );
+    assert_eq!(found, ["f:12:3: warning: spec.filter: not used: filters is given too"]);
     assert!(!takes("  filter: {attributes: {type: nothing}}\n  filters: []\n", EVENT));
 }

@@ -253,7 +253,7 @@ fn a_sink_that_nothing_here_names_is_a_warning_and_the_default_container() {
         (
             format!("deadLetterSink: {{{}, uri: /in}}", broker("lost")),
             Sink::Topic("default/lost".parse().unwrap()),
-            "deadLetterSink.uri: not used: the ref is a topic here, which has no paths".to_owned(),
+            "deadLetterSink.uri: not used: the ref is a topic, which has no paths".to_owned(),
         ),
         (
             format!("deadLetterSink: {{{}}}", broker("b")),
@@ -299,7 +299,7 @@ fn replies_go_to_an_address_or_to_a_topic() {
         let help = "https://…, http://…, or the ref of a channel or broker";
         assert_eq!(
             found,
-            [format!("f:7:16: error: spec.reply.uri: {what} takes no replies; {help}")]
+            [format!("f:7:16: error: spec.reply.uri: {what} cannot receive replies; {help}")]
         );
     }
     let trigger = subscription(&format!("{TRIGGER}  subscriber: {{uri: 'http://h/'}}\n")).0;
@@ -315,8 +315,8 @@ fn an_event_source_is_one_subscription_of_its_own_topic() {
     assert_eq!(
         shown(&reading),
         [
-            "f:1:1: warning: an event source is not run here; what it would send is published to default/ping",
-            "f:7:3: warning: spec.ceOverrides: ceOverrides are not followed by this version; events travel as they are published",
+            "f:1:1: warning: event sources are not run; publish their events to default/ping",
+            "f:7:3: warning: spec.ceOverrides: ceOverrides are not supported by this version; events are sent as they were published",
         ]
     );
 }
@@ -352,7 +352,7 @@ fn an_event_source_that_publishes_to_a_broker_or_channel_is_passed_over() {
             assert_eq!(
                 shown(&reading),
                 [
-                    "f:4:20: warning: spec.sink.ref: an event source is not run here; it publishes to default/b, which needs no subscription here; publish its events to default/b yourself"
+                    "f:4:20: warning: spec.sink.ref: event sources are not run; this one publishes to default/b and needs no subscription; publish its events to default/b yourself"
                 ]
             );
             assert_eq!(reading.catalogue.subscriptions().count(), 0);
@@ -417,11 +417,9 @@ fn what_statuses_mean_can_be_said_by_annotations() {
         [400, 409, 500, 503, 418].map(|status| subscription.retry.never_retry.contains(status));
     assert_eq!(never, [true, false, true, false, true]);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(
-        found[0].ends_with(
-            "no annotation \"lastmile.dev/nevr-retry\" is known here; did you mean lastmile.dev/never-retry?"
-        )
-    );
+    assert!(found[0].ends_with(
+        "unknown annotation \"lastmile.dev/nevr-retry\"; did you mean lastmile.dev/never-retry?"
+    ));
     let text = format!("{of_broker}{}", trigger(""));
     let retry = &self::subscription(&text).0.retry;
     assert_eq!(
@@ -482,8 +480,8 @@ fn fields_that_are_not_known_are_warnings_with_a_suggestion() {
     assert_eq!(
         found,
         [
-            "f:8:21: warning: metadata.lables: no field \"lables\" is known here; did you mean labels?",
-            "f:12:14: warning: spec.delivery.retrys: no field \"retrys\" is known here; did you mean retry?",
+            "f:8:21: warning: metadata.lables: unknown field \"lables\"; did you mean labels?",
+            "f:12:14: warning: spec.delivery.retrys: unknown field \"retrys\"; did you mean retry?",
         ]
     );
 }

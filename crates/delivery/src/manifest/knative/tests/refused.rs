@@ -117,7 +117,7 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
         (
             "    uri: https://audit.example.com/",
             "    uri: ^s3://bucket",
-            "spec.subscriber.uri: a container is no destination for events",
+            "spec.subscriber.uri: a container is not a destination for events",
         ),
         (
             "    uri: /events ",
@@ -132,7 +132,7 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
         (
             "\"404,429\"",
             "^\"404,4O9\"",
-            "metadata.annotations.lastmile.dev/never-retry: \"4O9\" is no status and no range",
+            "metadata.annotations.lastmile.dev/never-retry: \"4O9\" is neither a status nor a range",
         ),
     ]);
 }
@@ -143,7 +143,7 @@ fn a_broken_filter_is_refused_at_its_place() {
         (
             "exact: {subject: test}",
             "exact: {subject: ^''}",
-            "spec.filters[1].not.exact.subject: an empty value is compared with nothing",
+            "spec.filters[1].not.exact.subject: an empty value cannot be compared",
         ),
         (
             "exact: {subject: test}",
@@ -173,7 +173,7 @@ fn a_reference_without_an_entry_shows_the_entry_to_add() {
 }
 
 #[test]
-fn what_is_missing_is_told_by_name() {
+fn what_is_missing_is_reported_by_name() {
     let head = "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\n";
     let broker = broker("", "{}");
     for (rest, expected) in [
@@ -218,13 +218,13 @@ fn what_is_missing_is_told_by_name() {
 }
 
 #[test]
-fn a_name_stands_once() {
+fn a_name_is_defined_once() {
     let other = EXAMPLE.replace("name: orders\n", "name: with-dead-letter-sink\n");
     let found = shown(&read_one(&other));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0].contains(
-            "the topic example-namespace/with-dead-letter-sink stands twice; the first is at f:9:9"
+            "the topic example-namespace/with-dead-letter-sink is defined twice; the first is at f:9:9"
         ),
         "{found:?}"
     );

@@ -54,7 +54,7 @@ fn what_a_refusal_means_says_nothing_without_a_batch() {
     assert_eq!(
         shown(&reading),
         [
-            "f:6:22: error: spec.batch.onRefused: onRefused says nothing where each event has a request of its own; batch: {maxEvents: 100} asks for batches"
+            "f:6:22: error: spec.batch.onRefused: onRefused has no effect where each event has a request of its own; batch: {maxEvents: 100} asks for batches"
         ]
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);

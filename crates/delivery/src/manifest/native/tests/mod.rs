@@ -167,11 +167,11 @@ fn a_topic_says_how_its_records_are_read() {
         ),
         (
             "{maping: {}}",
-            "f:4:8: error: spec.maping: no field \"maping\" is known here; did you mean mapping?",
+            "f:4:8: error: spec.maping: unknown field \"maping\"; did you mean mapping?",
         ),
         (
             "{deliver: {}}",
-            "f:4:8: error: spec.deliver: no field \"deliver\" is known here; did you mean delivery?",
+            "f:4:8: error: spec.deliver: unknown field \"deliver\"; did you mean delivery?",
         ),
         (
             "{delivery: {destination: {url: http://h/}}}",
@@ -179,7 +179,7 @@ fn a_topic_says_how_its_records_are_read() {
         ),
         (
             "{delivery: {filter: {}}}",
-            "f:4:19: error: spec.delivery.filter: no field \"filter\" is known here",
+            "f:4:19: error: spec.delivery.filter: unknown field \"filter\"",
         ),
     ] {
         let reading = read_one(&format!("{TOPIC}spec: {spec}\n"));
@@ -469,7 +469,7 @@ fn names_are_checked_and_taken_once() {
         ),
         (
             "{namespace: n, topic: t, name: _s}",
-            "f:3:42: error: metadata.name: not a usable name: what begins with _",
+            "f:3:42: error: metadata.name: not a usable name: names that begin with _",
         ),
         (
             "{namespace: n, topic: t, name: 7}",
@@ -477,7 +477,7 @@ fn names_are_checked_and_taken_once() {
         ),
         (
             "{namespace: n, topic: t, name: s, labels: {}}",
-            "f:3:45: error: metadata.labels: no field",
+            "f:3:45: error: metadata.labels: unknown field",
         ),
     ] {
         let reading = read_one(&subscription(metadata));
@@ -490,8 +490,8 @@ fn names_are_checked_and_taken_once() {
     assert_eq!(
         shown(&reading),
         [
-            "b:3:42: error: metadata.name: the subscription n/t/s stands twice; the first is at a:3:42; remove one of them, or give it another name",
-            "b:9:32: error: metadata.name: the topic n/t stands twice; the first is at a:9:32; remove one of them, or give it another name",
+            "b:3:42: error: metadata.name: the subscription n/t/s is defined twice; the first is at a:3:42; remove one of them, or give it another name",
+            "b:9:32: error: metadata.name: the topic n/t is defined twice; the first is at a:9:32; remove one of them, or give it another name",
         ]
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 1);

@@ -33,7 +33,7 @@ fn a_publisher_has_one_topic() {
     assert_eq!(
         shown(&reading),
         [
-            "f:9:24: error: spec.from[0].bucket: the publisher bucket uploads stands twice; the first is at f:4:24, for the topic n/t; a publisher has one topic; several subscriptions may take its events"
+            "f:9:24: error: spec.from[0].bucket: the publisher bucket uploads is defined twice; the first is at f:4:24, for the topic n/t; a publisher has one topic; several subscriptions may receive its events"
         ]
     );
     let names: Vec<String> =
@@ -59,7 +59,7 @@ fn a_publisher_that_the_input_cannot_read_is_odd_and_loads() {
         );
         let column = 33 + input.len();
         let expected = format!(
-            "f:4:{column}: warning: spec.from[0].bucket: the input of this topic is {input}, and what comes from here is \
+            "f:4:{column}: warning: spec.from[0].bucket: the input of this topic is {input}, and records of this publisher are \
              s3; input: auto reads both"
         );
         assert!(

@@ -3,15 +3,15 @@
 //! Separate because their rules are their own ("Event filtering", operators): a condition with
 //! several values holds when one of them does, a negated one when none does; strings are compared
 //! without regard to case; numbers exactly, digit by digit; values of another type than the
-//! operator's are passed over.
+//! operator's are ignored.
 //!
-//! What is missing, or null, fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
+//! A missing value, or null, fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
 //! `NumberNotInRange` and `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith`
 //! and `StringNotEndsWith` among those that do not match. It is silent about `NumberNotInRange`,
 //! which follows `NumberNotIn` here.
 //!
-//! An array's elements are looked at where the filter says so; else an array is a value of another
-//! type.
+//! The elements of an array are compared where the filter says so; otherwise an array is a value of
+//! another type.
 
 use std::borrow::Cow;
 
@@ -24,15 +24,15 @@ use crate::event::Members;
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Where the value stands.
+    /// The path to the value.
     pub key: Key,
-    /// What has to hold.
+    /// The test it has to pass.
     pub test: Test,
-    /// The elements of an array are looked at (`enableAdvancedFilteringOnArrays`).
+    /// The elements of an array are compared (`enableAdvancedFilteringOnArrays`).
     pub arrays: bool,
 }
 
-/// What has to hold for the value of a key.
+/// The test for the value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Test {
     /// A number that passes: `NumberIn`, `NumberLessThan`, `NumberInRange` and their like.
@@ -75,16 +75,16 @@ pub struct TextTest {
     lower: Vec<String>,
 }
 
-/// What a string has to do with one of the values.
+/// The relation of a string to one of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextMatch {
-    /// Be it.
+    /// Equals it.
     In,
-    /// Hold it.
+    /// Contains it.
     Contains,
-    /// Begin with it.
+    /// Begins with it.
     BeginsWith,
-    /// End with it.
+    /// Ends with it.
     EndsWith,
 }
 
@@ -157,7 +157,7 @@ impl Condition {
         }
     }
 
-    /// The values to look at: the one that stands there, or the elements of the array.
+    /// The values to compare: the value itself, or the elements of the array.
     fn candidates<'a>(&self, value: &'a str) -> Vec<&'a str> {
         if !self.arrays || !value.starts_with('[') {
             return vec![value];
@@ -166,8 +166,8 @@ impl Condition {
         elements.into_iter().map(RawValue::get).collect()
     }
 
-    /// A string's content; a number or boolean among the event's own members stands for its
-    /// spelling, since attributes of CloudEvents are compared as strings.
+    /// A string's content; for a number or boolean among the event's own members its spelling,
+    /// since attributes of CloudEvents are compared as strings.
     fn text<'a>(&self, value: &'a str) -> Option<Cow<'a, str>> {
         match value.as_bytes().first()? {
             b'"' => serde_json::from_str(value).ok().map(Cow::Owned),

@@ -1,8 +1,7 @@
-//! What is said about an event, whatever the format: our own fields, and those that several formats
-//! share.
+//! The fields about a dead letter: our own, and those that several formats share.
 //!
 //! Separate because the namespace format has our fields in its `deadletterProperties`, and all
-//! others in one string, `lastmile`: CloudEvents allows no objects there.
+//! others in one string, `lastmile`: CloudEvents allows no objects as attributes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,30 +9,30 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 use url::Url;
 
-use super::flat::Hidden;
+use super::flat::HiddenMembers;
 use crate::delivery::reason::Reason;
-use crate::delivery::{DeadLetter, Entry, History, Returned, cut, trace};
+use crate::delivery::{DeadLetter, Entry, History, Returned, trace, truncated_detail};
 use crate::event::Shape;
 use crate::event::json::Object;
 use crate::subscription::display;
 use crate::time::moment;
 
 /// The member with our own fields, as JSON in a string.
-pub(crate) const OURS: &str = "lastmile";
+pub(crate) const LASTMILE: &str = "lastmile";
 
-/// The member about a sink that did not take the letter.
+/// The member about the failed delivery to a sink.
 pub(crate) const SINK: &str = "sink";
 
-/// A letter, and what storing it adds.
-pub(super) struct About<'a> {
-    /// The letter.
+/// A dead letter, and why it is stored where it is.
+pub(super) struct BlobFields<'a> {
+    /// The dead letter.
     pub(super) letter: &'a DeadLetter,
-    /// Why it is not in the container it was meant for.
+    /// Why it is not in its own container.
     pub(super) sink_error: Option<&'a str>,
 }
 
-/// The names of the five fields that every format of Event Grid has.
-pub(super) struct Names {
+/// The names of the five fields that all formats of Event Grid share.
+pub(super) struct FieldNames {
     pub(super) reason: &'static str,
     pub(super) attempts: &'static str,
     pub(super) outcome: &'static str,
@@ -41,16 +40,15 @@ pub(super) struct Names {
     pub(super) attempted: &'static str,
 }
 
-impl Names {
-    /// All names that a format adds: these, that of the status, and that of our own fields.
+impl FieldNames {
+    /// All names that a format adds: these, the status and our own fields.
     pub(super) const fn reserved(&self, status: &'static str) -> [&'static str; 7] {
-        [self.reason, self.attempts, self.outcome, self.published, self.attempted, status, OURS]
+        [self.reason, self.attempts, self.outcome, self.published, self.attempted, status, LASTMILE]
     }
 }
 
-impl About<'_> {
-    /// The event as JSON in its own spelling; `None` for text that is none, and for what was
-    /// refused as malformed.
+impl BlobFields<'_> {
+    /// The event as JSON in its own spelling; `None` for other text and for malformed events.
     pub(super) fn event_json(&self) -> Option<&RawValue> {
         let event = &self.letter.delivery.event;
         if event.shape() == Shape::Opaque || self.letter.reason == Reason::MalformedEvent {
@@ -64,9 +62,9 @@ impl About<'_> {
         self.letter.delivery.history.newest_attempt()
     }
 
-    /// The five fields, by these names; outcome and time of the last attempt only where there was
-    /// one.
-    pub(super) fn five(&self, object: &mut Object, names: &Names, reason: &str) {
+    /// Writes the five common fields under these names; outcome and time of the last attempt only
+    /// where there was one.
+    pub(super) fn common(&self, object: &mut Object, names: &FieldNames, reason: &str) {
         let delivery = &self.letter.delivery;
         object.text(names.reason, reason);
         object.put(names.attempts, &delivery.attempts);
@@ -79,15 +77,15 @@ impl About<'_> {
         }
     }
 
-    /// The status of the last attempt, where there was an answer.
+    /// Writes the status of the last attempt, where there was an answer.
     pub(super) fn status(&self, object: &mut Object, name: &str) {
         if let Some(status) = self.newest().and_then(|attempt| attempt.status) {
             object.put(name, &status);
         }
     }
 
-    /// Our own fields.
-    pub(super) fn ours(&self, object: &mut Object) {
+    /// Writes our own fields.
+    pub(super) fn own(&self, object: &mut Object) {
         let DeadLetter { delivery, reason, detail, destination, .. } = self.letter;
         object.put("deadletterid", &delivery.id);
         object.text("deadletterreasoncode", &reason.to_string());
@@ -105,24 +103,25 @@ impl About<'_> {
             object.text("deadletterdetail", detail);
         }
         if let Some(sink_error) = self.sink_error.or(self.letter.sink_error.as_deref()) {
-            object.text("sinkerror", &cut(sink_error));
+            object.text("sinkerror", &truncated_detail(sink_error));
         }
         if let Some(returned) = &self.letter.returned {
-            object.raw(SINK, Some(&told(returned)));
+            object.raw(SINK, Some(&sink_failure(returned)));
         }
     }
 
-    /// The member `lastmile`: our own fields, and what the object does not show of the event.
-    pub(super) fn lastmile(&self, object: &mut Object, hidden: &Hidden) {
-        let mut ours = Object::default();
-        self.ours(&mut ours);
-        hidden.tell(&mut ours);
-        object.text(OURS, &ours.finish());
+    /// Writes the member `lastmile`: our own fields, and the members of the event that the object
+    /// does not show.
+    pub(super) fn lastmile(&self, object: &mut Object, hidden: &HiddenMembers) {
+        let mut own = Object::default();
+        self.own(&mut own);
+        hidden.write_to(&mut own);
+        object.text(LASTMILE, &own.finish());
     }
 }
 
-/// How the letter fared at its sink.
-fn told(returned: &Returned) -> String {
+/// The failed delivery to the sink, as a JSON object.
+fn sink_failure(returned: &Returned) -> String {
     let Returned { address, reason, detail, attempts, history, last_response } = returned;
     let mut object = Object::default();
     if let Some(url) = address.as_deref().and_then(|address| Url::parse(address).ok()) {
@@ -138,7 +137,7 @@ fn told(returned: &Returned) -> String {
     object.finish()
 }
 
-/// The beginning of the last answer's body: text where it is text.
+/// Writes the beginning of the last answer's body: as text if it is UTF-8, else in base64.
 fn response(object: &mut Object, last_response: Option<&[u8]>) {
     let Some(response) = last_response else { return };
     match std::str::from_utf8(whole_characters(response)) {
@@ -147,7 +146,7 @@ fn response(object: &mut Object, last_response: Option<&[u8]>) {
     }
 }
 
-/// The bytes without a last character that the limit cut in two.
+/// The bytes without a last character that the limit has split.
 pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],

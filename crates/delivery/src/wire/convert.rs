@@ -1,108 +1,116 @@
-//! The wire form of a dead letter, version 1: the delivery, and what was decided about it.
+//! Deliveries and dead letters to and from version 1.
 
-use serde::{Deserialize, Serialize};
-
-use super::WireError;
-use super::delivery::{DeliveryV1, delivery_of, delivery_v1};
-use super::history::{EntryV1, LastV1, history_of, history_v1, last_of, last_v1};
-use crate::delivery::{Addresses, DeadLetter, Returned, Store};
+use super::history::{history_of, history_v1, last_of, last_v1};
+use super::v1::{
+    AddressesV1, BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, FormatV1, LayoutV1, MappedV1,
+    OriginV1, ReturnedV1, ShapeV1, TargetV1,
+};
+use super::{VERSION, WireError};
+use crate::delivery::{
+    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Origin, Returned, Store,
+};
 use crate::event::mapping::Mapped;
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct DeadLetterV1 {
-    #[serde(flatten)]
-    delivery: DeliveryV1,
-    reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<String>,
-    decided_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_before_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    container: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    queue: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sink_error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    returned: Option<ReturnedV1>,
-    format: FormatV1,
-    layout: LayoutV1,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error_data: Option<ErrorDataV1>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    events_per_blob: Option<u32>,
-    period_ms: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    headers: Vec<(String, String)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    destination: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) opaque: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    mapped: Option<MappedV1>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    addresses: Option<AddressesV1>,
+pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
+    DeliveryV1 {
+        v: VERSION,
+        id: delivery.id,
+        subscription: delivery.subscription.to_string(),
+        origin: OriginV1 { message: delivery.origin.message.clone(), index: delivery.origin.index },
+        published_ms: delivery.published_ms,
+        attempts: delivery.attempts,
+        first_ms: delivery.first_ms,
+        due_ms: delivery.due_ms,
+        shape: match delivery.event.shape() {
+            Shape::CloudEvent => None,
+            Shape::EventGrid => Some(ShapeV1::EventGrid),
+            Shape::Custom => Some(ShapeV1::Custom),
+            Shape::Opaque => Some(ShapeV1::Opaque),
+        },
+        target: match &delivery.target {
+            DeliveryTarget::Destination => None,
+            DeliveryTarget::Reply => Some(TargetV1::Reply),
+            DeliveryTarget::Sink(_) => Some(TargetV1::Sink),
+        },
+        letter: match &delivery.target {
+            DeliveryTarget::Destination | DeliveryTarget::Reply => None,
+            DeliveryTarget::Sink(letter) => Some(Box::new(dead_letter_v1(letter))),
+        },
+        hops: delivery.hops,
+        via: delivery.via.iter().map(ToString::to_string).collect(),
+        batching: match delivery.batching {
+            Batching::Allowed => None,
+            Batching::RetryAlone => Some(BatchingV1::RetryAlone),
+            Batching::Disabled => Some(BatchingV1::Disabled),
+        },
+        history: history_v1(&delivery.history),
+        last: last_v1(delivery.last_response.as_deref()),
+        traceparent: delivery.traceparent.clone(),
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum FormatV1 {
-    Namespace,
-    EventGrid,
-    CloudEvents,
-    Custom,
-    Knative,
+pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, WireError> {
+    let event = match wire.shape {
+        None => event,
+        Some(ShapeV1::EventGrid) => event.in_shape(Shape::EventGrid),
+        Some(ShapeV1::Custom) => event.in_shape(Shape::Custom),
+        Some(ShapeV1::Opaque) => event.in_shape(Shape::Opaque),
+    };
+    Ok(Delivery {
+        id: wire.id,
+        target: target_of(wire.target, wire.letter, &event)?,
+        event,
+        subscription: wire.subscription.parse().map_err(WireError::Unreadable)?,
+        origin: Origin { message: wire.origin.message, index: wire.origin.index },
+        published_ms: wire.published_ms,
+        attempts: wire.attempts,
+        first_ms: wire.first_ms,
+        due_ms: wire.due_ms,
+        hops: wire.hops,
+        via: wire
+            .via
+            .iter()
+            .map(|topic| topic.parse())
+            .collect::<Result<_, _>>()
+            .map_err(WireError::Unreadable)?,
+        batching: match wire.batching {
+            None => Batching::Allowed,
+            Some(BatchingV1::RetryAlone) => Batching::RetryAlone,
+            Some(BatchingV1::Disabled) => Batching::Disabled,
+        },
+        history: history_of(wire.history)?,
+        last_response: last_of(wire.last)?,
+        traceparent: wire.traceparent,
+    })
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LayoutV1 {
-    Nested,
-    Flat,
-}
-
-/// Absent: as text.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ErrorDataV1 {
-    Base64,
-}
-
-/// What the topic's mapping said of a custom event.
-#[derive(Serialize, Deserialize)]
-struct MappedV1 {
-    id: String,
-    topic: String,
-    event_time: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    event_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    data_version: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct AddressesV1 {
-    subscriber: String,
-    failed: String,
-}
-
-/// How a letter fared at its sink.
-#[derive(Serialize, Deserialize)]
-struct ReturnedV1 {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
-    reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<String>,
-    attempts: u32,
-    history: Vec<EntryV1>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last: Option<LastV1>,
+/// A dead letter travels only with its delivery to a sink.
+fn target_of(
+    target: Option<TargetV1>,
+    letter: Option<Box<DeadLetterV1>>,
+    event: &Event,
+) -> Result<DeliveryTarget, WireError> {
+    match (target, letter) {
+        (None, None) => Ok(DeliveryTarget::Destination),
+        (Some(TargetV1::Reply), None) => Ok(DeliveryTarget::Reply),
+        (Some(TargetV1::Sink), Some(letter)) => {
+            let letter = dead_letter_of(*letter, event.clone())?;
+            let is_on_its_way = matches!(letter.delivery.target, DeliveryTarget::Sink(_));
+            let letter = Some(letter)
+                .filter(|_| !is_on_its_way)
+                .map(|letter| DeliveryTarget::Sink(Box::new(letter)));
+            letter.ok_or_else(|| {
+                WireError::Unreadable("a dead letter within a dead letter".to_owned())
+            })
+        }
+        (None | Some(TargetV1::Reply), Some(_)) | (Some(TargetV1::Sink), None) => {
+            Err(WireError::Unreadable(
+                "a dead letter travels exactly with a delivery to a sink".to_owned(),
+            ))
+        }
+    }
 }
 
 pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {

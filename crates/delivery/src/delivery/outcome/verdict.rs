@@ -1,0 +1,151 @@
+//! [`judge`]: what an exchange means under a policy.
+//!
+//! Separate because the same answer means different things in different dialects; all differences
+//! are in the policy. Does not know limits of attempts or time: [`crate::machine::step`] does.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::exchange::{Exchange, TransportResult};
+use crate::delivery::reason::Reason;
+use crate::subscription::profile::RetryPolicy;
+use crate::time::duration::SECOND_MS;
+
+/// The meaning of an exchange under a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The destination accepted the event.
+    Delivered,
+    /// To be retried, if the limits allow.
+    Retry {
+        /// Not before this much has passed since the outcome: the status's least wait or
+        /// Retry-After, capped.
+        least_wait_ms: u64,
+    },
+    /// Never retried.
+    Undeliverable(Reason),
+}
+
+impl Verdict {
+    /// The word for log lines.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Retry { .. } => "retry",
+            Self::Undeliverable(_) => "undeliverable",
+        }
+    }
+}
+
+/// Judges an exchange. Limits (attempts, time to live) are not checked here; see
+/// [`crate::machine::step`].
+#[must_use]
+pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
+    match &exchange.result {
+        TransportResult::Answered { status, .. } if policy.success.contains(*status) => {
+            Verdict::Delivered
+        }
+        TransportResult::Answered { status, .. } if policy.never_retry.contains(*status) => {
+            Verdict::Undeliverable(Reason::of_status(*status))
+        }
+        TransportResult::Answered { status, retry_after, .. } => {
+            // RFC 9110 and RFC 6585 give Retry-After a meaning for these two among the failures.
+            let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
+            let asked_ms =
+                asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);
+            let least_ms = policy.least_waits.of_status(*status);
+            Verdict::Retry { least_wait_ms: least_ms.max(asked_ms.min(policy.retry_after_max_ms)) }
+        }
+        TransportResult::TimedOut
+        | TransportResult::SocketError
+        | TransportResult::ResolutionError
+        | TransportResult::Aborted => {
+            Verdict::Retry { least_wait_ms: policy.least_waits.otherwise_ms }
+        }
+        TransportResult::TlsError => Verdict::Undeliverable(Reason::UndeliverableDueToTls),
+        TransportResult::Blocked => {
+            Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)
+        }
+        TransportResult::Unsendable => {
+            Verdict::Undeliverable(Reason::UndeliverableDueToInvalidRequest)
+        }
+    }
+}
+
+/// The wait that `Retry-After` asks for: seconds or an HTTP date (RFC 9110 §10.2.3). A date in the
+/// past is no wait; other text is `None`.
+#[must_use]
+pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(SECOND_MS));
+    }
+    let now = UNIX_EPOCH.checked_add(Duration::from_millis(now_ms))?;
+    let wait = httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default();
+    Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::profile::{Dialect, Profile};
+
+    fn answered(status: u16, retry_after: &str, ended_ms: u64) -> Exchange {
+        let retry_after = (!retry_after.is_empty()).then(|| retry_after.to_owned());
+        Exchange::new(TransportResult::Answered { status, retry_after, body: vec![] }, ended_ms, 0)
+    }
+
+    #[test]
+    fn retry_after_counts_for_429_and_503_in_seconds_or_as_a_date_and_is_capped() {
+        let policy = Profile::of(Dialect::Native).retry;
+        let at_ms = 1_445_412_420_000; // Wed, 21 Oct 2015 07:27:00 GMT
+        for (status, text, wait_ms) in [
+            (429, "7", 7_000),
+            (503, " 7 ", 7_000),
+            (500, "7", 0),
+            (503, "Wed, 21 Oct 2015 07:28:00 GMT", 60_000),
+            (503, "Wed, 21 Oct 2015 07:26:00 GMT", 0),
+            (503, "soon", 0),
+            (503, "-1", 0),
+            (503, "99999999999999999999999", 3_600_000),
+        ] {
+            let verdict = judge(&policy, &answered(status, text, at_ms));
+            assert_eq!(verdict, Verdict::Retry { least_wait_ms: wait_ms }, "{status} {text}");
+        }
+    }
+
+    #[test]
+    fn event_grid_waits_at_least_what_its_table_says() {
+        let policy = Profile::of(Dialect::EventGrid).retry;
+        for (status, wait_ms) in
+            [(408, 120_000), (503, 30_000), (500, 10_000), (429, 10_000), (302, 10_000)]
+        {
+            assert_eq!(
+                judge(&policy, &answered(status, "", 0)),
+                Verdict::Retry { least_wait_ms: wait_ms }
+            );
+        }
+    }
+
+    #[test]
+    fn transport_failures_are_retried_but_a_refused_certificate_or_address_is_the_end() {
+        let policy = Profile::of(Dialect::Knative).retry;
+        let ended = |result| judge(&policy, &Exchange::new(result, 0, 5));
+        for result in [
+            TransportResult::TimedOut,
+            TransportResult::SocketError,
+            TransportResult::ResolutionError,
+            TransportResult::Aborted,
+        ] {
+            assert_eq!(ended(result), Verdict::Retry { least_wait_ms: 0 });
+        }
+        assert_eq!(
+            ended(TransportResult::TlsError),
+            Verdict::Undeliverable(Reason::UndeliverableDueToTls)
+        );
+        assert_eq!(
+            ended(TransportResult::Blocked),
+            Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! The structs of version 1, as JSON.
+//!
+//! Separate from the conversion because a delivery may hold a dead letter and a dead letter holds a
+//! delivery. A field is added as optional, and none is renamed or removed: messages of older
+//! deployments are still in the queues.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::history::{EntryV1, LastV1};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct DeliveryV1 {
+    pub(super) v: u32,
+    pub(super) id: Uuid,
+    pub(super) subscription: String,
+    pub(super) origin: OriginV1,
+    pub(super) published_ms: u64,
+    pub(super) attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) first_ms: Option<u64>,
+    pub(super) due_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shape: Option<ShapeV1>,
+    #[serde(rename = "leg", default, skip_serializing_if = "Option::is_none")]
+    pub(super) target: Option<TargetV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) letter: Option<Box<DeadLetterV1>>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) hops: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) via: Vec<String>,
+    #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
+    pub(super) batching: Option<BatchingV1>,
+    pub(super) history: Vec<EntryV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last: Option<LastV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) traceparent: Option<String>,
+}
+
+/// The schema of an event that is not a CloudEvent: its topic's input may have changed when it is
+/// received again. Absent: detected from its bytes.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ShapeV1 {
+    EventGrid,
+    Custom,
+    Opaque,
+}
+
+/// Absent: a published event, to the subscription's destination.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TargetV1 {
+    Reply,
+    /// With the dead letter in `letter`.
+    Sink,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Absent: allowed.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum BatchingV1 {
+    #[serde(rename = "owed_alone")]
+    RetryAlone,
+    #[serde(rename = "alone")]
+    Disabled,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct OriginV1 {
+    pub(super) message: String,
+    pub(super) index: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct DeadLetterV1 {
+    #[serde(flatten)]
+    pub(super) delivery: DeliveryV1,
+    pub(super) reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<String>,
+    pub(super) decided_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) not_before_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) container: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) queue: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sink_error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) returned: Option<ReturnedV1>,
+    pub(super) format: FormatV1,
+    pub(super) layout: LayoutV1,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error_data: Option<ErrorDataV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) events_per_blob: Option<u32>,
+    pub(super) period_ms: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) headers: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) destination: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) opaque: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mapped: Option<MappedV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) addresses: Option<AddressesV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum FormatV1 {
+    Namespace,
+    EventGrid,
+    CloudEvents,
+    Custom,
+    Knative,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LayoutV1 {
+    Nested,
+    Flat,
+}
+
+/// Absent: as text.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ErrorDataV1 {
+    Base64,
+}
+
+/// The mapped attributes of a custom event.
+#[derive(Serialize, Deserialize)]
+pub(super) struct MappedV1 {
+    pub(super) id: String,
+    pub(super) topic: String,
+    pub(super) event_time: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) event_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) data_version: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct AddressesV1 {
+    pub(super) subscriber: String,
+    pub(super) failed: String,
+}
+
+/// The failed delivery to the sink.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ReturnedV1 {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) address: Option<String>,
+    pub(super) reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<String>,
+    pub(super) attempts: u32,
+    pub(super) history: Vec<EntryV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last: Option<LastV1>,
+}
