@@ -9,14 +9,16 @@ mod arn;
 mod commands;
 mod cost;
 mod files;
-mod letters;
+mod filter_args;
 mod lines;
 mod page;
 mod progress;
 mod queue;
 mod remarks;
+mod replay_sender;
 mod stack;
 mod store;
+mod text;
 mod writable;
 
 use std::process::ExitCode;
@@ -53,7 +55,7 @@ enum Command {
     Rollback(rollback::Arguments),
     /// Asks destinations for their consent: 0 if all gave it, 1 if not
     Validate(validate::Arguments),
-    /// Looks at dead letters, and sends them again
+    /// Lists dead letters, groups them by cause, and replays them
     Deadletters(Box<deadletters::Arguments>),
     /// Estimates what a load costs and needs, line by line
     Cost(Box<commands::cost::Arguments>),
