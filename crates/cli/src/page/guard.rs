@@ -162,7 +162,7 @@ async fn accept(guard: &Guard, request: Request) -> Result<Request, PageError> {
 mod tests {
     use super::*;
 
-    fn guard(port: u16, random: [u32; 8]) -> Guard {
+    fn guard_of(port: u16, random: [u32; 8]) -> Guard {
         let container = DeadLetterContainer::folder(".").unwrap();
         Guard::new(container, port, random)
     }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn only_its_own_host_names_are_accepted_and_only_one_at_a_time() {
-        let guard = guard(9181, [0; 8]);
+        let guard = guard_of(9181, [0; 8]);
         let here = Uri::from_static("/");
         for (lines, is_own) in [
             (&[("host", "127.0.0.1:9181")][..], true),
@@ -192,12 +192,12 @@ mod tests {
         }
         let there = Uri::from_static("http://a.example.com/");
         assert!(!guard.is_own_host(&headers(&[("host", "127.0.0.1:9181")]), &there));
-        assert!(guard(80, [0; 8]).is_own_host(&headers(&[("host", "localhost")]), &here));
+        assert!(guard_of(80, [0; 8]).is_own_host(&headers(&[("host", "localhost")]), &here));
     }
 
     #[test]
     fn the_origin_that_a_browser_states_has_to_be_its_own() {
-        let guard = guard(9181, [0; 8]);
+        let guard = guard_of(9181, [0; 8]);
         for (lines, own) in [
             (&[][..], true),
             (&[("origin", "http://127.0.0.1:9181"), ("sec-fetch-site", "same-origin")], true),
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_token_is_made_of_all_random_numbers_and_no_other_is_accepted() {
-        let guard = guard(9181, [1, 2, 3, 4, 5, 6, 7, u32::MAX]);
+        let guard = guard_of(9181, [1, 2, 3, 4, 5, 6, 7, u32::MAX]);
         assert_eq!(guard.token().len(), 64);
         assert!(guard.is_token(guard.token()));
         for token in

@@ -226,7 +226,7 @@ async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_wh
         repeats += deliveries.len() - 1;
         assert!(
             deliveries.iter().all(|delivery| *delivery == deliveries[0]),
-            "a repeat can be told"
+            "a repeat has the same delivery id"
         );
         let chunk = chunk_of[id(event.parse().expect("a number")).as_str()];
         assert!(
