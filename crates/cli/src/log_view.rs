@@ -7,7 +7,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::letters::text;
+use crate::text;
 
 /// Starts to receive the log lines of the functions in this process.
 pub(crate) fn watch() -> UnboundedReceiver<Line> {

@@ -9,15 +9,17 @@ mod arn;
 mod commands;
 mod cost;
 mod files;
-mod letters;
+mod filter_args;
 mod lints;
 mod log_view;
 mod numbers;
 mod page;
 mod progress;
 mod queue;
+mod replay_sender;
 mod stack;
 mod store;
+mod text;
 mod writable;
 
 use std::process::ExitCode;

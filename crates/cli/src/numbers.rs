@@ -1,6 +1,6 @@
 //! Averages as text for people: rounded, with their thousands grouped.
 
-use crate::letters::text::grouped;
+use crate::text::grouped;
 
 /// Rounded to the nearest whole number.
 #[expect(

@@ -15,7 +15,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Package
 const LAYERS: [&[&str]; 7] = [
     &["delivery"],
     &["adapters"],
-    &["dispatch", "deadletter"],
+    &["dispatch", "deadletter", "deadletters"],
     &["local"],
     &["lastmile"],
     &["lastmile-tests"],

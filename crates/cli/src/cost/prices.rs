@@ -6,7 +6,7 @@
 //! Ignores free tiers, which belong to the account, and volume discounts, which begin at 100 billion
 //! SQS requests, 7.5 billion GB-seconds (6 billion on x86_64) and 10 TB of logs a month.
 
-use crate::letters::text::grouped;
+use crate::text::grouped;
 
 /// The origin of the numbers, for people.
 pub(crate) const PRICES_FROM: &str = "us-east-1 list prices as third parties quoted them up to June 2026, \

@@ -1,32 +1,33 @@
-//! Letters over time: columns of equal time, stacked by reason. Pure, but for its drawing as SVG.
+//! Dead letters over time: columns of equal width, stacked by reason, drawn as SVG. Pure.
 
 use std::collections::BTreeMap;
 
+use deadletters::filter::decided_ms;
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::time::duration::{DAY_MS, HOUR_MS};
 use delivery::time::moment::rfc3339;
 use maud::{Markup, html};
 
-use super::frame::{line, word};
+use super::markup::{line, word};
 use super::query::Query;
-use crate::letters::filter::decided_ms;
-use crate::letters::text;
+use crate::text;
 
-/// A column stands for so much time: the least that shows all in [`COLUMNS_MAX`].
+/// The widths of a column; the smallest that shows everything in [`COLUMNS_MAX`] is used.
 const WIDTHS_MS: [u64; 7] =
     [HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS, DAY_MS, 7 * DAY_MS, 28 * DAY_MS];
-/// More columns are too thin to be told apart.
+/// More columns are too thin to tell them apart.
 const COLUMNS_MAX: u64 = 72;
-/// With fewer the chart begins earlier, so that one hour is no wall.
+/// With fewer the chart begins earlier, so that one hour does not fill it.
 const COLUMNS_MIN: u64 = 24;
 /// Reasons with a colour of their own; the others share one.
 pub(super) const COLOURS: usize = 6;
 /// The height of the chart in its own units; a column is ten wide.
 const HEIGHT: f64 = 100.0;
-/// What is there at all is seen.
-const LEAST: f64 = 1.5;
+/// The least height of a part, so that it can be seen.
+const HEIGHT_MIN: f64 = 1.5;
 
-/// The colours of reasons, by how frequent each is in the whole container: no filter changes them.
+/// The colours of the reasons, most frequent first in the whole container, so that no filter changes
+/// them.
 pub(super) struct Palette(Vec<String>);
 
 impl Palette {
@@ -44,13 +45,13 @@ impl Palette {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Column {
     from_ms: u64,
-    /// Letters by reason.
-    letters: BTreeMap<String, u64>,
+    /// Counts by reason.
+    counts: BTreeMap<String, u64>,
 }
 
 impl Column {
     fn sum(&self) -> u64 {
-        self.letters.values().sum()
+        self.counts.values().sum()
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Chart {
 }
 
 impl Chart {
-    /// Nothing when no letter has a moment.
+    /// `None` when no dead letter has a time.
     pub(super) fn of<'a>(letters: impl Iterator<Item = &'a StoredDeadLetter>) -> Option<Self> {
         let mut hours: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::new();
         for letter in letters {
@@ -78,19 +79,19 @@ impl Chart {
         let columns_of = |width_ms: u64| last_ms / width_ms - first_ms / width_ms + 1;
         let width_ms =
             WIDTHS_MS.into_iter().find(|width_ms| columns_of(*width_ms) <= COLUMNS_MAX).unwrap_or(
-                // Older than any calendar of ours: a few columns of their own size.
+                // Wrong times may span decades: any width, in whole hours.
                 (last_ms - first_ms) / (COLUMNS_MAX - 1) / HOUR_MS * HOUR_MS + HOUR_MS,
             );
         let last = last_ms / width_ms;
         let first = (first_ms / width_ms).min((last + 1).saturating_sub(COLUMNS_MIN));
-        let column = |number: u64| Column { from_ms: number * width_ms, letters: BTreeMap::new() };
+        let column = |number: u64| Column { from_ms: number * width_ms, counts: BTreeMap::new() };
         let mut columns: Vec<Column> = (first..=last).map(column).collect();
         for (hour, reasons) in hours {
             let at = usize::try_from(hour * HOUR_MS / width_ms - first).unwrap_or(usize::MAX);
             let Some(column) = columns.get_mut(at) else { continue };
             reasons
                 .into_iter()
-                .for_each(|(reason, count)| *column.letters.entry(reason).or_default() += count);
+                .for_each(|(reason, count)| *column.counts.entry(reason).or_default() += count);
         }
         Some(Self { width_ms, columns })
     }
@@ -99,16 +100,16 @@ impl Chart {
         self.columns.iter().map(Column::sum).max().unwrap_or(0)
     }
 
-    /// What a column is: `hour`, `3 h`, `day`.
+    /// The width of a column: `hour`, `3 h`, `day`.
     fn width(&self) -> String {
         match self.width_ms {
             HOUR_MS => "hour".to_owned(),
             DAY_MS => "day".to_owned(),
-            other => text::span(other),
+            other => text::duration(other),
         }
     }
 
-    /// The chart with its axes, legend and table. `reasons` are those of the letters shown, most
+    /// The chart with its axes, legend and table. `reasons` are those of the dead letters shown, most
     /// frequent first.
     pub(super) fn draw(&self, query: &Query, palette: &Palette, reasons: &[(&str, u64)]) -> Markup {
         let greatest = self.greatest();
@@ -139,7 +140,7 @@ impl Chart {
                             (self.bar(at, column, greatest, query, palette, reasons))
                         }
                     }
-                    (self.hours())
+                    (self.time_axis())
                 }
                 ul .legend aria-label="Reasons" {
                     @for (reason, count) in reasons {
@@ -164,17 +165,18 @@ impl Chart {
         reasons: &[(&str, u64)],
     ) -> Markup {
         let (scale, mut top) = (HEIGHT / greatest.max(1) as f64, HEIGHT);
-        let named = format!("{}: {}", text::at(Some(column.from_ms)), text::letters(column.sum()));
+        let count = text::dead_letters(column.sum());
+        let label = format!("{}: {count}", text::at(Some(column.from_ms)));
         html! {
-            a href=(self.filter(query, column)) tabindex="-1" {
+            a href=(self.link(query, column)) tabindex="-1" {
                 title {
-                    (named)
-                    @for (reason, count) in &column.letters { "\n" (text::grouped(*count)) " " (reason) }
+                    (label)
+                    @for (reason, count) in &column.counts { "\n" (text::grouped(*count)) " " (reason) }
                 }
                 rect .hit x=(at * 10) y="0" width="10" height=(HEIGHT) {}
                 @for (reason, _) in reasons {
-                    @if let Some(count) = column.letters.get(*reason) {
-                        @let height = (*count as f64 * scale).max(LEAST);
+                    @if let Some(count) = column.counts.get(*reason) {
+                        @let height = (*count as f64 * scale).max(HEIGHT_MIN);
                         @let y = { top -= height; top.max(0.0) };
                         rect class=(palette.class(reason)) x=(at * 10 + 1) width="8"
                             y=(format!("{y:.2}")) height=(format!("{height:.2}")) {}
@@ -184,10 +186,10 @@ impl Chart {
         }
     }
 
-    /// The letters of a column, by a link.
-    fn filter(&self, query: &Query, column: &Column) -> String {
+    /// The link to the dead letters of a column.
+    fn link(&self, query: &Query, column: &Column) -> String {
         let (since, until) = (rfc3339(column.from_ms), rfc3339(column.from_ms + self.width_ms));
-        query.with(&[("since", &short(&since)), ("until", &short(&until))])
+        query.with(&[("since", &whole_seconds(&since)), ("until", &whole_seconds(&until))])
     }
 
     fn begin_ms(&self) -> u64 {
@@ -198,16 +200,16 @@ impl Chart {
         self.columns.last().map_or(0, |column| column.from_ms + self.width_ms)
     }
 
-    /// The time along the chart: its ends and its middle.
-    fn hours(&self) -> Markup {
+    /// The times at the ends and in the middle of the chart.
+    fn time_axis(&self) -> Markup {
         let (from_ms, until_ms) = (self.begin_ms(), self.end_ms());
         let middle_ms = from_ms + (until_ms - from_ms) / 2 / HOUR_MS * HOUR_MS;
         html! { div .hours aria-hidden="true" {
-            @for ms in [from_ms, middle_ms, until_ms] { span { (text::at(Some(ms))[5..16]) } }
+            @for ms in [from_ms, middle_ms, until_ms] { span { (minutes(ms).chars().skip("2026-".len()).collect::<String>()) } }
         } }
     }
 
-    /// The same as numbers, for who does not see the columns or wants to walk them with keys.
+    /// The same as numbers, for screen readers and for the keyboard.
     fn table(&self, query: &Query, reasons: &[(&str, u64)]) -> Markup {
         html! { details .numbers {
             summary { "The same as a table" }
@@ -222,10 +224,10 @@ impl Chart {
                     }
                     tbody { @for column in self.columns.iter().rev().filter(|column| column.sum() > 0) { tr {
                         th scope="row" {
-                            a href=(self.filter(query, column)) { (text::at(Some(column.from_ms))[..16]) }
+                            a href=(self.link(query, column)) { (minutes(column.from_ms)) }
                         }
                         @for (reason, _) in reasons {
-                            td .number { (text::grouped(column.letters.get(*reason).copied().unwrap_or(0))) }
+                            td .number { (text::grouped(column.counts.get(*reason).copied().unwrap_or(0))) }
                         }
                         td .number { b { (text::grouped(column.sum())) } }
                     } } }
@@ -235,7 +237,7 @@ impl Chart {
     }
 }
 
-/// A small field of a reason's colour.
+/// A small square in the colour of a reason.
 pub(super) fn swatch(class: &str) -> Markup {
     html! {
         svg class={ "swatch " (class) } viewBox="0 0 10 10" aria-hidden="true" focusable="false" {
@@ -244,9 +246,14 @@ pub(super) fn swatch(class: &str) -> Markup {
     }
 }
 
-/// A whole second without its fraction.
-fn short(rfc3339: &str) -> String {
-    format!("{}Z", &rfc3339[..19])
+/// RFC 3339 without the fraction of a second.
+fn whole_seconds(rfc3339: &str) -> String {
+    format!("{}Z", text::first_chars(rfc3339, "2026-11-20T07:03:00".len()))
+}
+
+/// A time to the minute.
+fn minutes(ms: u64) -> String {
+    text::first_chars(&text::at(Some(ms)), "2026-11-20 07:03".len())
 }
 
 #[cfg(test)]
@@ -263,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_far_apart_share_columns_and_every_letter_stands_in_one() {
+    fn hours_far_apart_share_columns_and_every_dead_letter_is_in_one() {
         for (apart_ms, width_ms, columns) in [
             (0, HOUR_MS, 24),
             (71 * HOUR_MS, HOUR_MS, 72),

@@ -1,13 +1,14 @@
-//! Who may talk to the page, and what a browser may do with its answers.
+//! Which requests the page accepts, and what a browser may do with its responses.
 //!
-//! A page on this machine is within reach of every site that the same browser shows. Separate, and
-//! in one place before all routes, so that no route can forget it.
+//! Every site that the same browser shows can send requests to a page on this machine. Separate,
+//! and in one place before all routes, so that no route can forget it.
 //!
-//! Promises: an answer goes only to who asks for this address by its own name (no rebinding of
-//! foreign names); a request that changes something has come from a form of this page (its token,
-//! new with every start, and what the browser says about the origin); no other site makes this
-//! machine read the container; no browser runs, embeds, keeps or guesses the type of anything that
-//! an event brought here.
+//! Promises: only requests for this host name are answered (no DNS rebinding); a request that
+//! changes something comes from a form of this page (its token, new with every start, and the
+//! origin that the browser states); no other site makes this machine read the container; no browser
+//! runs, frames, caches or guesses the type of anything that comes from an event.
+
+use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -18,21 +19,22 @@ use axum::http::header::{
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use deadletters::storage::DeadLetterContainer;
 use subtle::ConstantTimeEq as _;
 
-use super::frame::Problem;
-use super::{Page, query};
+use super::error::PageError;
+use super::query;
 
 /// The field of a form that holds the token.
 pub(super) const TOKEN: &str = "token";
-/// What a form of the page may weigh.
+/// The most that the body of a form may have.
 const FORM_MAX_BYTES: usize = 64 * 1_024;
-/// Whence a browser says that a request comes.
+/// The relation of the site that made a request, as the browser states it.
 /// <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What goes with every answer.
-const ALWAYS: [(HeaderName, HeaderValue); 5] = [
+/// The headers of every response.
+const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (
         CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
@@ -41,109 +43,116 @@ const ALWAYS: [(HeaderName, HeaderValue); 5] = [
         ),
     ),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    // Without any referrer at all a browser would not tell the origin of a form either.
+    // With `no-referrer` a browser would send `Origin: null` with a form.
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
-/// What the page knows itself by.
+/// The host names and the token of the page.
 pub(super) struct Guard {
+    container: DeadLetterContainer,
     hosts: Vec<String>,
     token: String,
 }
 
 impl Guard {
-    /// The guard of this port; the chances make its token.
-    pub(super) fn new(port: u16, chances: [u32; 8]) -> Self {
+    /// The guard of this port, with a token made of random numbers. The container is shown around
+    /// errors.
+    pub(super) fn new(container: DeadLetterContainer, port: u16, random: [u32; 8]) -> Self {
         let mut hosts: Vec<String> =
             ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}")).into();
+        // Browsers leave out the default port.
         if port == 80 {
             hosts.extend(["127.0.0.1", "localhost"].map(ToOwned::to_owned));
         }
-        Self { hosts, token: chances.map(|chance| format!("{chance:08x}")).concat() }
+        let token = random.map(|number| format!("{number:08x}")).concat();
+        Self { container, hosts, token }
     }
 
-    /// What the forms of the page carry.
+    /// The token of the forms.
     pub(super) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whether a request asks for this page by its name.
-    fn knows(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+    /// Whether a request is for a host name of this page.
+    fn is_own_host(&self, headers: &HeaderMap, uri: &Uri) -> bool {
         let known = |host: &str| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-        let mut named = headers.get_all(HOST).iter();
-        let host = named.next().and_then(|host| host.to_str().ok());
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
         let absolute = uri.authority().is_none_or(|authority| known(authority.as_str()));
-        host.is_some_and(known) && named.next().is_none() && absolute
+        host.is_some_and(known) && hosts.next().is_none() && absolute
     }
 
-    /// Whether nothing says that a request comes from elsewhere.
-    fn is_own(&self, headers: &HeaderMap) -> bool {
+    /// Whether no header says that a request comes from another origin.
+    fn is_own_origin(&self, headers: &HeaderMap) -> bool {
         let own = |origin: &str| self.hosts.iter().any(|host| origin == format!("http://{host}"));
-        says(headers, &ORIGIN, own) && says(headers, &FETCH_SITE, |site| site == "same-origin")
+        all_values(headers, &ORIGIN, own)
+            && all_values(headers, &FETCH_SITE, |site| site == "same-origin")
     }
 
-    fn takes(&self, token: &str) -> bool {
+    fn is_token(&self, token: &str) -> bool {
         bool::from(token.as_bytes().ct_eq(self.token.as_bytes()))
     }
 }
 
-/// Whether a browser would show what a GET brings to the person who asked for it: by the page
-/// itself or by hand. An image on another site asks too, and what is read for it is read for
-/// nothing.
-fn is_asked_for(headers: &HeaderMap) -> bool {
-    says(headers, &FETCH_SITE, |site| matches!(site, "same-origin" | "none"))
+/// Whether a GET comes from this page or from a person, by the address bar or a bookmark. Another
+/// site can send one too, for instance as an image; reading the container for it would be wasted.
+fn is_from_person(headers: &HeaderMap) -> bool {
+    all_values(headers, &FETCH_SITE, |site| matches!(site, "same-origin" | "none"))
 }
 
-/// Whether a header says what is right, wherever it stands.
-fn says(headers: &HeaderMap, name: &HeaderName, right: impl Fn(&str) -> bool) -> bool {
-    headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(&right))
+/// Whether all values of a header are allowed; also when there is none.
+fn all_values(headers: &HeaderMap, name: &HeaderName, is_allowed: impl Fn(&str) -> bool) -> bool {
+    headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(&is_allowed))
 }
 
-/// Stands before every route.
-pub(super) async fn watch(State(page): State<Page>, request: Request, next: Next) -> Response {
-    let mut response = match admit(&page, request).await {
+/// Checks a request before its route, and adds the headers to its response.
+pub(super) async fn check(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = match accept(&guard, request).await {
         Ok(request) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+        Err(error) => error.into_response(),
     };
-    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        response = problem.answer(&page);
+    if let Some(error) = response.extensions_mut().remove::<PageError>() {
+        response = error.respond(&guard.container);
     }
-    for (name, value) in ALWAYS {
+    for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
     }
     response
 }
 
-async fn admit(page: &Page, request: Request) -> Result<Request, Problem> {
-    let guard = &page.guard;
-    if !guard.knows(request.headers(), request.uri()) {
-        let why = "This page answers only to the address that it was started with.";
-        return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "Another host", why));
+async fn accept(guard: &Guard, request: Request) -> Result<Request, PageError> {
+    if !guard.is_own_host(request.headers(), request.uri()) {
+        let why = "This page can only be opened at the address that it was started with.";
+        return Err(PageError::new(StatusCode::MISDIRECTED_REQUEST, "Another host", why));
     }
-    let refused = |why: &str| Problem::new(StatusCode::FORBIDDEN, "Not from this page", why);
+    let refused = |why: &str| PageError::new(StatusCode::FORBIDDEN, "Not from this page", why);
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         let why =
-            "Another site asked for this, and nothing was read. From here it can be asked for.";
-        return if is_asked_for(request.headers()) { Ok(request) } else { Err(refused(why)) };
+            "Another site requested this page, so nothing was read. Open it from here instead.";
+        return if is_from_person(request.headers()) { Ok(request) } else { Err(refused(why)) };
     }
-    if !guard.is_own(request.headers()) {
+    if !guard.is_own_origin(request.headers()) {
         return Err(refused("The request came from another site. Nothing was done."));
     }
     let (parts, body) = request.into_parts();
     let too_large = |_| {
-        Problem::new(
+        PageError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "Too large",
-            "No form of this page is so large.",
+            "No form of this page is that large.",
         )
     };
     let body = to_bytes(body, FORM_MAX_BYTES).await.map_err(too_large)?;
     let token = query::pairs(&body).into_iter().find(|(name, _)| name == TOKEN);
-    if !token.is_some_and(|(_, token)| guard.takes(&token)) {
+    if !token.is_some_and(|(_, token)| guard.is_token(&token)) {
         return Err(refused(
-            "The form is not one of this start of the page. Nothing was done; load the page again, and send it anew.",
+            "The form is from before the page was restarted. Nothing was done; reload the page and try again.",
         ));
     }
     Ok(Request::from_parts(parts, Body::from(body)))
@@ -152,6 +161,11 @@ async fn admit(page: &Page, request: Request) -> Result<Request, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn guard_of(port: u16, random: [u32; 8]) -> Guard {
+        let container = DeadLetterContainer::folder(".").unwrap();
+        Guard::new(container, port, random)
+    }
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         let pair = |(name, value): &(&'static str, &'static str)| {
@@ -163,10 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_names_are_known_and_only_one_at_a_time() {
-        let guard = Guard::new(9181, [0; 8]);
+    fn only_its_own_host_names_are_accepted_and_only_one_at_a_time() {
+        let guard = guard_of(9181, [0; 8]);
         let here = Uri::from_static("/");
-        for (lines, known) in [
+        for (lines, is_own) in [
             (&[("host", "127.0.0.1:9181")][..], true),
             (&[("host", "LOCALHOST:9181")], true),
             (&[("host", "127.0.0.1")], false),
@@ -174,16 +188,16 @@ mod tests {
             (&[("host", "127.0.0.1:9181"), ("host", "a")], false),
             (&[], false),
         ] {
-            assert_eq!(guard.knows(&headers(lines), &here), known, "{lines:?}");
+            assert_eq!(guard.is_own_host(&headers(lines), &here), is_own, "{lines:?}");
         }
         let there = Uri::from_static("http://a.example.com/");
-        assert!(!guard.knows(&headers(&[("host", "127.0.0.1:9181")]), &there));
-        assert!(Guard::new(80, [0; 8]).knows(&headers(&[("host", "localhost")]), &here));
+        assert!(!guard.is_own_host(&headers(&[("host", "127.0.0.1:9181")]), &there));
+        assert!(guard_of(80, [0; 8]).is_own_host(&headers(&[("host", "localhost")]), &here));
     }
 
     #[test]
-    fn what_a_browser_says_about_the_origin_has_to_be_right() {
-        let guard = Guard::new(9181, [0; 8]);
+    fn the_origin_that_a_browser_states_has_to_be_its_own() {
+        let guard = guard_of(9181, [0; 8]);
         for (lines, own) in [
             (&[][..], true),
             (&[("origin", "http://127.0.0.1:9181"), ("sec-fetch-site", "same-origin")], true),
@@ -193,30 +207,32 @@ mod tests {
             (&[("sec-fetch-site", "same-site")], false),
             (&[("sec-fetch-site", "cross-site")], false),
         ] {
-            assert_eq!(guard.is_own(&headers(lines)), own, "{lines:?}");
+            assert_eq!(guard.is_own_origin(&headers(lines)), own, "{lines:?}");
         }
     }
 
     #[test]
-    fn what_another_site_asks_for_is_not_asked_for_by_a_person() {
-        for (lines, asked_for) in [
+    fn a_request_of_another_site_is_not_from_a_person() {
+        for (lines, is_from_a_person) in [
             (&[][..], true),
             (&[("sec-fetch-site", "none")], true),
             (&[("sec-fetch-site", "same-origin")], true),
             (&[("sec-fetch-site", "same-site")], false),
             (&[("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")], false),
         ] {
-            assert_eq!(is_asked_for(&headers(lines)), asked_for, "{lines:?}");
+            assert_eq!(is_from_person(&headers(lines)), is_from_a_person, "{lines:?}");
         }
     }
 
     #[test]
-    fn a_token_is_made_of_all_chances_and_no_other_is_taken() {
-        let guard = Guard::new(9181, [1, 2, 3, 4, 5, 6, 7, u32::MAX]);
+    fn a_token_is_made_of_all_random_numbers_and_no_other_is_accepted() {
+        let guard = guard_of(9181, [1, 2, 3, 4, 5, 6, 7, u32::MAX]);
         assert_eq!(guard.token().len(), 64);
-        assert!(guard.takes(guard.token()));
-        for token in ["", "0", &guard.token()[1..], &guard.token().replace('f', "e")] {
-            assert!(!guard.takes(token), "{token}");
+        assert!(guard.is_token(guard.token()));
+        for token in
+            ["", "0", guard.token().trim_start_matches('0'), &guard.token().replace('f', "e")]
+        {
+            assert!(!guard.is_token(token), "{token}");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! JSON laid out for reading, in its own spelling: white space changes and nothing else. Pure.
+//! JSON indented for reading: only white space changes. Pure.
 //!
-//! Separate because a parse and a new spelling would show another event than was published: numbers
+//! Separate because parsing and serializing would show another event than was published: numbers
 //! lose digits, members their order, and repeated members their first value.
 
 use serde::de::IgnoredAny;
 
-/// How far a level is indented.
+/// The indentation of a level.
 const INDENT: &str = "  ";
-/// Deeper levels are not indented further.
-const INDENTED_MAX: usize = 40;
+/// Deeper levels are not indented further: an event may be nested deeply to fill the page.
+const LEVELS_MAX: usize = 40;
 
-/// The text on many lines, if it is JSON.
-pub(super) fn laid_out(text: &str) -> Option<String> {
+/// The indented text, if it is JSON.
+pub(super) fn indented(text: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let (mut out, mut level, mut quoted, mut escaped) =
         (String::with_capacity(text.len() * 2), 0_usize, false, false);
@@ -57,7 +57,7 @@ pub(super) fn laid_out(text: &str) -> Option<String> {
 
 fn new_line(out: &mut String, level: usize) {
     out.push('\n');
-    out.push_str(&INDENT.repeat(level.min(INDENTED_MAX)));
+    out.push_str(&INDENT.repeat(level.min(LEVELS_MAX)));
 }
 
 #[cfg(test)]
@@ -68,14 +68,14 @@ mod tests {
     fn only_white_space_between_the_parts_changes() {
         let text =
             r#"{"n":12345678901234567890123,"a":[ ] ,"b":{"z":"x, {\"\\","a":[1,2]},"n":1e2}"#;
-        let laid = laid_out(text).unwrap();
+        let shown = indented(text).unwrap();
         assert_eq!(
-            laid,
+            shown,
             "{\n  \"n\": 12345678901234567890123,\n  \"a\": [],\n  \"b\": {\n    \"z\": \"x, {\\\"\\\\\",\n    \"a\": [\n      1,\n      2\n    ]\n  },\n  \"n\": 1e2\n}"
         );
         for other in ["", "hello", "{", "[1] 2"] {
-            assert_eq!(laid_out(other), None, "{other}");
+            assert_eq!(indented(other), None, "{other}");
         }
-        assert_eq!(laid_out(" \"a\" ").as_deref(), Some("\"a\""));
+        assert_eq!(indented(" \"a\" ").as_deref(), Some("\"a\""));
     }
 }

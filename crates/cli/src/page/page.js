@@ -1,23 +1,25 @@
-// Shows what goes on without loading the page again. Everything works without it: then the page loads itself anew.
+// Refreshes the content while something is under way, without reloading the page. Everything works
+// without it: then the browser reloads the page.
 "use strict";
 
 const main = () => document.getElementById("main");
 
-async function look() {
+async function refresh() {
   const response = await fetch(location.href, { headers: { accept: "text/html" } });
   const next = new DOMParser().parseFromString(await response.text(), "text/html");
   const [now, then] = [main(), next.getElementById("main")];
-  const held = now.contains(document.activeElement);
+  const hadFocus = now.contains(document.activeElement);
   const status = then.dataset.status;
   if (status !== now.dataset.status) document.getElementById("status").textContent = status;
   document.title = next.title;
   now.replaceWith(document.adoptNode(then));
-  if (held) main().focus({ preventScroll: true });
+  // The focused element is gone with the old content: without this the focus is at the top again.
+  if (hadFocus) main().focus({ preventScroll: true });
 }
 
-function wait() {
-  const ms = Number(main().dataset.againMs);
-  if (ms > 0) setTimeout(() => look().catch(() => {}).finally(wait), ms);
+function schedule() {
+  const ms = Number(main().dataset.refreshMs);
+  if (ms > 0) setTimeout(() => refresh().catch(() => {}).finally(schedule), ms);
 }
 
-wait();
+schedule();

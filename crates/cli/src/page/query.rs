@@ -1,25 +1,26 @@
-//! What an address of the page asks for: the filters of the verbs under their own names, and which
-//! part of the list.
+//! The query of a URL of the page: the filters under the names of the options, and which page of
+//! the list.
 //!
-//! The values are read by the very definition that the command line has, so both take the same and
-//! refuse the same.
+//! The values are parsed by the options of the command line, so both accept and refuse the same.
 
 use std::error::Error as _;
 
+use axum::http::StatusCode;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use deadletters::filter::Filter;
 use url::form_urlencoded::{Serializer, parse};
 
-use crate::commands::deadletters::Meant;
-use crate::letters::filter::Filter;
+use super::error::PageError;
+use crate::filter_args::FilterArgs;
 
 /// A filter in the form of the page.
 pub(super) struct Field {
-    /// Its name: the option of the verbs without its dashes.
+    /// Its name: the option without its dashes.
     pub(super) name: &'static str,
-    /// How the form calls it.
+    /// Its label in the form.
     pub(super) label: &'static str,
-    /// What may stand there.
+    /// An example of a value.
     pub(super) hint: &'static str,
 }
 
@@ -40,35 +41,45 @@ pub(super) const FIELDS: [Field; 12] = [
     field("status", "Last status", "503, or 5xx"),
     field("type", "Event type", "order.*"),
     field("source", "Event source", "*/checkout"),
-    field("id", "Event or letter id", "order-17"),
+    field("id", "Event or dead letter id", "order-17"),
 ];
 
-/// Which page of the list, and how long it is.
+/// The other names of the overview: the page of the list, its length, and `read=again`.
 const PAGING: [&str; 3] = ["page", "limit", "read"];
-/// How many letters a page of the list has, unless it is said.
-pub(super) const LIMIT: usize = 50;
-/// How many it may have.
+/// How many dead letters a page of the list has by default.
+const LIMIT: usize = 50;
+/// The most it may have.
 const LIMIT_MAX: usize = 500;
 
 /// A value that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    /// The field it stands in.
+pub(super) struct InvalidField {
+    /// Its field.
     pub(super) field: String,
-    /// What is wrong, and what would be right.
+    /// Why, and what is expected.
     pub(super) why: String,
 }
 
-/// What an address asks for.
+impl From<&InvalidField> for PageError {
+    fn from(invalid: &InvalidField) -> Self {
+        let title = match invalid.field.as_str() {
+            "" => "A filter cannot be used".to_owned(),
+            field => format!("The field {field} cannot be used"),
+        };
+        Self::new(StatusCode::BAD_REQUEST, title, invalid.why.clone())
+    }
+}
+
+/// The query of a URL.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
-    /// The filters that say something, as they were written.
+    /// The filters with a value, as they were given.
     filters: Vec<(String, String)>,
     /// From 1.
     pub(super) page: usize,
     pub(super) limit: usize,
     /// Whether the container is to be read again.
-    pub(super) again: bool,
+    pub(super) is_reread: bool,
 }
 
 /// Names and values of a form.
@@ -76,13 +87,13 @@ pub(super) fn pairs(form: &[u8]) -> Vec<(String, String)> {
     parse(form).into_owned().collect()
 }
 
-/// The value of a field, if it says anything.
+/// The value of a field, unless it is empty.
 pub(super) fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let of_name = pairs.iter().filter(|(of, _)| of == name).map(|(_, value)| value.trim());
     of_name.into_iter().find(|value| !value.is_empty())
 }
 
-/// Paths and pairs as an address.
+/// A path and pairs as a URL.
 pub(super) fn href<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
@@ -90,29 +101,29 @@ pub(super) fn href<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a
 
 #[derive(Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
-struct Asked {
+struct FilterOptions {
     #[command(flatten)]
-    meant: Meant,
+    filter: FilterArgs,
 }
 
 impl Query {
-    /// Reads the pairs of an address; `others` are the names that its page knows besides.
+    /// Reads the pairs of a URL; `others` are further names that its page knows.
     ///
     /// # Errors
     /// The first field that is unknown or has a value that cannot be used.
     pub(super) fn read(
         pairs: &[(String, String)],
         others: &[&str],
-    ) -> Result<(Self, Filter), Wrong> {
-        let mut query = Self { filters: Vec::new(), page: 1, limit: LIMIT, again: false };
+    ) -> Result<(Self, Filter), InvalidField> {
+        let mut query = Self { filters: Vec::new(), page: 1, limit: LIMIT, is_reread: false };
         for (name, value) in pairs.iter().filter(|(_, value)| !value.trim().is_empty()) {
             if FIELDS.iter().any(|field| field.name == name) {
                 query.filters.push((name.clone(), value.trim().to_owned()));
             } else if PAGING.contains(&name.as_str()) {
-                query.turn(name, value.trim())?;
+                query.set_paging(name, value.trim())?;
             } else if !others.contains(&name.as_str()) {
                 let names = FIELDS.map(|field| field.name).join(", ");
-                return Err(Wrong {
+                return Err(InvalidField {
                     field: name.clone(),
                     why: format!("there is no such filter; there are {names}"),
                 });
@@ -122,56 +133,57 @@ impl Query {
         Ok((query, filter))
     }
 
-    /// The pairs of an address that cannot be read, for the form to show them again.
-    pub(super) fn unread(pairs: Vec<(String, String)>) -> Self {
+    /// The filters of a URL that cannot be read, for the form to show them again.
+    pub(super) fn unchecked(pairs: Vec<(String, String)>) -> Self {
         let known =
             pairs.into_iter().filter(|(name, _)| FIELDS.iter().any(|field| field.name == name));
-        Self { filters: known.collect(), page: 1, limit: LIMIT, again: false }
+        Self { filters: known.collect(), page: 1, limit: LIMIT, is_reread: false }
     }
 
-    fn turn(&mut self, name: &str, value: &str) -> Result<(), Wrong> {
-        let wrong = |right: String| Wrong {
+    fn set_paging(&mut self, name: &str, value: &str) -> Result<(), InvalidField> {
+        let invalid = |expected: String| InvalidField {
             field: name.to_owned(),
-            why: format!("\"{value}\" is not {right}"),
+            why: format!("\"{value}\" is not {expected}"),
         };
         let number = value.parse().ok().filter(|number: &usize| *number > 0);
         match name {
             "page" => {
                 self.page =
-                    number.ok_or_else(|| wrong("a page: 1 or more is expected".to_owned()))?
+                    number.ok_or_else(|| invalid("a page: expected 1 or more".to_owned()))?;
             }
             "limit" => {
                 let number = number.filter(|number| *number <= LIMIT_MAX);
                 self.limit = number
-                    .ok_or_else(|| wrong(format!("a length: 1 to {LIMIT_MAX} is expected")))?;
+                    .ok_or_else(|| invalid(format!("a length: expected 1 to {LIMIT_MAX}")))?;
             }
-            _ => self.again = value == "again",
+            _ => self.is_reread = value == "again",
         }
         Ok(())
     }
 
-    fn filter(&self) -> Result<Filter, Wrong> {
+    fn filter(&self) -> Result<Filter, InvalidField> {
         let arguments = self.filters.iter().map(|(name, value)| format!("--{name}={value}"));
-        let asked = Asked::try_parse_from(arguments).map_err(|error| explain(&error))?;
-        asked.meant.filter().map_err(|error| {
-            // It begins with the option that it is about.
+        let options =
+            FilterOptions::try_parse_from(arguments).map_err(|error| invalid_field(&error))?;
+        options.filter.filter().map_err(|error| {
+            // The message begins with the option.
             let text = error.to_string();
             let (option, why) = text.split_once(' ').unwrap_or(("", &text));
-            Wrong { field: option.trim_start_matches('-').to_owned(), why: why.to_owned() }
+            InvalidField { field: option.trim_start_matches('-').to_owned(), why: why.to_owned() }
         })
     }
 
-    /// Every filter that says something.
+    /// Every filter with a value.
     pub(super) fn filters(&self) -> impl Iterator<Item = (&str, &str)> {
         self.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// What a filter says, each of its values.
+    /// The values of a filter.
     pub(super) fn values(&self, name: &str) -> Vec<&str> {
         self.filters().filter(|(of, _)| *of == name).map(|(_, value)| value).collect()
     }
 
-    /// Whether every letter is meant.
+    /// Whether there is no filter.
     pub(super) fn is_all(&self) -> bool {
         self.filters.is_empty()
     }
@@ -181,7 +193,7 @@ impl Query {
         href(path, self.filters())
     }
 
-    /// The overview with these values in the place of what the same filters said.
+    /// The overview with these values instead of those that the same filters had.
     pub(super) fn with(&self, values: &[(&str, &str)]) -> String {
         let others = self.filters().filter(|(name, _)| values.iter().all(|(of, _)| of != name));
         href("/", others.chain(values.iter().copied()))
@@ -192,22 +204,22 @@ impl Query {
         href("/", self.filters().filter(|pair| *pair != (name, value)))
     }
 
-    /// The same list at another page.
-    pub(super) fn turned(&self, page: usize) -> String {
+    /// Another page of the same list.
+    pub(super) fn with_page(&self, page: usize) -> String {
         let (page, limit) = (page.to_string(), self.limit.to_string());
         let paging = [(page != "1").then_some(("page", page.as_str()))];
         let length = [(self.limit != LIMIT).then_some(("limit", limit.as_str()))];
         href("/", self.filters().chain(paging.into_iter().chain(length).flatten()))
     }
 
-    /// The same, with the container read again first.
+    /// The overview, with the container read again first.
     pub(super) fn reread(&self) -> String {
         href("/", self.filters().chain([("read", "again")]))
     }
 }
 
-/// What the command line would say, told for a form.
-fn explain(error: &clap::Error) -> Wrong {
+/// The error of the command line, for a form.
+fn invalid_field(error: &clap::Error) -> InvalidField {
     let option = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) => option.clone(),
         Some(ContextValue::Strings(options)) => options.join(" "),
@@ -220,7 +232,7 @@ fn explain(error: &clap::Error) -> Wrong {
         (_, Some(source)) => source.to_string(),
         (_, None) => error.to_string(),
     };
-    Wrong { field, why }
+    InvalidField { field, why }
 }
 
 #[cfg(test)]
@@ -229,13 +241,13 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Query, Wrong> {
+    fn read(text: &str) -> Result<Query, InvalidField> {
         Query::read(&pairs(text.as_bytes()), &[]).map(|(query, _)| query)
     }
 
     #[test]
-    fn the_form_has_every_filter_of_the_verbs_and_no_other() {
-        let command = Asked::command();
+    fn the_form_has_every_filter_option_and_no_other() {
+        let command = FilterOptions::command();
         let mut options: Vec<&str> =
             command.get_arguments().filter_map(clap::Arg::get_long).collect();
         let mut fields = FIELDS.map(|field| field.name);
@@ -245,31 +257,31 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_used_names_its_field_and_what_would_be_right() {
+    fn an_invalid_value_names_its_field_and_what_is_expected() {
         for (text, field, why) in [
             ("status=abc", "status", "503, or 5xx"),
             ("since=yesterday", "since", "2026-11-20T07:00:00Z"),
             ("reason=Nope", "reason", "TimeToLiveExceeded"),
             ("outcome=--help", "outcome", "TimedOut"),
-            ("topic=a/b/c", "topic", "no name"),
+            ("topic=a/b/c", "topic", "full name"),
             ("topic=a&topic=b", "topic", "only one"),
             ("colour=red", "colour", "namespace"),
             ("page=0", "page", "1 or more"),
             ("limit=501", "limit", "1 to 500"),
         ] {
-            let wrong = read(text).expect_err(text);
-            assert!(wrong.field == field && wrong.why.contains(why), "{text}: {wrong:?}");
+            let invalid = read(text).expect_err(text);
+            assert!(invalid.field == field && invalid.why.contains(why), "{text}: {invalid:?}");
         }
     }
 
     #[test]
-    fn addresses_keep_what_was_asked_and_change_one_thing() {
+    fn links_keep_the_query_and_change_one_value() {
         let query = read("type=a%26b&status=5xx&status=404&topic=&page=3&limit=10").unwrap();
         assert_eq!((query.page, query.limit), (3, 10));
         assert_eq!(query.at("/replay"), "/replay?type=a%26b&status=5xx&status=404");
         assert_eq!(query.with(&[("status", "503")]), "/?type=a%26b&status=503");
         assert_eq!(query.without("status", "404"), "/?type=a%26b&status=5xx");
-        assert_eq!(query.turned(1), "/?type=a%26b&status=5xx&status=404&limit=10");
-        assert_eq!(read("").unwrap().turned(2), "/?page=2");
+        assert_eq!(query.with_page(1), "/?type=a%26b&status=5xx&status=404&limit=10");
+        assert_eq!(read("").unwrap().with_page(2), "/?page=2");
     }
 }

@@ -1,71 +1,75 @@
-//! Sending letters again: first what would be sent and where, exactly; then the button.
+//! Replaying dead letters: first exactly what would be sent and where, then the button.
+
+use std::sync::Arc;
 
 use adapters::machine::Machine;
 use axum::body::Bytes;
 use axum::extract;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Redirect, Response};
+use deadletters::filter::Filter;
+use deadletters::ledger::{ReplayState, is_job_name};
+use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
+use deadletters::replay::sender::ReplayTarget;
+use deadletters::replay::{Rate, ReplayJob, ReplayPlan, RunOptions, job_name};
 use delivery::ports::Clock as _;
 use maud::{Markup, html};
 use url::Url;
 
+use super::app::{App, SharedApp};
+use super::error::PageError;
 use super::filters::chips;
-use super::frame::{Place, Problem, Sheet, line, word};
 use super::guard::TOKEN;
-use super::query::{Query, Wrong, href, pairs, value};
-use super::shelves::{COUNTED_MS, Patience, Seen};
-use super::{Page, reading};
-use crate::letters::filter::Filter;
-use crate::letters::ledger::{State, is_job};
-use crate::letters::replay::sender::{Sender, To};
-use crate::letters::replay::{Pace, Plan, Rate, Replay, name_of, queue_of};
-use crate::letters::shelf::{LETTERS_MAX, Shelf};
-use crate::letters::text;
+use super::layout::{NavSection, PageLayout, reading};
+use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
+use super::markup::{line, word};
+use super::query::{InvalidField, Query, href, pairs, value};
+use crate::{replay_sender, text};
 
-/// What the forms of this page say besides filters.
-const OTHERS: [&str; 7] = ["to", "to_topic", "to_url", "rate", "count", "job", TOKEN];
+/// The fields of the forms of this page, besides filters.
+const FIELDS: [&str; 7] = ["to", "to_topic", "to_url", "rate", "count", "job", TOKEN];
 
-/// What is to be done.
-struct Wish {
+/// A form of this page.
+struct ReplayForm {
     query: Query,
     filter: Filter,
-    /// The form's own values, as they were written.
-    written: Vec<(String, String)>,
-    /// Where to and how fast, or which of the fields says something that cannot be.
-    aim: Result<(To, Option<Rate>), Wrong>,
+    /// The other fields, as they were given.
+    fields: Vec<(String, String)>,
+    /// Where to and how fast, or the field that is invalid.
+    target: Result<(ReplayTarget, Option<Rate>), InvalidField>,
 }
 
-impl Wish {
-    fn read(form: &[u8]) -> Result<Self, Problem> {
-        let asked = pairs(form);
+impl ReplayForm {
+    fn read(form: &[u8]) -> Result<Self, PageError> {
+        let pairs = pairs(form);
         let (query, filter) =
-            Query::read(&asked, &OTHERS).map_err(|wrong| Problem::field(&wrong))?;
-        let aim = aim(&asked);
-        let written =
-            asked.into_iter().filter(|(name, _)| OTHERS.contains(&name.as_str())).collect();
-        Ok(Self { query, filter, written, aim })
+            Query::read(&pairs, &FIELDS).map_err(|invalid| PageError::from(&invalid))?;
+        let target = read_target(&pairs);
+        let fields =
+            pairs.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str())).collect();
+        Ok(Self { query, filter, fields, target })
     }
 
-    fn written(&self, name: &str) -> &str {
-        value(&self.written, name).unwrap_or_default()
+    fn field(&self, name: &str) -> &str {
+        value(&self.fields, name).unwrap_or_default()
     }
 
-    /// What the job is called.
-    fn job(&self) -> Result<String, Wrong> {
-        match self.written("job") {
-            "" => Ok(name_of(Machine.now_ms())),
-            job if is_job(job) => Ok(job.to_owned()),
-            job => Err(Wrong {
+    /// The name of the job.
+    fn job(&self) -> Result<String, InvalidField> {
+        match self.field("job") {
+            "" => Ok(job_name(Machine.now_ms())),
+            job if is_job_name(job) => Ok(job.to_owned()),
+            job => Err(InvalidField {
                 field: "job".to_owned(),
-                why: format!("\"{job}\" is no name of a job"),
+                why: format!("\"{job}\" is not a valid job name"),
             }),
         }
     }
 
-    /// This page again.
+    /// The link to this page with these values.
     fn href(&self) -> String {
         let is_kept = |name: &str| ![TOKEN, "count", "job"].contains(&name);
-        let kept = self.written.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
+        let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
         href(
             "/replay",
             self.query.filters().chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))),
@@ -73,68 +77,61 @@ impl Wish {
     }
 }
 
-fn aim(asked: &[(String, String)]) -> Result<(To, Option<Rate>), Wrong> {
-    let wrong = |field: &str, why: String| Wrong { field: field.to_owned(), why };
-    let to = match value(asked, "to").unwrap_or("subscription") {
-        "subscription" => To::Subscription,
+fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>), InvalidField> {
+    let invalid = |field: &str, why: String| InvalidField { field: field.to_owned(), why };
+    let target = match value(pairs, "to").unwrap_or("subscription") {
+        "subscription" => ReplayTarget::Subscription,
         "topic" => {
-            let topic = value(asked, "to_topic").unwrap_or_default();
-            To::Topic(topic.parse().map_err(|why| wrong("to_topic", why))?)
+            let topic = value(pairs, "to_topic").unwrap_or_default();
+            ReplayTarget::Topic(topic.parse().map_err(|why| invalid("to_topic", why))?)
         }
         "url" => {
-            let url = value(asked, "to_url").unwrap_or_default();
-            let right = || {
-                wrong(
-                    "to_url",
-                    format!("\"{url}\" is no address: https://example.com/events is expected"),
-                )
-            };
-            To::Url(
-                url.parse()
-                    .ok()
-                    .filter(|url: &Url| matches!(url.scheme(), "http" | "https"))
-                    .ok_or_else(right)?,
-            )
+            let text = value(pairs, "to_url").unwrap_or_default();
+            let is_http = |url: &Url| matches!(url.scheme(), "http" | "https");
+            let url = text.parse().ok().filter(is_http).ok_or_else(|| {
+                let why =
+                    format!("\"{text}\" is not a valid URL: expected https://example.com/events");
+                invalid("to_url", why)
+            })?;
+            ReplayTarget::Url(url)
         }
         other => {
-            return Err(wrong(
-                "to",
-                format!("\"{other}\": subscription, topic or url is expected"),
-            ));
+            let why = format!("\"{other}\" is not valid: expected subscription, topic or url");
+            return Err(invalid("to", why));
         }
     };
-    let rate = value(asked, "rate")
-        .map(|rate| rate.parse().map_err(|why| wrong("rate", why)))
-        .transpose()?;
-    Ok((to, rate))
+    let rate = value(pairs, "rate").map(str::parse).transpose();
+    Ok((target, rate.map_err(|why| invalid("rate", why))?))
 }
 
 /// What would be sent.
 pub(super) async fn dry_run(
-    extract::State(page): extract::State<Page>,
+    extract::State(app): extract::State<SharedApp>,
     uri: Uri,
-) -> Result<Response, Problem> {
-    let wish = Wish::read(uri.query().unwrap_or_default().as_bytes())?;
-    let seen = page.shelves.seen(&wish.query, &wish.filter, COUNTED_MS, Patience::Moment).await;
-    let shelf = match seen.map_err(|error| Problem::storage(&error))? {
-        Seen::There(shelf) => shelf,
-        Seen::Reading(requests) => return Ok(reading(&page, requests)),
+) -> Result<Response, PageError> {
+    let form = ReplayForm::read(uri.query().unwrap_or_default().as_bytes())?;
+    let container = app.letters.container();
+    let (query, filter) = (&form.query, &form.filter);
+    let state = app.caches.matching(query, filter, COUNT_MAX_AGE_MS, WaitMode::Briefly).await;
+    let cache = match state.map_err(|error| PageError::storage(&error))? {
+        CacheState::Ready(cache) => cache,
+        CacheState::Reading(requests) => return Ok(reading(container, requests)),
     };
-    let status = if wish.aim.is_ok() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let status = if form.target.is_ok() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let main = html! {
-        p .crumbs { a href=(wish.query.at("/")) { "Letters" } " / " span { "Replay" } }
+        p .crumbs { a href=(query.at("/")) { "Dead letters" } " / " span { "Replay" } }
         h1 { "Replay" }
-        (chips(&wish.query))
-        (way(&page, &wish))
-        @if let Ok((to, rate)) = &wish.aim { (count(&page, &wish, &shelf, to, *rate)) }
+        (chips(query))
+        (target_form(&app, &form))
+        @if let Ok((target, rate)) = &form.target { (count(&app, &form, &cache, target, *rate)) }
     };
-    Ok(Sheet::new("Replay", Place::Letters, main).answer(&page, status))
+    Ok(PageLayout::new("Replay", NavSection::DeadLetters, main).respond(container, status))
 }
 
 /// Where to, and how fast.
-fn way(page: &Page, wish: &Wish) -> Markup {
-    let wrong = |name: &str| wish.aim.as_ref().err().filter(|wrong| wrong.field == name);
-    let chosen = Some(wish.written("to")).filter(|to| !to.is_empty()).unwrap_or("subscription");
+fn target_form(app: &App, form: &ReplayForm) -> Markup {
+    let is_invalid = |name: &str| form.target.as_ref().is_err_and(|invalid| invalid.field == name);
+    let chosen = Some(form.field("to")).filter(|to| !to.is_empty()).unwrap_or("subscription");
     let radio = |name: &str, label: &str, more: Markup| {
         html! { div .choice {
             label { input type="radio" name="to" value=(name) checked[chosen == name]; span { (label) } }
@@ -143,57 +140,64 @@ fn way(page: &Page, wish: &Wish) -> Markup {
     };
     let input = |name: &str, label: &str, hint: &str| {
         html! {
-            input name=(name) value=(wish.written(name)) placeholder=(hint) aria-label=(label)
-            autocomplete="off" spellcheck="false"
-                aria-invalid=[wrong(name).map(|_| "true")] aria-describedby=[wrong(name).map(|_| "wrong")];
+            input name=(name) value=(form.field(name)) placeholder=(hint) aria-label=(label)
+                autocomplete="off" spellcheck="false"
+                aria-invalid=[is_invalid(name).then_some("true")]
+                aria-describedby=[is_invalid(name).then_some("invalid")];
         }
     };
     html! { form .panel.way action="/replay" method="get" {
         fieldset {
             legend { "Where to" }
-            (radio("subscription", "Each to its own subscription, and to nobody else", html! {
-                p .hint { "As a fresh delivery through the queue " code { (line(queue(page).as_str())) } }
+            (radio("subscription", "Each to its own subscription, and to no other", html! {
+                p .hint { "As a new delivery through the queue " code { (line(displayed_queue(app).as_str())) } }
             }))
-            (radio("topic", "To whoever subscribes to the topic", input("to_topic", "The topic", "shop/orders")))
-            (radio("url", "By POST to the address", input("to_url", "The address", "https://example.com/events")))
+            (radio("topic", "To all subscriptions of the topic", input("to_topic", "The topic", "shop/orders")))
+            (radio("url", "By POST to the URL", input("to_url", "The URL", "https://example.com/events")))
         }
         div .buttons {
-            label .inline { "At most " (input("rate", "At most so many, as in 50/s", "50/s, or nothing")) }
+            label .inline { "At most " (input("rate", "The maximum rate, as in 50/s", "50/s, or empty")) }
             button type="submit" { "Count again" }
         }
-        @for (name, value) in wish.query.filters() { input type="hidden" name=(name) value=(value); }
-        @if let Err(wrong) = &wish.aim { p #wrong .wrong role="alert" { (line(&wrong.why)) } }
+        @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
+        @if let Err(invalid) = &form.target { p #invalid .invalid role="alert" { (line(&invalid.why)) } }
     } }
 }
 
-fn queue(page: &Page) -> Url {
+fn displayed_queue(app: &App) -> Url {
     let dev = crate::queue::DEV_EVENTS_QUEUE.parse().expect("the queue of dev has a URL");
-    page.queue_url.clone().unwrap_or(dev)
+    app.replays.queue_url.clone().unwrap_or(dev)
 }
 
-fn planned(wish: &Wish, shelf: &Shelf, to: &To) -> Plan {
-    let mut plan = Plan::default();
-    let meant = shelf.letters.iter().filter(|letter| wish.filter.takes(letter));
-    meant.for_each(|letter| plan.add(letter, to));
+fn plan_of(form: &ReplayForm, cache: &LetterCache, target: &ReplayTarget) -> ReplayPlan {
+    let mut plan = ReplayPlan::default();
+    let matching = cache.letters.iter().filter(|letter| form.filter.matches(letter));
+    matching.for_each(|letter| plan.add(letter, target));
     plan
 }
 
 /// The exact count, and the button.
-fn count(page: &Page, wish: &Wish, shelf: &Shelf, to: &To, rate: Option<Rate>) -> Markup {
-    let plan = planned(wish, shelf, to);
-    let (count, sent) = (plan.len() as u64, sent_before(&plan, shelf));
+fn count(
+    app: &App,
+    form: &ReplayForm,
+    cache: &LetterCache,
+    target: &ReplayTarget,
+    rate: Option<Rate>,
+) -> Markup {
+    let plan = plan_of(form, cache, target);
+    let (count, sent) = (plan.len() as u64, sent_before(&plan, cache));
     html! { section .panel aria-labelledby="count" {
-        h2 #count { @if count == 0 { "Nothing would be sent" } @else { (text::letters(count)) " would be sent" } }
-        p .sub { (aimed(to)) }
-        @if shelf.is_cut {
-            p .remark {
-                "There are more than " (text::grouped(LETTERS_MAX as u64)) " letters: filter for fewer, or use "
+        h2 #count { @if count == 0 { "Nothing would be sent" } @else { (text::dead_letters(count)) " would be sent" } }
+        p .sub { (describe(target)) }
+        @if cache.is_truncated {
+            p .notice {
+                "There are more than " (text::grouped(LETTERS_MAX as u64)) " dead letters: filter for fewer, or use "
                 code { "lastmile deadletters replay" } ", which has no such limit."
             }
         }
         @if count > 0 {
             table .plain {
-                thead { tr { th scope="col" { "Subscription" } th .number scope="col" { "Letters" } } }
+                thead { tr { th scope="col" { "Subscription" } th .number scope="col" { "Count" } } }
                 tbody {
                     @for (name, count) in &plan.subscriptions {
                         tr { td { (word(name)) } td .number { (text::grouped(*count)) } }
@@ -202,100 +206,102 @@ fn count(page: &Page, wish: &Wish, shelf: &Shelf, to: &To, rate: Option<Rate>) -
             }
         }
         @if sent > 0 {
-            p .remark {
-                (text::grouped(sent)) " of them were sent again before; whoever takes them may see them twice. "
-                a href="/jobs" { "Which replays there were" }
+            p .notice {
+                (text::grouped(sent)) " of them were replayed before; their receivers may get them twice. "
+                a href="/jobs" { "Show all replays" }
             }
         }
-        @for (place, count) in &plan.homeless {
-            p .remark {
-                (text::letters(*count)) " of " (word(place))
-                " are left out: that is no subscription. A topic or an address can take them."
+        @for (name, count) in &plan.without_subscription {
+            p .notice {
+                (text::dead_letters(*count)) " of " (word(name))
+                " are skipped: that is not a subscription. They can be sent to a topic or a URL."
             }
         }
-        @if count > 0 && !shelf.is_cut { (button(page, wish, count, rate)) }
+        @if count > 0 && !cache.is_truncated { (button(app, form, count, rate)) }
     } }
 }
 
-fn aimed(to: &To) -> Markup {
-    html! { @match to {
-        To::Subscription => "The original event, to the byte, as a fresh delivery to its own subscription alone.",
-        To::Topic(topic) => { "Published to " b { (line(&topic.to_string())) } ", for whoever subscribes to it." },
-        To::Url(url) => { "By POST to " b { (word(url.as_str())) } ". No subscription takes part." },
+fn describe(target: &ReplayTarget) -> Markup {
+    html! { @match target {
+        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery to its own subscription alone.",
+        ReplayTarget::Topic(topic) => {
+            "Published to " b { (line(&topic.to_string())) } ", for all its subscriptions."
+        },
+        ReplayTarget::Url(url) => { "By POST to " b { (word(url.as_str())) } ". No subscription is used." },
     } }
 }
 
-fn sent_before(plan: &Plan, shelf: &Shelf) -> u64 {
-    let sent = |id| shelf.replayed.get(id).is_some_and(|of| of.line.state == State::Sent);
-    plan.ids().iter().filter(|id| sent(id)).count() as u64
+fn sent_before(plan: &ReplayPlan, cache: &LetterCache) -> u64 {
+    let state = |id| cache.replayed.get(id).map(|record| record.entry.state);
+    plan.ids().iter().filter(|id| state(id) == Some(ReplayState::Sent)).count() as u64
 }
 
-fn button(page: &Page, wish: &Wish, count: u64, rate: Option<Rate>) -> Markup {
+fn button(app: &App, form: &ReplayForm, count: u64, rate: Option<Rate>) -> Markup {
     html! { form .buttons action="/replay" method="post" {
-        input type="hidden" name=(TOKEN) value=(page.guard.token());
+        input type="hidden" name=(TOKEN) value=(app.guard.token());
         input type="hidden" name="count" value=(count);
-        // Named before it begins: a form that is sent twice begins one job.
-        input type="hidden" name="job" value=(name_of(Machine.now_ms()));
-        @for (name, value) in wish.query.filters() { input type="hidden" name=(name) value=(value); }
+        // Named before it starts: a form that is sent twice starts one job.
+        input type="hidden" name="job" value=(job_name(Machine.now_ms()));
+        @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
         @for name in ["to", "to_topic", "to_url", "rate"] {
-            input type="hidden" name=(name) value=(wish.written(name));
+            input type="hidden" name=(name) value=(form.field(name));
         }
         button .primary type="submit" {
-            "Send " (text::letters(count)) @if rate.is_some() { ", at most " (line(wish.written("rate"))) }
+            "Send " (text::dead_letters(count)) @if rate.is_some() { ", at most " (line(form.field("rate"))) }
         }
-        a .button href=(wish.query.at("/")) { "Cancel" }
+        a .button href=(form.query.at("/")) { "Cancel" }
     } }
 }
 
-/// Begins the job that was counted.
+/// Starts the job that was counted.
 pub(super) async fn start(
-    extract::State(page): extract::State<Page>,
-    form: Bytes,
-) -> Result<Response, Problem> {
-    let wish = Wish::read(&form)?;
-    let back = wish.href();
-    let on_back = |problem: Problem| problem.back(back.clone(), "Back to the replay");
-    let (to, rate) = wish.aim.clone().map_err(|wrong| on_back(Problem::field(&wrong)))?;
-    let job = wish.job().map_err(|wrong| on_back(Problem::field(&wrong)))?;
-    let there = Redirect::to(&format!("/jobs/{job}")).into_response();
-    let _one_at_a_time = page.jobs.beginning.lock().await;
-    if page.jobs.knows(&job) {
-        return Ok(there);
+    extract::State(app): extract::State<SharedApp>,
+    body: Bytes,
+) -> Result<Response, PageError> {
+    let form = ReplayForm::read(&body)?;
+    let back = form.href();
+    let with_link = |error: PageError| error.with_link(back.clone(), "Back to the replay");
+    let invalid = |field: InvalidField| with_link(PageError::from(&field));
+    let (target, rate) = form.target.clone().map_err(invalid)?;
+    let job = form.job().map_err(invalid)?;
+    let started = Redirect::to(&format!("/jobs/{job}")).into_response();
+    let _one_at_a_time = app.jobs.starting.lock().await;
+    if app.jobs.knows(&job) {
+        return Ok(started);
     }
-    let seen = page.shelves.seen(&wish.query, &wish.filter, 0, Patience::Endless).await;
-    let Seen::There(shelf) = seen.map_err(|error| Problem::storage(&error))? else {
-        return Err(on_back(Problem::new(
+    // Read now, not from a cache: exactly what was counted is sent, or nothing.
+    let state = app.caches.matching(&form.query, &form.filter, 0, WaitMode::UntilRead).await;
+    let CacheState::Ready(cache) = state.map_err(|error| PageError::storage(&error))? else {
+        return Err(with_link(PageError::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "Not read yet",
             "The container is being read.",
         )));
     };
-    let plan = planned(&wish, &shelf, &to);
-    if wish.written("count") != plan.len().to_string() || shelf.is_cut {
-        let why = format!(
-            "It would be {} now. Nothing was sent; look again what would be.",
-            text::letters(plan.len() as u64)
-        );
-        return Err(on_back(Problem::new(StatusCode::CONFLICT, "The letters have changed", why)));
+    let plan = plan_of(&form, &cache, &target);
+    if form.field("count") != plan.len().to_string() || cache.is_truncated {
+        let count = text::dead_letters(plan.len() as u64);
+        let why = format!("It would be {count} now. Nothing was sent; check the new count.");
+        let error = PageError::new(StatusCode::CONFLICT, "The dead letters have changed", why);
+        return Err(with_link(error));
     }
-    let begun = begin(&page, job, &to, rate, plan).await;
-    let failed =
-        |error| Problem::new(StatusCode::BAD_GATEWAY, "Nothing was sent", format!("{error:#}"));
-    begun.map_err(|error: anyhow::Error| on_back(failed(error)))?;
-    Ok(there)
+    let result = run(&app, job, &target, rate, plan).await;
+    result.map_err(|error| with_link(PageError::not_sent(&error)))?;
+    Ok(started)
 }
 
-async fn begin(
-    page: &Page,
+async fn run(
+    app: &App,
     job: String,
-    to: &To,
+    target: &ReplayTarget,
     rate: Option<Rate>,
-    plan: Plan,
+    plan: ReplayPlan,
 ) -> anyhow::Result<()> {
-    let given = page.queue_url.clone().filter(|_| !matches!(to, To::Url(_)));
-    let queue = queue_of(to, given, None)?;
-    let sender = Sender::open(to, &queue).await?;
-    let kept = matches!(to, To::Subscription | To::Topic(_)).then(|| queue.to_string());
-    let replay = Replay::start(&page.letters, job, to, kept, plan).await?;
-    page.jobs.run(page, replay, sender, Pace { rate, skip_uncertain: false })
+    let queue = replay_sender::queue_url(target, app.given_queue(target), None)?;
+    let sender = replay_sender::open(target, &queue, &app.replays.allow_private).await?;
+    let is_queued = matches!(target, ReplayTarget::Subscription | ReplayTarget::Topic(_));
+    let in_ledger = is_queued.then(|| queue.to_string());
+    let job = ReplayJob::start(&app.letters, job, target, in_ledger, plan).await?;
+    let options = RunOptions { rate, skip_uncertain: false };
+    app.jobs.run(job, sender, options, Arc::clone(&app.caches))
 }

@@ -1,19 +1,19 @@
-//! Dead letters at the command line: found, told, grouped, sent again, over a folder and over S3.
+//! Dead letters at the command line: found, shown, grouped, replayed, in a folder and in S3.
 
 use std::process::Output;
 
 use local::aws::{LocalAws, LocalAwsConfig};
 use serde_json::Value;
 
-use crate::letters;
-use crate::letters::{AGAIN, LETTERS, Place, Sample, lines, requests, text};
+use crate::sample_letters;
+use crate::sample_letters::{DUPLICATE, LETTERS, Sample, TestContainer, lines, requests, text};
 
-/// The letters of the samples, in a folder below this one.
-fn samples() -> Place {
-    let place = Place::folder();
-    place.write(&LETTERS.map(Sample::blob));
-    place.write(&[AGAIN.blob()]);
-    place
+/// The sample dead letters, one of them in two blobs.
+fn samples() -> TestContainer {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    container.write(&[DUPLICATE.blob()]);
+    container
 }
 
 fn stdout(output: &Output) -> String {
@@ -22,19 +22,19 @@ fn stdout(output: &Output) -> String {
 }
 
 #[test]
-fn letters_are_listed_newest_first_and_a_guid_counts_once() {
-    let place = samples();
-    insta::assert_snapshot!(stdout(&place.run(&["list"])));
-    let two = place.run(&["list", "--limit", "2", "--output", "ndjson"]);
+fn dead_letters_are_listed_newest_first_and_a_guid_counts_once() {
+    let container = samples();
+    insta::assert_snapshot!(stdout(&container.run(&["list"])));
+    let two = container.run(&["list", "--limit", "2", "--output", "ndjson"]);
     insta::assert_snapshot!(stdout(&two));
     let all: Vec<Value> =
-        serde_json::from_slice(&place.run(&["list", "--output", "json"]).stdout).expect("JSON");
+        serde_json::from_slice(&container.run(&["list", "--output", "json"]).stdout).expect("JSON");
     assert_eq!(all.len(), LETTERS.len());
 }
 
 #[test]
-fn filters_say_which_letters_are_meant() {
-    let place = samples();
+fn filters_decide_which_dead_letters_match() {
+    let container = samples();
     for (filter, events) in [
         (&["--subscription", "mail"][..], "order-5"),
         (&["--subscription", "shop/orders/billing", "--status", "5xx"], "order-4 order-2 order-1"),
@@ -47,7 +47,7 @@ fn filters_say_which_letters_are_meant() {
         (&["--since", "2026-11-20", "--until", "2026-11-20T10:00:00Z"], "order-3 order-2"),
         (&["--topic", "shop/orders", "--source", "*", "--until", "2026-11-20"], "order-1"),
     ] {
-        let output = place.run(&[&["list", "--output", "ndjson"], filter].concat());
+        let output = container.run(&[&["list", "--output", "ndjson"], filter].concat());
         let found = lines(&output);
         let found: Vec<&str> =
             found.iter().map(|line| line["event_id"].as_str().unwrap_or("-")).collect();
@@ -56,57 +56,59 @@ fn filters_say_which_letters_are_meant() {
 }
 
 #[test]
-fn show_tells_the_whole_story_by_id_key_or_event() {
-    let place = samples();
-    let story = stdout(&place.run(&["show", "00000000-0000-0000-0000-000000000004"]));
-    insta::assert_snapshot!(story);
+fn show_finds_a_dead_letter_by_id_key_or_event() {
+    let container = samples();
+    let shown = stdout(&container.run(&["show", "00000000-0000-0000-0000-000000000004"]));
+    insta::assert_snapshot!(shown);
     let path = format!("letters/{}", LETTERS[3].key());
     for name in ["order-4".to_owned(), LETTERS[3].key(), path] {
-        assert_eq!(stdout(&place.run(&["show", &name])), story, "{name}");
+        assert_eq!(stdout(&container.run(&["show", &name])), shown, "{name}");
     }
-    assert_eq!(stdout(&place.run(&["show", "--raw", "order-4"])), LETTERS[3].blob().1);
+    assert_eq!(stdout(&container.run(&["show", "--raw", "order-4"])), LETTERS[3].blob().1);
     let json: Value =
-        serde_json::from_str(&stdout(&place.run(&["show", "order-4", "--output", "json"])))
+        serde_json::from_str(&stdout(&container.run(&["show", "order-4", "--output", "json"])))
             .expect("JSON");
     assert_eq!(
         (&json["event"]["id"], &json["history"][1]["status"]),
         (&"order-4".into(), &503.into())
     );
-    assert_eq!(place.run(&["show", "order-9"]).status.code(), Some(1));
+    assert_eq!(container.run(&["show", "order-9"]).status.code(), Some(1));
 }
 
 #[test]
 fn why_and_stats_sum_up_what_happened() {
-    let place = samples();
-    insta::assert_snapshot!(stdout(&place.run(&["why"])));
-    insta::assert_snapshot!(stdout(&place.run(&["stats"])));
+    let container = samples();
+    insta::assert_snapshot!(stdout(&container.run(&["why"])));
+    insta::assert_snapshot!(stdout(&container.run(&["stats"])));
     let causes: Value =
-        serde_json::from_slice(&place.run(&["why", "--output", "json"]).stdout).expect("JSON");
+        serde_json::from_slice(&container.run(&["why", "--output", "json"]).stdout).expect("JSON");
     assert_eq!((&causes[0]["letters"], &causes[0]["line"]), (&3.into(), &"overloaded".into()));
     let stats: Value =
-        serde_json::from_slice(&place.run(&["stats", "--output", "json"]).stdout).expect("JSON");
+        serde_json::from_slice(&container.run(&["stats", "--output", "json"]).stdout)
+            .expect("JSON");
     assert_eq!(stats["hours"]["2026-11-20T09:00:00.0000000Z"], 2);
 }
 
 #[test]
-fn every_event_is_exported_whole_and_only_what_is_meant_is_purged() {
-    let place = samples();
-    let exported = lines(&place.run(&["export", "--id", "order-1"]));
+fn every_event_is_exported_whole_and_only_matches_are_purged() {
+    let container = samples();
+    let exported = lines(&container.run(&["export", "--id", "order-1"]));
     assert_eq!(exported[0]["event"]["data"]["n"], 1);
-    let counted = stdout(&place.run(&["purge", "--subscription", "billing", "--status", "503"]));
-    assert!(counted.starts_with("3 letters in 4 blobs would be removed; --yes"), "{counted}");
-    assert_eq!(lines(&place.run(&["list", "--output", "ndjson"])).len(), LETTERS.len());
+    let counted =
+        stdout(&container.run(&["purge", "--subscription", "billing", "--status", "503"]));
+    assert!(counted.starts_with("3 dead letters in 4 blobs would be removed; --yes"), "{counted}");
+    assert_eq!(lines(&container.run(&["list", "--output", "ndjson"])).len(), LETTERS.len());
     let purged =
-        stdout(&place.run(&["purge", "--subscription", "billing", "--status", "503", "--yes"]));
+        stdout(&container.run(&["purge", "--subscription", "billing", "--status", "503", "--yes"]));
     assert!(purged.contains("removed; versions that the bucket keeps remain"), "{purged}");
-    assert_eq!(lines(&place.run(&["list", "--output", "ndjson"])).len(), LETTERS.len() - 3);
+    assert_eq!(lines(&container.run(&["list", "--output", "ndjson"])).len(), LETTERS.len() - 3);
 }
 
 #[test]
-fn exit_codes_tell_nothing_found_from_wrong_and_wrong_words_name_the_right_ones() {
-    let place = samples();
-    assert_eq!(place.run(&["list", "--namespace", "other"]).status.code(), Some(1));
-    assert_eq!(place.run(&["jobs"]).status.code(), Some(1));
+fn exit_codes_distinguish_nothing_found_from_failure_and_errors_name_valid_values() {
+    let container = samples();
+    assert_eq!(container.run(&["list", "--namespace", "other"]).status.code(), Some(1));
+    assert_eq!(container.run(&["jobs"]).status.code(), Some(1));
     for (arguments, said) in [
         (&["list", "--reason", "Nothing"][..], "MaxDeliveryAttemptsExceeded, TimeToLiveExceeded"),
         (&["list", "--outcome", "Nothing"], "TimedOut, Busy"),
@@ -122,41 +124,42 @@ fn exit_codes_tell_nothing_found_from_wrong_and_wrong_words_name_the_right_ones(
             "start `lastmile dev",
         ),
     ] {
-        let output = place.run(arguments);
+        let output = container.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains(said), "{arguments:?}: {}", text(&output.stderr));
     }
-    assert!(!place.path().join("_replays").exists());
+    assert!(!container.path().join("_replays").exists());
 }
 
 #[test]
-fn a_blob_that_is_no_letter_is_told_and_hides_no_other() {
-    let place = samples();
-    place.write(&[("shop/orders/billing/2026/11/20/7/strange.json".to_owned(), "{".to_owned())]);
-    place.write(&[("readme.txt".to_owned(), "not ours".to_owned())]);
-    let output = place.run(&["list", "--output", "ndjson"]);
+fn a_blob_that_is_not_a_dead_letter_is_reported_and_hides_no_other() {
+    let container = samples();
+    container
+        .write(&[("shop/orders/billing/2026/11/20/7/strange.json".to_owned(), "{".to_owned())]);
+    container.write(&[("readme.txt".to_owned(), "not ours".to_owned())]);
+    let output = container.run(&["list", "--output", "ndjson"]);
     assert_eq!(lines(&output).len(), LETTERS.len());
     assert!(
-        text(&output.stderr).contains("1 blobs are no dead letters"),
+        text(&output.stderr).contains("1 blobs are not dead letters"),
         "{}",
         text(&output.stderr)
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s3_says_the_same_as_a_folder() {
+async fn s3_gives_the_same_as_a_folder() {
     let folder = samples();
     let data = tempfile::tempdir().expect("a folder can be made");
     let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
     let aws = LocalAws::start(config).await.expect("the local AWS starts");
-    let bucket = Place::bucket(&aws.endpoint(), "s3://dead-letters/some/prefix");
-    let blobs = [&LETTERS[..], &[AGAIN]].concat();
+    let bucket = TestContainer::bucket(&aws.endpoint(), "s3://dead-letters/some/prefix");
+    let blobs = [&LETTERS[..], &[DUPLICATE]].concat();
     let blobs: Vec<_> = blobs
         .into_iter()
         .map(Sample::blob)
         .map(|(key, text)| (format!("some/prefix/{key}"), text))
         .collect();
-    letters::write(&data.path().join("dead-letters"), &blobs);
+    sample_letters::write(&data.path().join("dead-letters"), &blobs);
     for arguments in [&["list"][..], &["stats"], &["why"], &["export"], &["replay", "--dry-run"]] {
         let expected = text(&folder.run(arguments).stdout);
         let said = text(&bucket.run(arguments).stdout).replace("some/prefix/", "");
@@ -176,7 +179,7 @@ async fn s3_says_the_same_as_a_folder() {
     );
     let purged = bucket.run(&["purge", "--id", "order-1", "--yes"]);
     assert!(
-        text(&purged.stdout).starts_with("1 letter in 1 blobs removed"),
+        text(&purged.stdout).starts_with("1 dead letter in 1 blobs removed"),
         "{}",
         text(&purged.stderr)
     );
@@ -186,9 +189,10 @@ async fn s3_says_the_same_as_a_folder() {
 
 #[test]
 fn completions_know_the_verbs() {
-    let place = samples();
+    let container = samples();
     for shell in ["bash", "zsh", "fish"] {
-        let output = place.lastmile(&["completions", shell]).output().expect("the program runs");
+        let output =
+            container.lastmile(&["completions", shell]).output().expect("the program runs");
         assert!(text(&output.stdout).contains("rescue"), "{shell}");
     }
 }

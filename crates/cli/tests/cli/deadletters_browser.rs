@@ -1,6 +1,6 @@
 //! The page of dead letters in a real browser: seen, walked by keys, clicked, and judged by axe.
 //!
-//! `page/browse.mjs` says what a person does; here stand the letters and the queue. The libraries
+//! `page/browse.mjs` does what a person does; here are the dead letters and the queue. The libraries
 //! are installed from npm below the build folder the first time; a machine without Chromium or Node
 //! skips this and says so. Pictures of every page are left in the build folder, `tmp/pages`.
 
@@ -8,8 +8,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::letters::{LETTERS, Place, Sample, sample};
-use crate::served::Served;
+use crate::page_server::PageServer;
+use crate::sample_letters::{LETTERS, Sample, TestContainer, sample};
 use local::aws::{LocalAws, LocalAwsConfig};
 
 /// The exit status by which `setup.sh` says that this machine lacks something.
@@ -41,7 +41,7 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/page")
 }
 
-/// A letter that would like to be more than text.
+/// A dead letter that tries to be markup.
 fn hostile() -> Sample {
     let response = "<script>alert(1)</script><img src=https://evil.example.com/x onerror=alert(2)>\u{1b}[2J\u{202e}";
     Sample { kind: "<svg onload=alert(3)>", status: Some(404), ..sample(6, (20, 10), response) }
@@ -50,18 +50,19 @@ fn hostile() -> Sample {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_sees_filters_and_replays_and_nothing_of_an_event_runs() {
     let Some((installed, chromium)) = installed() else { return };
-    let (place, data) = (Place::folder(), tempfile::tempdir().expect("a folder can be made"));
-    place.write(&LETTERS.map(Sample::blob));
+    let (container, data) =
+        (TestContainer::folder(), tempfile::tempdir().expect("a folder can be made"));
+    container.write(&LETTERS.map(Sample::blob));
     let (key, blob) = hostile().blob();
-    place.write(&[(key, blob.replace("order-6", "'><script>alert(4)</script>"))]);
+    container.write(&[(key, blob.replace("order-6", "'><script>alert(4)</script>"))]);
     let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600)).await;
     let aws = aws.expect("the local AWS starts");
-    let served = Served::start(&place, &["--queue-url", &aws.queue_url("events")]);
+    let server = PageServer::start(&container, &["--queue-url", &aws.queue_url("events")]);
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     std::fs::create_dir_all(&pictures).expect("a folder can be made");
     let browse = Command::new("node")
         .arg(sources().join("browse.mjs"))
-        .args([&installed, Path::new(&chromium), Path::new(&served.url), &pictures])
+        .args([&installed, Path::new(&chromium), Path::new(&server.url), &pictures])
         .env("LETTERS", format!("{} {}", LETTERS[0].id(), hostile().id()))
         .output()
         .expect("an installed language starts");

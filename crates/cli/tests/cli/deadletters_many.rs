@@ -1,4 +1,4 @@
-//! Twenty thousand dead letters: what looking costs, and a replay that is killed again and again.
+//! Twenty thousand dead letters: what reading them costs, and a replay that is killed three times.
 //!
 //! The heavy part of the command line's tests, about half a minute; the figures are printed
 //! (`--nocapture`).
@@ -16,25 +16,25 @@ use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
 use serde_json::Value;
 
-use crate::letters;
-use crate::letters::{Place, lines, requests, text};
-use crate::served::Served;
+use crate::page_server::PageServer;
+use crate::sample_letters;
+use crate::sample_letters::{TestContainer, lines, requests, text};
 
 const MANY: u32 = 20_000;
 const SUBSCRIPTIONS: u32 = 4;
-/// What `list --limit 20` may ask for.
+/// The most requests that `list --limit 20` may make.
 const REQUESTS_MAX: u64 = 60;
 /// A replay is killed when its ledger has so many chunks, of 2,000.
 const KILLED_AT: [usize; 3] = [200, 800, 1_400];
-/// Nothing here takes longer.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// More than any of these tests takes.
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The id of a letter: scattered, as real ones are.
+/// The id of a dead letter: scattered, as real ones are.
 fn id(number: u32) -> String {
     format!("{:08x}-0000-5000-8000-{number:012x}", number.wrapping_mul(2_654_435_761))
 }
 
-/// Writes many letters, in as many hours as asked, each to one of the subscriptions.
+/// Writes many dead letters, in as many hours as asked, each to one of the subscriptions.
 fn write(folder: &Path, hours: u32) {
     let blobs = (0..MANY).map(|number| {
         let (hour, subscription) = (number % hours, number / hours % SUBSCRIPTIONS);
@@ -47,7 +47,7 @@ fn write(folder: &Path, hours: u32) {
         );
         (format!("shop/orders/s{subscription}/2026/11/{day}/{hour}/{id}.json"), text)
     });
-    letters::write(folder, &blobs.collect::<Vec<_>>());
+    sample_letters::write(folder, &blobs.collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,8 +57,8 @@ async fn the_newest_of_many_cost_few_requests() {
         let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
         let aws = LocalAws::start(config).await.expect("the local AWS starts");
         write(&data.path().join("dead-letters"), hours);
-        let place = Place::bucket(&aws.endpoint(), "s3://dead-letters");
-        let output = place.run(&["list", "--limit", "20", "--output", "ndjson"]);
+        let container = TestContainer::bucket(&aws.endpoint(), "s3://dead-letters");
+        let output = container.run(&["list", "--limit", "20", "--output", "ndjson"]);
         let found = lines(&output);
         assert_eq!(found.len(), 20, "{}", text(&output.stderr));
         println!("list --limit 20 of {MANY} letters in {what}: {}", text(&output.stderr).trim());
@@ -83,14 +83,14 @@ fn asked(page: &str) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_reads_many_letters_once_and_shows_them_from_memory() {
-    let place = Place::folder();
-    write(&place.path(), 24 * 28);
-    let served = Served::start(&place, &[]);
+    let container = TestContainer::folder();
+    write(&container.path(), 24 * 28);
+    let server = PageServer::start(&container, &[]);
     let begun_ms = Machine.now_ms();
-    let mut page = served.page("/").await;
-    while page.contains("Reading the letters") {
+    let mut page = server.page("/").await;
+    while page.contains("Reading the dead letters") {
         Machine.sleep(100).await;
-        page = served.page("/").await;
+        page = server.page("/").await;
     }
     let read_ms = Machine.now_ms();
     assert!(page.contains("20,000 dead letters"), "{page}");
@@ -102,7 +102,7 @@ async fn the_page_reads_many_letters_once_and_shows_them_from_memory() {
     let before = asked(&page);
     for path in ["/", "/?status=503", "/?subscription=s1&page=40", "/replay?status=503"] {
         let began_ms = Machine.now_ms();
-        page = served.page(path).await;
+        page = server.page(path).await;
         println!("{path}: {} ms, {} KB", Machine.now_ms() - began_ms, page.len() / 1_000);
         // What was read is shown for half a minute; only the replay wants to know it newer.
         let is_fresh = Machine.now_ms() - read_ms < 25_000 && !path.starts_with("/replay");
@@ -112,17 +112,17 @@ async fn the_page_reads_many_letters_once_and_shows_them_from_memory() {
             asked(&page) - before
         );
     }
-    assert!(page.contains("6,667 letters would be sent"), "{page}");
+    assert!(page.contains("6,667 dead letters would be sent"), "{page}");
 }
 
 /// Starts a replay and kills it when its ledger has this many chunks; without a number it may end.
 /// What it said.
-fn replay(place: &Place, arguments: &[&str], kill_at: Option<usize>) -> String {
-    let mut command = place.command(arguments);
+fn replay(container: &TestContainer, arguments: &[&str], kill_at: Option<usize>) -> String {
+    let mut command = container.command(arguments);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
-    let ledger = place.path().join("_replays/big");
-    let waits = PATIENCE.as_millis() / 5;
+    let ledger = container.path().join("_replays/big");
+    let waits = TEST_TIMEOUT.as_millis() / 5;
     for _ in 0..waits {
         let chunks =
             std::fs::read_dir(&ledger).map_or(0, |entries| entries.count().saturating_sub(1));
@@ -191,10 +191,10 @@ async fn drain(aws: &LocalAws) -> HashMap<String, Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it_named() {
-    let place = Place::folder();
-    write(&place.path(), 24 * 28);
-    let stats = place.run(&["stats", "--output", "json"]);
+async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_what_it_named() {
+    let container = TestContainer::folder();
+    write(&container.path(), 24 * 28);
+    let stats = container.run(&["stats", "--output", "json"]);
     let counted: Value = serde_json::from_slice(&stats.stdout).expect("JSON");
     assert_eq!(counted["letters"], MANY);
     println!("stats: {}", text(&stats.stderr).trim());
@@ -208,7 +208,7 @@ async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it
     let began_ms = Machine.now_ms();
     let mut arguments = vec!["replay", "--yes", "--queue-url", &queue, "--name", "big"];
     for kill_at in KILLED_AT.into_iter().map(Some).chain([None]) {
-        let said = replay(&place, &arguments, kill_at);
+        let said = replay(&container, &arguments, kill_at);
         println!("{}", said.trim());
         println!("after {} ms", Machine.now_ms() - began_ms);
         uncertain.extend(named(&said));
@@ -217,8 +217,8 @@ async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it
     let came = drain(&aws).await;
     println!("all received after {} ms", Machine.now_ms() - began_ms);
     assert_eq!(came.len(), MANY as usize, "every letter came");
-    let plan =
-        std::fs::read_to_string(place.path().join("_replays/big/plan.ndjson")).expect("the plan");
+    let plan = std::fs::read_to_string(container.path().join("_replays/big/plan.ndjson"))
+        .expect("the plan");
     let chunk_of: BTreeMap<&str, usize> =
         plan.lines().skip(1).enumerate().map(|(at, line)| (&line[11..47], at / 10 + 1)).collect();
     let mut repeats = 0;
@@ -226,7 +226,7 @@ async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it
         repeats += deliveries.len() - 1;
         assert!(
             deliveries.iter().all(|delivery| *delivery == deliveries[0]),
-            "a repeat can be told"
+            "a repeat has the same delivery id"
         );
         let chunk = chunk_of[id(event.parse().expect("a number")).as_str()];
         assert!(
@@ -236,7 +236,7 @@ async fn a_replay_killed_three_times_sends_every_letter_and_repeats_only_what_it
     }
     println!("{repeats} repeats, all within the uncertain chunks {uncertain:?}");
     let jobs: Value =
-        serde_json::from_slice(&place.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
+        serde_json::from_slice(&container.run(&["jobs", "--output", "json"]).stdout).expect("JSON");
     assert_eq!((&jobs[0]["sent"], &jobs[0]["done"]), (&MANY.into(), &true.into()));
     println!("checked after {} ms", Machine.now_ms() - began_ms);
     drop(aws); // without waiting for what its queues still hold

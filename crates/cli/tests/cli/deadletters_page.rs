@@ -1,35 +1,35 @@
-//! The page of dead letters over HTTP: who may ask, what is shown, and what is sent again.
+//! The page of dead letters over HTTP: which requests it accepts, what it shows, what it replays.
 
 use std::time::Duration;
 
-use crate::letters::{AGAIN, LETTERS, Place, Sample, lines, sample, text};
-use crate::served::{Served, told};
+use crate::page_server::{PageServer, status_and_text};
+use crate::sample_letters::{DUPLICATE, LETTERS, Sample, TestContainer, lines, sample, text};
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
 
-/// Nothing here takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// More than any of these tests takes.
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The samples, one of which stands in two blobs.
-fn samples() -> Place {
-    let place = Place::folder();
-    place.write(&LETTERS.map(Sample::blob));
-    place.write(&[AGAIN.blob()]);
-    place
+/// The sample dead letters, one of them in two blobs.
+fn samples() -> TestContainer {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    container.write(&[DUPLICATE.blob()]);
+    container
 }
 
-/// The letters that a page lists, in its order.
+/// The ids that a page lists, in its order.
 fn listed(page: &str) -> Vec<String> {
     let table = page.split("id=\"letters\"").nth(1).unwrap_or_default();
     table.split("class=\"id\" href=\"/letters/").skip(1).map(|rest| rest[..36].to_owned()).collect()
 }
 
 #[tokio::test]
-async fn the_page_shows_the_letters_that_the_verbs_show() {
-    let place = samples();
-    let served = Served::start(&place, &[]);
+async fn the_page_shows_the_dead_letters_that_the_verbs_show() {
+    let container = samples();
+    let server = PageServer::start(&container, &[]);
     for filter in [
         &[][..],
         &["subscription=mail"],
@@ -45,11 +45,11 @@ async fn the_page_shows_the_letters_that_the_verbs_show() {
         let options: Vec<String> = filter.iter().map(|pair| format!("--{pair}")).collect();
         let mut verb = vec!["list", "--output", "ndjson"];
         verb.extend(options.iter().map(String::as_str));
-        let found: Vec<String> = lines(&place.run(&verb))
+        let found: Vec<String> = lines(&container.run(&verb))
             .iter()
             .map(|line| text(line["id"].as_str().unwrap_or_default().as_bytes()))
             .collect();
-        let page = served.page(&format!("/?{}", filter.join("&"))).await;
+        let page = server.page(&format!("/?{}", filter.join("&"))).await;
         assert_eq!(listed(&page), found, "{filter:?}");
         let count = if found.len() == 1 {
             "1 dead letter".to_owned()
@@ -58,23 +58,23 @@ async fn the_page_shows_the_letters_that_the_verbs_show() {
         };
         assert!(page.contains(&count), "{filter:?}");
     }
-    let second = served.page("/?limit=2&page=2").await;
+    let second = server.page("/?limit=2&page=2").await;
     assert_eq!(listed(&second).len(), 2);
     assert!(second.contains("3–4 of 5"), "{second}");
 }
 
 #[tokio::test]
-async fn an_answer_goes_only_to_its_own_name_and_lets_nothing_run_be_kept_or_framed() {
-    let served = Served::start(&samples(), &[]);
+async fn only_its_own_host_name_is_answered_and_nothing_can_run_be_cached_or_framed() {
+    let server = PageServer::start(&samples(), &[]);
     for host in ["rebound.example.com", "rebound.example.com:9181", "127.0.0.1", "127.0.0.1:1"] {
-        let response = served.asking("/").header("host", host).send().await.expect("an answer");
-        let (status, said) = told(response).await;
+        let response = server.get("/").header("host", host).send().await.expect("an answer");
+        let (status, said) = status_and_text(response).await;
         assert_eq!(status, 421, "{host}");
         assert!(!said.contains("order-1"), "{host}");
     }
-    let port = served.url.rsplit(':').next().unwrap_or_default();
-    let named = served
-        .asking("/")
+    let port = server.url.rsplit(':').next().unwrap_or_default();
+    let named = server
+        .get("/")
         .header("host", format!("localhost:{port}"))
         .send()
         .await
@@ -88,7 +88,7 @@ async fn an_answer_goes_only_to_its_own_name_and_lets_nothing_run_be_kept_or_fra
         "/style.css",
         "/letters/00000000-0000-0000-0000-000000000001/raw",
     ] {
-        let response = served.asking(path).send().await.expect("an answer");
+        let response = server.get(path).send().await.expect("an answer");
         let header = |name: &str| response.headers()[name].to_str().expect("text").to_owned();
         let policy = header("content-security-policy");
         assert!(
@@ -107,9 +107,9 @@ async fn an_answer_goes_only_to_its_own_name_and_lets_nothing_run_be_kept_or_fra
 
 #[tokio::test]
 async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() {
-    let place = samples();
-    let served = Served::start(&place, &[]);
-    let token = served.token().await;
+    let container = samples();
+    let server = PageServer::start(&container, &[]);
+    let token = server.token().await;
     let wrong = token.replace(|c: char| c.is_ascii_digit(), "a");
     for path in ["/replay", "/jobs/some/resume"] {
         for form in [
@@ -118,7 +118,7 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
             &[("count", "5"), ("token", &wrong)],
         ] {
             let (status, said) =
-                told(served.posting(path, form).send().await.expect("an answer")).await;
+                status_and_text(server.post(path, form).send().await.expect("an answer")).await;
             assert_eq!(status, 403, "{path} {form:?}");
             assert!(said.contains("Nothing was done"), "{said}");
         }
@@ -128,7 +128,7 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
             ("origin", "null"),
             ("sec-fetch-site", "cross-site"),
         ] {
-            let post = served.posting(path, &right).header(name, value);
+            let post = server.post(path, &right).header(name, value);
             assert_eq!(
                 post.send().await.expect("an answer").status(),
                 403,
@@ -136,21 +136,22 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
             );
         }
     }
-    assert_eq!(served.asking("/jobs/some/resume").send().await.expect("an answer").status(), 405);
-    assert!(!place.path().join("_replays").exists());
+    assert_eq!(server.get("/jobs/some/resume").send().await.expect("an answer").status(), 405);
+    assert!(!container.path().join("_replays").exists());
 }
 
-/// The storage requests that a page tells of.
+/// The number of storage requests that a page shows.
 fn requests(page: &str) -> u64 {
-    let told =
+    let status_and_text =
         page.split(" storage requests so far").next().and_then(|before| before.rsplit('>').next());
-    told.and_then(|told| told.replace(',', "").parse().ok()).expect("a number")
+    status_and_text
+        .and_then(|status_and_text| status_and_text.replace(',', "").parse().ok())
+        .expect("a number")
 }
 
 #[tokio::test]
-async fn another_site_makes_nothing_be_read_and_an_unknown_letter_costs_no_reading_of_the_container()
- {
-    let served = Served::start(&samples(), &[]);
+async fn another_site_causes_no_reads_and_an_unknown_id_does_not_read_the_container() {
+    let server = PageServer::start(&samples(), &[]);
     for (site, status) in [
         ("cross-site", 403),
         ("same-site", 403),
@@ -159,45 +160,45 @@ async fn another_site_makes_nothing_be_read_and_an_unknown_letter_costs_no_readi
         ("same-origin", 200),
     ] {
         let asked =
-            served.asking("/jobs").header("sec-fetch-site", site).send().await.expect("an answer");
+            server.get("/jobs").header("sec-fetch-site", site).send().await.expect("an answer");
         assert_eq!(asked.status(), status, "{site}");
     }
     let refused =
-        served.asking("/letters/nothing").header("sec-fetch-site", "cross-site").send().await;
-    let (status, page) = told(refused.expect("an answer")).await;
+        server.get("/letters/nothing").header("sec-fetch-site", "cross-site").send().await;
+    let (status, page) = status_and_text(refused.expect("an answer")).await;
     let jobs = requests(&page);
-    assert!(status == 403 && page.contains("Another site asked for this"), "{page}");
+    assert!(status == 403 && page.contains("Another site requested this page"), "{page}");
     let again =
-        served.asking("/").header("sec-fetch-site", "cross-site").send().await.expect("an answer");
-    assert_eq!(requests(&told(again).await.1), jobs);
-    let first = requests(&served.page("/").await);
+        server.get("/").header("sec-fetch-site", "cross-site").send().await.expect("an answer");
+    assert_eq!(requests(&status_and_text(again).await.1), jobs);
+    let first = requests(&server.page("/").await);
     for unknown in
         ["nothing", "order-1", "00000000-0000-0000-0000-00000000abcd", "ffffffff", "..%2fx.json"]
     {
-        let (status, page) = served.told(&format!("/letters/{unknown}")).await;
+        let (status, page) = server.status_and_text(&format!("/letters/{unknown}")).await;
         assert_eq!((status, requests(&page)), (404, first), "{unknown}");
     }
 }
 
 #[tokio::test]
-async fn nothing_of_an_event_is_markup_and_what_cannot_be_seen_is_shown() {
-    let place = Place::folder();
+async fn nothing_of_an_event_is_markup_and_invisible_characters_are_shown() {
+    let container = TestContainer::folder();
     let letter = Sample {
         kind: "<script>alert(1)</script>",
         ..sample(1, (20, 9), "<b onclick=x>no</b>\u{1b}[2J\u{202e}")
     };
     let (key, blob) = letter.blob();
-    place.write(&[(key, blob.replace("order-1", "<img src=x onerror=alert(2)>&\\u0007"))]);
-    let served = Served::start(&place, &[]);
+    container.write(&[(key, blob.replace("order-1", "<img src=x onerror=alert(2)>&\\u0007"))]);
+    let server = PageServer::start(&container, &[]);
     for path in
         ["/".to_owned(), format!("/letters/{}", letter.id()), format!("/replay?id={}", letter.id())]
     {
-        let page = served.page(&path).await;
+        let page = server.page(&path).await;
         for markup in ["<script>", "<img", "<b onclick", "\u{1b}", "\u{7}", "\u{202e}"] {
             assert!(!page.contains(markup), "{path} has {markup:?}");
         }
     }
-    let page = served.page(&format!("/letters/{}", letter.id())).await;
+    let page = server.page(&format!("/letters/{}", letter.id())).await;
     for shown in [
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "&lt;img src=x onerror=alert(2)&gt;&amp;<span class=\"sign\">U+0007</span>",
@@ -205,61 +206,60 @@ async fn nothing_of_an_event_is_markup_and_what_cannot_be_seen_is_shown() {
     ] {
         assert!(page.contains(shown), "{shown} in {page}");
     }
-    let filtered = served.page("/?source=%3Cscript%3E").await;
+    let filtered = server.page("/?source=%3Cscript%3E").await;
     assert!(!filtered.contains("<script>") && filtered.contains("&lt;script&gt;"));
-    let raw =
-        served.asking(&format!("/letters/{}/raw", letter.id())).send().await.expect("an answer");
+    let raw = server.get(&format!("/letters/{}/raw", letter.id())).send().await.expect("an answer");
     assert_eq!(raw.headers()["content-type"], "text/plain; charset=utf-8");
 }
 
 #[tokio::test]
-async fn a_value_that_cannot_be_used_names_its_field_and_nothing_found_says_so() {
-    let place = samples();
-    let served = Served::start(&place, &[]);
+async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
+    let container = samples();
+    let server = PageServer::start(&container, &[]);
     for (path, status, said) in [
         ("/?status=abc", 400, "503, or 5xx"),
         ("/?since=yesterday", 400, "2026-11-20T07:00:00Z"),
         ("/?colour=red", 400, "there is no such filter"),
         ("/replay?outcome=Sad", 400, "TimedOut"),
         ("/replay?to=topic&to_topic=x", 400, "is not a topic"),
-        ("/replay?to=url&to_url=ftp://a", 400, "is no address"),
+        ("/replay?to=url&to_url=ftp://a", 400, "is not a valid URL"),
         ("/replay?rate=fast", 400, "50/s"),
-        ("/?subscription=nobody", 200, "No letter is meant"),
-        ("/letters/00000000-0000-0000-0000-00000000abcd", 404, "No such letter"),
-        ("/letters/00000000", 409, "several letters are meant"),
-        ("/letters/..%2f..%2fx.json", 404, "No such letter"),
-        ("/letters/..%2f..%2fx.json/raw", 404, "No such letter"),
+        ("/?subscription=nobody", 200, "No dead letter matches"),
+        ("/letters/00000000-0000-0000-0000-00000000abcd", 404, "No such dead letter"),
+        ("/letters/00000000", 409, "several dead letters match"),
+        ("/letters/..%2f..%2fx.json", 404, "No such dead letter"),
+        ("/letters/..%2f..%2fx.json/raw", 404, "No such dead letter"),
         ("/jobs/none", 404, "there is no job none"),
-        ("/jobs/a%20b", 404, "is no name of a job"),
+        ("/jobs/a%20b", 404, "is not a valid job name"),
         ("/elsewhere", 404, "No such page"),
     ] {
-        let (code, page) = served.told(path).await;
+        let (code, page) = server.status_and_text(path).await;
         assert_eq!(code, status, "{path}");
         assert!(page.contains(said), "{path}: {page}");
     }
-    let (token, wrong) = (served.token().await, "/jobs/..%2f..%2fx/resume");
-    let resume = served.posting(wrong, &[("token", token.as_str()), ("rate", "fast")]);
-    let (code, page) = told(resume.send().await.expect("an answer")).await;
-    assert!(code == 404 && page.contains("is no name of a job"), "{page}");
-    let form = served.told("/?status=abc&type=order.*").await.1;
+    let (token, wrong) = (server.token().await, "/jobs/..%2f..%2fx/resume");
+    let resume = server.post(wrong, &[("token", token.as_str()), ("rate", "fast")]);
+    let (code, page) = status_and_text(resume.send().await.expect("an answer")).await;
+    assert!(code == 404 && page.contains("is not a valid job name"), "{page}");
+    let form = server.status_and_text("/?status=abc&type=order.*").await.1;
     assert!(
         form.contains("value=\"abc\"")
             && form.contains("value=\"order.*\"")
             && form.contains("aria-invalid")
     );
-    let empty = Place::folder();
-    assert!(Served::start(&empty, &[]).page("/").await.contains("Nothing was left undelivered"));
+    let empty = TestContainer::folder();
+    assert!(PageServer::start(&empty, &[]).page("/").await.contains("There are no dead letters"));
 }
 
-/// Looks at a job until it is under way no more.
-async fn ended(served: &Served, path: &str) -> String {
+/// Loads the page of a job until it no longer runs.
+async fn ended(server: &PageServer, path: &str) -> String {
     let begun_ms = Machine.now_ms();
     loop {
-        let page = served.page(path).await;
-        if !page.contains("data-again-ms") {
+        let page = server.page(path).await;
+        if !page.contains("data-refresh-ms") {
             return page;
         }
-        assert!(Machine.now_ms() - begun_ms < PATIENCE.as_millis() as u64, "{page}");
+        assert!(Machine.now_ms() - begun_ms < TEST_TIMEOUT.as_millis() as u64, "{page}");
         Machine.sleep(20).await;
     }
 }
@@ -278,16 +278,19 @@ async fn received(aws: &LocalAws, url: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_is_counted_first_then_sent_written_down_and_taken_up_again() {
-    let (place, data) = (samples(), tempfile::tempdir().expect("a folder can be made"));
-    place.write(&[Sample { subscription: "_malformed", ..sample(9, (20, 9), "") }.blob()]);
+async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
+    let (container, data) = (samples(), tempfile::tempdir().expect("a folder can be made"));
+    container.write(&[Sample { subscription: "_malformed", ..sample(9, (20, 9), "") }.blob()]);
     let aws = LocalAws::start(LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600)).await;
     let aws = aws.expect("the local AWS starts");
     let queue = aws.queue_url("events");
-    let served = Served::start(&place, &["--queue-url", &queue]);
-    let dry = served.page("/replay?status=503").await;
-    assert!(dry.contains("3 letters would be sent") && dry.contains("1 letter of shop/"), "{dry}");
-    let token = served.token().await;
+    let server = PageServer::start(&container, &["--queue-url", &queue]);
+    let dry = server.page("/replay?status=503").await;
+    assert!(
+        dry.contains("3 dead letters would be sent") && dry.contains("1 dead letter of shop/"),
+        "{dry}"
+    );
+    let token = server.token().await;
     let form = |count| {
         [
             ("status", "503"),
@@ -298,71 +301,75 @@ async fn a_replay_is_counted_first_then_sent_written_down_and_taken_up_again() {
         ]
     };
     let (status, said) =
-        told(served.posting("/replay", &form("4")).send().await.expect("an answer")).await;
+        status_and_text(server.post("/replay", &form("4")).send().await.expect("an answer")).await;
     assert_eq!(status, 409);
-    assert!(said.contains("It would be 3 letters now"), "{said}");
+    assert!(said.contains("It would be 3 dead letters now"), "{said}");
     assert_eq!(received(&aws, &queue).await, 0);
 
     // A button that is pressed twice sends once.
-    let post = || served.posting("/replay", &form("3")).send();
+    let post = || server.post("/replay", &form("3")).send();
     let (begun, again) = tokio::join!(post(), post());
     let (begun, again) = (begun.expect("an answer"), again.expect("an answer"));
     assert_eq!((begun.status().as_u16(), again.status().as_u16()), (303, 303));
     assert_eq!(begun.headers()["location"], again.headers()["location"]);
     let job = begun.headers()["location"].to_str().expect("text").to_owned();
-    let page = ended(&served, &job).await;
+    let page = ended(&server, &job).await;
     assert!(page.contains("<dt>sent</dt><dd>3</dd>") && page.contains(">done<"), "{page}");
     assert_eq!(received(&aws, &queue).await, 3);
-    let ledger = place.path().join("_replays").join(job.rsplit('/').next().unwrap_or_default());
+    let ledger = container.path().join("_replays").join(job.rsplit('/').next().unwrap_or_default());
     assert!(ledger.join("plan.ndjson").exists() && ledger.join("done.ndjson").exists());
-    assert!(served.page("/jobs").await.contains(&job));
-    assert!(served.page(&format!("/letters/{}", LETTERS[3].id())).await.contains(&job));
-    assert!(served.page("/replay?status=503").await.contains("3 of them were sent again before"));
+    assert!(server.page("/jobs").await.contains(&job));
+    assert!(server.page(&format!("/letters/{}", LETTERS[3].id())).await.contains(&job));
+    assert!(server.page("/replay?status=503").await.contains("3 of them were replayed before"));
 
-    // As if it had been killed between sending and writing down.
+    // As if it had been killed between sending and writing the ledger.
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
     std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2))
         .expect("it can be written");
     std::fs::remove_file(ledger.join("done.ndjson")).expect("the end can be removed");
-    let page = served.page(&job).await;
-    assert!(page.contains("2 letters may have been sent") && page.contains("broken off"), "{page}");
-    let resumed = served
-        .posting(&format!("{job}/resume"), &[("token", token.as_str())])
+    let page = server.page(&job).await;
+    assert!(
+        page.contains("2 dead letters may have been sent") && page.contains("interrupted"),
+        "{page}"
+    );
+    let resumed = server
+        .post(&format!("{job}/resume"), &[("token", token.as_str())])
         .send()
         .await
         .expect("an answer");
     assert_eq!(resumed.status(), 303);
-    assert!(ended(&served, &job).await.contains("<dt>sent</dt><dd>3</dd>"));
+    assert!(ended(&server, &job).await.contains("<dt>sent</dt><dd>3</dd>"));
     assert_eq!(received(&aws, &queue).await, 2);
-    let (well, said) = served.interrupt();
+    let (well, said) = server.interrupt();
     assert!(well, "{said}");
     aws.stop().await;
 }
 
 #[tokio::test]
-async fn a_queue_that_is_not_there_is_told_with_what_to_start_and_costs_no_ledger() {
-    let place = samples();
-    let served = Served::start(&place, &["--queue-url", "http://127.0.0.1:1/000000000000/events"]);
-    let form = [("id", "order-5"), ("count", "1"), ("token", &served.token().await)];
+async fn the_error_for_a_missing_queue_says_what_to_start_and_leaves_no_ledger() {
+    let container = samples();
+    let server =
+        PageServer::start(&container, &["--queue-url", "http://127.0.0.1:1/000000000000/events"]);
+    let form = [("id", "order-5"), ("count", "1"), ("token", &server.token().await)];
     let (status, said) =
-        told(served.posting("/replay", &form).send().await.expect("an answer")).await;
+        status_and_text(server.post("/replay", &form).send().await.expect("an answer")).await;
     assert_eq!(status, 502);
     assert!(said.contains("nothing listens on http://127.0.0.1:1: start `lastmile dev"), "{said}");
-    assert!(!place.path().join("_replays").exists());
+    assert!(!container.path().join("_replays").exists());
 }
 
 #[tokio::test]
-async fn letters_stored_meanwhile_are_there_when_the_container_is_read_again() {
-    let place = Place::folder();
-    place.write(&[LETTERS[0].blob()]);
-    let served = Served::start(&place, &[]);
-    assert_eq!(listed(&served.page("/").await).len(), 1);
-    place.write(&[LETTERS[4].blob()]);
+async fn new_dead_letters_are_shown_when_the_container_is_read_again() {
+    let container = TestContainer::folder();
+    container.write(&[LETTERS[0].blob()]);
+    let server = PageServer::start(&container, &[]);
+    assert_eq!(listed(&server.page("/").await).len(), 1);
+    container.write(&[LETTERS[4].blob()]);
     assert_eq!(
-        served.asking("/?read=again&topic=orders").send().await.expect("an answer").headers()["location"],
+        server.get("/?read=again&topic=orders").send().await.expect("an answer").headers()["location"],
         "/?topic=orders"
     );
-    assert_eq!(listed(&served.page("/").await).len(), 2);
-    let (well, said) = served.interrupt();
+    assert_eq!(listed(&server.page("/").await).len(), 2);
+    let (well, said) = server.interrupt();
     assert!(well, "{said}");
 }

@@ -1,5 +1,4 @@
-//! Dead letters sent again: what arrives, where, and as what; and what a last-resort queue gives
-//! back.
+//! Dead letters replayed: what arrives, and where; and a last-resort queue moved into the container.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -14,18 +13,23 @@ use local::stack::local_clients;
 use local::subscriber::{StatusSequence, Subscriber};
 use serde_json::Value;
 
-use crate::letters;
-use crate::letters::{LETTERS, Place, Sample, text};
+use crate::sample_letters;
+use crate::sample_letters::{LETTERS, Sample, TestContainer, text};
 
-/// A place with letters, one of them of no subscription, and queues to send them to.
-async fn start() -> (Place, LocalAws, aws_sdk_sqs::Client, tempfile::TempDir) {
-    let (place, data) = (Place::folder(), tempfile::tempdir().expect("a folder can be made"));
-    place.write(&LETTERS.map(Sample::blob));
-    place.write(&[Sample { subscription: "_malformed", ..letters::sample(9, (20, 9), "") }.blob()]);
+/// A container with dead letters, one of them without a subscription, and queues to send them to.
+async fn start() -> (TestContainer, LocalAws, aws_sdk_sqs::Client, tempfile::TempDir) {
+    let (container, data) =
+        (TestContainer::folder(), tempfile::tempdir().expect("a folder can be made"));
+    container.write(&LETTERS.map(Sample::blob));
+    container.write(&[Sample {
+        subscription: "_malformed",
+        ..sample_letters::sample(9, (20, 9), "")
+    }
+    .blob()]);
     let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 600);
     let aws = LocalAws::start(config).await.expect("the local AWS starts");
     let sqs = aws_sdk_sqs::Client::new(&local_clients(&aws.endpoint()));
-    (place, aws, sqs, data)
+    (container, aws, sqs, data)
 }
 
 async fn receive(sqs: &aws_sdk_sqs::Client, url: &str) -> Vec<Message> {
@@ -48,24 +52,32 @@ fn attribute(message: &Message, name: &str) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_letter_goes_to_its_subscription_alone_with_a_fresh_state_and_its_own_event() {
-    let (place, aws, sqs, _data) = start().await;
+async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_with_its_own_event() {
+    let (container, aws, sqs, _data) = start().await;
     let queue = aws.queue_url("events");
-    let dry = place.run(&["replay", "--dry-run", "--queue-url", &queue]);
-    let exact = "5 letters to send again:\n          4  shop/orders/billing\n          1  shop/orders/mail\n";
+    let dry = container.run(&["replay", "--dry-run", "--queue-url", &queue]);
+    let exact = "5 dead letters to send again:\n          4  shop/orders/billing\n          1  shop/orders/mail\n";
     assert_eq!(text(&dry.stdout), exact);
     assert!(
-        text(&dry.stderr).contains("skipped: 1 letter of shop/orders/_malformed"),
+        text(&dry.stderr).contains("skipped: 1 dead letter of shop/orders/_malformed"),
         "{}",
         text(&dry.stderr)
     );
     assert!(receive(&sqs, &queue).await.is_empty());
 
-    let done =
-        place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one", "--rate", "100/s"]);
+    let done = container.run(&[
+        "replay",
+        "--yes",
+        "--queue-url",
+        &queue,
+        "--name",
+        "one",
+        "--rate",
+        "100/s",
+    ]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert!(
-        text(&done.stdout).ends_with("5 of 5 letters sent by the job one\n"),
+        text(&done.stdout).ends_with("5 of 5 dead letters sent by the job one\n"),
         "{}",
         text(&done.stdout)
     );
@@ -93,25 +105,25 @@ async fn each_letter_goes_to_its_subscription_alone_with_a_fresh_state_and_its_o
     }
     assert_eq!(receive(&sqs, &queue).await.len(), 0);
 
-    let listed = place.run(&["list", "--output", "ndjson", "--subscription", "mail"]);
+    let listed = container.run(&["list", "--output", "ndjson", "--subscription", "mail"]);
     assert!(text(&listed.stdout).contains(r#""replayed":"one""#), "{}", text(&listed.stdout));
-    let again = place.run(&["replay", "--dry-run", "order-5"]);
+    let again = container.run(&["replay", "--dry-run", "order-5"]);
     assert!(
-        text(&again.stdout).contains("1 of them were sent again before"),
+        text(&again.stdout).contains("1 of them were replayed before"),
         "{}",
         text(&again.stdout)
     );
-    let taken = place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one"]);
+    let taken = container.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one"]);
     assert_eq!(taken.status.code(), Some(2));
     assert!(text(&taken.stderr).contains("--resume one"), "{}", text(&taken.stderr));
     aws.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_topic_gets_the_bare_event_even_of_what_has_no_subscription() {
-    let (place, aws, sqs, _data) = start().await;
+async fn a_topic_gets_the_bare_event_even_of_dead_letters_without_a_subscription() {
+    let (container, aws, sqs, _data) = start().await;
     let queue = aws.queue_url("events");
-    let done = place.run(&[
+    let done = container.run(&[
         "replay",
         "--yes",
         "--queue-url",
@@ -132,9 +144,9 @@ async fn a_topic_gets_the_bare_event_even_of_what_has_no_subscription() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_gets_the_events_by_http_and_what_it_refuses_is_tried_again_by_a_resume() {
-    let place = Place::folder();
-    place.write(&LETTERS.map(Sample::blob));
+async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
     let subscriber = Subscriber::listen(0).await.expect("a port");
     let url = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
@@ -149,14 +161,14 @@ async fn an_address_gets_the_events_by_http_and_what_it_refuses_is_tried_again_b
             .expect("nobody panicked")
             .push((id, String::from_utf8_lossy(&received.body).into_owned()));
     }));
-    let done = place.run(&["replay", "--yes", "--to", &url, "--name", "http"]);
+    let done = container.run(&["replay", "--yes", "--to", &url, "--name", "http"]);
     assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
     let said = text(&done.stdout);
     assert!(
-        said.contains("4 of 5 letters sent") && said.contains("1 were not taken: --resume http"),
+        said.contains("4 of 5 dead letters sent") && said.contains("1 were refused: --resume http"),
         "{said}"
     );
-    let done = place.run(&["replay", "--yes", "--resume", "http"]);
+    let done = container.run(&["replay", "--yes", "--resume", "http"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let mut ids: Vec<String> =
         seen.lock().expect("nobody panicked").iter().map(|(id, _)| id.clone()).collect();
@@ -167,28 +179,29 @@ async fn an_address_gets_the_events_by_http_and_what_it_refuses_is_tried_again_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_have_been_sent_is_named_and_left_alone_when_told() {
-    let (place, aws, sqs, _data) = start().await;
+async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
+    let (container, aws, sqs, _data) = start().await;
     let queue = aws.queue_url("events");
-    place.run(&["replay", "--yes", "--queue-url", &queue, "--name", "cut"]);
+    container.run(&["replay", "--yes", "--queue-url", &queue, "--name", "cut"]);
     receive(&sqs, &queue).await;
-    // As if it had been killed between sending and writing down.
-    let ledger = place.path().join("_replays/cut");
+    // As if it had been killed between sending and writing the ledger.
+    let ledger = container.path().join("_replays/cut");
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");
     std::fs::write(ledger.join("1.ndjson"), chunk.replacen("\"sent\"", "\"intent\"", 2))
         .expect("the chunk can be written");
     std::fs::remove_file(ledger.join("done.ndjson")).expect("the end can be removed");
-    let dry = place.run(&["replay", "--dry-run", "--resume", "cut"]);
+    let dry = container.run(&["replay", "--dry-run", "--resume", "cut"]);
     assert!(
-        text(&dry.stdout).contains("1 uncertain chunks: 1; their 2 letters may have been sent"),
+        text(&dry.stdout)
+            .contains("1 uncertain chunks: 1; their 2 dead letters may have been sent"),
         "{}",
         text(&dry.stdout)
     );
-    assert!(text(&place.run(&["list"]).stdout).contains("cut ?"));
-    let skipped = place.run(&["replay", "--yes", "--resume", "cut", "--skip-uncertain"]);
+    assert!(text(&container.run(&["list"]).stdout).contains("cut ?"));
+    let skipped = container.run(&["replay", "--yes", "--resume", "cut", "--skip-uncertain"]);
     assert_eq!(skipped.status.code(), Some(0), "{}", text(&skipped.stderr));
     assert!(
-        text(&skipped.stdout).contains("2 were uncertain and left alone"),
+        text(&skipped.stdout).contains("2 were uncertain and skipped"),
         "{}",
         text(&skipped.stdout)
     );
@@ -209,11 +222,12 @@ impl Drop for Running {
 
 #[test]
 fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
-    let place = Place::folder();
-    let demo = place.lastmile(&["demo"]).stdout(Stdio::null()).status().expect("the program runs");
+    let container = TestContainer::folder();
+    let demo =
+        container.lastmile(&["demo"]).stdout(Stdio::null()).status().expect("the program runs");
     assert!(demo.success());
     let deadletters = |arguments: &[&str]| {
-        let output = place
+        let output = container
             .lastmile(&[&["deadletters"], arguments].concat())
             .output()
             .expect("the program runs");
@@ -228,7 +242,7 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
     }
     let start = |arguments: &[&str]| {
         Running(
-            place
+            container
                 .lastmile(arguments)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::null())
@@ -251,7 +265,7 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
     output.read_line(&mut ready).expect("text");
     let queue = ready.split([' ', ';']).find(|word| word.ends_with("/events")).expect("the queue");
     let replayed = deadletters(&["replay", "--yes", "--queue-url", queue]);
-    assert!(replayed.contains("8 of 8 letters sent"), "{replayed}");
+    assert!(replayed.contains("8 of 8 dead letters sent"), "{replayed}");
     let received = BufReader::new(subscriber.0.stdout.take().expect("it is piped"))
         .lines()
         .map(|line| line.expect("text"));
@@ -262,10 +276,10 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
 }
 
 #[test]
-fn tail_shows_what_is_stored_while_it_looks() {
-    let place = Place::folder();
-    place.write(&[LETTERS[0].blob()]);
-    let mut command = place.command(&["tail", "--every", "PT0.1S"]);
+fn tail_shows_what_is_stored_while_it_runs() {
+    let container = TestContainer::folder();
+    container.write(&[LETTERS[0].blob()]);
+    let mut command = container.command(&["tail", "--every", "PT0.1S"]);
     let mut tail =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let mut said = BufReader::new(tail.stderr.take().expect("it is piped")).lines();
@@ -274,7 +288,7 @@ fn tail_shows_what_is_stored_while_it_looks() {
     let now = delivery::time::moment::rfc3339(Machine.now_ms());
     let text = LETTERS[3].blob().1.replace("2026-11-20T10:03:07.0000000Z", &now);
     let hour = delivery::time::moment::hour_folder(Machine.now_ms());
-    place.write(&[(format!("shop/orders/billing/{hour}/{}.json", LETTERS[3].id()), text)]);
+    container.write(&[(format!("shop/orders/billing/{hour}/{}.json", LETTERS[3].id()), text)]);
     let shown = BufReader::new(tail.stdout.take().expect("it is piped")).lines().take(2);
     let shown: Vec<String> = shown.map(|line| line.expect("text")).collect();
     assert!(shown[0].contains("event order-1") && shown[1].contains("event order-4"), "{shown:?}");
@@ -284,7 +298,7 @@ fn tail_shows_what_is_stored_while_it_looks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_last_resort_queue_is_emptied_into_the_container() {
-    let (place, aws, sqs, _data) = start().await;
+    let (container, aws, sqs, _data) = start().await;
     let (queue, events) = (aws.queue_url("last-resort"), aws.queue_url("events"));
     let string = |value: &str| {
         MessageAttributeValue::builder()
@@ -293,20 +307,19 @@ async fn a_last_resort_queue_is_emptied_into_the_container() {
             .build()
             .expect("the type is set")
     };
-    // A message that its queue gave up: no attribute of ours, and a binary-mode event stays what it
-    // is.
+    // A message that its queue redrove: without our attribute, and a binary-mode event unchanged.
     let send =
         sqs.send_message().queue_url(&queue).message_attributes("topic", string("shop/orders"));
     send.message_body(r#"{"specversion":"1.0","id":"lost","source":"s","type":"t"}"#)
         .send()
         .await
         .expect("sent");
-    let rescued = place.run(&["rescue", "--queue-url", &queue]);
+    let rescued = container.run(&["rescue", "--queue-url", &queue]);
     assert_eq!(rescued.status.code(), Some(0), "{}", text(&rescued.stderr));
-    assert_eq!(text(&rescued.stdout), "1 letter rescued into letters, 0 left in the queue\n");
-    let shown = place.run(&["show", "lost"]);
+    assert_eq!(text(&rescued.stdout), "1 dead letter rescued into letters, 0 left in the queue\n");
+    let shown = container.run(&["show", "lost"]);
     assert!(text(&shown.stdout).contains("ProcessingFailed"), "{}", text(&shown.stdout));
-    assert_eq!(place.run(&["rescue", "--queue-url", &queue]).status.code(), Some(1));
+    assert_eq!(container.run(&["rescue", "--queue-url", &queue]).status.code(), Some(1));
     assert!(receive(&sqs, &events).await.is_empty());
     aws.stop().await;
 }

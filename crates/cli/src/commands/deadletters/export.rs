@@ -1,31 +1,29 @@
-//! `lastmile deadletters export`: whole letters, one JSON object per line.
+//! `lastmile deadletters export`: complete dead letters, one JSON object per line.
 
 use std::process::ExitCode;
 
 use futures::stream::TryStreamExt as _;
 
-use super::meant::Which;
-use super::out;
-use super::shape::Whole;
+use super::json::DeadLetterJson;
+use super::output::out;
+use super::selection::SelectionArgs;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    which: Which,
+    selection: SelectionArgs,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (letters, filter, look) = arguments.which.look().await?;
-    look.clear();
-    let replayed = letters.all_replayed().await?;
-    let mut all = letters.all(&filter);
+    let (search, filter) = arguments.selection.search().await?;
+    search.clear();
+    let replayed = search.letters.all_replayed().await?;
+    let mut all = search.letters.all(&filter);
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {
-        out(&format!(
-            "{}\n",
-            serde_json::to_string(&Whole::new(&letter, replayed.get(&letter.id)))?
-        ))?;
+        let json = DeadLetterJson::new(&letter, replayed.get(&letter.id));
+        out(&format!("{}\n", serde_json::to_string(&json)?))?;
         found += 1;
     }
-    Ok(look.end(found))
+    Ok(search.finish(found))
 }

@@ -1,21 +1,20 @@
-//! `lastmile deadletters jobs`: the replays there were, from their ledgers.
+//! `lastmile deadletters jobs`: the replay jobs, from their ledgers.
 
 use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
+use deadletters::ledger::JobSummary;
 use serde_json::json;
 
-use super::meant::Container;
-use super::out;
-use super::shape::Output;
-use crate::letters::ledger::Job;
-use crate::letters::text;
+use super::output::Output;
+use super::selection::ContainerArgs;
+use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: Container,
-    /// How to show them
+    container: ContainerArgs,
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -23,21 +22,16 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     let jobs = letters.jobs().await?;
-    match arguments.output {
-        Output::Json => {
-            out(&format!("{}\n", jobs.iter().map(json).collect::<serde_json::Value>()))?
-        }
-        Output::Table if jobs.is_empty() => {}
-        Output::Table => out(&format!("{}\n", table(&jobs)))?,
-    }
+    let json = || jobs.iter().map(json).collect();
+    arguments.output.write(jobs.is_empty(), json, || format!("{}\n", table(&jobs)))?;
     if jobs.is_empty() {
-        eprintln!("no job in {}", letters.place().name);
+        eprintln!("there is no replay job in {}", letters.container().name);
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn json(job: &Job) -> serde_json::Value {
+fn json(job: &JobSummary) -> serde_json::Value {
     let counts = &job.counts;
     json!({
         "job": job.header.job,
@@ -55,14 +49,14 @@ fn json(job: &Job) -> serde_json::Value {
     })
 }
 
-fn table(jobs: &[Job]) -> Table {
+fn table(jobs: &[JobSummary]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header([
         "job",
-        "begun",
-        "to",
-        "letters",
+        "started",
+        "target",
+        "dead letters",
         "sent",
         "uncertain",
         "refused",
@@ -73,14 +67,14 @@ fn table(jobs: &[Job]) -> Table {
         let counts = &job.counts;
         table.add_row([
             job.header.job.clone(),
-            format!("{}Z", job.header.at[..19].replace('T', " ")),
+            format!("{}Z", text::seconds(&job.header.at)),
             text::line(&job.header.to),
             text::grouped(job.header.letters as u64),
             text::grouped(counts.sent),
             text::grouped(counts.uncertain),
             text::grouped(counts.refused),
             text::grouped(counts.skipped + counts.gone + counts.unfit),
-            if job.is_done() { "done" } else { "broken off, or under way" }.to_owned(),
+            if job.is_done() { "done" } else { "interrupted, or running" }.to_owned(),
         ]);
     }
     table

@@ -1,31 +1,28 @@
-//! `lastmile deadletters list`: the newest letters.
+//! `lastmile deadletters list`: the newest dead letters.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
+use deadletters::filter::decided_ms;
+use deadletters::ledger::{ReplayRecord, ReplayState};
 use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
-use super::meant::Which;
-use super::out;
-use super::shape::Listed;
-use crate::letters::filter::decided_ms;
-use crate::letters::ledger::{Replayed, State};
-use crate::letters::text;
-
-/// As much of an id as names a letter, mostly; every verb takes it.
-pub(super) const SHORT_ID: usize = 8;
+use super::json::ListedJson;
+use super::output::out;
+use super::selection::SelectionArgs;
+use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    which: Which,
-    /// At most so many; 0 means all
+    selection: SelectionArgs,
+    /// The most to list; 0 lists all
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: usize,
-    /// How to show them
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
@@ -41,18 +38,18 @@ enum Output {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (letters, filter, look) = arguments.which.look().await?;
+    let (search, filter) = arguments.selection.search().await?;
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
-    let found = letters.newest(&filter, limit).await?;
+    let found = search.letters.newest(&filter, limit).await?;
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
-    let replayed = letters.replayed(&ids).await?;
-    let listed = found.iter().map(|letter| Listed::new(letter, replayed.get(&letter.id)));
-    look.clear();
+    let replayed = search.letters.replayed(&ids).await?;
+    let listed = found.iter().map(|letter| ListedJson::new(letter, replayed.get(&letter.id)));
+    search.clear();
     match arguments.output {
         Output::Table if found.is_empty() => {}
         Output::Table => out(&format!("{}\n", table(&found, &replayed)))?,
         Output::Json => {
-            out(&format!("{}\n", serde_json::to_string_pretty(&listed.collect::<Vec<_>>())?))?
+            out(&format!("{}\n", serde_json::to_string_pretty(&listed.collect::<Vec<_>>())?))?;
         }
         Output::Ndjson => {
             for listed in listed {
@@ -60,15 +57,15 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    Ok(look.end(found.len()))
+    Ok(search.finish(found.len()))
 }
 
-pub(super) fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, Replayed>) -> Table {
+fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, ReplayRecord>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header([
-        "letter",
-        "ended",
+        "id",
+        "decided",
         "subscription",
         "event",
         "reason",
@@ -82,15 +79,17 @@ pub(super) fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, Repla
     table
 }
 
-fn row(letter: &StoredDeadLetter, replayed: Option<&Replayed>) -> [String; 8] {
-    let replayed = replayed.map(|of| match of.line.state {
-        State::Intent => format!("{} ?", of.job),
-        State::Sent | State::Refused | State::Skipped | State::Gone | State::Unfit => {
-            of.job.clone()
-        }
+fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8] {
+    let replayed = replayed.map(|record| match record.entry.state {
+        ReplayState::Intent => format!("{} ?", record.job),
+        ReplayState::Sent
+        | ReplayState::Refused
+        | ReplayState::Skipped
+        | ReplayState::Gone
+        | ReplayState::Unfit => record.job.clone(),
     });
     [
-        letter.id.to_string()[..SHORT_ID].to_owned(),
+        text::short_id(letter.id),
         text::at(decided_ms(letter)),
         text::line(&letter.subscription.to_string()),
         text::line(letter.event_id.as_deref().unwrap_or("-")),

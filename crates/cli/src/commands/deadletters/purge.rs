@@ -1,68 +1,65 @@
-//! `lastmile deadletters purge`: removes letters, when told twice.
+//! `lastmile deadletters purge`: removes dead letters, once `--yes` confirms it.
 //!
-//! A blob goes when every letter in it is meant. Ledgers stay. In a versioned bucket the versions
-//! stay as well.
+//! A blob is removed when every dead letter in it matches. Ledgers are kept. In a versioned bucket
+//! the versions are kept as well.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
 
+use deadletters::storage::PAGE;
 use futures::stream::TryStreamExt as _;
 
-use super::meant::Which;
-use super::out;
-use crate::letters::text;
-use crate::progress;
-
-/// Blobs that are removed at a time: what S3 takes in one request.
-const AT_ONCE: usize = 1_000;
+use super::output::out;
+use super::selection::SelectionArgs;
+use crate::{progress, text};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    which: Which,
+    selection: SelectionArgs,
     /// Remove them; without it they are only counted
     #[arg(long)]
     yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (letters, filter, look) = arguments.which.look().await?;
-    let (mut keys, mut found, mut shared) = (Vec::new(), HashSet::new(), 0_u64);
-    let mut blobs = letters.whole_blobs(&filter);
+    let (search, filter) = arguments.selection.search().await?;
+    let (mut keys, mut found, mut kept) = (Vec::new(), HashSet::new(), 0_u64);
+    let mut blobs = search.letters.whole_blobs(&filter);
     while let Some((key, letters)) = blobs.try_next().await? {
-        let meant = letters.iter().filter(|letter| filter.takes(letter));
-        let meant: Vec<_> = meant.map(|letter| letter.id).collect();
-        if meant.len() < letters.len() {
-            shared += meant.len() as u64;
-        } else if !meant.is_empty() {
-            found.extend(meant);
+        let matching = letters.iter().filter(|letter| filter.matches(letter));
+        let matching: Vec<_> = matching.map(|letter| letter.id).collect();
+        if matching.len() < letters.len() {
+            kept += matching.len() as u64;
+        } else if !matching.is_empty() {
+            found.extend(matching);
             keys.push(key);
         }
     }
-    look.clear();
-    if shared > 0 {
+    search.clear();
+    if kept > 0 {
         eprintln!(
-            "{} stay: they share their blobs with others that are not meant",
-            text::letters(shared)
+            "{} are kept: there are others in the same blobs that do not match",
+            text::dead_letters(kept)
         );
     }
     if keys.is_empty() {
-        return Ok(look.end(0));
+        return Ok(search.finish(0));
     }
-    let (count, blobs) = (text::letters(found.len() as u64), text::grouped(keys.len() as u64));
-    let remain = "versions that the bucket keeps remain";
+    let (count, blobs) = (text::dead_letters(found.len() as u64), text::grouped(keys.len() as u64));
+    let versions = "versions that the bucket keeps remain";
     if !arguments.yes {
         out(&format!(
-            "{count} in {blobs} blobs would be removed; --yes removes them, and {remain}\n"
+            "{count} in {blobs} blobs would be removed; --yes removes them, and {versions}\n"
         ))?;
         return Ok(ExitCode::SUCCESS);
     }
     let bar = progress::bar(keys.len() as u64, "blobs");
-    for keys in keys.chunks(AT_ONCE) {
-        letters.place().delete(keys).await?;
+    for keys in keys.chunks(PAGE) {
+        search.letters.container().delete(keys).await?;
         bar.inc(keys.len() as u64);
     }
     bar.finish_and_clear();
-    out(&format!("{count} in {blobs} blobs removed; {remain}\n"))?;
+    out(&format!("{count} in {blobs} blobs removed; {versions}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,8 @@
-//! `lastmile deadletters rescue`: a last-resort queue into the container.
+//! `lastmile deadletters rescue`: moves the messages of a last-resort queue into the container.
 //!
-//! Letters land in that queue when their storage refused for too long. Each message is read as the
-//! deadletter function reads it, stored under the key it would have had, and deleted only then:
-//! broken off, nothing is lost, and a message stored twice is one blob.
+//! Dead letters are sent to that queue when their storage refused for too long. Each message is
+//! read as the deadletter function reads it, stored under the key it would have had, and deleted
+//! only then: an interruption loses nothing, and a message stored twice is one blob.
 
 use std::process::ExitCode;
 
@@ -11,26 +11,25 @@ use anyhow::Context as _;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use deadletters::storage::DeadLetterContainer;
 use delivery::deadletter::blob;
 use local::mapping::event;
 use url::Url;
 
-use super::meant::Container;
-use super::out;
-use crate::letters::storage::Place;
-use crate::letters::text;
-use crate::{progress, queue};
+use super::output::out;
+use super::selection::ContainerArgs;
+use crate::{progress, queue, text};
 
 /// Messages of one receive.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html>
-const AT_ONCE: i32 = 10;
-/// How long an empty queue is waited for: a short look may miss what is there.
+const BATCH_MAX: i32 = 10;
+/// How long to wait for a message: a receive without waiting may miss what is in the queue.
 const WAIT_SECONDS: i32 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: Container,
+    container: ContainerArgs,
     /// The last-resort queue
     #[arg(long, value_name = "URL")]
     queue_url: Url,
@@ -38,9 +37,9 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
-    let (place, url) = (letters.place(), arguments.queue_url);
+    let (container, url) = (letters.container(), arguments.queue_url);
     let client = queue::reach(&url).await?;
-    let bar = progress::count("letters");
+    let bar = progress::count("dead letters");
     let (mut rescued, mut left) = (0_u64, 0_u64);
     loop {
         let messages = receive(&client, &url).await?;
@@ -48,7 +47,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             break;
         }
         for message in &messages {
-            match rescue(&client, &url, place, message).await {
+            match rescue(&client, &url, container, message).await {
                 Ok(()) => rescued += 1,
                 Err(problem) => {
                     left += 1;
@@ -68,26 +67,27 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     out(&format!(
         "{} rescued into {}, {left} left in the queue\n",
-        text::letters(rescued),
-        place.name
+        text::dead_letters(rescued),
+        container.name
     ))?;
-    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::WRONG) })
+    Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }
 
 async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
-    let receive = client.receive_message().queue_url(url.as_str()).max_number_of_messages(AT_ONCE);
+    let receive =
+        client.receive_message().queue_url(url.as_str()).max_number_of_messages(BATCH_MAX);
     let receive = receive.wait_time_seconds(WAIT_SECONDS).message_attribute_names("All");
     let received =
         receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
     let received =
         received.map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()));
-    Ok(received.with_context(|| format!("{url} gives no messages"))?.messages.unwrap_or_default())
+    Ok(received.with_context(|| format!("{url} returns no messages"))?.messages.unwrap_or_default())
 }
 
 async fn rescue(
     client: &Client,
     url: &Url,
-    place: &Place,
+    container: &DeadLetterContainer,
     message: &Message,
 ) -> anyhow::Result<()> {
     let name = url.path().rsplit('/').next().unwrap_or_default();
@@ -96,7 +96,8 @@ async fn rescue(
     let record = records.first().context("a message is a record")?;
     let letter = deadletter::dead_letter_of(record)?;
     let why = "rescued from a last-resort queue: its own storage refused";
-    place.put_new(&blob::key(&letter, &place.prefix), blob::bytes(&letter, Some(why))).await?;
+    let key = blob::key(&letter, &container.prefix);
+    container.put_new(&key, blob::bytes(&letter, Some(why))).await?;
     let delete = client
         .delete_message()
         .queue_url(url.as_str())

@@ -1,4 +1,4 @@
-//! `lastmile deadletters serve`: the letters as a page on this machine, until Ctrl-C.
+//! `lastmile deadletters serve`: the dead letters as a web page on this machine, until Ctrl-C.
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
@@ -9,18 +9,19 @@ use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::meant::Container;
-use super::out;
+use super::output::out;
+use super::selection::ContainerArgs;
+use crate::commands::dev::allow_private;
 use crate::page;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    container: Container,
+    container: ContainerArgs,
     /// The port on 127.0.0.1 to listen on; 0 takes any free one
     #[arg(long, default_value_t = 9181)]
     port: u16,
-    /// The events queue that replays go through; without it, that of `lastmile dev`
+    /// The events queue of replays; by default that of `lastmile dev`
     #[arg(long, value_name = "URL")]
     queue_url: Option<Url>,
 }
@@ -33,15 +34,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
     out(&format!(
         "ready: the dead letters of {} on http://{}/\n",
-        letters.place().name,
+        letters.container().name,
         listener.local_addr()?
     ))?;
-    page::serve(
-        listener,
-        letters,
-        arguments.queue_url,
-        std::array::from_fn(|_| Machine.next_jitter().0),
-    )
-    .await?;
+    let replays =
+        page::ReplaySettings { queue_url: arguments.queue_url, allow_private: allow_private() };
+    let random = std::array::from_fn(|_| Machine.next_jitter().0);
+    page::serve(listener, letters, replays, random).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,42 +1,36 @@
-//! `lastmile deadletters stats`: how many letters of what, as bars.
+//! `lastmile deadletters stats`: how many dead letters of what, as bars.
 
 use std::process::ExitCode;
 
+use deadletters::stats::{Stats, greatest_first};
 use delivery::time::moment::rfc3339;
 use serde_json::json;
 
-use super::meant::Summing;
-use super::out;
-use super::shape::Output;
-use crate::letters::stats::{Stats, greatest_first};
-use crate::letters::text;
+use super::selection::SummaryArgs;
+use crate::text;
 
 /// The longest bar, in characters.
-const BAR: u64 = 40;
+const BAR_MAX_CHARS: u64 = 40;
 /// Longer names are cut.
-const NAME_MAX: usize = 60;
-/// Of many hours the last are shown.
+const NAME_MAX_CHARS: usize = 60;
+/// How many hours are shown, the last ones.
 const HOURS_MAX: usize = 48;
-/// Of many names the greatest are shown.
+/// How many names are shown, those with the greatest counts.
 const NAMES_MAX: usize = 20;
 
-pub(super) async fn run(arguments: Summing) -> anyhow::Result<ExitCode> {
-    let (letters, filter, look) = arguments.which.look().await?;
-    let stats = letters.stats(&filter).await?;
-    look.clear();
-    match arguments.output {
-        Output::Json => out(&format!("{}\n", json(&stats)))?,
-        Output::Table if stats.letters == 0 => {}
-        Output::Table => out(&charts(&stats))?,
-    }
-    Ok(look.end(usize::try_from(stats.letters).unwrap_or(usize::MAX)))
+pub(super) async fn run(arguments: SummaryArgs) -> anyhow::Result<ExitCode> {
+    let (search, filter) = arguments.selection.search().await?;
+    let stats = search.letters.stats(&filter).await?;
+    search.clear();
+    arguments.output.write(stats.count == 0, || json(&stats), || charts(&stats))?;
+    Ok(search.finish(usize::try_from(stats.count).unwrap_or(usize::MAX)))
 }
 
 fn json(stats: &Stats) -> serde_json::Value {
     let hours: serde_json::Map<_, _> =
         stats.hours.iter().map(|(hour, count)| (rfc3339(*hour), json!(count))).collect();
     json!({
-        "letters": stats.letters,
+        "letters": stats.count,
         "reasons": stats.reasons,
         "subscriptions": stats.subscriptions,
         "destinations": stats.destinations,
@@ -46,61 +40,60 @@ fn json(stats: &Stats) -> serde_json::Value {
 
 fn charts(stats: &Stats) -> String {
     let named = |counts| -> Vec<(String, u64)> {
-        greatest_first(counts).into_iter().map(|(name, count)| (shown(name), count)).collect()
+        greatest_first(counts)
+            .into_iter()
+            .map(|(name, count)| (display_name(name), count))
+            .collect()
     };
-    let hours = stats
-        .hours
-        .iter()
-        .map(|(hour, count)| (format!("{}:00Z", &text::at(Some(*hour))[..13]), *count));
+    let hours = stats.hours.iter().map(|(hour, count)| {
+        (format!("{}Z", text::first_chars(&text::at(Some(*hour)), 16)), *count)
+    });
     let hours: Vec<(String, u64)> = hours.collect();
     let recent = hours.len().saturating_sub(HOURS_MAX);
     [
         chart("reason", &named(&stats.reasons), NAMES_MAX),
         chart("subscription", &named(&stats.subscriptions), NAMES_MAX),
         chart("destination", &named(&stats.destinations), NAMES_MAX),
-        chart(
-            if recent > 0 { "hour, the last of them" } else { "hour" },
-            &hours[recent..],
-            HOURS_MAX,
-        ),
+        chart(if recent > 0 { "hour, the last 48" } else { "hour" }, &hours[recent..], HOURS_MAX),
     ]
     .join("\n")
 }
 
-fn shown(name: &str) -> String {
+fn display_name(name: &str) -> String {
     if name.is_empty() {
         "(none)".to_owned()
     } else {
-        text::line(name).chars().take(NAME_MAX).collect()
+        text::line(name).chars().take(NAME_MAX_CHARS).collect()
     }
 }
 
-fn chart(title: &str, counts: &[(String, u64)], most: usize) -> String {
-    let width = counts.iter().take(most).map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+fn chart(title: &str, counts: &[(String, u64)], shown_max: usize) -> String {
+    let width =
+        counts.iter().take(shown_max).map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let greatest = counts.iter().map(|(_, count)| *count).max().unwrap_or(1);
     let mut lines = format!("{title}\n");
-    for (name, count) in counts.iter().take(most) {
+    for (name, count) in counts.iter().take(shown_max) {
         lines.push_str(&format!(
             "  {name:<width$}  {:>9}  {}\n",
             text::grouped(*count),
             bar(*count, greatest)
         ));
     }
-    if counts.len() > most {
-        let rest: u64 = counts[most..].iter().map(|(_, count)| count).sum();
+    if counts.len() > shown_max {
+        let rest: u64 = counts.iter().skip(shown_max).map(|(_, count)| count).sum();
         lines.push_str(&format!(
             "  and {} more with {}\n",
-            counts.len() - most,
-            text::letters(rest)
+            counts.len() - shown_max,
+            text::dead_letters(rest)
         ));
     }
     lines
 }
 
-/// A bar in eighths of a character; what is there at all is seen.
+/// A bar in eighths of a character, at least one of them.
 fn bar(count: u64, greatest: u64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (count.saturating_mul(BAR * 8) / greatest.max(1)).max(1);
+    let eighths = (count.saturating_mul(BAR_MAX_CHARS * 8) / greatest.max(1)).max(1);
     let whole = "█".repeat(usize::try_from(eighths / 8).unwrap_or(0));
     format!("{whole}{}", EIGHTHS[usize::try_from(eighths % 8).unwrap_or(0)])
 }
@@ -110,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_long_as_its_share_and_never_nothing() {
+    fn a_bar_is_as_long_as_its_share_and_never_empty() {
         assert_eq!(bar(40, 40), "█".repeat(40));
         assert_eq!(bar(20, 40), "█".repeat(20));
         assert_eq!(bar(1, 1_000_000), "▏");

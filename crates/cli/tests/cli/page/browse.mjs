@@ -1,5 +1,5 @@
-// browse.mjs <folder with node_modules> <chromium> <address> <folder for pictures>: looks at the page as a person does.
-// Ends with 0 when all is as it should be; says what is not.
+// browse.mjs <folder with node_modules> <chromium> <address> <folder for pictures>: uses the page as a person does.
+// Exits with 0 when everything is right; else says what is not.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }];
 const SCHEMES = ["light", "dark"];
 const TABS_MAX = 120;
 
-/** A page in which nothing may happen that nobody asked for. */
+/** A page, with a list of what must not happen: dialogs, errors, requests elsewhere. */
 async function open(browser, viewport, colorScheme, javaScriptEnabled = true) {
   const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled, baseURL: address });
   const page = await context.newPage();
@@ -25,15 +25,15 @@ async function open(browser, viewport, colorScheme, javaScriptEnabled = true) {
   return { page, bad, close: async () => { assert.deepEqual(bad, []); await context.close(); } };
 }
 
-/** The page as it stands: fits its width, has nothing that axe finds serious, and a picture. */
+/** Checks the page: fits its width, has nothing that axe finds serious, and a picture. */
 async function judge(page, name) {
   const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   assert.ok(wider <= 0, `${name} is ${wider} pixels wider than the screen`);
-  // The policy of the page lets no foreign script in, so the tool comes by the debugger's door.
+  // The content security policy forbids other scripts, so the tool is run by the debugger.
   const found = await page.evaluate(`(() => { ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`);
   const grave = found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-  const told = grave.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-  assert.deepEqual(told, [], name);
+  const serious = grave.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+  assert.deepEqual(serious, [], name);
   await page.screenshot({ path: `${pictures}/${name}.png` });
 }
 
@@ -88,8 +88,8 @@ async function aPersonFiltersOpensAndReplays(browser) {
   assert.equal(await page.locator("h1").innerText(), "order-5");
   assert.equal(await page.locator(".timeline .attempt").count(), 2);
   await page.getByRole("link", { name: "Replay it" }).click();
-  await page.getByRole("heading", { name: "1 letter would be sent" }).waitFor();
-  await page.getByRole("button", { name: "Send 1 letter" }).click();
+  await page.getByRole("heading", { name: "1 dead letter would be sent" }).waitFor();
+  await page.getByRole("button", { name: "Send 1 dead letter" }).click();
   await page.waitForURL(/\/jobs\//);
   await page.getByText("done", { exact: true }).waitFor();
   await judge(page, "job-1280-light");
@@ -120,7 +120,7 @@ async function keysAloneLeadEverywhere(browser) {
   await tabTo(page, "Replay it");
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/replay/);
-  await tabTo(page, "Send 1 letter");
+  await tabTo(page, "Send 1 dead letter");
   await close();
 }
 
@@ -129,7 +129,7 @@ async function allWorksWithoutScripts(browser) {
   await page.goto("/?status=404");
   await page.locator("#letters ~ table a.id").first().click();
   await page.locator("a", { hasText: "Replay it" }).click();
-  await page.locator("button", { hasText: "Send 1 letter" }).click();
+  await page.locator("button", { hasText: "Send 1 dead letter" }).click();
   await page.waitForURL(/\/jobs\//);
   await page.locator(".state.good").waitFor();
   await close();

@@ -1,0 +1,142 @@
+//! Dead letters as JSON, for tools.
+
+use deadletters::filter::decided_ms;
+use deadletters::ledger::{ReplayRecord, ReplayState};
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter};
+use delivery::time::moment::rfc3339;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+/// A dead letter as `list` shows it.
+#[derive(Debug, Serialize)]
+pub(super) struct ListedJson<'a> {
+    id: Uuid,
+    key: &'a str,
+    namespace: &'a str,
+    topic: &'a str,
+    subscription: &'a str,
+    reason: &'a str,
+    outcome: Option<&'a str>,
+    status: Option<u16>,
+    attempts: u32,
+    decided_at: Option<String>,
+    destination: Option<&'a str>,
+    event_id: Option<&'a str>,
+    #[serde(rename = "type")]
+    event_type: Option<&'a str>,
+    source: Option<&'a str>,
+    /// The job that replayed it; not one that is uncertain.
+    replayed: Option<&'a str>,
+}
+
+impl<'a> ListedJson<'a> {
+    pub(super) fn new(letter: &'a StoredDeadLetter, replayed: Option<&'a ReplayRecord>) -> Self {
+        Self {
+            id: letter.id,
+            key: &letter.key,
+            namespace: &letter.subscription.topic.namespace,
+            topic: &letter.subscription.topic.topic,
+            subscription: &letter.subscription.name,
+            reason: &letter.reason,
+            outcome: letter.outcome.as_deref(),
+            status: letter.status,
+            attempts: letter.attempts,
+            decided_at: decided_ms(letter).map(rfc3339),
+            destination: letter.destination.as_deref(),
+            event_id: letter.event_id.as_deref(),
+            event_type: letter.event_type.as_deref(),
+            source: letter.source.as_deref(),
+            replayed: replayed
+                .filter(|record| record.entry.state == ReplayState::Sent)
+                .map(|record| record.job.as_str()),
+        }
+    }
+}
+
+/// A complete dead letter.
+#[derive(Debug, Serialize)]
+pub(super) struct DeadLetterJson<'a> {
+    #[serde(flatten)]
+    listed: ListedJson<'a>,
+    published_at: Option<String>,
+    last_attempt_at: Option<String>,
+    history: Vec<AttemptJson<'a>>,
+    omitted: u32,
+    last_response: Option<&'a str>,
+    detail: Option<&'a str>,
+    sink_error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sink: Option<SinkJson<'a>>,
+    traceparent: Option<&'a str>,
+    headers: &'a [(String, String)],
+    event: EventJson<'a>,
+}
+
+/// A sink that did not accept the dead letter.
+#[derive(Debug, Serialize)]
+struct SinkJson<'a> {
+    destination: Option<&'a str>,
+    reason: &'a str,
+    detail: Option<&'a str>,
+    attempts: u32,
+    history: Vec<AttemptJson<'a>>,
+    omitted: u32,
+    last_response: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct AttemptJson<'a> {
+    at: String,
+    outcome: &'a str,
+    status: Option<u16>,
+    duration_ms: u64,
+}
+
+/// The event as JSON, byte for byte but for line ends, or as text.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum EventJson<'a> {
+    Json(Box<RawValue>),
+    Text(&'a str),
+}
+
+impl<'a> DeadLetterJson<'a> {
+    pub(super) fn new(letter: &'a StoredDeadLetter, replayed: Option<&'a ReplayRecord>) -> Self {
+        let attempt = |of: &'a StoredAttempt| AttemptJson {
+            at: rfc3339(of.at_ms),
+            outcome: &of.outcome,
+            status: of.status,
+            duration_ms: of.duration_ms,
+        };
+        Self {
+            listed: ListedJson::new(letter, replayed),
+            published_at: letter.published_ms.map(rfc3339),
+            last_attempt_at: letter.last_attempt_ms.map(rfc3339),
+            history: letter.history.iter().map(attempt).collect(),
+            omitted: letter.omitted,
+            last_response: letter.last_response.as_deref(),
+            detail: letter.detail.as_deref(),
+            sink_error: letter.sink_error.as_deref(),
+            sink: letter.sink.as_ref().map(|sink| SinkJson {
+                destination: sink.destination.as_deref(),
+                reason: &sink.reason,
+                detail: sink.detail.as_deref(),
+                attempts: sink.attempts,
+                history: sink.history.iter().map(attempt).collect(),
+                omitted: sink.omitted,
+                last_response: sink.last_response.as_deref(),
+            }),
+            traceparent: letter.traceparent.as_deref(),
+            headers: &letter.headers,
+            event: event(&letter.event),
+        }
+    }
+}
+
+/// The event on one line: JSON strings contain no line ends, so those of an event are white space
+/// between its parts.
+fn event(text: &str) -> EventJson<'_> {
+    let one_line = text.replace(['\n', '\r'], " ");
+    RawValue::from_string(one_line).map_or(EventJson::Text(text), EventJson::Json)
+}

@@ -1,0 +1,38 @@
+//! Data on standard output: tables for people, JSON for tools.
+
+use std::io::Write as _;
+
+use clap::ValueEnum;
+
+/// The format of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Output {
+    /// For people
+    Table,
+    /// For tools
+    Json,
+}
+
+impl Output {
+    /// Writes one JSON value, or the table; of nothing no table.
+    pub(super) fn write(
+        self,
+        is_empty: bool,
+        json: impl FnOnce() -> serde_json::Value,
+        table: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::Json => out(&format!("{}\n", json())),
+            Self::Table if is_empty => Ok(()),
+            Self::Table => out(&table()),
+        }
+    }
+}
+
+/// Writes data; unlike `println!` it does not panic when the reader has closed its end.
+pub(super) fn out(text: &str) -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()?;
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! A search: its progress, its cost, and the exit code for what it found.
+
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use deadletters::DeadLetters;
+use delivery::ports::Clock as _;
+use indicatif::ProgressBar;
+
+use crate::{progress, text};
+
+/// A search under way.
+pub(super) struct Search {
+    pub(super) letters: DeadLetters,
+    began_ms: u64,
+    bar: ProgressBar,
+}
+
+impl Search {
+    pub(super) fn start(letters: DeadLetters) -> Self {
+        let container = letters.container().clone();
+        let bar = progress::asking("storage requests", move || container.requests());
+        Self { letters, began_ms: Machine.now_ms(), bar }
+    }
+
+    /// Removes the progress, before data is written to the same terminal.
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Reports on standard error what was found; the exit code says whether anything was.
+    pub(super) fn finish(&self, found: usize) -> ExitCode {
+        self.clear();
+        let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
+        let container = self.letters.container();
+        let unreadable = self.letters.unreadable_blobs();
+        if unreadable.count > 0 {
+            eprintln!(
+                "{} blobs are not dead letters, for example {}",
+                unreadable.count,
+                text::plain(&unreadable.example)
+            );
+        }
+        let what = match found {
+            0 => "nothing found".to_owned(),
+            found => text::dead_letters(found as u64),
+        };
+        eprintln!(
+            "{what} in {}; {} storage requests in {}.{:03} s",
+            container.name,
+            container.requests(),
+            took_ms / 1_000,
+            took_ms % 1_000
+        );
+        if found == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}

@@ -1,0 +1,94 @@
+//! The options that filter dead letters.
+//!
+//! Separate from the commands because the page reads the same options from the query of a URL.
+
+use adapters::machine::Machine;
+use deadletters::filter::{Filter, Pattern, StatusRange, TimeBound, parse_outcome, parse_reason};
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::ports::Clock as _;
+
+/// Which dead letters.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    /// In this namespace
+    #[arg(long, value_name = "NS")]
+    namespace: Option<String>,
+    /// In this topic
+    #[arg(long, value_name = "[NS/]TOPIC")]
+    topic: Option<String>,
+    /// Of this subscription
+    #[arg(long, value_name = "[NS/TOPIC/]NAME")]
+    subscription: Option<String>,
+    /// Decided at this time or later: RFC 3339, a day in UTC, or how long ago, as in PT1H
+    #[arg(long, value_name = "WHEN")]
+    since: Option<TimeBound>,
+    /// Decided before this time
+    #[arg(long, value_name = "WHEN")]
+    until: Option<TimeBound>,
+    /// With this reason, such as TimeToLiveExceeded; this and all options below can be repeated
+    #[arg(long, value_name = "REASON", value_parser = parse_reason, value_delimiter = ',')]
+    reason: Vec<Reason>,
+    /// With this last outcome, such as TimedOut
+    #[arg(long, value_name = "OUTCOME", value_parser = parse_outcome, value_delimiter = ',')]
+    outcome: Vec<Outcome>,
+    /// With this last HTTP status, or any of its class, as in 5xx
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    status: Vec<StatusRange>,
+    /// With events of this type; here and below * matches anything
+    #[arg(long = "type", value_name = "TYPE")]
+    event_type: Vec<Pattern>,
+    /// With events from this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Vec<Pattern>,
+    /// With this id, of the event or of the dead letter
+    #[arg(long, value_name = "ID")]
+    id: Vec<Pattern>,
+    /// To this destination
+    #[arg(long, value_name = "URL")]
+    destination: Vec<Pattern>,
+}
+
+impl FilterArgs {
+    /// The filter of these options; "how long ago" counts from now.
+    pub(crate) fn filter(self) -> anyhow::Result<Filter> {
+        let now_ms = Machine.now_ms();
+        let mut filter = Filter {
+            since_ms: self.since.map(|since| since.ms(now_ms)),
+            until_ms: self.until.map(|until| until.ms(now_ms)),
+            reasons: self.reason,
+            outcomes: self.outcome,
+            statuses: self.status,
+            types: self.event_type,
+            sources: self.source,
+            ids: self.id,
+            destinations: self.destination,
+            ..Filter::default()
+        };
+        let options = [
+            ("--subscription", self.subscription),
+            ("--topic", self.topic),
+            ("--namespace", self.namespace),
+        ];
+        for (index, (option, name)) in options.into_iter().enumerate() {
+            let Some(name) = name else { continue };
+            let fields = [&mut filter.namespace, &mut filter.topic, &mut filter.subscription];
+            // A subscription's full name has three parts, a topic's two, a namespace's one.
+            let depth = fields.len() - index;
+            let parts: Vec<&str> = name.split('/').collect();
+            let is_whole = parts.len() == depth || parts.len() == 1;
+            anyhow::ensure!(
+                is_whole && !parts.contains(&""),
+                "{option} {name:?} is neither a name nor a full name"
+            );
+            let fields = fields.into_iter().take(depth).skip(depth - parts.len());
+            for (field, part) in fields.zip(parts) {
+                let is_same = field.as_deref().is_none_or(|field| field == part);
+                anyhow::ensure!(is_same, "{option} {name:?} contradicts {field:?}");
+                *field = Some(part.to_owned());
+            }
+        }
+        Ok(filter)
+    }
+}

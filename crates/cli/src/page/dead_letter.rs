@@ -1,0 +1,255 @@
+//! One dead letter: its event, its reason, its attempts, and where it is stored.
+
+use axum::extract::{self, Path};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use deadletters::filter::decided_ms;
+use deadletters::ledger::{ReplayRecord, ReplayState};
+use deadletters::{FindOneError, matches_id};
+use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
+use maud::{Markup, html};
+use uuid::Uuid;
+
+use super::app::{App, SharedApp};
+use super::error::PageError;
+use super::json::indented;
+use super::layout::{NavSection, PageLayout};
+use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
+use super::list::name;
+use super::markup::{block, boxed, line, outcome, time, word};
+use super::query::href;
+use super::reason_text::meaning;
+use super::timeline::{self, timeline};
+use crate::text;
+
+/// A larger event is not shown; the page links to its blob.
+const SHOWN_MAX_BYTES: usize = 256 * 1_024;
+/// The length of an id.
+const ID_MAX_CHARS: usize = 36;
+
+pub(super) async fn answer(
+    extract::State(app): extract::State<SharedApp>,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let letter = find(&app, &id).await?;
+    let replayed = app.letters.replayed(&[letter.id]).await;
+    let replayed = replayed.map_err(|error| PageError::storage(&error))?;
+    let main = content(&app, &letter, replayed.get(&letter.id));
+    let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
+    let page = PageLayout::new(title, NavSection::DeadLetters, main);
+    Ok(page.respond(app.letters.container(), StatusCode::OK))
+}
+
+/// The blob of a dead letter as it is stored. As plain text: a browser must not interpret it.
+pub(super) async fn raw(
+    extract::State(app): extract::State<SharedApp>,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let letter = find(&app, &id).await?;
+    let bytes = app.letters.bytes(&letter.key).await.map_err(|error| PageError::storage(&error))?;
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
+}
+
+/// The dead letter of this id, or of an id that begins like this. An unknown id is not searched for
+/// in every blob: any URL would cost reading the whole container.
+async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
+    if let Some((id, key)) = id.parse().ok().and_then(|id: Uuid| Some((id, app.caches.key_of(id)?)))
+    {
+        // It may have been removed since it was read.
+        let letters = app.letters.of_key(&key).await.unwrap_or_default();
+        if let Some(letter) = letters.into_iter().find(|letter| letter.id == id) {
+            return Ok(letter);
+        }
+    }
+    let none = || {
+        let why = format!(
+            "There is no dead letter {id} in {}. It may have been removed.",
+            app.letters.container().name
+        );
+        PageError::new(StatusCode::NOT_FOUND, "No such dead letter", why)
+    };
+    let is_id = id.len() <= ID_MAX_CHARS && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if !is_id || !may_exist(app, id).await? {
+        return Err(none());
+    }
+    let found = app.letters.find_one(id).await.map_err(|error| match error {
+        FindOneError::Ambiguous { .. } => {
+            PageError::new(StatusCode::CONFLICT, "Several dead letters", error.to_string())
+        }
+        FindOneError::Storage(error) => PageError::storage(&error),
+    })?;
+    found.ok_or_else(none)
+}
+
+/// Whether the cache has an id that begins like this, or does not hold everything.
+async fn may_exist(app: &App, id: &str) -> Result<bool, PageError> {
+    let state = app.caches.whole(COUNT_MAX_AGE_MS, WaitMode::UntilRead).await;
+    Ok(match state.map_err(|error| PageError::storage(&error))? {
+        CacheState::Ready(cache) => {
+            let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
+            cache.is_truncated || cache.letters.iter().any(|letter| is_match(letter.id))
+        }
+        CacheState::Reading(_) => true,
+    })
+}
+
+fn content(app: &App, letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup {
+    let id = letter.id.to_string();
+    html! {
+        p .crumbs { a href="/" { "Dead letters" } " / " span { (name(letter)) } }
+        div .head {
+            div {
+                h1 { (name(letter)) }
+                p .sub {
+                    @if let Some(kind) = &letter.event_type { (word(kind)) " for " } @else { "for " }
+                    a href=(subscription_href(letter)) { (word(&letter.subscription.to_string())) }
+                }
+            }
+            a .button.primary href=(href("/replay", [("id", id.as_str())])) { "Replay it…" }
+        }
+        (verdict(letter, replayed))
+        div .story {
+            div {
+                section aria-labelledby="attempts" {
+                    h2 #attempts { "Attempts" span .of { " " (attempts(letter)) } }
+                    (timeline(letter))
+                }
+                (response(letter.last_response.as_deref(), "response"))
+                @if let Some(sink) = &letter.sink { (sink_section(sink)) }
+            }
+            div {
+                (event(letter))
+                (storage(app, letter))
+            }
+        }
+    }
+}
+
+fn subscription_href(letter: &StoredDeadLetter) -> String {
+    let name = &letter.subscription;
+    let (namespace, topic) = (name.topic.namespace.as_str(), name.topic.topic.as_str());
+    href("/", [("namespace", namespace), ("topic", topic), ("subscription", &name.name)])
+}
+
+fn attempts(letter: &StoredDeadLetter) -> String {
+    let count = text::grouped(letter.attempts.into());
+    let attempts = if letter.attempts == 1 { "attempt" } else { "attempts" };
+    match decided_ms(letter).zip(letter.published_ms) {
+        Some((end_ms, published_ms)) if end_ms > published_ms => {
+            format!("{count} {attempts} in {}", text::duration(end_ms - published_ms))
+        }
+        Some(_) | None => format!("{count} {attempts}"),
+    }
+}
+
+/// Why it is a dead letter.
+fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup {
+    html! { section .verdict aria-labelledby="verdict" {
+        h2 #verdict { (word(&letter.reason)) }
+        @if let Some(meaning) = meaning(&letter.reason) { p { (meaning) } }
+        @if let Some(detail) = &letter.detail { p .detail { (block(detail)) } }
+        dl {
+            div { dt { "Last outcome" } dd { (outcome(letter.outcome.as_deref(), letter.status)) } }
+            div {
+                dt { "Destination" }
+                dd .address {
+                    @match &letter.destination { Some(url) => (word(url)), None => span .none { "nowhere" } }
+                }
+            }
+            div { dt { "Decided" } dd { (time(decided_ms(letter))) } }
+            div { dt { "Replayed" } dd { (replay(replayed)) } }
+            @if let Some(problem) = &letter.sink_error {
+                div .wide { dt { "Not in its own container" } dd { (block(problem)) } }
+            }
+        }
+    } }
+}
+
+fn replay(replayed: Option<&ReplayRecord>) -> Markup {
+    let Some(ReplayRecord { job, entry }) = replayed else {
+        return html! { span .none { "not yet" } };
+    };
+    let job = html! { a href={ "/jobs/" (job) } { (line(job)) } };
+    html! {
+        @match entry.state {
+            ReplayState::Intent => { "uncertain, by " (job) ", which was interrupted" },
+            ReplayState::Sent
+            | ReplayState::Refused
+            | ReplayState::Skipped
+            | ReplayState::Gone
+            | ReplayState::Unfit => { (text::seconds(&entry.at)) " by " (job) },
+        }
+        " " span .kind { "as delivery " (entry.delivery) }
+    }
+}
+
+/// What happened at a sink that did not accept the dead letter.
+fn sink_section(sink: &StoredSink) -> Markup {
+    html! {
+        section aria-labelledby="sink" {
+            h2 #sink { "Its sink did not accept it" }
+            dl .facts {
+                div {
+                    dt { "Sink" }
+                    dd { @match &sink.destination { Some(url) => (word(url)), None => span .none { "not known" } } }
+                }
+                @if let Some(detail) = &sink.detail { div { dt { "Detail" } dd { (block(detail)) } } }
+            }
+            (timeline::at_sink(sink))
+        }
+        (response(sink.last_response.as_deref(), "sink-response"))
+    }
+}
+
+fn response(response: Option<&str>, id: &str) -> Markup {
+    html! { section aria-labelledby=(id) {
+        h2 id=(id) { "Last response" }
+        @match response {
+            None => p .none { "There was none." },
+            Some("") => p .none { "Its body was empty." },
+            Some(text) => (boxed(&indented(text).unwrap_or_else(|| text.to_owned()), "The last response")),
+        }
+    } }
+}
+
+fn event(letter: &StoredDeadLetter) -> Markup {
+    let is_large = letter.event.len() > SHOWN_MAX_BYTES;
+    html! { section aria-labelledby="event" {
+        h2 #event { "Event" span .of { " " (text::grouped(letter.event.len() as u64)) " bytes" } }
+        dl .facts {
+            @for (name, value) in [("Id", &letter.event_id), ("Type", &letter.event_type), ("Source", &letter.source)] {
+                @if let Some(value) = value { div { dt { (name) } dd { (word(value)) } } }
+            }
+            div { dt { "Published" } dd { (time(letter.published_ms)) } }
+            @if let Some(trace) = &letter.traceparent { div { dt { "Trace" } dd .mono { (line(trace)) } } }
+        }
+        @if is_large {
+            p .notice {
+                "It is too large to show here: "
+                a href={ "/letters/" (letter.id) "/raw" } { "the blob as it is stored" }
+            }
+        } @else {
+            (boxed(&indented(&letter.event).unwrap_or_else(|| letter.event.clone()), "The event"))
+        }
+        @if !letter.headers.is_empty() {
+            h3 { "Request headers" }
+            dl .facts {
+                @for (name, value) in &letter.headers { div { dt { (line(name)) } dd .mono { (line(value)) } } }
+            }
+        }
+    } }
+}
+
+fn storage(app: &App, letter: &StoredDeadLetter) -> Markup {
+    let container = app.letters.container();
+    html! { section aria-labelledby="stored" {
+        h2 #stored { "Where it is stored" }
+        dl .facts {
+            div { dt { "Id" } dd .mono { (letter.id) } }
+            div { dt { "Container" } dd .mono { (line(&container.name)) } }
+            div { dt { "Key" } dd .mono { (word(&letter.key)) } }
+        }
+        p { a href={ "/letters/" (letter.id) "/raw" } { "The blob as it is stored" } }
+    } }
+}

@@ -1,0 +1,354 @@
+//! Which dead letters match. Pure.
+//!
+//! Separate because every verb filters in the same way, and because names and times alone decide
+//! which folders have to be read.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::delivery::outcome::Outcome;
+use delivery::delivery::reason::Reason;
+use delivery::subscription::name::segment;
+use delivery::time::duration;
+use delivery::time::duration::HOUR_MS;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+
+/// A dead letter is stored under the hour its last attempt was due, and filtered by the time it
+/// was decided. A decision that came later than this is not found by its time.
+const DECISION_DELAY_MAX_MS: u64 = HOUR_MS;
+
+/// Which dead letters match: any value of a field, and all fields that have one.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// The namespace.
+    pub namespace: Option<String>,
+    /// The topic, without its namespace.
+    pub topic: Option<String>,
+    /// The subscription, without its topic.
+    pub subscription: Option<String>,
+    /// Decided at this time or later.
+    pub since_ms: Option<u64>,
+    /// Decided before this time.
+    pub until_ms: Option<u64>,
+    /// The reason.
+    pub reasons: Vec<Reason>,
+    /// The last outcome.
+    pub outcomes: Vec<Outcome>,
+    /// The last HTTP status.
+    pub statuses: Vec<StatusRange>,
+    /// The type of the event.
+    pub types: Vec<Pattern>,
+    /// The source of the event.
+    pub sources: Vec<Pattern>,
+    /// The id of the event, or of the dead letter.
+    pub ids: Vec<Pattern>,
+    /// The URL of the destination.
+    pub destinations: Vec<Pattern>,
+}
+
+impl Filter {
+    /// Whether this dead letter matches.
+    #[must_use]
+    pub fn matches(&self, letter: &StoredDeadLetter) -> bool {
+        let name = &letter.subscription;
+        let named = |wanted: &Option<String>, name: &str| {
+            wanted.as_deref().is_none_or(|wanted| wanted == name)
+        };
+        let any = |patterns: &[Pattern], text: Option<&str>| {
+            patterns.is_empty()
+                || text.is_some_and(|text| patterns.iter().any(|pattern| pattern.matches(text)))
+        };
+        let id = letter.id.to_string();
+        named(&self.namespace, &name.topic.namespace)
+            && named(&self.topic, &name.topic.topic)
+            && named(&self.subscription, &name.name)
+            && self.matches_time(letter)
+            && self.matches_result(letter)
+            && any(&self.types, letter.event_type.as_deref())
+            && any(&self.sources, letter.source.as_deref())
+            && (any(&self.ids, letter.event_id.as_deref()) || any(&self.ids, Some(&id)))
+            && any(&self.destinations, letter.destination.as_deref())
+    }
+
+    fn matches_time(&self, letter: &StoredDeadLetter) -> bool {
+        let Some(at_ms) = decided_ms(letter) else {
+            return self.since_ms.is_none() && self.until_ms.is_none();
+        };
+        self.since_ms.is_none_or(|since_ms| at_ms >= since_ms)
+            && self.until_ms.is_none_or(|until_ms| at_ms < until_ms)
+    }
+
+    fn matches_result(&self, letter: &StoredDeadLetter) -> bool {
+        let reason = || self.reasons.iter().any(|reason| reason.to_string() == letter.reason);
+        let outcome =
+            || self.outcomes.iter().any(|of| Some(of.as_str()) == letter.outcome.as_deref());
+        let status = || {
+            letter
+                .status
+                .is_some_and(|status| self.statuses.iter().any(|of| of.0.contains(&status)))
+        };
+        (self.reasons.is_empty() || reason())
+            && (self.outcomes.is_empty() || outcome())
+            && (self.statuses.is_empty() || status())
+    }
+
+    /// Whether a folder of this time range may hold a matching dead letter.
+    pub(crate) fn may_match_within(&self, range: &Range<u64>) -> bool {
+        let since = self
+            .since_ms
+            .is_none_or(|since_ms| range.end.saturating_add(DECISION_DELAY_MAX_MS) > since_ms);
+        since && self.until_ms.is_none_or(|until_ms| range.start < until_ms)
+    }
+
+    /// The one name that folders of this depth may have, as a segment of a key: namespace, topic,
+    /// subscription.
+    pub(crate) fn segment_at(&self, depth: usize) -> Option<String> {
+        let named = [&self.namespace, &self.topic, &self.subscription];
+        named.get(depth).and_then(|name| name.as_deref()).map(|name| segment(name).into_owned())
+    }
+
+    /// Whether blobs have to be read to know which dead letters match.
+    pub(crate) fn needs_content(&self) -> bool {
+        let texts = [&self.types, &self.sources, &self.ids, &self.destinations];
+        let times = self.since_ms.is_some() || self.until_ms.is_some();
+        let results =
+            !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
+        times || results || texts.iter().any(|patterns| !patterns.is_empty())
+    }
+}
+
+/// When it was decided that the event becomes a dead letter, as far as the blob says: at the end of
+/// the last attempt, else at its start, else at publication.
+#[must_use]
+pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
+    let end_of_last =
+        letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
+    end_of_last.or(letter.last_attempt_ms).or(letter.published_ms)
+}
+
+/// An HTTP status, or a class of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusRange(Range<u16>);
+
+impl FromStr for StatusRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let invalid = || {
+            format!("\"{text}\" is not a valid status: expected 503, or 5xx for the whole class")
+        };
+        let number = |text: &str| text.parse::<u16>().map_err(|_| invalid());
+        let range = match text.strip_suffix("xx") {
+            Some(class) => {
+                number(class)?.checked_mul(100).map(|first| first..first.saturating_add(100))
+            }
+            None => Some(number(text)?).map(|status| status..status.saturating_add(1)),
+        };
+        range.filter(|range| range.start >= 100 && range.end <= 1_000).map(Self).ok_or_else(invalid)
+    }
+}
+
+/// A text in which `*` matches anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl FromStr for Pattern {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Pattern {
+    fn matches(&self, text: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = text.strip_prefix(first) else { return false };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        for part in parts {
+            let Some((_, after)) = rest.split_once(part) else { return false };
+            rest = after;
+        }
+        rest.ends_with(last)
+    }
+}
+
+/// A reason by its name.
+///
+/// # Errors
+/// When there is none of this name; lists those there are.
+pub fn parse_reason(text: &str) -> Result<Reason, String> {
+    text.parse().map_err(|problem| {
+        let names: Vec<String> = Reason::NAMED.iter().map(ToString::to_string).collect();
+        format!("{problem}; there are {}, UndeliverableDueToHttpStatus<code>", names.join(", "))
+    })
+}
+
+/// An outcome by its name.
+///
+/// # Errors
+/// When there is none of this name; lists those there are.
+pub fn parse_outcome(text: &str) -> Result<Outcome, String> {
+    text.parse().map_err(|problem| {
+        format!("{problem}; there are {}", Outcome::ALL.map(Outcome::as_str).join(", "))
+    })
+}
+
+/// The limit of a time range: RFC 3339, a date, or how long ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeBound {
+    /// This time, in milliseconds since 1970.
+    At(u64),
+    /// So many milliseconds ago.
+    Ago(u64),
+}
+
+impl TimeBound {
+    /// The time in milliseconds, given the present.
+    #[must_use]
+    pub fn ms(self, now_ms: u64) -> u64 {
+        match self {
+            Self::At(ms) => ms,
+            Self::Ago(ms) => now_ms.saturating_sub(ms),
+        }
+    }
+}
+
+impl FromStr for TimeBound {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with('P') {
+            return duration::parse_ms(text).map(Self::Ago).map_err(|problem| problem.to_string());
+        }
+        let ms = |at: jiff::Timestamp| u64::try_from(at.as_millisecond()).ok();
+        let utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().and_then(|at| ms(at.timestamp()));
+        let at = match text.parse::<jiff::Timestamp>() {
+            Ok(at) => ms(at),
+            // A time of day without an offset could be in any time zone, so it is refused; a date
+            // alone is a day in UTC, as the folders are.
+            Err(_) if text.len() == "2026-11-20".len() => {
+                text.parse::<Date>().ok().and_then(|day| utc(day.at(0, 0, 0, 0)))
+            }
+            Err(_) => None,
+        };
+        at.map(Self::At).ok_or_else(|| {
+            format!(
+                "\"{text}\" is not a valid time: expected 2026-11-20T07:00:00Z, the day 2026-11-20 \
+                 (UTC), or how long ago, as in PT1H or P2D"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::letter;
+
+    fn patterns(text: &str) -> Vec<Pattern> {
+        text.parse().map(|pattern| vec![pattern]).unwrap()
+    }
+
+    #[test]
+    fn any_value_of_a_field_and_all_fields_have_to_match() {
+        let letter = letter(1);
+        let all = Filter::default();
+        assert!(all.matches(&letter) && !all.needs_content());
+        let busy = Filter { outcomes: vec![Outcome::TimedOut, Outcome::Busy], ..Filter::default() };
+        assert!(busy.matches(&letter) && busy.needs_content());
+        assert!(
+            !Filter { statuses: vec!["4xx".parse().unwrap()], ..busy.clone() }.matches(&letter)
+        );
+        assert!(
+            Filter { statuses: vec!["404".parse().unwrap(), "5xx".parse().unwrap()], ..busy }
+                .matches(&letter)
+        );
+        for (ids, matches) in [
+            ("order-1", true),
+            ("order-2", false),
+            ("*-0000-*", true),
+            ("order-*", true),
+            ("*", true),
+        ] {
+            assert_eq!(
+                Filter { ids: patterns(ids), ..Filter::default() }.matches(&letter),
+                matches,
+                "{ids}"
+            );
+        }
+        assert!(!Filter { reasons: vec![Reason::ReplyLoop], ..Filter::default() }.matches(&letter));
+        assert!(!Filter { topic: Some("other".to_owned()), ..Filter::default() }.matches(&letter));
+        assert!(!Filter { types: patterns("order.paid"), ..Filter::default() }.matches(&letter));
+        assert!(
+            Filter { destinations: patterns("https://*.example.com/*"), ..Filter::default() }
+                .matches(&letter)
+        );
+    }
+
+    #[test]
+    fn since_is_inclusive_until_is_not_and_folders_match_an_hour_longer() {
+        let letter = letter(1);
+        let at_ms = decided_ms(&letter).unwrap();
+        let since = |ms| Filter { since_ms: Some(ms), ..Filter::default() };
+        let until = |ms| Filter { until_ms: Some(ms), ..Filter::default() };
+        assert!(since(at_ms).matches(&letter) && !since(at_ms + 1).matches(&letter));
+        assert!(!until(at_ms).matches(&letter) && until(at_ms + 1).matches(&letter));
+        let hour = 10 * HOUR_MS..11 * HOUR_MS;
+        assert!(
+            since(12 * HOUR_MS - 1).may_match_within(&hour)
+                && !since(12 * HOUR_MS).may_match_within(&hour)
+        );
+        assert!(
+            !until(10 * HOUR_MS).may_match_within(&hour)
+                && until(10 * HOUR_MS + 1).may_match_within(&hour)
+        );
+    }
+
+    #[test]
+    fn a_star_matches_anything() {
+        for (pattern, text, matches) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "ab", true),
+            ("*b", "ab", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abde", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(patterns(pattern)[0].matches(text), matches, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn invalid_times_statuses_and_names_say_what_is_expected() {
+        let day = TimeBound::At(1_795_132_800_000);
+        assert_eq!("2026-11-20".parse(), Ok(day));
+        assert_eq!("2026-11-20T00:00:00Z".parse(), Ok(day));
+        assert_eq!("2026-11-20T02:00:00+02:00".parse(), Ok(day));
+        assert_eq!("PT1H".parse::<TimeBound>().unwrap().ms(2 * HOUR_MS), HOUR_MS);
+        for text in ["yesterday", "2026-11-20T00:00:00", "2026-13-01", "1h", "P1M"] {
+            assert!(text.parse::<TimeBound>().is_err(), "{text}");
+        }
+        for text in ["", "99", "1000", "xx", "10xx", "5x", "-1", "65535xx"] {
+            assert!(text.parse::<StatusRange>().unwrap_err().contains("5xx"), "{text}");
+        }
+        assert!(
+            parse_reason("Nothing")
+                .unwrap_err()
+                .contains("MaxDeliveryAttemptsExceeded, TimeToLiveExceeded")
+        );
+        assert!(parse_outcome("busy").unwrap_err().contains("TimedOut, Busy"));
+    }
+}

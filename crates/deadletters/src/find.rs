@@ -1,0 +1,136 @@
+//! Single dead letters: found by id, by the beginning of an id, by key, or by the event's id.
+//!
+//! Separate because the keys answer most of these look-ups without a blob being read; only what is
+//! in a shared blob, and ids of events, cost reading everything.
+
+use std::collections::{HashMap, HashSet};
+
+use delivery::deadletter::stored::StoredDeadLetter;
+use futures::stream::TryStreamExt as _;
+use uuid::Uuid;
+
+use crate::filter::Filter;
+use crate::key::file_stem;
+use crate::{DeadLetters, sort_newest_first};
+
+/// A shorter beginning of an id is not looked up: it would match by accident.
+const ID_PREFIX_MIN: usize = 8;
+
+/// Why there is no single dead letter of an id.
+#[derive(Debug, thiserror::Error)]
+pub enum FindOneError {
+    /// The id is the beginning of several.
+    #[error("several dead letters match {id}:\n{}", .candidates.join("\n"))]
+    Ambiguous {
+        /// What was looked up.
+        id: String,
+        /// The matching dead letters, id and key.
+        candidates: Vec<String>,
+    },
+    /// The container cannot be read.
+    #[error(transparent)]
+    Storage(#[from] anyhow::Error),
+}
+
+impl DeadLetters {
+    /// The one dead letter of this id, or of an id that begins like this; `None` when there is
+    /// none.
+    ///
+    /// # Errors
+    /// When several begin like this, or the container cannot be read.
+    pub async fn find_one(&self, id: &str) -> Result<Option<StoredDeadLetter>, FindOneError> {
+        let mut found = self.find(&[id.to_owned()]).await?;
+        if found.len() > 1 {
+            let candidates =
+                found.iter().map(|letter| format!("  {}  {}", letter.id, letter.key)).collect();
+            return Err(FindOneError::Ambiguous { id: id.to_owned(), candidates });
+        }
+        Ok(found.pop())
+    }
+
+    /// The dead letters of these ids, beginnings of ids, keys, or event ids; each once.
+    ///
+    /// # Errors
+    /// When the container cannot be read, or there is no blob of a given key.
+    pub async fn find(&self, wanted: &[String]) -> anyhow::Result<Vec<StoredDeadLetter>> {
+        let mut found: HashMap<Uuid, StoredDeadLetter> = HashMap::new();
+        let mut missing: HashSet<&str> = HashSet::new();
+        for wanted in wanted {
+            match self.as_key(wanted) {
+                Some(key) => found
+                    .extend(self.of_key(&key).await?.into_iter().map(|letter| (letter.id, letter))),
+                None => _ = missing.insert(wanted),
+            }
+        }
+        if !missing.is_empty() {
+            self.find_by_name(&mut missing, &mut found).await?;
+        }
+        if !missing.is_empty() {
+            self.find_inside(&missing, &mut found).await?;
+        }
+        let mut found: Vec<StoredDeadLetter> = found.into_values().collect();
+        sort_newest_first(&mut found);
+        Ok(found)
+    }
+
+    /// Looks at file names alone: a blob with one dead letter is named after its id.
+    async fn find_by_name(
+        &self,
+        missing: &mut HashSet<&str>,
+        found: &mut HashMap<Uuid, StoredDeadLetter>,
+    ) -> anyhow::Result<()> {
+        let all = Filter::default();
+        let mut blobs = std::pin::pin!(self.blobs(&all));
+        let mut named = HashSet::new();
+        while let Some(blob) = blobs.try_next().await? {
+            let name = file_stem(&blob.key);
+            let Some(wanted) = missing.iter().find(|wanted| matches_id(wanted, name)) else {
+                continue;
+            };
+            named.insert(*wanted);
+            for letter in self.read(&blob).await? {
+                found.entry(letter.id).or_insert(letter);
+            }
+        }
+        missing.retain(|wanted| !named.contains(wanted));
+        Ok(())
+    }
+
+    /// Reads everything: for dead letters that share a blob, and for ids of events.
+    async fn find_inside(
+        &self,
+        missing: &HashSet<&str>,
+        found: &mut HashMap<Uuid, StoredDeadLetter>,
+    ) -> anyhow::Result<()> {
+        let all = Filter::default();
+        let mut letters = self.all(&all);
+        while let Some(letter) = letters.try_next().await? {
+            let id = letter.id.to_string();
+            let of_event = letter.event_id.as_deref().is_some_and(|event| missing.contains(event));
+            if of_event || missing.iter().any(|wanted| matches_id(wanted, &id)) {
+                found.entry(letter.id).or_insert(letter);
+            }
+        }
+        Ok(())
+    }
+
+    /// The key, if this is one: `s3://bucket/key`, the path of a file in the container, or the key
+    /// itself.
+    fn as_key(&self, wanted: &str) -> Option<String> {
+        let container = &self.container;
+        let bucket = container
+            .name
+            .strip_suffix(&container.prefix)
+            .unwrap_or(&container.name)
+            .trim_end_matches('/');
+        let key = wanted.strip_prefix(bucket).map_or(wanted, |key| key.trim_start_matches('/'));
+        let key = key.strip_prefix("./").unwrap_or(key);
+        (key.contains('/') && key.ends_with(".json")).then(|| key.to_owned())
+    }
+}
+
+/// Whether this is the id, or a beginning of it that is long enough.
+#[must_use]
+pub fn matches_id(wanted: &str, id: &str) -> bool {
+    wanted == id || (wanted.len() >= ID_PREFIX_MIN && id.starts_with(&wanted.to_ascii_lowercase()))
+}

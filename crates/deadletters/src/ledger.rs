@@ -1,0 +1,416 @@
+//! The ledger of a replay: what is to be sent, and what was sent. Pure: texts and decisions, no
+//! storage.
+//!
+//! In `_replays/<job>/`, beside the dead letters: `plan.ndjson` (a header, then every dead letter
+//! in the order of sending), `<n>.ndjson` per chunk of ten, written before sending (`intent`) and
+//! again after it, and `done.ndjson` with all entries once every dead letter is finished. A chunk
+//! with entries that still say `intent` is uncertain: it may have been sent. A resume names it and
+//! sends it again, unless it is told to skip it; the delivery id is a function of job and dead
+//! letter, so a receiver can recognize a repeat.
+//!
+//! Version 1 of these texts stays readable for ever.
+
+use std::collections::{BTreeMap, HashMap};
+
+use delivery::time::moment;
+use serde::{Deserialize, Serialize};
+use uuid::{Uuid, uuid};
+
+/// The dead letters of a chunk: what SQS takes in one call.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
+pub(crate) const CHUNK: usize = 10;
+/// The namespace of the ids of replayed deliveries (UUIDv5).
+const REPLAY_NAMESPACE: Uuid = uuid!("0c1d7b52-5b5e-5a0f-8f52-6f2f0b6d4c11");
+/// The version that is written.
+const VERSION: u32 = 1;
+/// A longer job name is refused.
+const JOB_NAME_MAX_BYTES: usize = 100;
+
+/// What a job is: the first line of its plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobHeader {
+    v: u32,
+    /// The name of the job.
+    pub job: String,
+    /// When it was started, RFC 3339.
+    pub at: String,
+    /// Where its dead letters are sent: `subscription`, `topic NS/TOPIC`, or a URL.
+    pub to: String,
+    /// The queue, if they are sent through one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// How many dead letters there are.
+    pub letters: usize,
+}
+
+impl JobHeader {
+    /// The header of a job that starts now.
+    pub(crate) fn new(
+        job: String,
+        now_ms: u64,
+        to: String,
+        queue: Option<String>,
+        letters: usize,
+    ) -> Self {
+        Self { v: VERSION, job, at: moment::rfc3339(now_ms), to, queue, letters }
+    }
+}
+
+/// A dead letter that is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PlannedReplay {
+    pub(crate) letter: Uuid,
+    pub(crate) key: String,
+}
+
+/// How far the replay of a dead letter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayState {
+    /// About to be sent; after a crash it is uncertain whether it was.
+    Intent,
+    /// Accepted.
+    Sent,
+    /// Not accepted; a resume tries again.
+    Refused,
+    /// Uncertain, and left so on request.
+    Skipped,
+    /// Its blob no longer exists.
+    Gone,
+    /// It cannot be sent to this target at all.
+    Unfit,
+}
+
+impl ReplayState {
+    /// Whether a resume does not touch it again.
+    fn is_final(self) -> bool {
+        match self {
+            Self::Sent | Self::Skipped | Self::Gone | Self::Unfit => true,
+            Self::Intent | Self::Refused => false,
+        }
+    }
+}
+
+/// The state of a dead letter in a chunk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// The id of the dead letter.
+    pub letter: Uuid,
+    /// The id of its new delivery.
+    pub delivery: Uuid,
+    /// How far it is.
+    pub state: ReplayState,
+    /// When the state was entered, RFC 3339.
+    pub at: String,
+    /// Why it was not sent, or why that is uncertain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The id of the delivery that a job makes of a dead letter.
+pub(crate) fn delivery_id(job: &str, letter: Uuid) -> Uuid {
+    Uuid::new_v5(&REPLAY_NAMESPACE, format!("{job}\n{letter}").as_bytes())
+}
+
+/// Whether a text can be the name of a job: it is a segment of a key as it is.
+#[must_use]
+pub fn is_job_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let fits = !name.is_empty() && name.len() <= JOB_NAME_MAX_BYTES;
+    // No name that a folder would read as hidden, or as its parent.
+    fits && !name.starts_with('.') && name.bytes().all(plain)
+}
+
+/// The entries of a chunk that is started or resumed: those with `intent` are to be sent now.
+pub(crate) fn start_chunk(
+    job: &str,
+    planned: &[PlannedReplay],
+    before: Option<&[LedgerEntry]>,
+    skip_uncertain: bool,
+    now_ms: u64,
+) -> Vec<LedgerEntry> {
+    let at = moment::rfc3339(now_ms);
+    let entry = |planned: &PlannedReplay| {
+        let existing = before.into_iter().flatten().find(|entry| entry.letter == planned.letter);
+        let new = |state| LedgerEntry {
+            letter: planned.letter,
+            delivery: delivery_id(job, planned.letter),
+            state,
+            at: at.clone(),
+            problem: None,
+        };
+        match existing {
+            Some(entry) if entry.state.is_final() => entry.clone(),
+            Some(LedgerEntry { state: ReplayState::Intent, .. }) if skip_uncertain => {
+                new(ReplayState::Skipped)
+            }
+            Some(_) | None => new(ReplayState::Intent),
+        }
+    };
+    planned.iter().map(entry).collect()
+}
+
+/// How many dead letters of a job are in which state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReplayCounts {
+    /// [`ReplayState::Intent`].
+    pub uncertain: u64,
+    /// [`ReplayState::Sent`].
+    pub sent: u64,
+    /// [`ReplayState::Refused`].
+    pub refused: u64,
+    /// [`ReplayState::Skipped`].
+    pub skipped: u64,
+    /// [`ReplayState::Gone`].
+    pub gone: u64,
+    /// [`ReplayState::Unfit`].
+    pub unfit: u64,
+}
+
+impl ReplayCounts {
+    /// Counts these entries.
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a LedgerEntry>) -> Self {
+        let mut counts = Self::default();
+        for entry in entries {
+            *match entry.state {
+                ReplayState::Intent => &mut counts.uncertain,
+                ReplayState::Sent => &mut counts.sent,
+                ReplayState::Refused => &mut counts.refused,
+                ReplayState::Skipped => &mut counts.skipped,
+                ReplayState::Gone => &mut counts.gone,
+                ReplayState::Unfit => &mut counts.unfit,
+            } += 1;
+        }
+        counts
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            uncertain: self.uncertain + other.uncertain,
+            sent: self.sent + other.sent,
+            refused: self.refused + other.refused,
+            skipped: self.skipped + other.skipped,
+            gone: self.gone + other.gone,
+            unfit: self.unfit + other.unfit,
+        }
+    }
+
+    /// Dead letters that a resume does not touch again.
+    #[must_use]
+    pub fn finished(&self) -> u64 {
+        self.sent + self.skipped + self.gone + self.unfit
+    }
+}
+
+/// A job, summed up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSummary {
+    /// What the job is.
+    pub header: JobHeader,
+    /// How far it is.
+    pub counts: ReplayCounts,
+}
+
+impl JobSummary {
+    /// Whether every dead letter is finished.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.counts.finished() == self.header.letters as u64
+    }
+}
+
+/// A dead letter that was replayed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayRecord {
+    /// The job that replayed it.
+    pub job: String,
+    /// Its entry in the ledger of that job.
+    pub entry: LedgerEntry,
+}
+
+/// Keeps the entry that counts for a dead letter: `sent` before `intent`, then the newest.
+pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, job: &str, entry: LedgerEntry) {
+    if !matches!(entry.state, ReplayState::Sent | ReplayState::Intent) {
+        return;
+    }
+    let rank = |entry: &LedgerEntry| (entry.state == ReplayState::Sent, entry.at.clone());
+    match known.get(&entry.letter) {
+        Some(other) if rank(&other.entry) >= rank(&entry) => {}
+        Some(_) | None => {
+            known.insert(entry.letter, ReplayRecord { job: job.to_owned(), entry });
+        }
+    }
+}
+
+/// The text of a plan.
+pub(crate) fn write_plan(header: &JobHeader, plan: &[PlannedReplay]) -> Vec<u8> {
+    let mut text = json_line(header);
+    plan.iter().for_each(|planned| text.push_str(&json_line(planned)));
+    text.into_bytes()
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// When it is not a plan of this version, or not all of it is there.
+pub(crate) fn read_plan(bytes: &[u8]) -> Result<(JobHeader, Vec<PlannedReplay>), String> {
+    let mut lines = std::str::from_utf8(bytes).map_err(|error| error.to_string())?.lines();
+    let header: JobHeader = serde_json::from_str(lines.next().unwrap_or_default())
+        .map_err(|error| error.to_string())?;
+    if header.v != VERSION {
+        return Err(format!(
+            "it has version {}, and this program reads version {VERSION} only",
+            header.v
+        ));
+    }
+    let plan = lines
+        .map(serde_json::from_str)
+        .collect::<Result<Vec<PlannedReplay>, _>>()
+        .map_err(|error| error.to_string())?;
+    if plan.len() != header.letters {
+        return Err(format!("it has {} dead letters instead of {}", plan.len(), header.letters));
+    }
+    Ok((header, plan))
+}
+
+/// The text of a chunk.
+pub(crate) fn write_entries<'a>(entries: impl IntoIterator<Item = &'a LedgerEntry>) -> Vec<u8> {
+    entries.into_iter().map(json_line).collect::<String>().into_bytes()
+}
+
+/// Reads a chunk.
+///
+/// # Errors
+/// When a line is not an entry.
+pub(crate) fn read_entries(bytes: &[u8]) -> Result<Vec<LedgerEntry>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    text.lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+fn json_line(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value).expect("plain structs with string keys serialize");
+    format!("{text}\n")
+}
+
+/// The chunks with uncertain dead letters, and how many of each.
+pub(crate) fn uncertain_chunks(chunks: &BTreeMap<u32, Vec<LedgerEntry>>) -> Vec<(u32, u64)> {
+    let counted =
+        chunks.iter().map(|(number, entries)| (*number, ReplayCounts::of(entries).uncertain));
+    counted.filter(|(_, uncertain)| *uncertain > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(number: u128) -> PlannedReplay {
+        PlannedReplay {
+            letter: Uuid::from_u128(number),
+            key: format!("a/b/c/2026/1/2/3/{number}.json"),
+        }
+    }
+
+    fn entry(number: u128, state: ReplayState) -> LedgerEntry {
+        let letter = Uuid::from_u128(number);
+        LedgerEntry {
+            letter,
+            delivery: delivery_id("j", letter),
+            state,
+            at: moment::rfc3339(7),
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn a_plan_and_its_chunks_are_read_back_and_a_cut_plan_is_refused() {
+        let plan = [planned(1), planned(2)];
+        let header = JobHeader::new("j".to_owned(), 7, "subscription".to_owned(), None, 2);
+        let text = write_plan(&header, &plan);
+        assert_eq!(read_plan(&text), Ok((header, plan.to_vec())));
+        let cut = &text[..text.len() - plan[1].key.len() - 70];
+        assert!(read_plan(cut).is_err());
+        assert!(
+            read_plan(&String::from_utf8(text).unwrap().replace("\"v\":1", "\"v\":2").into_bytes())
+                .is_err()
+        );
+        let entries = [
+            entry(1, ReplayState::Intent),
+            LedgerEntry { problem: Some("no".to_owned()), ..entry(2, ReplayState::Refused) },
+        ];
+        assert_eq!(read_entries(&write_entries(&entries)), Ok(entries.to_vec()));
+    }
+
+    #[test]
+    fn finished_entries_are_kept_and_uncertain_ones_are_sent_again_unless_skipped() {
+        let plan: Vec<PlannedReplay> = (1..=7).map(planned).collect();
+        let states = [
+            ReplayState::Intent,
+            ReplayState::Sent,
+            ReplayState::Refused,
+            ReplayState::Skipped,
+            ReplayState::Gone,
+            ReplayState::Unfit,
+        ];
+        let before: Vec<LedgerEntry> =
+            (1..).zip(states).map(|(number, state)| entry(number, state)).collect();
+        let states = |skip| {
+            start_chunk("j", &plan, Some(&before), skip, 9)
+                .iter()
+                .map(|entry| entry.state)
+                .collect::<Vec<_>>()
+        };
+        use ReplayState::{Gone, Intent, Sent, Skipped, Unfit};
+        assert_eq!(states(false), [Intent, Sent, Intent, Skipped, Gone, Unfit, Intent]);
+        assert_eq!(states(true), [Skipped, Sent, Intent, Skipped, Gone, Unfit, Intent]);
+        assert!(start_chunk("j", &plan, None, true, 9).iter().all(|entry| entry.state == Intent));
+    }
+
+    #[test]
+    fn the_id_of_a_delivery_is_a_function_of_job_and_dead_letter() {
+        let letter = Uuid::from_u128(1);
+        assert_eq!(delivery_id("j", letter), delivery_id("j", letter));
+        assert_eq!(delivery_id("j", letter).get_version_num(), 5);
+        assert_ne!(delivery_id("j", letter), delivery_id("k", letter));
+        assert_ne!(delivery_id("j", letter), letter);
+    }
+
+    #[test]
+    fn a_sent_entry_counts_before_an_uncertain_one() {
+        let mut known = HashMap::new();
+        for (job, state) in [
+            ("a", ReplayState::Intent),
+            ("b", ReplayState::Sent),
+            ("c", ReplayState::Intent),
+            ("d", ReplayState::Refused),
+        ] {
+            keep_latest(&mut known, job, entry(1, state));
+        }
+        assert_eq!(known[&Uuid::from_u128(1)].job, "b");
+        assert_eq!(
+            uncertain_chunks(&BTreeMap::from([
+                (1, vec![entry(1, ReplayState::Sent)]),
+                (2, vec![entry(2, ReplayState::Intent)])
+            ])),
+            [(2, 1)]
+        );
+    }
+
+    #[test]
+    fn a_job_is_named_so_that_its_name_can_be_a_folder() {
+        for (name, is) in [
+            ("a-1.b_C", true),
+            ("", false),
+            ("a/b", false),
+            ("..", false),
+            ("a b", false),
+            ("ö", false),
+        ] {
+            assert_eq!(is_job_name(name), is, "{name}");
+        }
+    }
+}

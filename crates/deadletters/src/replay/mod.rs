@@ -1,0 +1,407 @@
+//! Replays dead letters: the original event, to its own subscription alone, as a new delivery with
+//! a new id and no attempts.
+//!
+//! First the plan, complete and counted; then chunks of ten, each written to the ledger before it
+//! is sent and again after. Killed at any time, a job is resumed from its [`ledger`], which names
+//! what is uncertain then. Separate from [`sender`], which knows targets and no ledgers.
+//!
+//! Promises: every dead letter of the plan is sent at least once, or has an entry that says why
+//! not. Repeats are within the chunks that a resume names. Does not promise order.
+
+pub(crate) mod ledger_files;
+mod rate;
+pub mod sender;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use adapters::machine::Machine;
+use anyhow::{Context as _, bail, ensure};
+use delivery::deadletter::stored::{StoredDeadLetter, read};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
+use delivery::ports::Clock as _;
+use delivery::subscription::name::NAMELESS;
+use delivery::time::moment;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use uuid::Uuid;
+
+use self::ledger_files::{chunk_key, done_key, job_names, plan_key, plan_of, read_chunks};
+use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
+use crate::DeadLetters;
+use crate::filter::decided_ms;
+use crate::ledger::{
+    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,
+    write_entries, write_plan,
+};
+
+pub use self::rate::Rate;
+
+/// Chunks under way at a time: so many may be uncertain after a crash.
+const CHUNKS_AT_ONCE: usize = 4;
+
+/// How a job is run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunOptions {
+    /// The most that may be sent in a time; without it, as fast as possible.
+    pub rate: Option<Rate>,
+    /// Whether uncertain dead letters are skipped instead of sent again.
+    pub skip_uncertain: bool,
+}
+
+/// What would be sent, counted exactly.
+#[derive(Debug, Default)]
+pub struct ReplayPlan {
+    /// In the order of sending: the oldest decision first.
+    letters: Vec<(Option<u64>, PlannedReplay)>,
+    /// How many dead letters have no subscription to be sent to, by what is in its place.
+    pub without_subscription: BTreeMap<String, u64>,
+    /// How many dead letters of each subscription would be sent.
+    pub subscriptions: BTreeMap<String, u64>,
+}
+
+impl ReplayPlan {
+    /// Adds a dead letter. One without a subscription is counted, and only planned if it can be
+    /// sent elsewhere.
+    pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
+        let name = letter.subscription.to_string();
+        let has_subscription = ![MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS]
+            .contains(&letter.subscription.name.as_str());
+        if !has_subscription && matches!(target, ReplayTarget::Subscription) {
+            *self.without_subscription.entry(name).or_default() += 1;
+            return;
+        }
+        *self.subscriptions.entry(name).or_default() += 1;
+        let planned = PlannedReplay { letter: letter.id, key: letter.key.clone() };
+        self.letters.push((decided_ms(letter), planned));
+    }
+
+    /// How many dead letters would be sent.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// Whether nothing would be sent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+
+    /// The ids of the dead letters that would be sent.
+    #[must_use]
+    pub fn ids(&self) -> Vec<Uuid> {
+        self.letters.iter().map(|(_, planned)| planned.letter).collect()
+    }
+
+    fn ordered(mut self) -> Vec<PlannedReplay> {
+        self.letters.sort_by(|(a_ms, a), (b_ms, b)| (a_ms, a.letter).cmp(&(b_ms, b.letter)));
+        self.letters.into_iter().map(|(_, planned)| planned).collect()
+    }
+}
+
+/// The default name of a job: the time it starts, as part of a key.
+#[must_use]
+pub fn job_name(now_ms: u64) -> String {
+    let to_the_ms: String = moment::rfc3339(now_ms).chars().take(23).collect();
+    to_the_ms.replace([':', '.'], "-")
+}
+
+/// A job with its ledger.
+pub struct ReplayJob {
+    letters: DeadLetters,
+    /// What the job is.
+    pub header: JobHeader,
+    plan: Vec<PlannedReplay>,
+    chunks: BTreeMap<u32, Vec<LedgerEntry>>,
+}
+
+impl ReplayJob {
+    /// Writes the plan of a new job.
+    ///
+    /// # Errors
+    /// When there is a job of this name, or the ledger cannot be written.
+    pub async fn start(
+        letters: &DeadLetters,
+        job: String,
+        target: &ReplayTarget,
+        queue: Option<String>,
+        plan: ReplayPlan,
+    ) -> anyhow::Result<Self> {
+        let plan = plan.ordered();
+        let header = JobHeader::new(job, Machine.now_ms(), target.to_string(), queue, plan.len());
+        let container = letters.container();
+        let key = plan_key(container, &header.job);
+        let job = &header.job;
+        ensure!(
+            container.get(&key).await?.is_none(),
+            "there is a job {job} already: use --resume {job}, or another --name"
+        );
+        container.put(&key, write_plan(&header, &plan)).await?;
+        Ok(Self { letters: letters.clone(), header, plan, chunks: BTreeMap::new() })
+    }
+
+    /// Reads a job back from its ledger.
+    ///
+    /// # Errors
+    /// When there is none of this name, or its ledger cannot be read.
+    pub async fn resume(letters: &DeadLetters, job: &str) -> anyhow::Result<Self> {
+        let container = letters.container();
+        let Some((header, plan)) = plan_of(container, job).await? else {
+            let jobs = job_names(container).await?.join(", ");
+            bail!("there is no job {job} in {}; there are: {jobs}", container.name);
+        };
+        let chunks = read_chunks(container, job, None).await?;
+        Ok(Self { letters: letters.clone(), header, plan, chunks })
+    }
+
+    /// The chunks that may have been sent, and how many dead letters of each.
+    #[must_use]
+    pub fn uncertain(&self) -> Vec<(u32, u64)> {
+        ledger::uncertain_chunks(&self.chunks)
+    }
+
+    /// How far the job is.
+    #[must_use]
+    pub fn counts(&self) -> ReplayCounts {
+        ReplayCounts::of(self.chunks.values().flatten())
+    }
+
+    /// The counts of the chunks that a run does not touch again. Together with what [`Self::run`]
+    /// reports for the others they are the counts of the job.
+    #[must_use]
+    pub fn settled(&self) -> ReplayCounts {
+        let open: HashSet<u32> = self.open_chunks().into_iter().collect();
+        let settled = self.chunks.iter().filter(|(number, _)| !open.contains(number));
+        ReplayCounts::of(settled.flat_map(|(_, entries)| entries))
+    }
+
+    /// Every dead letter of the plan, in the order of sending, with its entry if it has one.
+    pub fn entries(&self) -> impl Iterator<Item = (Uuid, Option<&LedgerEntry>)> {
+        let chunks = (1..).zip(self.plan.chunks(CHUNK));
+        chunks.flat_map(|(number, planned)| {
+            let entries = self.chunks.get(&number).map(Vec::as_slice).unwrap_or_default();
+            planned.iter().map(|planned| {
+                (planned.letter, entries.iter().find(|entry| entry.letter == planned.letter))
+            })
+        })
+    }
+
+    /// Sends what is not finished; `on_chunk` is called with the counts of each chunk.
+    ///
+    /// # Errors
+    /// When the ledger or a dead letter cannot be read or written, or nothing of a chunk was
+    /// accepted. What was done is in the ledger.
+    pub async fn run(
+        &mut self,
+        sender: &ReplaySender,
+        options: RunOptions,
+        on_chunk: impl Fn(ReplayCounts),
+    ) -> anyhow::Result<ReplayCounts> {
+        let stop = AtomicBool::new(false);
+        let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        let this = &*self;
+        let chunks = self.schedule(options.rate).into_iter().map(|(number, at_ms)| {
+            let (stop, failed) = (&stop, &failed);
+            async move {
+                let wait_ms = at_ms.saturating_sub(Machine.now_ms());
+                if wait_ms > 0 && !stop.load(Ordering::Relaxed) {
+                    Machine.sleep(wait_ms).await;
+                }
+                if stop.load(Ordering::Relaxed) {
+                    return None;
+                }
+                match this.run_chunk(number, sender, options).await {
+                    Ok(entries) => Some((number, entries)),
+                    Err(error) => {
+                        // Chunks under way are finished, so that their entries are written.
+                        stop.store(true, Ordering::Relaxed);
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        None
+                    }
+                }
+            }
+        });
+        let mut chunks = stream::iter(chunks).buffer_unordered(CHUNKS_AT_ONCE);
+        let mut done = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            if let Some((number, entries)) = chunk {
+                on_chunk(ReplayCounts::of(&entries));
+                done.push((number, entries));
+            }
+        }
+        drop(chunks);
+        self.chunks.extend(done);
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => self.finish().await,
+        }
+    }
+
+    /// The open chunks, and when each may start.
+    fn schedule(&self, rate: Option<Rate>) -> Vec<(u32, u64)> {
+        let begun_ms = Machine.now_ms();
+        let mut before = 0;
+        let start = |number| {
+            let wait_ms = rate.map_or(0, |rate| rate.wait_ms(before));
+            before += self.planned_of_chunk(number).len() as u64;
+            (number, begun_ms.saturating_add(wait_ms))
+        };
+        self.open_chunks().into_iter().map(start).collect()
+    }
+
+    /// The chunks with a dead letter that is not finished.
+    fn open_chunks(&self) -> Vec<u32> {
+        let numbers = (1..).zip(self.plan.chunks(CHUNK)).map(|(number, _)| number);
+        let is_open = |number: &u32| {
+            let planned = self.planned_of_chunk(*number).len() as u64;
+            let entries = self.chunks.get(number);
+            entries.is_none_or(|entries| ReplayCounts::of(entries).finished() < planned)
+        };
+        numbers.filter(is_open).collect()
+    }
+
+    fn planned_of_chunk(&self, number: u32) -> &[PlannedReplay] {
+        self.plan.chunks(CHUNK).nth(number.saturating_sub(1) as usize).unwrap_or_default()
+    }
+
+    /// One chunk: read, written to the ledger, sent, written again.
+    async fn run_chunk(
+        &self,
+        number: u32,
+        sender: &ReplaySender,
+        options: RunOptions,
+    ) -> anyhow::Result<Vec<LedgerEntry>> {
+        let (job, container) = (&self.header.job, self.letters.container());
+        let (planned, before) =
+            (self.planned_of_chunk(number), self.chunks.get(&number).map(Vec::as_slice));
+        let mut entries =
+            start_chunk(job, planned, before, options.skip_uncertain, Machine.now_ms());
+        let items = self.read_items(number, &mut entries).await?;
+        let key = chunk_key(container, job, number);
+        // Before sending: after a crash the ledger has to name what may have been sent.
+        container.put(&key, write_entries(&entries)).await?;
+        let results = send(sender, &items, options.rate).await;
+        let problem = nothing_accepted(&results);
+        for (item, result) in items.iter().zip(results) {
+            let entry = entries.iter_mut().find(|entry| entry.delivery == item.delivery);
+            entry.context("every item was made of an entry")?.apply(result);
+        }
+        container.put(&key, write_entries(&entries)).await?;
+        match problem {
+            Some(problem) => {
+                bail!(
+                    "nothing of chunk {number} was accepted: {problem}; continue with --resume {job}"
+                )
+            }
+            None => Ok(entries),
+        }
+    }
+
+    /// The dead letters of a chunk that are to be sent; entries of missing ones become
+    /// [`ReplayState::Gone`].
+    async fn read_items(
+        &self,
+        number: u32,
+        entries: &mut [LedgerEntry],
+    ) -> anyhow::Result<Vec<ReplayItem>> {
+        let container = self.letters.container();
+        let wanted = entries
+            .iter()
+            .zip(self.planned_of_chunk(number))
+            .filter(|(entry, _)| entry.state == ReplayState::Intent);
+        let reads = wanted.map(|(entry, planned)| async move {
+            let bytes = container.get(&planned.key).await?;
+            let letters = bytes.map(|bytes| read(&planned.key, &container.prefix, &bytes));
+            let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
+            let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
+            anyhow::Ok(letter.map(|letter| ReplayItem { delivery: entry.delivery, letter }))
+        });
+        let items: Vec<Option<ReplayItem>> =
+            stream::iter(reads.collect::<Vec<_>>()).buffered(CHUNK).try_collect().await?;
+        let items: Vec<ReplayItem> = items.into_iter().flatten().collect();
+        let found: HashSet<Uuid> = items.iter().map(|item| item.delivery).collect();
+        for entry in entries
+            .iter_mut()
+            .filter(|entry| entry.state == ReplayState::Intent && !found.contains(&entry.delivery))
+        {
+            entry.state = ReplayState::Gone;
+        }
+        Ok(items)
+    }
+
+    /// Writes all entries into one blob once every dead letter is finished.
+    async fn finish(&self) -> anyhow::Result<ReplayCounts> {
+        let counts = self.counts();
+        if counts.finished() == self.plan.len() as u64 {
+            let container = self.letters.container();
+            let entries = write_entries(self.chunks.values().flatten());
+            container.put(&done_key(container, &self.header.job), entries).await?;
+        }
+        Ok(counts)
+    }
+}
+
+/// Sends the items of a chunk, no faster than the rate.
+async fn send(sender: &ReplaySender, items: &[ReplayItem], rate: Option<Rate>) -> Vec<SendResult> {
+    let Some(rate) = rate else { return sender.send(items).await };
+    let (begun_ms, mut results) = (Machine.now_ms(), Vec::new());
+    for burst in items.chunks(rate.burst()) {
+        let due_ms = begun_ms.saturating_add(rate.wait_ms(results.len() as u64));
+        Machine.sleep(due_ms.saturating_sub(Machine.now_ms())).await;
+        results.extend(sender.send(burst).await);
+    }
+    results
+}
+
+impl LedgerEntry {
+    fn apply(&mut self, result: SendResult) {
+        self.at = moment::rfc3339(Machine.now_ms());
+        (self.state, self.problem) = match result {
+            SendResult::Sent => (ReplayState::Sent, None),
+            SendResult::Refused(problem) => (ReplayState::Refused, Some(problem)),
+            SendResult::Unfit(problem) => (ReplayState::Unfit, Some(problem)),
+            SendResult::Uncertain(problem) => (ReplayState::Intent, Some(problem)),
+        };
+    }
+}
+
+/// Why nothing of a chunk was accepted although something could have been: the remaining chunks
+/// would fail in the same way.
+fn nothing_accepted(results: &[SendResult]) -> Option<String> {
+    let mut problem = None;
+    for result in results {
+        match result {
+            SendResult::Sent => return None,
+            SendResult::Refused(why) | SendResult::Uncertain(why) => {
+                _ = problem.get_or_insert_with(|| why.clone());
+            }
+            SendResult::Unfit(_) => {}
+        }
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::letter;
+
+    #[test]
+    fn a_plan_is_ordered_from_the_oldest_to_the_newest_and_counts_what_has_no_subscription() {
+        let mut plan = ReplayPlan::default();
+        for number in [3, 1, 2] {
+            plan.add(&letter(number), &ReplayTarget::Subscription);
+        }
+        let without_subscription = StoredDeadLetter {
+            subscription: "shop/orders/_malformed".parse().unwrap(),
+            ..letter(4)
+        };
+        plan.add(&without_subscription, &ReplayTarget::Subscription);
+        assert_eq!((plan.len(), plan.without_subscription["shop/orders/_malformed"]), (3, 1));
+        plan.add(&without_subscription, &ReplayTarget::Topic("a/b".parse().unwrap()));
+        let order: Vec<u128> =
+            plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
+        assert_eq!(order, [1, 2, 3, 4]);
+    }
+}

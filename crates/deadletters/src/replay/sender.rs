@@ -1,0 +1,372 @@
+//! The targets of a replay: the subscription of each dead letter or a topic through the events
+//! queue, or a URL directly.
+//!
+//! What happens is a [`SendResult`] per dead letter, never an `Err`: the ledger records it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use adapters::http::HttpSender;
+use adapters::machine::Machine;
+use adapters::queues::BATCH_ENTRIES_MAX;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
+use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::delivery::outcome::TransportResult;
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::{Event, Input, Shape};
+use delivery::ports::{Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, SendHttp as _};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
+use delivery::subscription::name::TopicName;
+use delivery::time::duration::SECOND_MS;
+use delivery::wire::{DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE, write_delivery};
+use futures::future::join_all;
+use url::Url;
+use uuid::Uuid;
+
+/// How long an endpoint has to respond.
+const RESPONSE_TIMEOUT_MS: u64 = 30 * SECOND_MS;
+
+/// Where dead letters are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayTarget {
+    /// Each to its own subscription.
+    Subscription,
+    /// To all subscriptions of a topic.
+    Topic(TopicName),
+    /// To one URL.
+    Url(Url),
+}
+
+impl fmt::Display for ReplayTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Subscription => f.write_str("subscription"),
+            Self::Topic(topic) => write!(f, "topic {topic}"),
+            Self::Url(url) => write!(f, "{url}"),
+        }
+    }
+}
+
+impl FromStr for ReplayTarget {
+    type Err = String;
+
+    /// Reads the target in a ledger.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("topic ")) {
+            ("subscription", _) => Ok(Self::Subscription),
+            (_, Some(topic)) => topic.parse().map(Self::Topic),
+            (url, None) => {
+                url.parse().map(Self::Url).map_err(|error| format!("\"{url}\": {error}"))
+            }
+        }
+    }
+}
+
+/// A dead letter that is being sent.
+pub(crate) struct ReplayItem {
+    /// The id of its new delivery.
+    pub(crate) delivery: Uuid,
+    pub(crate) letter: StoredDeadLetter,
+}
+
+/// The result of sending a dead letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SendResult {
+    /// It was accepted.
+    Sent,
+    /// It was not accepted, for this reason.
+    Refused(String),
+    /// It cannot be sent to this target at all.
+    Unfit(String),
+    /// Whether it was accepted is unknown.
+    Uncertain(String),
+}
+
+/// Sends dead letters to one target.
+pub struct ReplaySender(Transport);
+
+enum Transport {
+    Queue { client: Client, url: String, topic: Option<TopicName> },
+    Http { http: Box<HttpSender>, url: Url },
+}
+
+impl ReplaySender {
+    /// Sends through an events queue: to a topic, or without one to the subscription of each dead
+    /// letter.
+    #[must_use]
+    pub fn to_queue(client: Client, url: &Url, topic: Option<TopicName>) -> Self {
+        Self(Transport::Queue { client, url: url.to_string(), topic })
+    }
+
+    /// Sends to a URL; of private addresses only to those that are allowed.
+    ///
+    /// # Errors
+    /// When the HTTP client cannot be made.
+    pub fn to_url(url: Url, allowed: PrivateDestinations) -> anyhow::Result<Self> {
+        let http = HttpSender::new(AddressPolicy::new(allowed, OwnAddresses::default()))?;
+        Ok(Self(Transport::Http { http: Box::new(http), url }))
+    }
+
+    /// Sends items, at most a chunk of them; one result for each.
+    pub(crate) async fn send(&self, items: &[ReplayItem]) -> Vec<SendResult> {
+        match &self.0 {
+            Transport::Http { http, url } => {
+                join_all(items.iter().map(|item| post(http, url, item))).await
+            }
+            Transport::Queue { client, url, topic } => {
+                let mut results: Vec<Option<SendResult>> = vec![None; items.len()];
+                let mut entries = Vec::new();
+                for (index, item) in items.iter().enumerate() {
+                    match entry(index, item, topic.as_ref()) {
+                        Ok(entry) => entries.push(entry),
+                        Err(problem) => results[index] = Some(SendResult::Unfit(problem)),
+                    }
+                }
+                for batch in batches(entries) {
+                    for (index, result) in send_batch(client, url, batch).await {
+                        results[index] = Some(result);
+                    }
+                }
+                let missing = || {
+                    SendResult::Uncertain("the response does not mention the message".to_owned())
+                };
+                results.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
+            }
+        }
+    }
+}
+
+/// An entry of a batch, and its size.
+struct BatchEntry {
+    index: usize,
+    bytes: usize,
+    entry: SendMessageBatchRequestEntry,
+}
+
+fn entry(
+    index: usize,
+    ReplayItem { delivery, letter }: &ReplayItem,
+    topic: Option<&TopicName>,
+) -> Result<BatchEntry, String> {
+    let body: Arc<str> = letter.event.as_str().into();
+    let message = message(*delivery, letter, &body, topic);
+    let bytes = message.size_bytes();
+    if !message.fits() {
+        return Err(format!(
+            "with its state it has {bytes} bytes, and a message has at most {MESSAGE_MAX_BYTES}"
+        ));
+    }
+    let mut entry =
+        SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body.as_ref());
+    let topic_name = message.topic.as_ref().map(|topic| (TOPIC_ATTRIBUTE, topic.to_string()));
+    // For a topic the event is published bare, as a publisher would: no delivery exists yet.
+    let delivery = match message.attribute {
+        Attribute::Delivery(value) if topic.is_none() => Some((DELIVERY_ATTRIBUTE, value)),
+        Attribute::Delivery(_) | Attribute::DeadLetter(_) => None,
+    };
+    for (name, value) in topic_name.into_iter().chain(delivery) {
+        let value =
+            MessageAttributeValue::builder().data_type("String").string_value(value).build();
+        entry = entry.message_attributes(name, value.map_err(|error| error.to_string())?);
+    }
+    Ok(BatchEntry { index, bytes, entry: entry.build().map_err(|error| error.to_string())? })
+}
+
+/// A new delivery of the same event: no attempts, its own id, the same trace.
+fn message(
+    id: Uuid,
+    letter: &StoredDeadLetter,
+    body: &Arc<str>,
+    topic: Option<&TopicName>,
+) -> Message {
+    let origin = Origin { message: letter.id.to_string(), index: 0 };
+    let event = Event::recall(body, Input::Auto);
+    let new = Delivery::new(event, letter.subscription.clone(), origin, Machine.now_ms());
+    let delivery = Delivery { id, traceparent: letter.traceparent.clone(), ..new };
+    Message {
+        body: Arc::clone(body),
+        topic: Some(topic.unwrap_or(&letter.subscription.topic).clone()),
+        attribute: Attribute::Delivery(write_delivery(&delivery)),
+        subscription: letter.subscription.clone(),
+        wait_ms: 0,
+    }
+}
+
+/// Batches within the limits of SQS: ten entries, together no larger than one message may be.
+fn batches(entries: Vec<BatchEntry>) -> Vec<Vec<BatchEntry>> {
+    let mut batches: Vec<(usize, Vec<BatchEntry>)> = Vec::new();
+    for entry in entries {
+        match batches.last_mut() {
+            Some((bytes, batch))
+                if batch.len() < BATCH_ENTRIES_MAX && *bytes + entry.bytes <= MESSAGE_MAX_BYTES =>
+            {
+                *bytes += entry.bytes;
+                batch.push(entry);
+            }
+            Some(_) | None => batches.push((entry.bytes, vec![entry])),
+        }
+    }
+    batches.into_iter().map(|(_, batch)| batch).collect()
+}
+
+/// Sends one batch. If it is refused as a whole, the cause may be one message of it: then each is
+/// sent alone.
+async fn send_batch(
+    client: &Client,
+    url: &str,
+    batch: Vec<BatchEntry>,
+) -> Vec<(usize, SendResult)> {
+    let indices: Vec<usize> = batch.iter().map(|entry| entry.index).collect();
+    let entries: Vec<SendMessageBatchRequestEntry> =
+        batch.into_iter().map(|entry| entry.entry).collect();
+    match send_once(client, url, entries.clone()).await {
+        Ok(results) => results,
+        Err(error) if is_refusal(&error) && entries.len() > 1 => {
+            let alone = entries.into_iter().zip(indices).map(|(entry, index)| async move {
+                let sent = send_once(client, url, vec![entry]).await;
+                sent.unwrap_or_else(|error| vec![(index, result_of(&error))])
+            });
+            join_all(alone).await.into_iter().flatten().collect()
+        }
+        Err(error) => indices.into_iter().map(|index| (index, result_of(&error))).collect(),
+    }
+}
+
+async fn send_once(
+    client: &Client,
+    url: &str,
+    entries: Vec<SendMessageBatchRequestEntry>,
+) -> Result<Vec<(usize, SendResult)>, SdkError<SendMessageBatchError>> {
+    let sent = client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await?;
+    let accepted = sent.successful().iter().map(|entry| (entry.id(), SendResult::Sent));
+    let failed = sent.failed().iter().map(|entry| {
+        let problem = format!("{}: {}", entry.code(), entry.message().unwrap_or_default());
+        (entry.id(), SendResult::Refused(problem))
+    });
+    Ok(accepted.chain(failed).filter_map(|(id, result)| Some((id.parse().ok()?, result))).collect())
+}
+
+/// Whether the queue responded, and refused.
+fn is_refusal(error: &SdkError<SendMessageBatchError>) -> bool {
+    error.raw_response().is_some_and(|response| response.status().is_client_error())
+}
+
+fn result_of(error: &SdkError<SendMessageBatchError>) -> SendResult {
+    let described =
+        error.code().zip(error.message()).map(|(code, message)| format!("{message} ({code})"));
+    let problem = described.unwrap_or_else(|| DisplayErrorContext(error).to_string());
+    if is_refusal(error) { SendResult::Refused(problem) } else { SendResult::Uncertain(problem) }
+}
+
+async fn post(
+    http: &HttpSender,
+    url: &Url,
+    ReplayItem { delivery, letter }: &ReplayItem,
+) -> SendResult {
+    let body: Arc<str> = letter.event.as_str().into();
+    let content_type = match Event::recall(&body, Input::Auto).shape() {
+        Shape::CloudEvent => "application/cloudevents+json; charset=utf-8",
+        Shape::EventGrid | Shape::Custom | Shape::Opaque => "application/json; charset=utf-8",
+    };
+    let mut headers = vec![
+        ("content-type".to_owned(), content_type.to_owned()),
+        ("webhook-id".to_owned(), delivery.to_string()),
+    ];
+    // Anybody may have written the blob: a text that is not a valid header must not keep the event
+    // from being sent.
+    let sendable =
+        letter.traceparent.as_ref().filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
+    headers.extend(sendable.map(|parent| ("traceparent".to_owned(), parent.clone())));
+    let request = Request {
+        method: Method::Post,
+        url: url.clone(),
+        headers,
+        body: letter.event.clone().into_bytes().into(),
+        timeout_ms: RESPONSE_TIMEOUT_MS,
+        answer_max_bytes: ANSWER_MAX_BYTES,
+    };
+    let exchange = http.exchange(&request).await;
+    let problem = |what: &str| exchange.detail.clone().unwrap_or_else(|| what.to_owned());
+    match &exchange.result {
+        TransportResult::Answered { status: 200..=299, .. } => SendResult::Sent,
+        TransportResult::Answered { status, .. } => {
+            SendResult::Refused(format!("{url} responded with {status}"))
+        }
+        TransportResult::TimedOut => SendResult::Uncertain(problem("no response in time")),
+        TransportResult::SocketError => {
+            SendResult::Uncertain(problem("the connection was refused or broken"))
+        }
+        TransportResult::ResolutionError => {
+            SendResult::Refused(problem("the host name does not resolve"))
+        }
+        TransportResult::TlsError => {
+            SendResult::Refused(problem("the certificate was not accepted"))
+        }
+        TransportResult::Blocked => SendResult::Refused(problem("the address is not allowed")),
+        TransportResult::Unsendable | TransportResult::Aborted => {
+            SendResult::Unfit(problem("no request can be made of it"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::letter;
+
+    #[test]
+    fn a_target_is_read_back_from_a_ledger() {
+        for target in [
+            ReplayTarget::Subscription,
+            ReplayTarget::Topic("a/b".parse().unwrap()),
+            ReplayTarget::Url("http://127.0.0.1:1/x".parse().unwrap()),
+        ] {
+            assert_eq!(target.to_string().parse(), Ok(target));
+        }
+    }
+
+    #[test]
+    fn a_replayed_delivery_is_fresh_and_keeps_the_event_to_the_byte() {
+        let traceparent =
+            Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
+        let (letter, id) = (StoredDeadLetter { traceparent, ..letter(1) }, Uuid::from_u128(7));
+        let body: Arc<str> = letter.event.as_str().into();
+        let Attribute::Delivery(attribute) = message(id, &letter, &body, None).attribute else {
+            panic!("a delivery")
+        };
+        let read =
+            delivery::wire::read_delivery(&attribute, Event::recall(&body, Input::Auto)).unwrap();
+        assert_eq!(
+            (read.id, read.attempts, read.history.newest(), read.first_ms),
+            (id, 0, None, None)
+        );
+        assert_eq!((&read.subscription, read.due_ms), (&letter.subscription, read.published_ms));
+        assert_eq!(
+            (read.event.text().as_ref(), &read.traceparent),
+            (letter.event.as_str(), &letter.traceparent)
+        );
+    }
+
+    #[test]
+    fn a_batch_holds_ten_messages_and_no_more_than_fits() {
+        let item = |bytes: usize| ReplayItem {
+            delivery: Uuid::from_u128(1),
+            letter: StoredDeadLetter { event: "x".repeat(bytes), ..letter(1) },
+        };
+        let lengths = |bytes: usize, items: usize| {
+            let entries = (0..items).map(|index| entry(index, &item(bytes), None).unwrap());
+            batches(entries.collect()).iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(10, 10), [10]);
+        assert_eq!(lengths(400_000, 5), [2, 2, 1]);
+        assert!(
+            entry(0, &item(MESSAGE_MAX_BYTES), None)
+                .is_err_and(|problem| problem.contains("at most 1048576"))
+        );
+    }
+}

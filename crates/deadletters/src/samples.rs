@@ -1,0 +1,42 @@
+//! Dead letters for the tests of this crate.
+
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter};
+use uuid::Uuid;
+
+/// A dead letter of shop/orders/billing after two attempts with 503.
+pub(crate) fn letter(number: u32) -> StoredDeadLetter {
+    let id = Uuid::from_u128(u128::from(number));
+    let at_ms = 1_795_158_180_000 + u64::from(number);
+    let attempt = |at_ms| StoredAttempt {
+        at_ms,
+        outcome: "Busy".to_owned(),
+        status: Some(503),
+        duration_ms: 5,
+    };
+    StoredDeadLetter {
+        id,
+        key: format!("shop/orders/billing/2026/11/20/7/{id}.json"),
+        subscription: "shop/orders/billing".parse().unwrap(),
+        reason: "MaxDeliveryAttemptsExceeded".to_owned(),
+        outcome: Some("Busy".to_owned()),
+        status: Some(503),
+        attempts: 2,
+        published_ms: Some(at_ms - 20_000),
+        last_attempt_ms: Some(at_ms),
+        destination: Some("https://billing.example.com/events".to_owned()),
+        last_response: Some("overloaded\nplease wait".to_owned()),
+        history: vec![attempt(at_ms - 10_000), attempt(at_ms)],
+        omitted: 0,
+        detail: None,
+        sink_error: None,
+        sink: None,
+        traceparent: None,
+        headers: Vec::new(),
+        event: format!(
+            r#"{{"specversion":"1.0","id":"order-{number}","source":"shop","type":"order.created"}}"#
+        ),
+        event_id: Some(format!("order-{number}")),
+        event_type: Some("order.created".to_owned()),
+        source: Some("shop".to_owned()),
+    }
+}

@@ -1,0 +1,71 @@
+//! How many dead letters there are of what. Pure.
+
+use std::collections::BTreeMap;
+
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::time::duration::HOUR_MS;
+
+use crate::filter::decided_ms;
+
+/// Counts of dead letters.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// All of them.
+    pub count: u64,
+    /// By reason.
+    pub reasons: BTreeMap<String, u64>,
+    /// By subscription, `namespace/topic/name`.
+    pub subscriptions: BTreeMap<String, u64>,
+    /// By the URL of the destination; those without one are under the empty text.
+    pub destinations: BTreeMap<String, u64>,
+    /// By the beginning of the hour in which they were decided, in milliseconds.
+    pub hours: BTreeMap<u64, u64>,
+}
+
+impl Stats {
+    /// Counts a dead letter.
+    pub fn add(&mut self, letter: &StoredDeadLetter) {
+        self.count += 1;
+        *self.reasons.entry(letter.reason.clone()).or_default() += 1;
+        *self.subscriptions.entry(letter.subscription.to_string()).or_default() += 1;
+        *self.destinations.entry(letter.destination.clone().unwrap_or_default()).or_default() += 1;
+        if let Some(at_ms) = decided_ms(letter) {
+            *self.hours.entry(at_ms / HOUR_MS * HOUR_MS).or_default() += 1;
+        }
+    }
+}
+
+/// Counts with their names, the greatest first.
+#[must_use]
+pub fn greatest_first(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+    let mut sorted: Vec<(&str, u64)> =
+        counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::letter;
+
+    #[test]
+    fn every_dead_letter_counts_once_in_each_of_the_counts() {
+        let mut stats = Stats::default();
+        stats.add(&letter(1));
+        stats.add(&letter(2));
+        stats.add(&StoredDeadLetter {
+            reason: "TopicNotFound".to_owned(),
+            destination: None,
+            ..letter(3)
+        });
+        assert_eq!(
+            greatest_first(&stats.reasons),
+            [("MaxDeliveryAttemptsExceeded", 2), ("TopicNotFound", 1)]
+        );
+        assert_eq!(greatest_first(&stats.subscriptions), [("shop/orders/billing", 3)]);
+        assert_eq!(stats.destinations[""], 1);
+        assert_eq!((stats.count, stats.hours.values().sum::<u64>()), (3, 3));
+        assert!(stats.hours.keys().all(|hour| hour % HOUR_MS == 0));
+    }
+}
