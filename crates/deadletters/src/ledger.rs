@@ -76,7 +76,8 @@ pub enum ReplayState {
     /// Uncertain, and left so on request.
     Skipped,
     /// Its blob no longer exists.
-    Gone,
+    #[serde(rename = "gone")]
+    Missing,
     /// It cannot be sent to this target at all.
     Unfit,
 }
@@ -85,7 +86,7 @@ impl ReplayState {
     /// Whether a resume does not touch it again.
     fn is_final(self) -> bool {
         match self {
-            Self::Sent | Self::Skipped | Self::Gone | Self::Unfit => true,
+            Self::Sent | Self::Skipped | Self::Missing | Self::Unfit => true,
             Self::Intent | Self::Refused => false,
         }
     }
@@ -161,7 +162,7 @@ pub struct ReplayCounts {
     pub refused: u64,
     /// [`ReplayState::Skipped`].
     pub skipped: u64,
-    /// [`ReplayState::Gone`].
+    /// [`ReplayState::Missing`].
     pub gone: u64,
     /// [`ReplayState::Unfit`].
     pub unfit: u64,
@@ -177,7 +178,7 @@ impl ReplayCounts {
                 ReplayState::Sent => &mut counts.sent,
                 ReplayState::Refused => &mut counts.refused,
                 ReplayState::Skipped => &mut counts.skipped,
-                ReplayState::Gone => &mut counts.gone,
+                ReplayState::Missing => &mut counts.gone,
                 ReplayState::Unfit => &mut counts.unfit,
             } += 1;
         }
@@ -353,7 +354,7 @@ mod tests {
             ReplayState::Sent,
             ReplayState::Refused,
             ReplayState::Skipped,
-            ReplayState::Gone,
+            ReplayState::Missing,
             ReplayState::Unfit,
         ];
         let before: Vec<LedgerEntry> =
@@ -364,9 +365,9 @@ mod tests {
                 .map(|entry| entry.state)
                 .collect::<Vec<_>>()
         };
-        use ReplayState::{Gone, Intent, Sent, Skipped, Unfit};
-        assert_eq!(states(false), [Intent, Sent, Intent, Skipped, Gone, Unfit, Intent]);
-        assert_eq!(states(true), [Skipped, Sent, Intent, Skipped, Gone, Unfit, Intent]);
+        use ReplayState::{Intent, Missing, Sent, Skipped, Unfit};
+        assert_eq!(states(false), [Intent, Sent, Intent, Skipped, Missing, Unfit, Intent]);
+        assert_eq!(states(true), [Skipped, Sent, Intent, Skipped, Missing, Unfit, Intent]);
         assert!(start_chunk("j", &plan, None, true, 9).iter().all(|entry| entry.state == Intent));
     }
 

@@ -88,7 +88,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         // delivery not again.
         if done && record.delivery.is_none() {
             of.progress.read(index, |item| {
-                item.subscription().into_iter().for_each(|name| self.telemetry.matched(name))
+                item.subscription().into_iter().for_each(|name| self.telemetry.matched(name));
             });
         }
         done

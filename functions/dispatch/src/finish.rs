@@ -24,10 +24,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn finish(&self, of: &Invocation<'_>, in_flight: &InFlightDelivery, end: End) {
         match end {
             End::Retry { wait_ms } => {
-                self.requeue(of, in_flight, QueueName::Retry, wait_ms).boxed().await
+                self.requeue(of, in_flight, QueueName::Retry, wait_ms).boxed().await;
             }
             End::DeadLetter(letter) => {
-                self.finish_dead_letter(of, in_flight.id, &letter).boxed().await
+                self.finish_dead_letter(of, in_flight.id, &letter).boxed().await;
             }
             End::ToSink(letter) => self.send_to_sink(of, in_flight, &letter).boxed().await,
             End::Done => {
@@ -198,7 +198,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         match &stored {
             Ok(()) => self.telemetry.dead_lettered(letter),
             Err(error) => {
-                telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string())
+                telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string());
             }
         }
         stored.is_ok()

@@ -80,9 +80,9 @@ async fn event_grid_consents_by_the_posted_code() {
 
 #[tokio::test]
 async fn another_code_another_status_or_a_redirect_is_no_event_grid_consent() {
-    let wrong =
+    let invalid =
         |_: &ScriptedRequest| vec![answer("200 OK", &[], br#"{"validationResponse":"00000000"}"#)];
-    is_refused(&handshake(&Consent::EventGrid, true, LONG_MS, wrong).await.0, "another code");
+    is_refused(&handshake(&Consent::EventGrid, true, LONG_MS, invalid).await.0, "another code");
     is_refused(&handshake(&Consent::EventGrid, true, LONG_MS, echo("202 Accepted")).await.0, "202");
     is_refused(
         &handshake(&Consent::EventGrid, true, LONG_MS, echo("307 Temporary Redirect")).await.0,

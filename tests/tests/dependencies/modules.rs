@@ -108,6 +108,7 @@ impl<'ast> Visit<'ast> for Imports<'_> {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of items are not marked for tests")]
 fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Mod(item) => &item.attrs,
@@ -169,10 +170,10 @@ fn edges_of(name: &str, source: &Source) -> Edges {
 /// What the root file takes from its modules, and so offers below its own name.
 fn exports_of(root: &str, tops: &BTreeSet<String>) -> BTreeMap<String, String> {
     let file = syn::parse_file(root).expect("the root file is Rust");
-    let uses = file.items.iter().filter_map(|item| match item {
-        Item::Use(item) => Some(paths(&item.tree)),
-        _ => None,
-    });
+    let uses = file
+        .items
+        .iter()
+        .filter_map(|item| if let Item::Use(item) = item { Some(paths(&item.tree)) } else { None });
     let of_a_module = |path: Vec<String>| {
         let path = path.strip_prefix(&["crate".to_owned()]).unwrap_or(&path);
         let (first, last) = (path.first()?, path.last()?);

@@ -35,8 +35,9 @@ const REAL_MS: [u64; 12] = [
 
 /// A duration at, or just beside, a common value.
 fn real_ms() -> impl Strategy<Value = u64> {
-    (select(&REAL_MS[..]), 0..=2_u64, any::<bool>())
-        .prop_map(|(ms, beside, above)| if above { ms + beside } else { ms.saturating_sub(beside) })
+    (select(&REAL_MS[..]), 0..=2_u64, any::<bool>()).prop_map(|(ms, distance, above)| {
+        if above { ms + distance } else { ms.saturating_sub(distance) }
+    })
 }
 
 /// Mostly such a duration; sometimes any number, or one near the limit of the type.

@@ -345,7 +345,7 @@ fn an_attribute_in_another_format_is_an_error() {
 #[test]
 fn a_value_that_no_version_writes_is_an_error() {
     let good = fixture("deadletter-full");
-    for (right, wrong) in [
+    for (right, invalid) in [
         (r#""outcome":"Busy""#, r#""outcome":"Nonsense""#),
         (r#""status":503"#, r#""status":"503""#),
         (r#""status":503"#, r#""status":65536"#),
@@ -364,7 +364,7 @@ fn a_value_that_no_version_writes_is_an_error() {
         (r#""layout":"nested""#, r#""layout":"nested","mapped":{"id":"1"}"#),
         (r#""layout":"nested""#, r#""layout":"nested","addresses":{"failed":"x"}"#),
     ] {
-        let bad = good.replacen(right, wrong, 1);
+        let bad = good.replacen(right, invalid, 1);
         assert_ne!(bad, good, "{right}");
         assert!(
             matches!(
@@ -388,7 +388,7 @@ fn an_unknown_field_is_ignored() {
 
 #[test]
 fn an_unknown_delivery_target_or_batching_is_an_error() {
-    for (name, right, wrong) in [
+    for (name, right, invalid) in [
         ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
         ("delivery-of-a-reply", r#""hops":9"#, r#""hops":-1"#),
         ("delivery-of-a-letter", r#""leg":"sink""#, r#""leg":"reply""#),
@@ -397,7 +397,7 @@ fn an_unknown_delivery_target_or_batching_is_an_error() {
         ("delivery-of-a-letter-by-topics", "shop/orders", "shop"),
         ("delivery-owed-an-attempt-alone", r#""company":"owed_alone""#, r#""company":"welcome""#),
     ] {
-        let bad = fixture(name).replacen(right, wrong, 1);
+        let bad = fixture(name).replacen(right, invalid, 1);
         assert_ne!(bad, fixture(name), "{right}");
         assert!(
             matches!(read_delivery(&bad, delivery().event), Err(WireError::Unreadable(_))),
@@ -456,8 +456,8 @@ fn a_message_that_is_too_long_in_its_attribute_or_in_total_does_not_fit() {
             wait_ms: 0,
         }
     };
-    let beside = "topicStringshop/ordersdeadletterString".len();
-    let whole = 1_048_576 - beside;
+    let attributes = "topicStringshop/ordersdeadletterString".len();
+    let whole = 1_048_576 - attributes;
     for (body_bytes, attribute_bytes, fits) in [
         (1, 16_384, true),
         (1, 16_385, false),

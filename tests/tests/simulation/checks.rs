@@ -121,7 +121,7 @@ impl Inner {
             return;
         };
         let batching = match tally.last {
-            Some((_, Expected::Alone)) => Batching::RetryAlone,
+            Some((_, Expected::RetriedAlone)) => Batching::RetryAlone,
             Some(_) if base.batching != Batching::Allowed => Batching::Disabled,
             Some(_) | None => base.batching,
         };
@@ -132,7 +132,7 @@ impl Inner {
             _ if is_put_off(delivery) && delivery.due_ms != base.due_ms => {
                 self.check_put_off(number, delivery, base, tally.requests);
             }
-            Some((ended_ms, Expected::Alone)) if delivery.due_ms != ended_ms => {
+            Some((ended_ms, Expected::RetriedAlone)) if delivery.due_ms != ended_ms => {
                 self.record_violation(id, "not re-enqueued at once although its batch was refused");
             }
             None if delivery.due_ms != base.due_ms => {
@@ -153,7 +153,7 @@ impl Inner {
             Some((_, Expected::Delivered | Expected::Final)) => {
                 self.record_violation(id, "re-enqueued after its end");
             }
-            Some((_, Expected::Alone)) | None => {}
+            Some((_, Expected::RetriedAlone)) | None => {}
         }
     }
 

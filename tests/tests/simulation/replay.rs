@@ -56,7 +56,7 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
         let last = index + 1 == seen.len();
         let end = match attempt.expected {
             Expected::Delivered => Some(Vec::new()),
-            Expected::Alone => {
+            Expected::RetriedAlone => {
                 due_ms = (attempt.ended_ms, attempt.ended_ms);
                 None
             }

@@ -205,7 +205,7 @@ impl Inner {
         };
         let ended = matches!(
             tally.last,
-            Some((_, Expected::Delivered | Expected::Final | Expected::Alone))
+            Some((_, Expected::Delivered | Expected::Final | Expected::RetriedAlone))
         );
         let unbatched = bases.iter().all(|base| base.batching != Batching::Allowed);
         let complaints = [

@@ -42,7 +42,7 @@ pub(crate) enum Expected {
     /// A retry after at least this wait, if the limits allow.
     Retry(u64),
     /// One retry alone, at once, whatever the limits are.
-    Alone,
+    RetriedAlone,
     /// A retry cannot help.
     Final,
 }
@@ -101,11 +101,11 @@ impl Rules {
                     && splits
                     && matches!(result_seen, TransportResult::Answered { .. }) =>
             {
-                Expected::Alone
+                Expected::RetriedAlone
             }
             expected @ (Expected::Delivered
             | Expected::Retry(_)
-            | Expected::Alone
+            | Expected::RetriedAlone
             | Expected::Final) => expected,
         }
     }

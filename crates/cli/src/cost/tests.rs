@@ -203,9 +203,9 @@ fn simulated(subscription: &Subscription, status: u16) -> (u32, u32) {
             Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => wait_ms,
             Arrival::Expired(_) => return (delivery.attempts, messages),
             Arrival::Attempt => {
-                let ending =
+                let result =
                     TransportResult::Answered { status, retry_after: None, body: Vec::new() };
-                let exchange = Exchange::new(ending, now_ms, 0);
+                let exchange = Exchange::new(result, now_ms, 0);
                 match settle(&mut delivery, subscription, &exchange, now_ms, HALF_JITTER).end {
                     End::Retry { wait_ms } => wait_ms,
                     End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_) => {
@@ -392,7 +392,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let written: Arc<Mutex<String>> = Arc::default();
     let writer = Arc::clone(&written);
     let lines = adapters::json_log::JsonLayer::new(move |_, line: &str| {
-        writer.lock().unwrap().push_str(line)
+        writer.lock().unwrap().push_str(line);
     });
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
@@ -404,8 +404,8 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     );
     let event = Event::recall(&event.into(), Input::CloudEvents);
     let mut delivery = Delivery::new(event, subscription.name.clone(), origin, 0);
-    let ending = TransportResult::Answered { status: 503, retry_after: None, body: Vec::new() };
-    let exchange = Exchange::new(ending, 0, 100);
+    let result = TransportResult::Answered { status: 503, retry_after: None, body: Vec::new() };
+    let exchange = Exchange::new(result, 0, 100);
     let settled = settle(&mut delivery, &subscription, &exchange, 100, HALF_JITTER);
     let telemetry = adapters::telemetry::Telemetry::default();
     telemetry.attempted(&delivery, &subscription, &exchange, &settled);

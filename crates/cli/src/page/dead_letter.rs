@@ -177,7 +177,7 @@ fn replay(replayed: Option<&ReplayRecord>) -> Markup {
             ReplayState::Sent
             | ReplayState::Refused
             | ReplayState::Skipped
-            | ReplayState::Gone
+            | ReplayState::Missing
             | ReplayState::Unfit => { (text::seconds(&entry.at)) " by " (job) },
         }
         " " span .kind { "as delivery " (entry.delivery) }

@@ -251,7 +251,7 @@ fn describe_state(state: ReplayState) -> &'static str {
         ReplayState::Sent => "sent",
         ReplayState::Refused => "refused",
         ReplayState::Skipped => "uncertain, skipped",
-        ReplayState::Gone => "no longer exists",
+        ReplayState::Missing => "no longer exists",
         ReplayState::Unfit => "cannot be sent to this target",
     }
 }

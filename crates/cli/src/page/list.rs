@@ -71,7 +71,7 @@ fn replayed_by(ReplayRecord { job, entry }: &ReplayRecord) -> Markup {
             ReplayState::Sent
             | ReplayState::Refused
             | ReplayState::Skipped
-            | ReplayState::Gone
+            | ReplayState::Missing
             | ReplayState::Unfit => { "yes" span .unseen { ", by the job " (line(job)) } },
         } }
     }

@@ -110,12 +110,12 @@ async fn nothing_is_sent_without_the_token_of_this_start_or_from_another_site() 
     let container = samples();
     let server = PageServer::start(&container, &[]);
     let token = server.token().await;
-    let wrong = token.replace(|c: char| c.is_ascii_digit(), "a");
+    let invalid = token.replace(|c: char| c.is_ascii_digit(), "a");
     for path in ["/replay", "/jobs/some/resume"] {
         for form in [
             &[("count", "5")][..],
             &[("count", "5"), ("token", "")],
-            &[("count", "5"), ("token", &wrong)],
+            &[("count", "5"), ("token", &invalid)],
         ] {
             let (status, said) =
                 status_and_text(server.post(path, form).send().await.expect("an answer")).await;
@@ -237,8 +237,8 @@ async fn an_invalid_value_names_its_field_and_an_empty_result_says_so() {
         assert_eq!(code, status, "{path}");
         assert!(page.contains(said), "{path}: {page}");
     }
-    let (token, wrong) = (server.token().await, "/jobs/..%2f..%2fx/resume");
-    let resume = server.post(wrong, &[("token", token.as_str()), ("rate", "fast")]);
+    let (token, invalid) = (server.token().await, "/jobs/..%2f..%2fx/resume");
+    let resume = server.post(invalid, &[("token", token.as_str()), ("rate", "fast")]);
     let (code, page) = status_and_text(resume.send().await.expect("an answer")).await;
     assert!(code == 404 && page.contains("is not a valid job name"), "{page}");
     let form = server.status_and_text("/?status=abc&type=order.*").await.1;

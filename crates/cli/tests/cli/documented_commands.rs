@@ -99,18 +99,18 @@ fn refusal(arguments: &[String]) -> Option<String> {
 
 #[test]
 fn every_documented_command_is_accepted() {
-    let mut wrong = Vec::new();
+    let mut invalid = Vec::new();
     let mut count = 0;
     for command in pages().iter().flat_map(|page| commands(page)) {
         let words = words(&command.line);
         count += 1;
-        wrong.extend(
+        invalid.extend(
             refusal(&words[1..])
                 .map(|why| format!("{}: {}\n{why}", command.location, command.line)),
         );
     }
     assert!(count > 30, "only {count} commands were found");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(invalid.is_empty(), "{}", invalid.join("\n"));
 }
 
 #[test]

@@ -299,7 +299,7 @@ impl ReplayJob {
     }
 
     /// The dead letters of a chunk that are to be sent; entries of missing ones become
-    /// [`ReplayState::Gone`].
+    /// [`ReplayState::Missing`].
     async fn read_items(
         &self,
         number: u32,
@@ -325,7 +325,7 @@ impl ReplayJob {
             .iter_mut()
             .filter(|entry| entry.state == ReplayState::Intent && !found.contains(&entry.delivery))
         {
-            entry.state = ReplayState::Gone;
+            entry.state = ReplayState::Missing;
         }
         Ok(items)
     }

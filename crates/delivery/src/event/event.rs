@@ -107,7 +107,7 @@ pub enum Malformed {
     EventGrid(String),
     /// It is not a message of the service that this input names.
     #[error("not a message for the input {0}: {1}")]
-    Foreign(&'static str, String),
+    Envelope(&'static str, String),
 }
 
 /// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB
@@ -168,25 +168,25 @@ pub(crate) fn is_cloud_event(text: &str) -> bool {
 /// send against the letter of the specification (odd attribute names, `dataschema: "#"`) is
 /// accepted.
 fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
-    let wrong = |what: String| Err(Malformed::CloudEvent(what));
+    let invalid = |what: String| Err(Malformed::CloudEvent(what));
     if members.text("specversion").as_deref() != Some("1.0") {
-        return wrong("specversion has to be \"1.0\"".to_owned());
+        return invalid("specversion has to be \"1.0\"".to_owned());
     }
     for name in ["id", "source", "type"] {
         if members.text(name).is_none_or(|text| text.is_empty()) {
-            return wrong(format!("{name} has to be a non-empty string"));
+            return invalid(format!("{name} has to be a non-empty string"));
         }
     }
     if members.get("data").is_some() && members.get("data_base64").is_some() {
-        return wrong("data and data_base64 exclude each other".to_owned());
+        return invalid("data and data_base64 exclude each other".to_owned());
     }
     if members.get("data_base64").is_some() && members.text("data_base64").is_none() {
-        return wrong("data_base64 has to be a string".to_owned());
+        return invalid("data_base64 has to be a string".to_owned());
     }
     for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "data" | "data_base64"))
     {
         if value.starts_with(['{', '[']) {
-            return wrong(format!("the attribute {name} is neither string, number nor boolean"));
+            return invalid(format!("the attribute {name} is neither string, number nor boolean"));
         }
     }
     Ok(())

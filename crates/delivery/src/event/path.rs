@@ -72,15 +72,15 @@ impl FromStr for Path {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is not a path: {PATH_RULE}");
+        let invalid = || format!("\"{text}\" is not a path: {PATH_RULE}");
         let mut steps = match text.strip_prefix('$') {
             Some(rest) => steps(rest),
             None => steps(&format!(".{text}")),
         }
-        .ok_or_else(wrong)?;
+        .ok_or_else(invalid)?;
         match (!steps.is_empty()).then(|| steps.remove(0)) {
             Some(Step::Member(first)) => Ok(Self { first, rest: steps }),
-            Some(Step::Index(_)) | None => Err(wrong()),
+            Some(Step::Index(_)) | None => Err(invalid()),
         }
     }
 }

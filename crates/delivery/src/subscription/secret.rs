@@ -51,11 +51,11 @@ impl FromStr for SecretName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || Err(format!("\"{text}\" is not the name of a secret: {SECRET_NAME_RULE}"));
+        let invalid = || Err(format!("\"{text}\" is not the name of a secret: {SECRET_NAME_RULE}"));
         let printable = text.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
         match text.split_once(':') {
-            Some((_, "")) | None => wrong(),
-            Some(_) if !printable => wrong(),
+            Some((_, "")) | None => invalid(),
+            Some(_) if !printable => invalid(),
             Some(("env", name)) if name.to_ascii_uppercase().starts_with(RESERVED_PREFIX) => {
                 Err(format!(
                     "\"{text}\" is the function's own: variables that begin with {RESERVED_PREFIX} are not sent"
@@ -65,12 +65,12 @@ impl FromStr for SecretName {
             Some(("ssm", name)) => Ok(Self::Parameter(name.to_owned())),
             Some(("secretsmanager", id)) => match id.split_once('#') {
                 None => Ok(Self::SecretsManager { id: id.to_owned(), member: None }),
-                Some(("", _) | (_, "")) => wrong(),
+                Some(("", _) | (_, "")) => invalid(),
                 Some((id, member)) => {
                     Ok(Self::SecretsManager { id: id.to_owned(), member: Some(member.to_owned()) })
                 }
             },
-            Some(_) => wrong(),
+            Some(_) => invalid(),
         }
     }
 }

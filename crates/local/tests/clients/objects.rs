@@ -178,11 +178,11 @@ async fn keys_that_cannot_be_files_are_refused_and_touch_nothing() {
         let error = started.put(key, "x").if_none_match("*").send().await.expect_err("in the way");
         assert_eq!((status(&error), error.code()), (400, Some("InvalidArgument")), "{key}");
     }
-    let beside: BTreeSet<_> = std::fs::read_dir(started.folder.path())
+    let names: BTreeSet<_> = std::fs::read_dir(started.folder.path())
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
-    assert_eq!(beside, BTreeSet::from([".uploads", "config", "dead-letters"].map(Into::into)));
+    assert_eq!(names, BTreeSet::from([".uploads", "config", "dead-letters"].map(Into::into)));
     started.aws.stop().await;
 }
 

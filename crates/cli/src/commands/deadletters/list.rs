@@ -85,7 +85,7 @@ fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8
         ReplayState::Sent
         | ReplayState::Refused
         | ReplayState::Skipped
-        | ReplayState::Gone
+        | ReplayState::Missing
         | ReplayState::Unfit => record.job.clone(),
     });
     [

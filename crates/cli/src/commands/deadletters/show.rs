@@ -118,7 +118,7 @@ fn describe_replay(ReplayRecord { job, entry }: &ReplayRecord) -> String {
         ReplayState::Sent
         | ReplayState::Refused
         | ReplayState::Skipped
-        | ReplayState::Gone
+        | ReplayState::Missing
         | ReplayState::Unfit => {
             format!("{}Z by the job {job}, as delivery {delivery}", text::seconds(&entry.at))
         }

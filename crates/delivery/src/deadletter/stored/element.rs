@@ -70,14 +70,14 @@ fn flat(
     key_parts: &KeyParts<'_>,
 ) -> Result<StoredDeadLetter, String> {
     let own = members.text(LASTMILE).unwrap_or_default();
-    let fields = Properties::beside_event(members, reserved, &own);
+    let fields = Properties::of_flat_event(members, reserved, &own);
     // Event Grid's custom schema: the payload comes last, after why and when.
     let is_custom = members.iter().last().is_some_and(|(name, _)| name == IN_DATA);
     let event = match (is_custom, fields.published()) {
         (true, _) | (false, Some(Published::InData)) => {
             members.get(IN_DATA).unwrap_or_default().to_owned()
         }
-        (false, Some(Published::Beside(object))) => {
+        (false, Some(Published::AmongMembers(object))) => {
             let mut event = Object::beginning_with(object).unwrap_or_default();
             event.raw(IN_DATA, members.get(IN_DATA));
             event.finish()

@@ -136,22 +136,22 @@ struct KeyParts<'a> {
 impl<'a> KeyParts<'a> {
     /// Reads `<prefix>/<namespace>/<topic>/<subscription>/<yyyy>/<M>/<d>/<H>/<guid>.json`.
     fn read(key: &'a str, prefix: &str) -> Result<Self, String> {
-        let wrong = |why: &str| format!("{key}: not the key of a dead letter: {why}");
+        let invalid = |why: &str| format!("{key}: not the key of a dead letter: {why}");
         let prefix = prefix.trim_matches('/');
         let path = key
             .strip_prefix(prefix)
-            .ok_or_else(|| wrong(&format!("it does not begin with {prefix}/")))?;
+            .ok_or_else(|| invalid(&format!("it does not begin with {prefix}/")))?;
         let path = if prefix.is_empty() { Some(path) } else { path.strip_prefix('/') };
-        let path = path.ok_or_else(|| wrong(&format!("it does not begin with {prefix}/")))?;
+        let path = path.ok_or_else(|| invalid(&format!("it does not begin with {prefix}/")))?;
         let segments: Vec<&str> = path.split('/').collect();
         let [namespace, topic, name, _, _, _, _, file] = segments[..] else {
-            return Err(wrong(
+            return Err(invalid(
                 "namespace/topic/subscription/year/month/day/hour/guid.json is expected",
             ));
         };
         let decoded = |segment: &str| {
             let text = percent_decode_str(segment).decode_utf8();
-            text.map(std::borrow::Cow::into_owned).map_err(|_| wrong("a name in it is not UTF-8"))
+            text.map(std::borrow::Cow::into_owned).map_err(|_| invalid("a name in it is not UTF-8"))
         };
         let topic = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
         let guid = file.strip_suffix(".json").and_then(|guid| guid.parse().ok());

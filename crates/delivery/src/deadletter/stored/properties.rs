@@ -29,7 +29,7 @@ pub(super) enum Published<'a> {
     /// It is the value of `data`.
     InData,
     /// These are its members beside `data`.
-    Beside(&'a str),
+    AmongMembers(&'a str),
 }
 
 impl<'a> Properties<'a> {
@@ -43,7 +43,7 @@ impl<'a> Properties<'a> {
     }
 
     /// The fields that were added to the event's object, and our own.
-    pub(super) fn beside_event(members: &'a Members<'_>, reserved: &[&str], own: &'a str) -> Self {
+    pub(super) fn of_flat_event(members: &'a Members<'_>, reserved: &[&str], own: &'a str) -> Self {
         let added = members.iter().filter(|(name, _)| reserved.contains(name)).collect();
         Self { own: Members::parse(own).unwrap_or_default(), added }
     }
@@ -73,10 +73,12 @@ impl<'a> Properties<'a> {
 
     /// How the event was published, where it is shown in another schema.
     pub(super) fn published(&self) -> Option<Published<'a>> {
-        let told = self.own.get(PUBLISHED)?;
+        let reported = self.own.get(PUBLISHED)?;
         let in_data = self.own.text(PUBLISHED).as_deref() == Some(IN_DATA);
-        let beside = || Some(told).filter(|told| told.starts_with('{')).map(Published::Beside);
-        if in_data { Some(Published::InData) } else { beside() }
+        let among_members = || {
+            Some(reported).filter(|reported| reported.starts_with('{')).map(Published::AmongMembers)
+        };
+        if in_data { Some(Published::InData) } else { among_members() }
     }
 
     /// Whether an event that is written as a string was published as one.
@@ -97,7 +99,7 @@ impl<'a> Properties<'a> {
         let (history, omitted) = self.history();
         let newest =
             history.iter().rev().find(|attempt| attempt.outcome != Outcome::Probation.as_str());
-        let told = ["deliveryresult", "lastDeliveryOutcome", "lastdeliveryoutcome"];
+        let reported = ["deliveryresult", "lastDeliveryOutcome", "lastdeliveryoutcome"];
         let at = ["deliveryattemptutc", "lastDeliveryAttemptTime", "lastdeliveryattempttime"];
         let recalled = Event::recall(&event.as_str().into(), Input::Auto);
         let members = recalled.members();
@@ -107,7 +109,9 @@ impl<'a> Properties<'a> {
             key: key_parts.key.to_owned(),
             subscription: key_parts.subscription.clone(),
             reason: self.first(&reason).unwrap_or_default(),
-            outcome: self.first(&told).or_else(|| newest.map(|attempt| attempt.outcome.clone())),
+            outcome: self
+                .first(&reported)
+                .or_else(|| newest.map(|attempt| attempt.outcome.clone())),
             status: self
                 .number(&["lasthttpstatuscode", "lastHttpStatusCode"])
                 .or_else(|| self.of_knative("knativeerrorcode")?.parse().ok()),
@@ -147,14 +151,14 @@ impl<'a> Properties<'a> {
 
     /// The failed delivery to the sink, if there was one.
     fn sink(&self) -> Option<StoredSink> {
-        let told = Properties::of_object(self.own.get(SINK)?).ok()?;
-        let (history, omitted) = told.history();
+        let reported = Properties::of_object(self.own.get(SINK)?).ok()?;
+        let (history, omitted) = reported.history();
         Some(StoredSink {
-            destination: told.first(&["destination"]),
-            reason: told.first(&["reason"]).unwrap_or_default(),
-            detail: told.first(&["detail"]),
-            attempts: told.number(&["deliveryattempts"]).unwrap_or(0),
-            last_response: told.last_response(),
+            destination: reported.first(&["destination"]),
+            reason: reported.first(&["reason"]).unwrap_or_default(),
+            detail: reported.first(&["detail"]),
+            attempts: reported.number(&["deliveryattempts"]).unwrap_or(0),
+            last_response: reported.last_response(),
             history,
             omitted,
         })

@@ -34,9 +34,9 @@ fn every_spelling_of_the_properties_is_read_nested_flat_and_in_arrays() {
         ] {
             let letter = one(&text);
             assert_eq!(letter.event, r#"{"id":"1","type":"t","source":"s"}"#);
-            let told =
+            let values =
                 [&letter.event_id, &letter.event_type, &letter.source].map(|text| text.as_deref());
-            assert_eq!(told, [Some("1"), Some("t"), Some("s")]);
+            assert_eq!(values, [Some("1"), Some("t"), Some("s")]);
             assert_eq!(
                 (letter.attempts, letter.headers),
                 (3, vec![("A-b".to_owned(), "1".to_owned())])

@@ -122,7 +122,7 @@ fn decode_object(text: &Arc<str>, input: Input) -> Vec<Element> {
         Ok(converted) => converted.into_iter().map(|converted| element(converted, input)).collect(),
         Err(why) => vec![Element::Malformed {
             text: Arc::clone(text),
-            why: Malformed::Foreign(input.as_str(), why),
+            why: Malformed::Envelope(input.as_str(), why),
         }],
     }
 }
@@ -134,7 +134,7 @@ fn element(converted: Converted, input: Input) -> Element {
     match converted {
         Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
         Err((text, why)) => {
-            Element::Malformed { text: text.into(), why: Malformed::Foreign(input.as_str(), why) }
+            Element::Malformed { text: text.into(), why: Malformed::Envelope(input.as_str(), why) }
         }
     }
 }

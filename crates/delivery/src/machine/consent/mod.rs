@@ -88,9 +88,9 @@ impl Rate {
         }
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
-        let wrong =
+        let invalid =
             || format!("the rate {text:?} is neither * nor a positive number of requests a minute");
-        NonZeroU32::new(number).map(Self::PerMinute).ok_or_else(wrong)
+        NonZeroU32::new(number).map(Self::PerMinute).ok_or_else(invalid)
     }
 }
 
@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(Rate::parse(" * "), Ok(Rate::Unlimited));
         assert_eq!(Rate::parse("120"), number(120));
         assert_eq!(Rate::parse("99999999999999999999"), number(u32::MAX));
-        for wrong in ["", "0", "-1", "1.5", "many", "+7"] {
-            assert!(Rate::parse(wrong).is_err(), "{wrong}");
+        for invalid in ["", "0", "-1", "1.5", "many", "+7"] {
+            assert!(Rate::parse(invalid).is_err(), "{invalid}");
         }
     }
 

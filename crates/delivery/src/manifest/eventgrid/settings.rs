@@ -136,15 +136,15 @@ impl<'a> Settings<'a> {
 
 /// The schema beside the destination or inside it.
 fn one_schema<'a>(
-    beside: Option<(Schema, Cursor<'a>)>,
+    outer: Option<(Schema, Cursor<'a>)>,
     inside: Option<(Schema, Cursor<'a>)>,
 ) -> Option<(Schema, Cursor<'a>)> {
-    if let (Some((beside, _)), Some((inside, at))) = (&beside, &inside)
-        && beside != inside
+    if let (Some((outer, _)), Some((inside, at))) = (&outer, &inside)
+        && outer != inside
     {
         at.error("the properties of the subscription have another eventDeliverySchema; it can be only one of them");
     }
-    beside.or(inside)
+    outer.or(inside)
 }
 
 /// Where events and dead letters go, the same in `properties` and in `push`.

@@ -268,7 +268,7 @@ fn tag_matches(condition: &ETagCondition, tag: &ETag) -> bool {
 
 /// The content type by the extension of the key, because files have no content type.
 fn content_type(key: &str) -> &'static str {
-    match key.rsplit_once('.').map(|(_, ending)| ending) {
+    match key.rsplit_once('.').map(|(_, extension)| extension) {
         Some("json") => "application/json",
         Some("yaml" | "yml") => "application/yaml",
         Some(_) | None => "application/octet-stream",

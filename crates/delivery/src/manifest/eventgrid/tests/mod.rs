@@ -106,10 +106,10 @@ fn the_schema_may_stand_in_either_place() {
         ("customInputSchema", Some(Schema::Custom)),
         ("null", None),
     ] {
-        let beside = format!(", eventDeliverySchema: {word}");
+        let outer = format!(", eventDeliverySchema: {word}");
         let both =
-            inside(word).replace("}}}, ", "}}").replace("}}}}", &format!("}}}}{beside}}}}}"));
-        for text in [webhook(&beside, ""), inside(word), both] {
+            inside(word).replace("}}}, ", "}}").replace("}}}}", &format!("}}}}{outer}}}}}"));
+        for text in [webhook(&outer, ""), inside(word), both] {
             let (subscription, findings) = loaded(&[&text]);
             assert_eq!(findings, Vec::<String>::new(), "{text}");
             assert_eq!(subscription.destination.schema, schema, "{text}");
@@ -118,7 +118,7 @@ fn the_schema_may_stand_in_either_place() {
 }
 
 /// A webhook with these fields beside its address.
-fn beside_url(fields: &str, around: &str) -> String {
+fn with_fields(fields: &str, around: &str) -> String {
     webhook("", around).replace("'http://h/'", &format!("'http://h/', {fields}"))
 }
 
@@ -138,10 +138,10 @@ fn batches_are_what_was_asked_for_and_an_export_of_the_defaults_asks_for_none() 
             split(5_000, 1_024 * 1_024),
         ),
     ] {
-        let (subscription, findings) = loaded(&[&beside_url(fields, "")]);
+        let (subscription, findings) = loaded(&[&with_fields(fields, "")]);
         assert_eq!((subscription.batch, findings), (expected, Vec::new()), "{fields}");
     }
-    let strict = beside_url("maxEventsPerBatch: 10", ", lastmile: {onRefused: all}");
+    let strict = with_fields("maxEventsPerBatch: 10", ", lastmile: {onRefused: all}");
     let on_refused = loaded(&[&strict]).0.batch.map(|batch| batch.on_refused);
     assert_eq!(on_refused, Some(OnRefused::All));
     let reading = read_files(&[&strict]);
