@@ -392,7 +392,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let written: Arc<Mutex<String>> = Arc::default();
     let writer = Arc::clone(&written);
     let lines = adapters::json_log::JsonLayer::new(move |_, line: &str| {
-        writer.lock().unwrap().push_str(line)
+        writer.lock().unwrap().push_str(line);
     });
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
