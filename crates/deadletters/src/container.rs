@@ -80,7 +80,6 @@ impl DeadLetterContainer {
 
     /// Every page from this one on, as one.
     pub(crate) async fn pages(&self, mut request: ListRequest) -> anyhow::Result<Page> {
-        // Not `Storage::list_all`: every page is a request.
         let mut all = Page::default();
         loop {
             let page = self.page(&request).await?;

@@ -7,12 +7,13 @@ use delivery::ports::{PutBlob, PutError};
 use futures::future::join_all;
 
 use crate::cloud::{Cloud, s3_client};
+use crate::storage::list_all;
 
 /// The bucket that every implementation under test has.
 const BUCKET: &str = "dead-letters";
 
 async fn list(storage: &Storage, prefix: &str) -> Result<Page, StorageError> {
-    storage.list_all(ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() }).await
+    list_all(storage, ListRequest { prefix: prefix.to_owned(), ..ListRequest::default() }).await
 }
 
 async fn keys(storage: &Storage, prefix: &str) -> Vec<String> {
