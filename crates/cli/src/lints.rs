@@ -17,6 +17,7 @@ use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use delivery::time::duration::{SECOND_MS, format_ms};
+use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
 
 use crate::stack::Stack;
@@ -24,8 +25,6 @@ use crate::writable::{Problem, problem};
 
 /// The default of the template parameter `DispatchTimeout`.
 pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
-/// The part of its timeout that dispatch reserves for everything but the request.
-pub(crate) const TIMEOUT_MARGIN_MS: u64 = 15 * SECOND_MS;
 /// The field of the dead-letter sink.
 const SINK: &str = "deadLetter.sink";
 
@@ -38,7 +37,7 @@ pub(crate) fn lints(
     stack: Option<&Stack>,
 ) -> anyhow::Result<Vec<Finding>> {
     let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
-    let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(TIMEOUT_MARGIN_MS));
+    let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(RESPONSE_MARGIN_MS));
     let rules = AddressRules::of(stack)?;
     let at = Locations { reading, first };
     let mut lints = Vec::new();

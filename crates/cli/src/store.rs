@@ -12,7 +12,6 @@ use adapters::storage::{ContentType, StoredObject, Version};
 use adapters::subscriptions::Location;
 use anyhow::Context as _;
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 
 use crate::stack::{self, Stack};
 
@@ -83,15 +82,4 @@ impl SubscriptionStore {
 pub(crate) async fn client() -> Client {
     let by_path = std::env::var(S3_FORCE_PATH_STYLE).is_ok_and(|value| value == "true");
     adapters::aws_ports::s3_client(&stack::aws().await, by_path)
-}
-
-/// S3's error in one line; without one, what happened on the way to S3.
-pub(crate) fn why<E: ProvideErrorMetadata + std::error::Error + 'static>(
-    error: &SdkError<E>,
-) -> String {
-    match (error.code(), error.message()) {
-        (Some(code), Some(message)) => format!("{message} ({code})"),
-        (Some(code), None) => code.to_owned(),
-        (None, _) => DisplayErrorContext(error).to_string(),
-    }
 }

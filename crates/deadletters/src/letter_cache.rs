@@ -114,9 +114,9 @@ fn summary(letter: StoredDeadLetter) -> StoredDeadLetter {
 mod tests {
     use super::*;
     use crate::cause::Causes;
+    use crate::container::DeadLetterContainer;
     use crate::samples::letter;
     use crate::stats::Stats;
-    use crate::storage::DeadLetterContainer;
 
     #[test]
     fn a_summary_is_listed_and_summed_up_like_its_dead_letter() {

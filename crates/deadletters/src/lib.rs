@@ -1,8 +1,8 @@
 //! Dead letters in a container: found, filtered, grouped and replayed. There is no database: the
 //! keys are the index.
 //!
-//! What the verbs of `lastmile deadletters` and its page share. [`storage`] reads and writes the
-//! container, `walk` finds the newest hours without listing everything, [`filter`] decides which
+//! What the verbs of `lastmile deadletters` and its page share. [`container`] reads and writes
+//! blobs and counts the requests, `walk` finds the newest hours without listing everything, [`filter`] decides which
 //! dead letters match, [`cause`] and [`stats`] sum them up, [`replay`] sends them again and keeps
 //! its [`ledger`] beside them, [`letter_cache`] keeps in memory what was read. Pure: `key`,
 //! `filter`, `cause`, `stats`, `ledger`.
@@ -12,6 +12,7 @@
 //! the local AWS or on the functions.
 
 pub mod cause;
+pub mod container;
 pub mod filter;
 mod find;
 mod key;
@@ -21,12 +22,12 @@ pub mod replay;
 #[cfg(test)]
 mod samples;
 pub mod stats;
-pub mod storage;
 mod walk;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use adapters::storage::Entry;
 use delivery::deadletter::stored::{StoredDeadLetter, read};
 use futures::future::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
@@ -35,10 +36,10 @@ use uuid::Uuid;
 pub use self::find::{FindOneError, matches_id};
 
 use self::cause::{Cause, Causes};
+use self::container::DeadLetterContainer;
 use self::filter::{Filter, decided_ms};
 use self::ledger::{JobSummary, ReplayRecord};
 use self::stats::Stats;
-use self::storage::{Blob, DeadLetterContainer};
 use self::walk::{ReadAhead, Walk};
 
 /// Blobs that are read at a time.
@@ -131,7 +132,7 @@ impl DeadLetters {
     }
 
     /// Every blob that may hold a matching dead letter.
-    fn blobs(&self, filter: &Filter) -> impl Stream<Item = anyhow::Result<Blob>> + use<> {
+    fn blobs(&self, filter: &Filter) -> impl Stream<Item = anyhow::Result<Entry>> + use<> {
         let walk = Walk::new(&self.container, filter, ReadAhead::Everything);
         let hours = stream::try_unfold(walk, |mut walk| async move {
             Ok::<_, anyhow::Error>(walk.next().await?.map(|blobs| (blobs, walk)))
@@ -162,8 +163,8 @@ impl DeadLetters {
         filter: &Filter,
         seen: &mut HashSet<String>,
     ) -> anyhow::Result<Vec<StoredDeadLetter>> {
-        let blobs: Vec<Blob> = self.blobs(filter).try_collect().await?;
-        let new: Vec<Blob> =
+        let blobs: Vec<Entry> = self.blobs(filter).try_collect().await?;
+        let new: Vec<Entry> =
             blobs.into_iter().filter(|blob| seen.insert(blob.key.clone())).collect();
         let reads = stream::iter(&new).map(|blob| self.read(blob)).buffered(READS_AT_ONCE);
         let letters: Vec<Vec<StoredDeadLetter>> = reads.try_collect().await?;
@@ -181,7 +182,7 @@ impl DeadLetters {
     }
 
     /// The dead letters of a blob; none if it was removed meanwhile or is not a dead letter.
-    async fn read(&self, blob: &Blob) -> anyhow::Result<Vec<StoredDeadLetter>> {
+    async fn read(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let Some(bytes) = self.container.get(&blob.key).await? else { return Ok(Vec::new()) };
         Ok(read(&blob.key, &self.container.prefix, &bytes).unwrap_or_else(|problem| {
             let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);

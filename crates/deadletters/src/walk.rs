@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use adapters::storage::{Entry, ListRequest};
 use futures::future::try_join_all;
 
+use crate::container::DeadLetterContainer;
 use crate::filter::Filter;
 use crate::key::{KEY_FOLDERS, LEDGER_FOLDER, NAME_FOLDERS, hour_of_key, time_range};
-use crate::storage::{Blob, DeadLetterContainer, ListRequest};
 
 /// Listings under way at a time.
 const LISTINGS_AT_ONCE: usize = 16;
@@ -47,9 +48,9 @@ struct PendingFolder {
     depth: usize,
     prefix: String,
     /// The blobs of an hour, if they are known already.
-    blobs: Option<Vec<Blob>>,
+    blobs: Option<Vec<Entry>>,
     /// The first page of its subscription, if there are more pages.
-    first_page: Option<Arc<[Blob]>>,
+    first_page: Option<Arc<[Entry]>>,
 }
 
 impl Ord for PendingFolder {
@@ -91,7 +92,7 @@ impl Walk {
 
     /// The blobs of the next hour, last written first; of several hours with
     /// [`ReadAhead::Everything`].
-    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Blob>>> {
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Entry>>> {
         loop {
             let folders = self.next_folders();
             if folders.is_empty() {
@@ -102,7 +103,7 @@ impl Walk {
             let opened = try_join_all(others.into_iter().map(|folder| self.open(folder))).await?;
             let blobs = try_join_all(hours.into_iter().map(|hour| self.blobs(hour))).await?;
             self.pending.extend(opened.into_iter().flatten());
-            let mut blobs: Vec<(u64, Blob)> = blobs.into_iter().flatten().collect();
+            let mut blobs: Vec<(u64, Entry)> = blobs.into_iter().flatten().collect();
             if !blobs.is_empty() {
                 blobs.sort_by_cached_key(|(hour, blob)| {
                     (Reverse((*hour, blob.modified_ms)), blob.key.clone())
@@ -133,7 +134,7 @@ impl Walk {
     }
 
     /// The blobs of an hour, each with the end of the hour.
-    async fn blobs(&self, hour: PendingFolder) -> anyhow::Result<Vec<(u64, Blob)>> {
+    async fn blobs(&self, hour: PendingFolder) -> anyhow::Result<Vec<(u64, Entry)>> {
         let blobs = match (hour.blobs, hour.first_page.as_deref()) {
             (Some(blobs), _) => blobs,
             (None, Some(first_page)) => self.list_rest(&hour.prefix, first_page).await?,
@@ -144,8 +145,8 @@ impl Walk {
 
     /// The blobs of an hour, some of which the first page of the subscription may have listed
     /// already.
-    async fn list_rest(&self, prefix: &str, first_page: &[Blob]) -> anyhow::Result<Vec<Blob>> {
-        let mut blobs: Vec<Blob> =
+    async fn list_rest(&self, prefix: &str, first_page: &[Entry]) -> anyhow::Result<Vec<Entry>> {
+        let mut blobs: Vec<Entry> =
             first_page.iter().filter(|blob| blob.key.starts_with(prefix)).cloned().collect();
         let listed_up_to = first_page.last().map_or("", |blob| blob.key.as_str());
         let is_inside = listed_up_to.starts_with(prefix);
@@ -154,7 +155,7 @@ impl Walk {
             let start_after = is_inside.then(|| listed_up_to.to_owned());
             let request =
                 ListRequest { prefix: prefix.to_owned(), start_after, ..ListRequest::default() };
-            blobs.extend(self.container.pages(request).await?.blobs);
+            blobs.extend(self.container.pages(request).await?.entries);
         }
         Ok(blobs)
     }
@@ -182,15 +183,15 @@ impl Walk {
     async fn try_one_page(
         &self,
         subscription: &PendingFolder,
-    ) -> anyhow::Result<Result<Vec<PendingFolder>, Arc<[Blob]>>> {
+    ) -> anyhow::Result<Result<Vec<PendingFolder>, Arc<[Entry]>>> {
         let prefix = subscription.prefix.clone();
         let page = self.container.page(&ListRequest { prefix, ..ListRequest::default() }).await?;
         if page.next.is_some() {
-            return Ok(Err(page.blobs.into()));
+            return Ok(Err(page.entries.into()));
         }
         let root = self.container.root();
         let mut hours: BTreeMap<u64, PendingFolder> = BTreeMap::new();
-        for blob in page.blobs {
+        for blob in page.entries {
             let Some(range) =
                 hour_of_key(&blob.key, &root).filter(|range| self.filter.may_match_within(range))
             else {

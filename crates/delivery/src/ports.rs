@@ -18,7 +18,7 @@ use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::schedule::Jitter;
 use crate::subscription::secret::{Keyring, SecretName};
-use crate::subscription::sink::{Container, SinkQueue};
+use crate::subscription::sink::SinkQueue;
 
 /// A whole message, with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
@@ -218,45 +218,6 @@ pub trait PutMessage {
         id: Uuid,
         json: &str,
     ) -> impl Future<Output = Result<(), PutError>> + Send;
-}
-
-/// A blob in a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlobName {
-    /// Its key, the container's prefix included.
-    pub key: String,
-    /// Its size.
-    pub bytes: u64,
-}
-
-/// A blob could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("storage could not be read: {0}")]
-pub struct ReadError(pub String);
-
-/// Reads blobs.
-///
-/// Promise: a listing shows every blob that was written before it began, in the order of the keys'
-/// bytes.
-pub trait ReadBlobs {
-    /// The blobs of a container whose keys begin with its prefix.
-    ///
-    /// # Errors
-    /// [`ReadError`] when storage refuses.
-    fn list(
-        &self,
-        container: &Container,
-    ) -> impl Future<Output = Result<Vec<BlobName>, ReadError>> + Send;
-
-    /// A blob's bytes; `None` when there is none.
-    ///
-    /// # Errors
-    /// [`ReadError`] when storage refuses.
-    fn get(
-        &self,
-        bucket: &str,
-        key: &str,
-    ) -> impl Future<Output = Result<Option<Vec<u8>>, ReadError>> + Send;
 }
 
 /// Provides the subscriptions.

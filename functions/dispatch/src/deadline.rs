@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A response timeout is at most the function's timeout less this.
-const RESPONSE_MARGIN_MS: u64 = 15_000;
+pub const RESPONSE_MARGIN_MS: u64 = 15_000;
 /// No attempt begins unless it can time out and leave this much for sending messages: one call to a
 /// queue, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`), and the wait for company.
 const FINISH_MARGIN_MS: u64 = 9_000;

@@ -24,7 +24,7 @@ mod progress;
 mod settlement;
 
 pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
-pub use crate::{deadline::Deadline, plan::DELIVERIES_IN_PLACE};
+pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS, plan::DELIVERIES_IN_PLACE};
 use crate::{dispatch::Invocation, limits::Permit, plan::BatchPlan, progress::InFlightDelivery};
 use delivery::machine::step::Group;
 use delivery::ports::{DispatchPorts, Record};

@@ -271,23 +271,6 @@ impl Storage {
         }
     }
 
-    /// Every page from this request on, as one.
-    ///
-    /// # Errors
-    /// [`StorageError`] when it cannot be listed.
-    pub async fn list_all(&self, mut request: ListRequest) -> Result<Page, StorageError> {
-        let mut all = Page::default();
-        loop {
-            let page = self.list_page(&request).await?;
-            all.entries.extend(page.entries);
-            all.folders.extend(page.folders);
-            request.page_token = page.next;
-            if request.page_token.is_none() {
-                return Ok(all);
-            }
-        }
-    }
-
     /// Removes objects; one that does not exist counts as removed.
     ///
     /// # Errors

@@ -8,14 +8,14 @@
 use adapters::metrics::{Dimensions, Metric};
 use delivery::explain::Always;
 use delivery::subscription::Subscription;
-use dispatch::DELIVERIES_IN_PLACE;
+use dispatch::{DELIVERIES_IN_PLACE, RESPONSE_MARGIN_MS};
 
 use super::average::{AverageDelivery, as_f64};
 use super::plan::{Deployment, Plan, Traffic};
 use super::queue_load::{
     EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any, chunks,
 };
-use crate::lints::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
+use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::numbers::rounded;
 
 /// The message attributes of an event: our own (about 380 bytes after an attempt, see the
@@ -182,7 +182,7 @@ fn stored(dead_letters: f64) -> QueueWork {
 fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
     match traffic.failure {
         Always::Timeout => {
-            as_f64(of.destination.response_timeout_ms.min(DISPATCH_TIMEOUT_MS - TIMEOUT_MARGIN_MS))
+            as_f64(of.destination.response_timeout_ms.min(DISPATCH_TIMEOUT_MS - RESPONSE_MARGIN_MS))
         }
         Always::Status(_)
         | Always::Refused

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use deadletters::storage::DeadLetterContainer;
+use deadletters::container::DeadLetterContainer;
 use maud::html;
 
 use super::layout::{NavSection, PageLayout};

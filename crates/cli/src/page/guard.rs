@@ -19,7 +19,7 @@ use axum::http::header::{
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use deadletters::storage::DeadLetterContainer;
+use deadletters::container::DeadLetterContainer;
 use subtle::ConstantTimeEq as _;
 
 use super::error::PageError;

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use deadletters::storage::DeadLetterContainer;
+use deadletters::container::DeadLetterContainer;
 use delivery::time::duration::SECOND_MS;
 use maud::{DOCTYPE, Markup, html};
 

@@ -5,16 +5,17 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use adapters::storage::ListRequest;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
 use crate::READS_AT_ONCE;
+use crate::container::DeadLetterContainer;
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
     self, CHUNK, JobHeader, JobSummary, LedgerEntry, PlannedReplay, ReplayCounts, ReplayRecord,
     read_entries, read_plan,
 };
-use crate::storage::{DeadLetterContainer, ListRequest};
 
 fn folder(container: &DeadLetterContainer, job: &str) -> String {
     format!("{}{LEDGER_FOLDER}/{job}/", container.root())
@@ -66,7 +67,7 @@ pub(super) async fn read_chunks(
             let page = container.pages(request).await?;
             let number =
                 |key: &str| key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok();
-            page.blobs.iter().filter_map(|blob| number(&blob.key)).collect()
+            page.entries.iter().filter_map(|blob| number(&blob.key)).collect()
         }
     };
     let reads = numbers.into_iter().map(|number| async move {

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::process::ExitCode;
 
-use deadletters::storage::PAGE;
+use adapters::storage::PAGE_MAX;
 use futures::stream::TryStreamExt as _;
 
 use super::output::out;
@@ -55,7 +55,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let bar = progress::bar(keys.len() as u64, "blobs");
-    for keys in keys.chunks(PAGE) {
+    for keys in keys.chunks(PAGE_MAX) {
         search.letters.container().delete(keys).await?;
         bar.inc(keys.len() as u64);
     }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use deadletters::storage::DeadLetterContainer;
+use deadletters::container::DeadLetterContainer;
 use delivery::deadletter::blob;
 use local::mapping::event;
 use url::Url;
@@ -97,7 +97,7 @@ async fn rescue(
     let letter = deadletter::dead_letter_of(record)?;
     let why = "rescued from a last-resort queue: its own storage refused";
     let key = blob::key(&letter, &container.prefix);
-    container.put_new(&key, blob::bytes(&letter, Some(why))).await?;
+    container.put_if_absent(&key, blob::bytes(&letter, Some(why))).await?;
     let delete = client
         .delete_message()
         .queue_url(url.as_str())

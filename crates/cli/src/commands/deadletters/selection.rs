@@ -1,8 +1,8 @@
 //! The options that the verbs share: the container, and which of its dead letters.
 
 use deadletters::DeadLetters;
+use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
 use deadletters::filter::Filter;
-use deadletters::storage::{DeadLetterContainer, LOCAL_CONTAINER};
 
 use super::output::Output;
 use super::search::Search;

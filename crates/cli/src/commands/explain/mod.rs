@@ -23,10 +23,11 @@ use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
+use dispatch::RESPONSE_MARGIN_MS;
 
 use self::explained::Explained;
 use crate::files::{Files, have_errors, print_findings, usage_error};
-use crate::lints::{DISPATCH_TIMEOUT_MS, TIMEOUT_MARGIN_MS};
+use crate::lints::DISPATCH_TIMEOUT_MS;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -125,7 +126,7 @@ fn policy(subscription: &Subscription, reading: &Reading) -> Vec<(Setting, Strin
 
 /// Warns about settings that a deployment with the template's defaults would override.
 fn warn(explained: &[Explained]) {
-    let longest_ms = DISPATCH_TIMEOUT_MS - TIMEOUT_MARGIN_MS;
+    let longest_ms = DISPATCH_TIMEOUT_MS - RESPONSE_MARGIN_MS;
     for Explained { subscription, .. } in explained {
         let timeout_ms = subscription.destination.response_timeout_ms;
         if timeout_ms > longest_ms {

@@ -5,6 +5,7 @@
 //! They promise that AWS accepts every request that is accepted here. They do not limit throughput
 //! or the number of messages.
 
+use delivery::event::is_queue_character;
 use rustack_sqs_model::error::{SqsError, SqsErrorCode};
 use rustack_sqs_model::input::{ReceiveMessageInput, SendMessageInput};
 
@@ -45,7 +46,7 @@ pub(super) fn check_send(input: &SendMessageInput) -> Result<(), SqsError> {
             "One or more parameters are invalid. Reason: Message must be shorter than {MESSAGE_LIMIT_BYTES} bytes."
         )));
     }
-    match input.message_body.chars().find(|character| !is_xml(*character)) {
+    match input.message_body.chars().find(|character| !is_queue_character(*character)) {
         Some(character) => Err(SqsError::invalid_parameter_value(format!(
             "Invalid characters found. Reason: U+{:04X} is not allowed in a message.",
             u32::from(character)
@@ -101,11 +102,6 @@ fn message_bytes(input: &SendMessageInput) -> usize {
         name.len() + value.data_type.len() + text + binary
     });
     input.message_body.len() + attribute_bytes.sum::<usize>()
-}
-
-/// Whether XML 1.0 allows this character; SQS rejects a message with any other.
-fn is_xml(character: char) -> bool {
-    matches!(character, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
 }
 
 fn within(name: &str, value: Option<i32>, low: i32, high: i32) -> Result<(), SqsError> {

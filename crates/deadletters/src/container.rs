@@ -1,0 +1,128 @@
+//! The container of dead letters: a bucket, a folder of one, or a folder of this machine.
+//!
+//! Separate from [`adapters::storage`], which reads and writes it, because the verbs show how many
+//! requests they made, and name the container in every error.
+//!
+//! Promises: every request is counted. Does not cache, and does not know what a dead letter is.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use adapters::storage::{ContentType, ListRequest, PAGE_MAX, Page, Storage};
+use anyhow::Context as _;
+use aws_sdk_s3::Client;
+use delivery::subscription::sink::Container;
+
+/// The folder that `lastmile dev` and `lastmile demo` write.
+pub const LOCAL_CONTAINER: &str = ".lastmile/s3/dead-letters";
+
+/// A container, and how many requests it was sent.
+#[derive(Clone)]
+pub struct DeadLetterContainer {
+    storage: Storage,
+    /// As a person names it.
+    pub name: String,
+    /// What every key begins with, without slashes at its ends; may be empty.
+    pub prefix: String,
+    requests: Arc<AtomicU64>,
+}
+
+impl DeadLetterContainer {
+    /// A bucket, or a folder of it, through this client.
+    #[must_use]
+    pub fn bucket(client: Client, container: Container) -> Self {
+        let name = format!("s3://{container}");
+        let Container { bucket, prefix } = container;
+        Self::new(Storage::bucket(client, bucket), &name, prefix)
+    }
+
+    /// A folder, as a path or a `file://` address.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn folder(address: &str) -> anyhow::Result<Self> {
+        let address = address.strip_prefix("file://").unwrap_or(address).trim_end_matches('/');
+        let folder = Path::new(address);
+        let help = "`lastmile demo` and `lastmile dev` write dead letters to .lastmile/s3/dead-letters; \
+                    --container names another folder, or s3://BUCKET[/PREFIX]";
+        let found =
+            folder.is_dir().then(|| Self::new(Storage::folder(folder), address, String::new()));
+        found.with_context(|| format!("there is no folder {address}: {help}"))
+    }
+
+    fn new(storage: Storage, name: &str, prefix: String) -> Self {
+        Self { storage, name: name.to_owned(), prefix, requests: Arc::default() }
+    }
+
+    /// What every key of it begins with: nothing, or a path that ends in a slash.
+    pub(crate) fn root(&self) -> String {
+        if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) }
+    }
+
+    /// How many requests there were so far.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// The storage, for this many requests that are counted.
+    fn counted(&self, requests: usize) -> &Storage {
+        self.requests.fetch_add(requests as u64, Ordering::Relaxed);
+        &self.storage
+    }
+
+    /// One page of a listing.
+    pub(crate) async fn page(&self, request: &ListRequest) -> anyhow::Result<Page> {
+        let page = self.counted(1).list_page(request).await;
+        page.with_context(|| format!("{} cannot be listed", self.name))
+    }
+
+    /// Every page from this one on, as one.
+    pub(crate) async fn pages(&self, mut request: ListRequest) -> anyhow::Result<Page> {
+        let mut all = Page::default();
+        loop {
+            let page = self.page(&request).await?;
+            all.entries.extend(page.entries);
+            all.folders.extend(page.folders);
+            request.page_token = page.next;
+            if request.page_token.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// A blob's bytes; `None` when there is no such blob.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn get(&self, key: &str) -> anyhow::Result<Option<Vec<u8>>> {
+        let bytes = self.counted(1).get(key).await;
+        bytes.with_context(|| format!("{key} of {} cannot be read", self.name))
+    }
+
+    /// Writes or replaces a blob.
+    pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
+        let put = self.counted(1).put(key, bytes, ContentType::Unspecified).await;
+        put.with_context(|| format!("{key} of {} cannot be written", self.name))
+    }
+
+    /// Writes a blob unless there is one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub async fn put_if_absent(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
+        let put = self.counted(1).put_if_absent(key, bytes, ContentType::Json).await;
+        put.with_context(|| format!("{key} of {} cannot be written", self.name))?;
+        Ok(())
+    }
+
+    /// Removes blobs, a page at a time; a missing one counts as removed.
+    ///
+    /// # Errors
+    /// When one of them cannot be removed.
+    pub async fn delete(&self, keys: &[String]) -> anyhow::Result<()> {
+        let deleted = self.counted(keys.len().div_ceil(PAGE_MAX)).delete(keys).await;
+        deleted.with_context(|| format!("blobs of {} cannot be removed", self.name))
+    }
+}
