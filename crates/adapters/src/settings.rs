@@ -11,7 +11,6 @@ use thiserror::Error;
 
 use crate::metrics::emf::is_namespace;
 use crate::metrics::{MetricsSettings, NAMESPACE};
-use crate::secrets;
 use crate::subscriptions::Location;
 
 /// The source of the subscriptions: `s3://bucket/key` or `file:///path`.
@@ -53,6 +52,8 @@ pub const AWS_XRAY_DAEMON_ADDRESS: &str = "AWS_XRAY_DAEMON_ADDRESS";
 pub const PARAMETERS_SECRETS_EXTENSION_HTTP_PORT: &str = "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT";
 
 const RUNTIME_API_DEFAULT: &str = "127.0.0.1:9001";
+/// The port of the extension, unless its variable names another.
+pub(crate) const EXTENSION_PORT_DEFAULT: &str = "2773";
 
 /// The longest prefix: three names and an hour take up to 830 bytes of a key of 1,024.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
@@ -242,7 +243,7 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             self.optional(AWS_LAMBDA_RUNTIME_API).unwrap_or_else(|| RUNTIME_API_DEFAULT.to_owned());
         invalid(AWS_LAMBDA_RUNTIME_API, own.add(&runtime))?;
         let port = self.optional(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT);
-        let extension = format!("127.0.0.1:{}", port.as_deref().unwrap_or(secrets::DEFAULT_PORT));
+        let extension = format!("127.0.0.1:{}", port.as_deref().unwrap_or(EXTENSION_PORT_DEFAULT));
         invalid(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, own.add(&extension))?;
         // One endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
         for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace()

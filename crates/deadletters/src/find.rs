@@ -9,9 +9,9 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use futures::stream::TryStreamExt as _;
 use uuid::Uuid;
 
+use crate::dead_letters::{DeadLetters, sort_newest_first};
 use crate::filter::Filter;
 use crate::key::file_stem;
-use crate::{DeadLetters, sort_newest_first};
 
 /// A shorter beginning of an id is not looked up: it would match by accident.
 const ID_PREFIX_MIN: usize = 8;

@@ -18,9 +18,9 @@ use delivery::ports::Clock as _;
 use futures::stream::TryStreamExt as _;
 use uuid::Uuid;
 
+use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::filter::{Filter, decided_ms};
 use crate::ledger::ReplayRecord;
-use crate::{DeadLetters, READS_AT_ONCE};
 
 /// The most that a cache holds: about 4.4 KB each, measured with 200,000 dead letters.
 pub const LETTERS_MAX: usize = 100_000;

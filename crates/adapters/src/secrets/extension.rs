@@ -21,15 +21,13 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 use url::Url;
 
-use crate::settings::PARAMETERS_SECRETS_EXTENSION_HTTP_PORT;
+use crate::settings::{EXTENSION_PORT_DEFAULT, PARAMETERS_SECRETS_EXTENSION_HTTP_PORT};
 
 /// The variable with the port of the extension.
 pub const PORT: &str = PARAMETERS_SECRETS_EXTENSION_HTTP_PORT;
 /// The variable with the token that proves to the extension that the caller runs beside it.
 pub const TOKEN: &str = "AWS_SESSION_TOKEN";
 
-/// The port it listens on unless the variable says otherwise.
-pub const DEFAULT_PORT: &str = "2773";
 /// The header with the token.
 const TOKEN_HEADER: &str = "x-aws-parameters-secrets-token";
 /// The timeout of all tries together: they happen before an attempt, in the time of an invocation.
@@ -124,7 +122,7 @@ impl Extension {
             .pool_max_idle_per_host(0)
             .build()?;
         let set = |name: &str| environment(name).filter(|text| !text.is_empty());
-        let port = set(PORT).unwrap_or_else(|| DEFAULT_PORT.to_owned()).parse().ok();
+        let port = set(PORT).unwrap_or_else(|| EXTENSION_PORT_DEFAULT.to_owned()).parse().ok();
         let token =
             set(TOKEN).and_then(|token| HeaderValue::from_str(&token).ok()).map(|mut token| {
                 token.set_sensitive(true);

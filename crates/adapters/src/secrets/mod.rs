@@ -21,8 +21,8 @@ use std::fmt;
 use cache::Cache;
 use delivery::ports::{Clock, SecretError, Secrets};
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
-pub use extension::{DEFAULT_PORT, PORT, TOKEN};
 use extension::{Extension, SecretId};
+pub use extension::{PORT, TOKEN};
 use futures::future::join_all;
 use member::member;
 

@@ -9,8 +9,8 @@ use adapters::storage::ListRequest;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
-use crate::READS_AT_ONCE;
 use crate::container::DeadLetterContainer;
+use crate::dead_letters::READS_AT_ONCE;
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
     self, CHUNK, JobHeader, JobSummary, LedgerEntry, PlannedReplay, ReplayCounts, ReplayRecord,

@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use self::ledger_files::{chunk_key, done_key, job_names, plan_key, plan_of, read_chunks};
 use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
-use crate::DeadLetters;
+use crate::dead_letters::DeadLetters;
 use crate::filter::decided_ms;
 use crate::ledger::{
     self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,

@@ -107,8 +107,7 @@ fn the_schema_may_stand_in_either_place() {
         ("null", None),
     ] {
         let outer = format!(", eventDeliverySchema: {word}");
-        let both =
-            inside(word).replace("}}}, ", "}}").replace("}}}}", &format!("}}}}{outer}}}}}"));
+        let both = inside(word).replace("}}}, ", "}}").replace("}}}}", &format!("}}}}{outer}}}}}"));
         for text in [webhook(&outer, ""), inside(word), both] {
             let (subscription, findings) = loaded(&[&text]);
             assert_eq!(findings, Vec::<String>::new(), "{text}");
