@@ -1,7 +1,7 @@
 //! Text for people: times, counts, and what others wrote, made harmless.
 //!
 //! Events and responses come from anywhere; on a terminal their control characters could do
-//! anything, and those that reverse the direction of text could make it say something else.
+//! anything, and those that reverse or hide text could make it say something else.
 
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment;
@@ -12,7 +12,7 @@ const SHORT_ID_CHARS: usize = 8;
 /// `2026-11-20T07:03:00`, without fraction and time zone.
 const SECONDS_CHARS: usize = 19;
 
-/// What others wrote, with a replacement for control characters other than line ends and tabs.
+/// What others wrote, with a replacement for invisible characters other than line ends and tabs.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
@@ -22,10 +22,16 @@ pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
 
-/// Replaces controls, and what reverses the text after it (Unicode TR9, 2).
 fn visible(c: char) -> char {
-    let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if c.is_control() || reverses { '\u{fffd}' } else { c }
+    if is_invisible(c) { '\u{fffd}' } else { c }
+}
+
+/// Whether a character cannot be seen: controls, and what reverses (Unicode TR9, 2) or hides its
+/// neighbours.
+pub(crate) fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{feff}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
 /// A time to the second: `2026-11-20 07:03:00Z`.
@@ -97,8 +103,10 @@ mod tests {
     fn what_others_wrote_cannot_move_the_cursor() {
         assert_eq!(plain("a\x1b[2Jb\r\nc\t\u{9b}"), "a\u{fffd}[2Jb\u{fffd}\nc\t\u{fffd}");
         assert_eq!(line("a\nb\tc\x1bd"), "a b c\u{fffd}d");
-        for turning in ['\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}'] {
-            let text = format!("a{turning}b");
+        for hidden in
+            ['\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}', '\u{61c}', '\u{200b}', '\u{2028}']
+        {
+            let text = format!("a{hidden}b");
             assert_eq!((plain(&text).as_str(), line(&text).as_str()), ("a\u{fffd}b", "a\u{fffd}b"));
         }
     }

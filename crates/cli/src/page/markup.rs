@@ -27,7 +27,7 @@ pub(super) fn boxed(text: &str, label: &str) -> Markup {
 }
 
 fn visible(text: &str, is_kept: impl Fn(char) -> bool) -> Markup {
-    let is_replaced = |c: char| is_invisible(c) && !is_kept(c);
+    let is_replaced = |c: char| text::is_invisible(c) && !is_kept(c);
     let mut markup = String::with_capacity(text.len());
     // Each part ends with a character to replace; only the last may have none.
     for part in text.split_inclusive(is_replaced) {
@@ -40,13 +40,6 @@ fn visible(text: &str, is_kept: impl Fn(char) -> bool) -> Markup {
         markup.push_str(&shown.0);
     }
     PreEscaped(markup)
-}
-
-/// Whether a character cannot be seen: controls, and what reverses or hides its neighbours.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{feff}')
-        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
 /// A long name, which may be broken before capitals and after punctuation.
