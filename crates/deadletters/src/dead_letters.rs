@@ -1,18 +1,16 @@
 //! The dead letters of a container: read, filtered, summed up.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::storage::Entry;
 use delivery::deadletter::stored::{StoredDeadLetter, read};
 use futures::future::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
-use uuid::Uuid;
 
 use crate::cause::{Cause, Causes};
 use crate::container::DeadLetterContainer;
 use crate::filter::{Filter, decided_ms};
-use crate::ledger::{JobSummary, ReplayRecord};
 use crate::stats::Stats;
 use crate::walk::{ReadAhead, Walk};
 
@@ -22,7 +20,7 @@ pub(crate) const READS_AT_ONCE: usize = 32;
 /// The dead letters of a container.
 #[derive(Clone)]
 pub struct DeadLetters {
-    container: DeadLetterContainer,
+    pub(crate) container: DeadLetterContainer,
     unreadable: Arc<Mutex<UnreadableBlobs>>,
 }
 
@@ -106,7 +104,10 @@ impl DeadLetters {
     }
 
     /// Every blob that may hold a matching dead letter.
-    fn blobs(&self, filter: &Filter) -> impl Stream<Item = anyhow::Result<Entry>> + use<> {
+    pub(crate) fn blobs(
+        &self,
+        filter: &Filter,
+    ) -> impl Stream<Item = anyhow::Result<Entry>> + use<> {
         let walk = Walk::new(&self.container, filter, ReadAhead::Everything);
         let hours = stream::try_unfold(walk, |mut walk| async move {
             Ok::<_, anyhow::Error>(walk.next().await?.map(|blobs| (blobs, walk)))
@@ -156,7 +157,7 @@ impl DeadLetters {
     }
 
     /// The dead letters of a blob; none if it was removed meanwhile or is not a dead letter.
-    async fn read(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
+    pub(crate) async fn read(&self, blob: &Entry) -> anyhow::Result<Vec<StoredDeadLetter>> {
         let Some(bytes) = self.container.get(&blob.key).await? else { return Ok(Vec::new()) };
         Ok(read(&blob.key, &self.container.prefix, &bytes).unwrap_or_else(|problem| {
             let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,30 +209,6 @@ impl DeadLetters {
             ready(Ok(causes))
         });
         Ok(causes.await?.sorted())
-    }
-
-    /// Which of these dead letters were replayed, each with the newest job that did.
-    ///
-    /// # Errors
-    /// When the ledgers cannot be read.
-    pub async fn replayed(&self, ids: &[Uuid]) -> anyhow::Result<HashMap<Uuid, ReplayRecord>> {
-        replay::ledger_files::replayed(&self.container, Some(ids)).await
-    }
-
-    /// Every replayed dead letter, each with the newest job that did.
-    ///
-    /// # Errors
-    /// When the ledgers cannot be read.
-    pub async fn all_replayed(&self) -> anyhow::Result<HashMap<Uuid, ReplayRecord>> {
-        replay::ledger_files::replayed(&self.container, None).await
-    }
-
-    /// Every replay job, oldest first.
-    ///
-    /// # Errors
-    /// When the ledgers cannot be read.
-    pub async fn jobs(&self) -> anyhow::Result<Vec<JobSummary>> {
-        replay::ledger_files::jobs(&self.container).await
     }
 }
 

@@ -10,7 +10,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
 use crate::container::DeadLetterContainer;
-use crate::dead_letters::READS_AT_ONCE;
+use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
     self, CHUNK, JobHeader, JobSummary, LedgerEntry, PlannedReplay, ReplayCounts, ReplayRecord,
@@ -19,6 +19,32 @@ use crate::ledger::{
 
 fn folder(container: &DeadLetterContainer, job: &str) -> String {
     format!("{}{LEDGER_FOLDER}/{job}/", container.root())
+}
+
+impl DeadLetters {
+    /// Which of these dead letters were replayed, each with the newest job that did.
+    ///
+    /// # Errors
+    /// When the ledgers cannot be read.
+    pub async fn replayed(&self, ids: &[Uuid]) -> anyhow::Result<HashMap<Uuid, ReplayRecord>> {
+        read_replayed(&self.container, Some(ids)).await
+    }
+
+    /// Every replayed dead letter, each with the newest job that did.
+    ///
+    /// # Errors
+    /// When the ledgers cannot be read.
+    pub async fn all_replayed(&self) -> anyhow::Result<HashMap<Uuid, ReplayRecord>> {
+        read_replayed(&self.container, None).await
+    }
+
+    /// Every replay job, oldest first.
+    ///
+    /// # Errors
+    /// When the ledgers cannot be read.
+    pub async fn jobs(&self) -> anyhow::Result<Vec<JobSummary>> {
+        read_jobs(&self.container).await
+    }
 }
 
 pub(super) fn plan_key(container: &DeadLetterContainer, job: &str) -> String {
@@ -84,7 +110,7 @@ pub(super) async fn read_chunks(
 }
 
 /// Every job, oldest first.
-pub(crate) async fn jobs(container: &DeadLetterContainer) -> anyhow::Result<Vec<JobSummary>> {
+async fn read_jobs(container: &DeadLetterContainer) -> anyhow::Result<Vec<JobSummary>> {
     let mut jobs = Vec::new();
     for name in job_names(container).await? {
         let Some((header, _)) = plan_of(container, &name).await? else { continue };
@@ -112,7 +138,7 @@ async fn done(
 
 /// Which of these dead letters were replayed, or which of all. Of a job that is not done only the
 /// chunks with one of them are read.
-pub(crate) async fn replayed(
+async fn read_replayed(
     container: &DeadLetterContainer,
     ids: Option<&[Uuid]>,
 ) -> anyhow::Result<HashMap<Uuid, ReplayRecord>> {
