@@ -1,11 +1,10 @@
 //! Several events in one request: each delivery is settled and re-enqueued by itself.
 
-use adapters::records::Record;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{Batching, Delivery};
 use delivery::event::schema::Schema;
-use delivery::ports::QueueName;
+use delivery::ports::{QueueName, Record};
 use delivery::subscription::{Batch, OnRefused, Subscription};
 
 use super::reactions::answers;

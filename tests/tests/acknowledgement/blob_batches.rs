@@ -1,12 +1,11 @@
 //! Several dead letters in one blob: each record gets its own result, and a redelivered one is
 //! stored alone.
 
-use adapters::records::Record;
 use delivery::deadletter::blob::{key, shared_key};
 use delivery::deadletter::stored;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Origin};
-use delivery::ports::PutError;
+use delivery::ports::{PutError, Record};
 use delivery::wire::write_dead_letter;
 
 use super::{EVENT, deadletter, delivery};

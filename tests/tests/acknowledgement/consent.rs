@@ -37,7 +37,7 @@ impl Process {
     }
 
     /// Runs one invocation; returns the messages that it sent.
-    fn invoke(&self, records: &[adapters::records::Record]) -> Vec<(QueueName, Message)> {
+    fn invoke(&self, records: &[delivery::ports::Record]) -> Vec<(QueueName, Message)> {
         let before = self.ports.sent().len();
         assert_eq!(
             block_on(self.dispatch.handle(records, &Deadline::new(NOW_MS, NOW_MS))),

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use adapters::records::Record;
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::ports::{
     ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
-    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets, SendHttp,
     SubscriptionSource,
 };
 use delivery::request::{Method, Request};

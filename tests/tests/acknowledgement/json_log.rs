@@ -4,9 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use adapters::json_log::JsonLayer;
-use adapters::records::Record;
 use deadletter::DeadLetters;
-use delivery::ports::{Attribute, Message, QueueName};
+use delivery::ports::{Attribute, Message, QueueName, Record};
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;

@@ -1,9 +1,8 @@
 //! Responses after the response timeout: a late success ends a delivery, and no invocation waits
 //! too long for one.
 
-use adapters::records::Record;
 use delivery::delivery::Delivery;
-use delivery::ports::QueueName;
+use delivery::ports::{QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::schedule::Kind;
 use delivery::subscription::{ReplyTo, Subscription};

@@ -17,13 +17,12 @@ mod replies;
 mod sinks;
 mod virtual_clock;
 
-use adapters::records::Record;
 use deadletter::DeadLetters;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Origin, Store};
 use delivery::event::{Event, Input};
-use delivery::ports::{Attribute, Message, PutError, QueueName};
+use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::Dialect;

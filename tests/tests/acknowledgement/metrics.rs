@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use adapters::metrics::MetricsSettings;
-use adapters::records::Record;
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
 use delivery::delivery::DeadLetter;
@@ -12,7 +11,7 @@ use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
 use delivery::manifest;
 use delivery::manifest::Source;
-use delivery::ports::{PutError, QueueName};
+use delivery::ports::{PutError, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;

@@ -1,9 +1,8 @@
 //! Probation of a dead destination: due deliveries are postponed, and one of them probes it.
 
-use adapters::records::Record;
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::Outcome;
-use delivery::ports::{Clock as _, Message, QueueName};
+use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use dispatch::{Deadline, Dispatch};
 

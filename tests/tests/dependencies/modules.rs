@@ -159,7 +159,7 @@ fn edges_of(name: &str, source: &Source) -> Edges {
             module: module_of(file),
             tops: &tops,
             exports: &exports,
-            file: format!("{name}/{file}"),
+            file: format!("{name}/src/{file}"),
             edges: &mut edges,
         };
         imports.visit_file(&parsed);
@@ -316,8 +316,8 @@ fn a_circle_is_found_with_both_imports_however_it_is_written() {
         ];
         let found = circle(&edges_of("x", &source(&files))).unwrap_or_else(|| panic!("{import}"));
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found.iter().any(|one| one.starts_with("x/event/part.rs: crate::names")));
-        assert!(found.iter().any(|one| one.starts_with("x/names.rs: ")), "{found:?}");
+        assert!(found.iter().any(|one| one.starts_with("x/src/event/part.rs: crate::names")));
+        assert!(found.iter().any(|one| one.starts_with("x/src/names.rs: ")), "{found:?}");
     }
 }
 

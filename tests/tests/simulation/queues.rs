@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use adapters::records::Record;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
-use delivery::ports::{Attribute, QueueName};
+use delivery::ports::{Attribute, QueueName, Record};
 use delivery::time::duration::{DAY_MS, SECOND_MS};
 use uuid::Uuid;
 
