@@ -37,12 +37,10 @@ pub async fn store_batch(
     // Those that share a blob are stored in the same place: the first one speaks for all.
     let Some(first) = dead_letters.first() else { return Ok(()) };
     match put(ports, &first_target(&first.store, default), dead_letters).await {
-        Err(PutError::NoSuchContainer(problem)) => {
-            match fallback(&first.store, default, &problem) {
-                Some(target) => put(ports, &target, dead_letters).await,
-                None => Err(PutError::NoSuchContainer(problem)),
-            }
-        }
+        Err(PutError::Permanent(problem)) => match fallback(&first.store, default, &problem) {
+            Some(target) => put(ports, &target, dead_letters).await,
+            None => Err(PutError::Permanent(problem)),
+        },
         result => result,
     }
 }

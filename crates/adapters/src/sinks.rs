@@ -35,7 +35,7 @@ impl PutMessage for SqsSinks {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
         if json.len() + ATTRIBUTE_BYTES > MESSAGE_MAX_BYTES {
             let bytes = json.len();
-            return Err(PutError::NoSuchContainer(format!(
+            return Err(PutError::Permanent(format!(
                 "a message of {bytes} bytes is larger than a queue accepts"
             )));
         }
@@ -65,7 +65,7 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
         Some(other) => other.code().is_some_and(|code| DENIED.contains(&code)),
         None => false,
     };
-    if is_permanent { PutError::NoSuchContainer(detail) } else { PutError::Refused(detail) }
+    if is_permanent { PutError::Permanent(detail) } else { PutError::Unavailable(detail) }
 }
 
 /// The service's error code and message; without one, what happened on the way to it.

@@ -302,7 +302,7 @@ pub fn late(delivery: &Delivery, exchange: &Exchange) {
 }
 
 /// Logs a delivery that is put off because its destination is on probation.
-pub fn put_off(delivery: &Delivery, wait_ms: u64) {
+pub fn deferred(delivery: &Delivery, wait_ms: u64) {
     line!(
         Level::INFO,
         delivery,

@@ -91,7 +91,7 @@ fn after_retry_alone() -> Delivery {
 /// Postponed by a probation before its first attempt.
 fn postponed() -> Delivery {
     let mut delivery = delivery();
-    delivery.put_off(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
+    delivery.defer(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
     delivery
 }
 

@@ -225,7 +225,7 @@ impl Delivery {
 
     /// Defers it until this time, because its destination is on probation. This is not an attempt;
     /// repeated deferrals leave one entry.
-    pub fn put_off(&mut self, now_ms: u64, until_ms: u64) {
+    pub fn defer(&mut self, now_ms: u64, until_ms: u64) {
         self.due_ms = until_ms;
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
             self.history.push(Entry {
