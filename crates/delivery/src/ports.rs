@@ -276,7 +276,7 @@ pub struct ConsentError {
 /// Stores which destinations consented.
 ///
 /// Promise: a stored consent is found by this process at once, by others within half a minute,
-/// until somebody removes it. While consents cannot be read, the result is an error, never "none".
+/// until it is removed. While consents cannot be read, the result is an error, never "none".
 pub trait Consents {
     /// The consent with this key, if there is one.
     ///

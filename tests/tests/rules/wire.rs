@@ -338,7 +338,7 @@ fn an_attribute_in_another_format_is_an_error() {
     }
     assert!(
         read_dead_letter(&fixture("delivery-after-an-answer"), delivery().event.text()).is_err(),
-        "a letter has a reason"
+        "a dead letter has a reason"
     );
 }
 

@@ -141,7 +141,8 @@ pub enum Batching {
     /// Allowed.
     #[default]
     Allowed,
-    /// A batch with it was refused: it gets one attempt alone, whatever its policy's limit is.
+    /// A batch with it was refused: it gets one attempt in a request of its own, whatever its
+    /// policy's limit is.
     RetryAlone,
     /// It had that attempt, and is not batched again.
     Disabled,

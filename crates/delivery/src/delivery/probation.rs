@@ -71,7 +71,7 @@ pub enum Change {
         /// For this long.
         lasts_ms: u64,
     },
-    /// Its probe failed: the probation goes on.
+    /// Its probe failed: the probation is extended.
     Extended {
         /// For this long.
         lasts_ms: u64,
@@ -80,7 +80,7 @@ pub enum Change {
     Ended,
 }
 
-/// The failing destinations that one process knows of.
+/// The failing destinations of one process.
 #[derive(Debug)]
 pub struct Probations<K>(HashMap<K, Record>);
 
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_tells_whether_a_probation_began_goes_on_or_ended() {
+    fn an_attempt_reports_whether_a_probation_began_continues_or_ended() {
         let mut probations = after(9, 2, Outcome::Busy);
         let mut record_outcome = |outcome, at_ms| {
             let _ = probations.admit(&"d", at_ms);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_is_never_heard_of_again_does_not_bar_the_destination_for_ever() {
+    fn a_probe_without_an_outcome_does_not_block_the_destination_for_ever() {
         let mut probations = after(10, 2, Outcome::Busy);
         assert_eq!(probations.admit(&"d", 10_009), Admission::Admitted);
         assert!(matches!(probations.admit(&"d", 20_000), Admission::Deferred { .. }));

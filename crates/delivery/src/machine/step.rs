@@ -33,7 +33,7 @@ pub enum Arrival {
         /// The rest of the wait.
         wait_ms: u64,
     },
-    /// Its subscription is paused: it is re-enqueued. Not an attempt; its time to live goes on.
+    /// Its subscription is paused: it is re-enqueued. Not an attempt; its time to live continues.
     Paused {
         /// How long until it is checked again.
         wait_ms: u64,
@@ -65,7 +65,7 @@ pub enum End {
 /// The result of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// What the exchange meant.
+    /// What the exchange means.
     pub verdict: Verdict,
     /// What to do with the delivery.
     pub end: End,
@@ -188,7 +188,8 @@ fn batch_key_of(
 }
 
 /// Like [`settle`], for a delivery of a batch. An answer that is never retried may be about one
-/// event of the batch only: unless the subscription applies it to all, each gets one attempt alone.
+/// event of the batch only: unless the subscription applies it to all, each gets one attempt in a
+/// request of its own.
 #[must_use]
 pub fn settle_batched(
     delivery: &mut Delivery,
