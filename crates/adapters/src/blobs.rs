@@ -28,10 +28,10 @@ impl PutBlob for S3Blobs {
         match storage.put_if_absent(key, bytes, ContentType::Json).await {
             Ok(_) => Ok(()),
             Err(error @ (StorageError::NoSuchBucket(_) | StorageError::Refused(_))) => {
-                Err(PutError::NoSuchContainer(error.to_string()))
+                Err(PutError::Permanent(error.to_string()))
             }
             Err(error @ (StorageError::InvalidKey(_) | StorageError::Unavailable(_))) => {
-                Err(PutError::Refused(error.to_string()))
+                Err(PutError::Unavailable(error.to_string()))
             }
         }
     }

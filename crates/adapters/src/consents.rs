@@ -5,10 +5,13 @@
 //! and from subscriptions because these are many small documents that programs write.
 //!
 //! Promises: a consent that exists is read again after five minutes, so removing it withdraws it;
-//! a missing one after thirty seconds, so nobody waits long for a consent that another process
+//! a missing one after thirty seconds, so no delivery waits long for a consent that another process
 //! kept. While storage cannot be read, the consent read last is valid; without one, the answer is
 //! an error. Does not validate endpoints, and does not lock: of two processes that keep a consent
 //! at once, the later write wins.
+//!
+//! Not one type with the caches of secrets and subscriptions: here a key has no single reader, and
+//! a failed reread counts as fresh for five minutes.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -105,7 +108,7 @@ impl<C: Clock + Send + Sync> Consents for ConsentStore<C> {
     }
 
     async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
-        // Cached first: here the consent is valid even if storage does not take it.
+        // Cached first: here the consent is valid even if storage rejects it.
         self.cache(key, Some(granted.clone()));
         let put = self.storage.put(key.as_str(), granted.write(), ContentType::Json).await;
         put.map_err(|error| ConsentError {

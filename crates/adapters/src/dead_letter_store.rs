@@ -1,8 +1,8 @@
 //! Stores dead letters: one way for both functions.
 //!
 //! deadletter stores dead letters; dispatch stores those that do not fit into a message. Where one
-//! goes, and where next when that refuses for good, is decided by [`delivery::machine::storing`];
-//! here it is written and logged.
+//! goes, and where next when that refuses permanently, is decided by
+//! [`delivery::machine::storing`]; here it is written and logged.
 
 use delivery::deadletter::blob;
 use delivery::deadletter::blob::Enriched;
@@ -34,15 +34,13 @@ pub async fn store_batch(
     default: &Container,
     dead_letters: &[&DeadLetter],
 ) -> Result<(), PutError> {
-    // Those that share a blob are stored in the same place: the first one speaks for all.
+    // Those that share a blob are stored in the same place, so the first decides.
     let Some(first) = dead_letters.first() else { return Ok(()) };
     match put(ports, &first_target(&first.store, default), dead_letters).await {
-        Err(PutError::NoSuchContainer(problem)) => {
-            match fallback(&first.store, default, &problem) {
-                Some(target) => put(ports, &target, dead_letters).await,
-                None => Err(PutError::NoSuchContainer(problem)),
-            }
-        }
+        Err(PutError::Permanent(problem)) => match fallback(&first.store, default, &problem) {
+            Some(target) => put(ports, &target, dead_letters).await,
+            None => Err(PutError::Permanent(problem)),
+        },
         result => result,
     }
 }

@@ -3,7 +3,7 @@
 //! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
 //! sends messages; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
-//! queues, as [`dead_letter_store`] is told by `delivery`; [`subscriptions`] keeps the catalogue
+//! queues, as `delivery` decides, by [`dead_letter_store`]; [`subscriptions`] keeps the catalogue
 //! fresh; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
 //! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;

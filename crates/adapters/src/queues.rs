@@ -229,11 +229,7 @@ fn text_attribute(value: &str) -> MessageAttributeValue {
 /// The group of a subscription in a fair queue: SHA-256 in hex, because names may contain
 /// characters that a group id may not.
 fn group_id(subscription: &str) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(subscription).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex::encode(Sha256::digest(subscription))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! A CloudEvent in binary mode, whose attributes are message attributes, becomes one structured
 //! document here: after this, there is one form of events, and the body holds all of it.
 //!
-//! [`Batch`] deserializes only the fields that are used, because every event pays for parsing.
+//! [`Batch`] deserializes only the fields that are used, because parsing costs time for every
+//! event.
 //!
 //! The response has to be exact: to Lambda, an empty list means that all records are done, and an
 //! unknown or empty identifier that the *whole batch* failed. For a record without a message id

@@ -1,8 +1,8 @@
-//! Dead letters into other people's queues.
+//! Dead letters into external queues.
 //!
 //! Separate from [`crate::queues`], which knows our own queues and what our messages carry: here a
-//! message is a dead letter that somebody else reads. One call per dead letter: they are few, and
-//! batching would not pay.
+//! message is a dead letter that an external consumer reads. One call per dead letter: they are
+//! few, and batching would not pay.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
@@ -17,7 +17,7 @@ pub const ID_ATTRIBUTE: &str = "deadletterid";
 /// What that attribute counts of a message's size: name, type and value.
 const ATTRIBUTE_BYTES: usize = ID_ATTRIBUTE.len() + "String".len() + uuid::fmt::Hyphenated::LENGTH;
 
-/// Other people's queues, reached through this deployment's client: they are in its region.
+/// External queues, reached through this deployment's client: they are in its region.
 #[derive(Debug, Clone)]
 pub struct SqsSinks {
     client: Client,
@@ -35,7 +35,7 @@ impl PutMessage for SqsSinks {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
         if json.len() + ATTRIBUTE_BYTES > MESSAGE_MAX_BYTES {
             let bytes = json.len();
-            return Err(PutError::NoSuchContainer(format!(
+            return Err(PutError::Permanent(format!(
                 "a message of {bytes} bytes is larger than a queue accepts"
             )));
         }
@@ -65,7 +65,7 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
         Some(other) => other.code().is_some_and(|code| DENIED.contains(&code)),
         None => false,
     };
-    if is_permanent { PutError::NoSuchContainer(detail) } else { PutError::Refused(detail) }
+    if is_permanent { PutError::Permanent(detail) } else { PutError::Unavailable(detail) }
 }
 
 /// The service's error code and message; without one, what happened on the way to it.

@@ -4,6 +4,10 @@
 //! 30 s, cheaply, by its modification time or ETag. A newer version that is broken is reported as
 //! an error and does not replace the last good one. A caller that does not find a name may
 //! request a check right now; that is done at most once a second.
+//!
+//! Not one type with the caches of secrets and consents: here the caller chooses between two
+//! freshness windows, the fetch is conditional, and a problem is reported even when a good value
+//! exists.
 
 use std::path::PathBuf;
 use std::sync::Arc;

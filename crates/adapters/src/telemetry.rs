@@ -123,7 +123,8 @@ impl Telemetry {
         self.meter.count(Metric::MatchedEventCount, subscription, Label::None);
     }
 
-    /// Logs and counts an event that matches no subscription; `placeholder` stands in for one.
+    /// Logs and counts an event that matches no subscription; `placeholder` takes the place of its
+    /// name.
     pub fn unmatched(&self, message: &str, placeholder: &SubscriptionName, event: &Event) {
         self.meter.count(Metric::UnmatchedEventCount, placeholder, Label::None);
         if enabled!(Level::INFO) {
@@ -302,7 +303,7 @@ pub fn late(delivery: &Delivery, exchange: &Exchange) {
 }
 
 /// Logs a delivery that is put off because its destination is on probation.
-pub fn put_off(delivery: &Delivery, wait_ms: u64) {
+pub fn deferred(delivery: &Delivery, wait_ms: u64) {
     line!(
         Level::INFO,
         delivery,
@@ -325,7 +326,7 @@ pub fn held(delivery: &Delivery, why: HoldReason, wait_ms: u64) {
     );
 }
 
-/// Logs that a destination's probation began, goes on or ended.
+/// Logs that a destination's probation began, continues or ended.
 pub fn probation(subscription: &Subscription, outcome: Outcome, change: Change) {
     let (name, destination) = (&subscription.name, subscription.destination.display());
     let outcome = outcome.as_str();
@@ -380,7 +381,7 @@ pub fn stored(delivery: &Delivery, reason: Reason, container: &str, key: &str) {
     line!(Level::INFO, delivery, reason = %reason, container, key, "deadletter.stored");
 }
 
-/// Logs a dead letter that is in somebody else's queue.
+/// Logs a dead letter that is in an external queue.
 pub fn sent_to_queue(delivery: &Delivery, reason: Reason, queue: &str) {
     line!(Level::INFO, delivery, reason = %reason, sink = queue, "deadletter.handed_over");
 }

@@ -17,7 +17,7 @@ pub(crate) fn watch() -> UnboundedReceiver<Line> {
 }
 
 /// A log line as one line of text; `None` for lines that add nothing. Control characters in fields
-/// are replaced: events come from anybody and could control the terminal.
+/// are replaced: events are untrusted and could control the terminal.
 pub(crate) fn describe(line: &Line) -> Option<String> {
     let field = |name| text::line(line.field(name));
     let subscription = field("subscription");

@@ -5,8 +5,8 @@
 //! in the order of sending), `<n>.ndjson` per chunk of ten, written before sending (`intent`) and
 //! again after it, and `done.ndjson` with all entries once every dead letter is finished. A chunk
 //! with entries that still say `intent` is uncertain: it may have been sent. A resume names it and
-//! sends it again, unless it is told to skip it; the delivery id is a function of job and dead
-//! letter, so a receiver can recognize a repeat.
+//! sends it again, unless `--skip-uncertain` is given; the delivery id is a function of job and
+//! dead letter, so a receiver can recognize a repeat.
 //!
 //! Version 1 of these texts stays readable for ever.
 

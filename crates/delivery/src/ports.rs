@@ -180,10 +180,10 @@ pub trait ChangeVisibility {
 pub enum PutError {
     /// A retry may succeed.
     #[error("storage did not take the blob: {0}")]
-    Refused(String),
-    /// The container or queue refuses for good: it does not exist, or we may not write to it.
+    Unavailable(String),
+    /// Repeating will not help: it does not exist, we may not write to it, or it cannot hold this.
     #[error("it cannot be written to: {0}")]
-    NoSuchContainer(String),
+    Permanent(String),
 }
 
 /// Writes blobs.
@@ -276,7 +276,7 @@ pub struct ConsentError {
 /// Stores which destinations consented.
 ///
 /// Promise: a stored consent is found by this process at once, by others within half a minute,
-/// until somebody removes it. While consents cannot be read, the result is an error, never "none".
+/// until it is removed. While consents cannot be read, the result is an error, never "none".
 pub trait Consents {
     /// The consent with this key, if there is one.
     ///

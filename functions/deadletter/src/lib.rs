@@ -48,7 +48,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         Self { ports, container, telemetry: Telemetry::default() }
     }
 
-    /// The same, counting as this telemetry is configured.
+    /// Sets the telemetry.
     #[must_use]
     pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { telemetry, ..self }

@@ -84,8 +84,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
         }
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
-        // Counted when it is done, so that a redelivered record counts once, and a re-enqueued
-        // delivery not again.
+        // Counted when it is done: a redelivered record counts once, and a re-enqueued delivery
+        // is not counted again.
         if done && record.delivery.is_none() {
             of.progress.read(index, |item| {
                 item.subscription().into_iter().for_each(|name| self.telemetry.matched(name));
@@ -112,7 +112,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
                 let aborted = Exchange::new(TransportResult::Aborted, now_ms, 0);
                 let settled = step::settle(&mut delivery, &subscription, &aborted, now_ms, jitter);
-                // Any member of a batch may have caused the crash: each goes on alone.
+                // Any member of a batch may have caused the crash: each is retried alone.
                 delivery.batching = Batching::Disabled;
                 self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);
                 let subscription = Arc::clone(&subscription);

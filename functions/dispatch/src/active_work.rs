@@ -17,10 +17,10 @@ pub(crate) struct ActiveWork {
 }
 
 impl ActiveWork {
-    /// So many pieces of work are to be done.
-    pub(crate) fn of(works: usize) -> Self {
+    /// Starts with this many pieces of work.
+    pub(crate) fn of(count: usize) -> Self {
         Self {
-            count: AtomicUsize::new(works),
+            count: AtomicUsize::new(count),
             none_left: Notify::new(),
             open: Semaphore::new(OPEN_MAX),
         }
@@ -39,7 +39,7 @@ impl ActiveWork {
         PauseGuard(self)
     }
 
-    /// Leave to keep one more exchange open.
+    /// A permit to keep one more exchange open.
     pub(crate) fn open(&self) -> Option<SemaphorePermit<'_>> {
         self.open.try_acquire().ok()
     }
@@ -53,7 +53,7 @@ impl ActiveWork {
     }
 }
 
-/// Work that is paused. It counts again when it goes on, also after a panic.
+/// Work that is paused. Dropping the guard, also by a panic, makes it active again.
 pub(crate) struct PauseGuard<'a>(&'a ActiveWork);
 
 impl Drop for PauseGuard<'_> {

@@ -1,9 +1,9 @@
-//! Where a subscription asks for consent, its endpoint is validated before the first delivery, and
-//! sent no more than it allows.
+//! The endpoint of a subscription with `consent` is validated before the first delivery, and is sent
+//! no more than it allows.
 //!
 //! The rules are `delivery::machine::consent`; here a stored consent is looked up, the endpoint
-//! validated, and the rate kept. What has to wait is re-enqueued, uncounted: its time to live goes
-//! on.
+//! validated, and the rate kept. A delivery that has to wait is
+//! re-enqueued. That is not an attempt, and its time to live continues.
 //!
 //! Promises: one delivery at a time validates an endpoint, the others wait for its answer; the next
 //! validation is after a minute at the earliest, then after twice as long each time, at most 15
@@ -28,8 +28,8 @@ use crate::consent_gates::ConsentGate;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::progress::{InFlightDelivery, Unfinished};
 
-/// A store that cannot be read may take seconds to fail, and everybody waits behind the one who
-/// reads it: after a failure it is left alone for this long.
+/// A store that cannot be read may take seconds to fail, and the other deliveries of the endpoint
+/// wait meanwhile: after a failure it is not read again for this long.
 const UNKNOWN_FOR_MS: u64 = 30_000;
 
 /// Whether a request may be sent now.
@@ -88,7 +88,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Decision {
         let key = ConsentKey::of(&subscription.destination.url, wanted);
         let gate = self.gates.gate(&key);
-        // Held during the validation, so that everybody who waits shares its answer.
+        // Held during the validation, so that all waiting deliveries share its answer.
         let mut gate = gate.lock().await;
         if self.ports.now_ms() < gate.unknown_until_ms {
             return Decision::NotValidated;
@@ -109,7 +109,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Validates the endpoint, unless that was tried a moment ago or there is no time left for it.
+    /// Validates the endpoint, unless the pause after the last validation has not ended, or no time is left.
     async fn validate_once(
         &self,
         subscription: &Subscription,

@@ -1,4 +1,4 @@
-//! What this process knows of the endpoints that it validates.
+//! The validation state of each endpoint, in this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl ConsentGates {
         Self { functions, gates: Mutex::default() }
     }
 
-    /// The gate of this endpoint; whoever locks it is alone with it.
+    /// The gate of this endpoint, to be locked during a validation.
     pub(crate) fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
         Arc::clone(
             self.gates

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A response timeout is at most the function's timeout less this.
 pub const RESPONSE_MARGIN_MS: u64 = 15_000;
 /// No attempt begins unless it can time out and leave this much for sending messages: one call to a
-/// queue, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`), and the wait for company.
+/// queue, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`), and the batch window
+/// of the queue client.
 const FINISH_MARGIN_MS: u64 = 9_000;
 /// However short the function's timeout, a destination gets this long to answer.
 const RESPONSE_MIN_MS: u64 = 1_000;
@@ -22,11 +23,11 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The deadline Lambda tells; one in the past means that nobody knows (`cargo lambda watch`
-    /// sends such).
+    /// Lambda's deadline; one in the past means that there is none (`cargo lambda watch` sends
+    /// such).
     #[must_use]
-    pub fn new(started_ms: u64, told_ms: u64) -> Self {
-        let ends_ms = Some(told_ms).filter(|told_ms| *told_ms > started_ms);
+    pub fn new(started_ms: u64, deadline_ms: u64) -> Self {
+        let ends_ms = Some(deadline_ms).filter(|deadline_ms| *deadline_ms > started_ms);
         Self { started_ms, ends_ms, begun: AtomicBool::new(false) }
     }
 

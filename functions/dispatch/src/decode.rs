@@ -1,7 +1,7 @@
-//! Decode and match: from a record to the deliveries it stands for. Pure.
+//! Decode and match: from a record to its deliveries. Pure.
 //!
 //! A published record becomes one delivery per event and matching subscription; a re-enqueued record
-//! carries its one delivery in our attribute. What nobody can deliver (malformed, unknown topic,
+//! carries its one delivery in our attribute. What cannot be delivered (malformed, unknown topic,
 //! subscription gone) becomes a dead letter here. Nothing is dropped: an event yields no item only
 //! when its topic is known and no filter matches it, and then it is reported as unmatched.
 
@@ -18,16 +18,16 @@ use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::name::{NAMELESS, SubscriptionName, TopicName, is_name};
 use delivery::wire::{WireError, read_delivery};
 
-/// One of the things that a record stands for.
+/// One item of a record.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkItem {
     /// A delivery to a subscription.
     Deliver(Arc<Subscription>, Box<Delivery>),
-    /// A dead letter: nobody can deliver this.
+    /// A dead letter: this cannot be delivered.
     DeadLetter(Box<DeadLetter>),
 }
 
-/// What one record stands for.
+/// What one record contains.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     /// What is to be done for it.
@@ -88,8 +88,8 @@ pub(crate) fn decode_and_match(
     }
 }
 
-/// A record with a `delivery` attribute that we never wrote: nobody knows what it asks for, so a
-/// person should look.
+/// A record with a `delivery` attribute that we never wrote: its meaning is unknown, so a
+/// person should look at it.
 fn unprocessed(
     record: &Record,
     default_topic: Option<&TopicName>,
@@ -141,17 +141,20 @@ fn publish(
             let new = Delivery::new(event.clone(), subscription, origin, record.sent_ms);
             Delivery { traceparent: record.traceparent.clone(), ..new }
         };
-        let named = |label: &str| SubscriptionName { topic: name.clone(), name: label.to_owned() };
+        let named = |subscription: &str| SubscriptionName {
+            topic: name.clone(),
+            name: subscription.to_owned(),
+        };
         match element {
             Element::Malformed { text, why } => {
-                let delivery = deliver(&Event::recall(&text, Input::Opaque), named(MALFORMED));
+                let delivery = deliver(&Event::recall(&text, Input::Opaque), name_of(MALFORMED));
                 let letter =
                     DeadLetter::without_subscription(delivery, Reason::MalformedEvent, now_ms)
                         .with_detail(why);
                 items.push(WorkItem::DeadLetter(Box::new(letter)));
             }
             Element::Event(event) if topic.is_none() => {
-                let delivery = deliver(&event, named(UNKNOWN_TOPIC));
+                let delivery = deliver(&event, name_of(UNKNOWN_TOPIC));
                 let letter =
                     DeadLetter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
                 items.push(WorkItem::DeadLetter(Box::new(
@@ -167,7 +170,7 @@ fn publish(
                     )
                 }));
                 if items.len() == before {
-                    unmatched.push((named(NAMELESS), event));
+                    unmatched.push((name_of(NAMELESS), event));
                 }
             }
         }
@@ -322,7 +325,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
     }
 
     #[test]
-    fn an_unknown_topic_keeps_its_labeland_a_missing_one_takes_the_default() {
+    fn an_unknown_topic_keeps_its_name_and_a_missing_one_takes_the_default() {
         let event = event("t");
         let unknown = |name: &str| vec![(name.to_owned(), 0, Some(Reason::TopicNotFound))];
         assert_eq!(decoded(&event, Some("shop/other"), None), unknown("shop/other/_unknown"));

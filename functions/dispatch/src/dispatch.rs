@@ -1,4 +1,5 @@
-//! What the function holds over its invocations, and what all work of one invocation shares.
+//! What the function holds over its invocations, what all work of one invocation shares, and how one
+//! piece of it is run.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -52,9 +53,9 @@ impl<'a> Invocation<'a> {
         progress: BatchProgress,
         catalogue: Arc<Catalogue>,
         deadline: &'a Deadline,
-        works: usize,
+        work_count: usize,
     ) -> Self {
-        let (limits, active_work) = (ConcurrencyLimits::default(), ActiveWork::of(works));
+        let (limits, active_work) = (ConcurrencyLimits::default(), ActiveWork::of(work_count));
         Self { progress, limits, active_work, deadline, catalogue }
     }
 }
@@ -67,13 +68,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         Self { ports, container, default_topic, probations, gates, telemetry: Telemetry::default() }
     }
 
-    /// The same, one of so many that may run at once: they share the rates that destinations allow.
+    /// Sets how many functions may run at once: they share the rates that destinations allow.
     #[must_use]
     pub fn with_max_concurrency(self, functions: u32) -> Self {
         Self { gates: ConsentGates::shared_by(functions), ..self }
     }
 
-    /// The same, counting as this telemetry is configured.
+    /// Sets the telemetry.
     #[must_use]
     pub fn with_telemetry(self, telemetry: Telemetry) -> Self {
         Self { telemetry, ..self }
@@ -84,8 +85,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.telemetry.metrics(self.ports.now_ms())
     }
 
-    /// Runs one piece of work. A panic in it is contained; what it left undone stands in the
-    /// progress, and acknowledging re-enqueues it.
+    /// Runs one piece of work. A panic in it is contained; what it did not finish is still in
+    /// the progress, and acknowledging re-enqueues it.
     pub(crate) async fn run(&self, work: Work, of: &Invocation<'_>) {
         let running = async {
             match work {

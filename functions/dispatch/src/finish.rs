@@ -1,7 +1,6 @@
-//! How a delivery ends or goes on: done, re-enqueued, or a dead letter.
+//! Carries out the end of a delivery: done, re-enqueued, dead-lettered or dropped.
 //!
-//! Straight lines after the decision. What could not be sent is noted as such, and its record is
-//! redelivered.
+//! What could not be sent is noted as such, and its record is redelivered.
 
 use std::panic::AssertUnwindSafe;
 
@@ -41,8 +40,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Carries out several ends. A panic in one is contained: what it left undone stands in the
-    /// progress.
+    /// Carries out several ends. A panic in one is contained: what it did not finish is still in
+    /// the progress.
     pub(crate) async fn finish_all(&self, of: &Invocation<'_>, unfinished: Vec<Unfinished>) {
         // Most groups leave nothing unfinished: then no future is made.
         if unfinished.is_empty() {
@@ -121,7 +120,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             &of.catalogue,
             self.ports.now_ms(),
         );
-        if !follow_ups.iter().all(fits_on_the_way) {
+        if !follow_ups.iter().all(fits_or_ends_by_itself) {
             follow_ups = vec![FollowUp::DeadLetter(Box::new(too_large_for_sink(letter.clone())))];
         }
         let target = match follow_ups.first() {
@@ -208,7 +207,7 @@ impl<P: DispatchPorts> Dispatch<P> {
 /// Whether a delivery that follows from a dead letter fits a message. One to an address may be too
 /// large: it becomes a dead letter again by itself. A publication would become a dead letter about a
 /// dead letter.
-fn fits_on_the_way(follow_up: &FollowUp) -> bool {
+fn fits_or_ends_by_itself(follow_up: &FollowUp) -> bool {
     match follow_up {
         FollowUp::Deliver(next) => {
             matches!(next.target, DeliveryTarget::Sink(_)) || fits_a_message(next)

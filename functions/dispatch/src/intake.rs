@@ -12,8 +12,9 @@ use crate::dispatch::{Dispatch, NO_SUBSCRIPTIONS_SECONDS};
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// The items of a record; `None` when it returns to the queue. A name counts as missing only
-    /// after the newest subscriptions were read; while nobody can read those, the record waits.
-    pub(crate) async fn decode_and_match(
+    /// after the newest subscriptions were read; while those cannot be read, the record is
+    /// redelivered later.
+    pub(crate) async fn read_record(
         &self,
         record: &Record,
         catalogue: &mut Arc<Catalogue>,
@@ -37,8 +38,8 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     fn contained_decode(&self, record: &Record, catalogue: &Catalogue) -> Option<Decoded> {
         let (default_topic, now_ms) = (self.default_topic.as_ref(), self.ports.now_ms());
-        let decode = || decode::decode_and_match(record, catalogue, default_topic, now_ms);
-        match panic::catch_unwind(AssertUnwindSafe(decode)) {
+        let read = || decode::decode_and_match(record, catalogue, default_topic, now_ms);
+        match panic::catch_unwind(AssertUnwindSafe(read)) {
             Ok(Ok(decoded)) => return Some(decoded),
             Ok(Err(error)) => telemetry::returned_to_queue(&record.message, &error.to_string()),
             Err(_) => telemetry::panicked("decode"),

@@ -1,8 +1,8 @@
-//! Late answers: an exchange without an answer in time stays open for a while, where its
-//! subscription asks for it.
+//! Late answers: an exchange without an answer in time stays open for a while, if its
+//! subscription has a `lateResponseWindow`.
 //!
 //! Separate because it changes nothing that was settled: the attempt has failed and its delivery
-//! has its end. Carrying that end out is deferred until the first of: an answer, the moment the
+//! has its end. Carrying that end out is deferred until the first of: an answer, the time at which the
 //! retry is due, the end of the window, ten seconds after all other work of the invocation, and the
 //! invocation's own deadline. A late success ends the delivery instead, and no retry is sent.
 //! Best effort (Event Grid, "message delivery and retry").
@@ -69,7 +69,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let retries = unfinished.iter().filter(|one| matches!(one.end, End::Retry { .. }));
         let retry_ms = retries.map(|one| one.in_flight.delivery.due_ms).min().unwrap_or(u64::MAX);
         let until_ms = window_ends_ms.min(retry_ms).min(of.deadline.stops_ms());
-        let alone = async {
+        let other_work_done = async {
             of.active_work.none_left().await;
             self.ports.sleep(AFTER_OTHER_WORK_MS).await;
         };
@@ -77,7 +77,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             biased;
             answer = late => Some(answer),
             () = self.ports.sleep(until_ms.saturating_sub(now_ms)) => None,
-            () = alone => None,
+            () = other_work_done => None,
         }
     }
 }

@@ -39,12 +39,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         };
         let mut plan = BatchPlan::default();
         for (index, record) in records.iter().enumerate() {
-            match self.decode_and_match(record, &mut catalogue).await {
+            match self.read_record(record, &mut catalogue).await {
                 Some(items) => plan.add(index, items),
-                None => plan.return_to_queue(record),
+                None => plan.add_returned(record),
             }
         }
-        let (work, progress, mut redeliver) = plan.group(self.ports.now_ms());
+        let (work, progress, mut redeliver) = plan.into_work(self.ports.now_ms());
         let invocation = Invocation::new(progress, catalogue, deadline, work.len());
         stream::iter(work).for_each_concurrent(None, |work| self.run(work, &invocation)).await;
         redeliver.extend(self.acknowledge(records, &invocation).await);

@@ -1,8 +1,8 @@
 //! How many requests are under way at once: so many to one destination, so many in all.
 //!
 //! Separate from the flow because it decides nothing about a delivery, only when its attempt may
-//! begin. A destination that hangs uses up its own limit and no other of the invocation: whoever
-//! waits for a permit of a subscription holds no permit of the total. A permit may come so late that
+//! begin. A destination that hangs uses up its own limit and no other of the invocation: a delivery
+//! that waits for a permit of its subscription holds none of the total. A permit may come so late that
 //! the invocation has no time left; the flow sees that when it asks its deadline.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub(crate) struct ConcurrencyLimits {
     by_subscription: Mutex<HashMap<SubscriptionName, Arc<Semaphore>>>,
 }
 
-/// Leave to make requests, until it is dropped.
+/// A permit to make requests, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _of_total: Option<OwnedSemaphorePermit>,
@@ -44,8 +44,7 @@ impl ConcurrencyLimits {
     /// Waits for a permit of this subscription, then for one of the total. In this order: the other
     /// way round, a destination that hangs would hold permits of the total while it waits.
     pub(crate) async fn acquire(&self, subscription: &Subscription) -> Permit {
-        // A semaphore that nobody closes always gives a permit; should one be closed, nobody has to
-        // wait for it.
+        // The semaphores are never closed; should one be, its requests are not limited.
         let of_subscription = self.limit_of(subscription).acquire_owned().await.ok();
         let of_total = Arc::clone(&self.total).acquire_owned().await.ok();
         Permit { _of_subscription: of_subscription, _of_total: of_total }

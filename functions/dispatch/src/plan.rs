@@ -26,7 +26,7 @@ pub(crate) enum Work {
     Deliver(Group<InFlightDelivery>),
 }
 
-/// What a batch asks for, while its records are read one after the other.
+/// The work of a batch, while its records are read one after the other.
 #[derive(Default)]
 pub(crate) struct BatchPlan {
     progress: BatchProgress,
@@ -58,13 +58,13 @@ impl BatchPlan {
     }
 
     /// Notes a record that could not be read and returns to the queue as it is.
-    pub(crate) fn return_to_queue(&mut self, record: &Record) {
+    pub(crate) fn add_returned(&mut self, record: &Record) {
         self.returned.push(record.message.clone());
     }
 
     /// All work, with the deliveries that share a request grouped; the progress it is noted in; and
     /// the message ids of the records that return to the queue.
-    pub(crate) fn group(self, now_ms: u64) -> (Vec<Work>, BatchProgress, Vec<String>) {
+    pub(crate) fn into_work(self, now_ms: u64) -> (Vec<Work>, BatchProgress, Vec<String>) {
         let Self { progress, mut work, deliveries, returned } = self;
         work.extend(group(deliveries, now_ms).into_iter().map(Work::Deliver));
         (work, progress, returned)

@@ -1,7 +1,7 @@
-//! Deliveries to failing destinations are deferred: the probations that this process knows of.
+//! Deliveries to failing destinations are deferred: the probations of this process.
 //!
-//! The rule is `delivery::delivery::probation`; here it is asked before each attempt, and records what each
-//! one brought. It lives as long as the process, over many invocations.
+//! The rule is `delivery::delivery::probation`; this file applies it before each attempt and records
+//! each outcome. It lives as long as the process, over many invocations.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -32,10 +32,10 @@ impl Probations {
         }
         match self.with(|probations| probations.admit(&subscription.destination.url, now_ms)) {
             Admission::Admitted => None,
-            Admission::PutOff { until_ms } => {
+            Admission::Deferred { until_ms } => {
                 let wait_ms = until_ms.saturating_sub(now_ms);
-                delivery.put_off(now_ms, until_ms);
-                telemetry::put_off(delivery, wait_ms);
+                delivery.defer(now_ms, until_ms);
+                telemetry::deferred(delivery, wait_ms);
                 Some(wait_ms)
             }
         }

@@ -1,7 +1,7 @@
 //! How far each item of an invocation's records came.
 //!
 //! Acknowledgement is decided from this progress and nothing else, after all work is done. An item
-//! whose work panicked or ran out of time still stands here, so it can be re-enqueued.
+//! whose work panicked or ran out of time is still in it, so it can be re-enqueued.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -122,7 +122,7 @@ impl BatchProgress {
         self.with(|entries| of_record(entries, record).iter().for_each(|entry| look(&entry.item)));
     }
 
-    /// The items of a record that are not finished, as they stand now.
+    /// The unfinished items of a record, in their newest state.
     pub(crate) fn unfinished_of(&self, record: usize) -> Vec<Entry> {
         let is_unfinished = |entry: &&Entry| match entry.stage {
             Stage::NotStarted | Stage::Attempting | Stage::Waiting => true,

@@ -90,7 +90,7 @@ fn a_redelivered_dead_letter_is_stored_alone() {
 #[test]
 fn records_of_a_shared_blob_that_storage_refuses_wait_independently() {
     let ports = FakePorts::new(subscriptions(0))
-        .with_put_error("letters", PutError::Refused("503".to_owned()));
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()));
     let fresh = letter("m1");
     let older = DeadLetter { decided_ms: NOW_MS - 60_000, ..letter("m2") };
     assert_eq!(deadletter(&ports, &[&fresh, &older].map(record_of)), ["m1", "m2"]);
@@ -99,7 +99,7 @@ fn records_of_a_shared_blob_that_storage_refuses_wait_independently() {
     // One of them has been refused for too long and moves to the last-resort queue; the other waits
     // on.
     let ports = FakePorts::new(subscriptions(0))
-        .with_put_error("letters", PutError::Refused("503".to_owned()));
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()));
     let oldest = DeadLetter { decided_ms: NOW_MS - 2 * 86_400_000, ..letter("m3") };
     assert_eq!(deadletter(&ports, &[&fresh, &oldest].map(record_of)), ["m1"]);
     assert_eq!((ports.sent().len(), ports.visibility_changes()), (1, vec![change("m1", 10)]));

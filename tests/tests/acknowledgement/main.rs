@@ -286,7 +286,7 @@ fn a_large_event_for_many_subscriptions_is_attempted_in_place_instead_of_split()
 
 #[test]
 fn a_dead_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
-    let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
+    let missing = PutError::Permanent("NoSuchBucket".to_owned());
     let ports = FakePorts::new(subscriptions_with_sink("s3://elsewhere"))
         .with_status(400)
         .with_put_error("elsewhere", missing);
@@ -303,7 +303,7 @@ fn the_visibility_of_a_dead_letter_that_storage_refuses_follows_the_time_since_t
         [(0, 10), (9_000, 1), (10_000, 50), (60_000, 240), (300_000, 300), (86_400_000, 300)]
     {
         let ports = FakePorts::new(subscriptions(0))
-            .with_put_error("letters", PutError::Refused("503".to_owned()));
+            .with_put_error("letters", PutError::Unavailable("503".to_owned()));
         let letter = DeadLetter::without_subscription(
             delivery("a/b/c"),
             Reason::TimeToLiveExceeded,
@@ -323,7 +323,7 @@ fn the_visibility_of_a_dead_letter_that_storage_refuses_follows_the_time_since_t
 fn a_dead_letter_that_storage_refuses_for_too_long_moves_to_the_last_resort_queue() {
     let two_days_ms = 2 * 86_400_000;
     let ports = FakePorts::new(subscriptions(0))
-        .with_put_error("letters", PutError::Refused("503".to_owned()));
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()));
     let letter = DeadLetter::without_subscription(
         delivery("a/b/c"),
         Reason::TimeToLiveExceeded,
@@ -334,14 +334,14 @@ fn a_dead_letter_that_storage_refuses_for_too_long_moves_to_the_last_resort_queu
     assert_eq!((queue, message.body.as_ref()), (QueueName::LastResort, EVENT));
     assert_eq!(message.attribute, Attribute::DeadLetter(write_dead_letter(&letter)));
     let ports = FakePorts::new(subscriptions(0))
-        .with_put_error("letters", PutError::Refused("503".to_owned()))
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()))
         .with_failing_queue();
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
 }
 
 #[test]
 fn a_container_that_refuses_permanently_is_replaced_by_the_default_and_the_dead_letter_says_so() {
-    let missing = PutError::NoSuchContainer("NoSuchBucket".to_owned());
+    let missing = PutError::Permanent("NoSuchBucket".to_owned());
     let ports = FakePorts::new(subscriptions(0)).with_put_error("elsewhere", missing);
     let mut letter =
         DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);

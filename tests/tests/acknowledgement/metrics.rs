@@ -288,7 +288,7 @@ fn a_dead_letter_for_an_unknown_topic_adds_no_dimension_value() {
 fn a_dead_letter_counts_as_failed_only_when_it_is_in_the_last_resort_queue() {
     let failing_storage = || {
         FakePorts::new(subscriptions(0))
-            .with_put_error("letters", PutError::Refused("503".to_owned()))
+            .with_put_error("letters", PutError::Unavailable("503".to_owned()))
     };
     let letter = |since_ms| {
         DeadLetter::without_subscription(

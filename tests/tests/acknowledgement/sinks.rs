@@ -340,15 +340,15 @@ fn a_dead_letter_for_an_external_queue_is_sent_with_its_id() {
 fn an_external_queue_is_retried_after_a_temporary_error_and_replaced_by_the_container_after_a_permanent_one()
  {
     let letter = for_external_queue();
-    let ports =
-        FakePorts::new(subscriptions(0)).with_put_error(QUEUE, PutError::Refused("503".to_owned()));
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error(QUEUE, PutError::Unavailable("503".to_owned()));
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
     assert_eq!(
         (ports.blobs().len(), ports.visibility_changes()),
         (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 10)])
     );
     let ports = FakePorts::new(subscriptions(0))
-        .with_put_error(QUEUE, PutError::NoSuchContainer("denied".to_owned()));
+        .with_put_error(QUEUE, PutError::Permanent("denied".to_owned()));
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), [""; 0]);
     let (key, blob) = ports.blobs().remove(0);
     assert!(
@@ -360,8 +360,8 @@ fn an_external_queue_is_retried_after_a_temporary_error_and_replaced_by_the_cont
 
 #[test]
 fn one_dead_letter_for_a_refusing_queue_blocks_no_other() {
-    let ports =
-        FakePorts::new(subscriptions(0)).with_put_error(QUEUE, PutError::Refused("503".to_owned()));
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error(QUEUE, PutError::Unavailable("503".to_owned()));
     let other =
         DeadLetter::without_subscription(delivery("a/b/d"), Reason::TimeToLiveExceeded, NOW_MS);
     let mut second = dead_letter_record(&other);

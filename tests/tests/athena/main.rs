@@ -1,7 +1,7 @@
 //! `infra/athena.sql`, checked against the blobs that are written.
 //!
 //! The tests have no Athena. The tables' properties are checked against the keys of blobs, and
-//! views and queries run, translated, over the golden blobs of all five formats (`athena/run_queries.py`
+//! views and queries run, translated, over the golden blobs of all five formats (`athena/ask.py`
 //! says how). The view has to report each dead letter as [`delivery::deadletter::stored`] reads it.
 //! A machine without Python skips the test and reports that.
 
@@ -66,7 +66,7 @@ fn script() -> String {
     format!("{statements}\n-- Question: of the page?\n{}", question.text)
 }
 
-/// What `run_queries.py` reports about the container; `None`, reported as skipped, without Python.
+/// What `ask.py` reports about the container; `None`, reported as skipped, without Python.
 fn run_queries(root: &Path) -> Option<Value> {
     let sources = here("tests/athena");
     let folder = match libraries::install("athena", "python", &sources) {

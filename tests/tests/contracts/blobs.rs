@@ -62,7 +62,7 @@ async fn a_listing_shows_what_was_written_before_it(blobs: &impl PutBlob, storag
 /// A missing container is a permanent error, different from a temporary refusal.
 async fn a_missing_container_is_a_permanent_error(blobs: &impl PutBlob, missing: &Storage) {
     let refused = blobs.put("no-such-bucket", "a.json", b"{}".to_vec()).await;
-    assert!(matches!(refused, Err(PutError::NoSuchContainer(_))), "{refused:?}");
+    assert!(matches!(refused, Err(PutError::Permanent(_))), "{refused:?}");
     let listed = list(missing, "").await;
     assert!(matches!(listed, Err(StorageError::NoSuchBucket(_))), "{listed:?}");
 }
@@ -130,7 +130,7 @@ async fn unreachable_storage_is_a_temporary_error() {
     let client = s3_client(&cloud.aws.endpoint());
     cloud.aws.stop().await;
     let refused = S3Blobs::new(client.clone()).put(BUCKET, "a.json", b"{}".to_vec()).await;
-    assert!(matches!(refused, Err(PutError::Refused(_))), "{refused:?}");
+    assert!(matches!(refused, Err(PutError::Unavailable(_))), "{refused:?}");
     let storage = Storage::bucket(client, BUCKET);
     assert!(storage.get("a.json").await.is_err());
     assert!(list(&storage, "").await.is_err());

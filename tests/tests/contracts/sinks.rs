@@ -45,7 +45,7 @@ async fn a_missing_queue_is_a_permanent_error_and_so_is_a_message_that_is_too_la
     let large = "x".repeat(MESSAGE_MAX_BYTES);
     for (name, json) in [("nowhere", "{}"), ("last-resort", large.as_str())] {
         let refused = sinks.put_message(&queue(&cloud, name), DELIVERY_NAMESPACE, json).await;
-        assert!(matches!(refused, Err(PutError::NoSuchContainer(_))), "{name}: {refused:?}");
+        assert!(matches!(refused, Err(PutError::Permanent(_))), "{name}: {refused:?}");
     }
 }
 
@@ -54,5 +54,5 @@ async fn an_unreachable_queue_is_a_temporary_error() {
     let unreachable = crate::cloud::sqs_client("http://127.0.0.1:9");
     let queue = "127.0.0.1:9/000000000000/lost".parse().expect("a queue");
     let refused = SqsSinks::new(unreachable).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
-    assert!(matches!(refused, Err(PutError::Refused(_))), "{refused:?}");
+    assert!(matches!(refused, Err(PutError::Unavailable(_))), "{refused:?}");
 }

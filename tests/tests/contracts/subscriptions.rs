@@ -156,7 +156,7 @@ async fn of_a_file_the_last_good_version_is_kept_while_a_newer_one_is_broken() {
 }
 
 #[tokio::test]
-async fn of_a_file_it_is_said_what_is_wrong_with_the_only_version() {
+async fn an_invalid_first_version_is_reported_for_a_file() {
     says_what_is_wrong_with_the_only_one_there_is(&File::new()).await;
 }
 
@@ -176,7 +176,7 @@ async fn of_an_object_the_last_good_version_is_kept_while_a_newer_one_is_broken(
 }
 
 #[tokio::test]
-async fn of_an_object_it_is_said_what_is_wrong_with_the_only_version() {
+async fn an_invalid_first_version_is_reported_for_an_object() {
     says_what_is_wrong_with_the_only_one_there_is(&Object(Cloud::start().await)).await;
 }
 

@@ -1,4 +1,4 @@
-//! The modules of each crate: no circle among the top ones, and the rooms of the core in layers.
+//! The modules of the sources of each crate: no circle among the top ones, and the rooms of the core in layers.
 //!
 //! Read from the source: every `use` and every path that begins with `crate`, `super` or `self`. Code
 //! that only tests compile does not count, because a test may look at anything.
@@ -106,6 +106,17 @@ impl<'ast> Visit<'ast> for Imports<'_> {
         }
         visit::visit_path(self, path);
     }
+
+    /// What a macro is given is no syntax yet: every `crate::module` in it counts.
+    fn visit_macro(&mut self, invoked: &'ast syn::Macro) {
+        let text = invoked.tokens.to_string().replace(' ', "");
+        for (at, _) in text.match_indices("crate::").filter(|(at, _)| !text[..*at].ends_with('$')) {
+            let rest = &text[at + "crate::".len()..];
+            let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+            self.note(&["crate".to_owned(), name.unwrap_or_default().to_owned()]);
+        }
+        visit::visit_macro(self, invoked);
+    }
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of items are not marked for tests")]
@@ -126,18 +137,28 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Every path of a `use`, written out.
+/// Every path of a `use`, written out, by the names that things have where they come from.
 fn paths(tree: &UseTree) -> Vec<Vec<String>> {
-    let behind = |first: String, rest: Vec<Vec<String>>| {
-        rest.into_iter().map(|path| [vec![first.clone()], path].concat()).collect()
-    };
+    bindings(tree).into_iter().map(|(path, _)| path).collect()
+}
+
+/// Every path of a `use`, and the name it has from then on.
+fn bindings(tree: &UseTree) -> Vec<(Vec<String>, String)> {
+    let leaf = |name: &syn::Ident| (vec![name.to_string()], name.to_string());
     match tree {
-        UseTree::Path(path) => behind(path.ident.to_string(), paths(&path.tree)),
-        UseTree::Name(name) if name.ident == "self" => vec![Vec::new()],
-        UseTree::Name(name) => vec![vec![name.ident.to_string()]],
-        UseTree::Rename(name) => vec![vec![name.ident.to_string()]],
-        UseTree::Glob(_) => vec![Vec::new()],
-        UseTree::Group(group) => group.items.iter().flat_map(paths).collect(),
+        UseTree::Path(path) => {
+            let first = path.ident.to_string();
+            let behind = |(rest, name): (Vec<String>, String)| {
+                let name = if rest.is_empty() { first.clone() } else { name };
+                ([vec![first.clone()], rest].concat(), name)
+            };
+            bindings(&path.tree).into_iter().map(behind).collect()
+        }
+        UseTree::Name(name) if name.ident == "self" => vec![(Vec::new(), String::new())],
+        UseTree::Name(name) => vec![leaf(&name.ident)],
+        UseTree::Rename(name) => vec![(vec![name.ident.to_string()], name.rename.to_string())],
+        UseTree::Glob(_) => vec![(Vec::new(), String::new())],
+        UseTree::Group(group) => group.items.iter().flat_map(bindings).collect(),
     }
 }
 
@@ -304,11 +325,16 @@ fn a_circle_is_found_with_both_imports_however_it_is_written() {
         "fn f(e: &crate::event::Event) {}",
         // By the name under which the root hands it on.
         "use crate::Event;",
+        "use crate::Incident;",
         "mod inner { use super::super::event::Event; }",
+        "fn f() { println!(\"{}\", crate::event::ID); }",
     ];
     for import in back {
         let files = [
-            ("lib.rs", "mod event; mod names; mod time; pub use event::Event;"),
+            (
+                "lib.rs",
+                "mod event; mod names; mod time; pub use event::Event; pub use self::event::Event as Incident;",
+            ),
             ("event/mod.rs", "mod part;"),
             ("event/part.rs", "use crate::names::Name;"),
             ("names.rs", import),

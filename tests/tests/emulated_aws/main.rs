@@ -172,7 +172,7 @@ impl Deployment {
             ("/counted/refuses", [400].as_slice()),
             ("/told/busy-once", [503, 200].as_slice()),
             ("/told/refuses", [400].as_slice()),
-            ("/foreign", [200].as_slice()),
+            ("/aws", [200].as_slice()),
             ("/samples", [503, 200].as_slice()),
             ("/killed/left", [200].as_slice()),
             ("/killed/right", [200].as_slice()),

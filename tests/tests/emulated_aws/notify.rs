@@ -24,7 +24,7 @@ async fn subscribe_by_the_page(deployment: &Deployment, queue_arn: String) -> bo
         let environment = [
             ("AWS_ENDPOINT_URL", endpoint.as_str()),
             ("DEAD_LETTER_BUCKET", &bucket),
-            ("LETTERS_QUEUE_ARN", &queue_arn),
+            ("NOTIFICATIONS_QUEUE_ARN", &queue_arn),
         ];
         snippet.run(&environment)
     });

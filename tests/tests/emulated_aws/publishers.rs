@@ -112,7 +112,7 @@ fn the_documented_examples_let_sns_eventbridge_and_s3_publish() {
             .iter()
             .all(|kind| kinds.contains_key(*kind))
         };
-        let arrivals = deployment.subscriber.arrived("/foreign", ARRIVAL_LIMIT, condition).await;
+        let arrivals = deployment.subscriber.arrived("/aws", ARRIVAL_LIMIT, condition).await;
         let kinds = read(&arrivals);
         let source = &kinds["com.amazonaws.sns.Notification"].0;
         assert!(source.starts_with(&run.topic_arn), "{source}");
@@ -124,7 +124,7 @@ fn the_documented_examples_let_sns_eventbridge_and_s3_publish() {
         let (source, key) = &kinds["com.amazonaws.s3.ObjectCreated:Put"];
         assert_eq!(source, "aws:s3.us-east-1.shop-uploads");
         assert!(key.as_deref().is_some_and(|key| key.starts_with("order")), "{key:?}");
-        assert!(deployment.stack.dead_letters("shop/foreign/").await.is_empty());
+        assert!(deployment.stack.dead_letters("shop/aws/").await.is_empty());
     });
 }
 

@@ -373,7 +373,7 @@ fn an_event_grid_dead_letter_is_written_at_the_later_of_the_decision_and_five_mi
             delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 1 });
         }
         // A postponement after it is no attempt.
-        delivery.put_off(PUBLISHED_MS + 60 * MINUTE_MS, PUBLISHED_MS + 70 * MINUTE_MS);
+        delivery.defer(PUBLISHED_MS + 60 * MINUTE_MS, PUBLISHED_MS + 70 * MINUTE_MS);
         DeadLetter::new(delivery, &subscription, reason, decided_ms).not_before_ms
     };
     let attempt_ms = PUBLISHED_MS + MINUTE_MS;

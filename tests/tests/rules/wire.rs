@@ -91,7 +91,7 @@ fn after_retry_alone() -> Delivery {
 /// Postponed by a probation before its first attempt.
 fn postponed() -> Delivery {
     let mut delivery = delivery();
-    delivery.put_off(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
+    delivery.defer(PUBLISHED_MS + 40, PUBLISHED_MS + 10_000);
     delivery
 }
 
@@ -338,7 +338,7 @@ fn an_attribute_in_another_format_is_an_error() {
     }
     assert!(
         read_dead_letter(&fixture("delivery-after-an-answer"), delivery().event.text()).is_err(),
-        "a letter has a reason"
+        "a dead letter has a reason"
     );
 }
 

@@ -8,7 +8,7 @@ use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
 
 use super::faults::Fault;
-use super::probations::{entries_of_attempts, is_put_off};
+use super::probations::{entries_of_attempts, is_deferred};
 use super::queues::Carried;
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
@@ -129,8 +129,8 @@ impl Inner {
             self.record_violation(id, "its batching state is wrong");
         }
         match tally.last {
-            _ if is_put_off(delivery) && delivery.due_ms != base.due_ms => {
-                self.check_put_off(number, delivery, base, tally.requests);
+            _ if is_deferred(delivery) && delivery.due_ms != base.due_ms => {
+                self.check_deferred(number, delivery, base, tally.requests);
             }
             Some((ended_ms, Expected::RetriedAlone)) if delivery.due_ms != ended_ms => {
                 self.record_violation(id, "not re-enqueued at once although its batch was refused");

@@ -116,7 +116,7 @@ impl Inner {
     }
 
     /// A delivery was postponed: only its due time changed, and its destination is on probation.
-    pub(crate) fn check_put_off(
+    pub(crate) fn check_deferred(
         &mut self,
         number: usize,
         delivery: &Delivery,
@@ -150,7 +150,7 @@ impl Inner {
 }
 
 /// Whether the newest history entry of a delivery is a postponement.
-pub(crate) fn is_put_off(delivery: &Delivery) -> bool {
+pub(crate) fn is_deferred(delivery: &Delivery) -> bool {
     delivery.history.newest().is_some_and(|entry| entry.outcome == Outcome::Probation)
 }
 

@@ -88,7 +88,7 @@ impl Storage {
             return (false, Err(error));
         }
         if json.len() > MESSAGE_MAX_BYTES {
-            return (false, Err(PutError::NoSuchContainer("too long".to_owned())));
+            return (false, Err(PutError::Permanent("too long".to_owned())));
         }
         *self.sink_messages.entry(id).or_default() += 1;
         (true, Self::maybe_lose_answer(random))
@@ -96,7 +96,7 @@ impl Storage {
 
     fn maybe_lose_answer(random: &mut SeededRandom) -> Result<(), PutError> {
         let lost = random.injects(Fault::StorageAnswerLost);
-        if lost { Err(PutError::Refused("no answer".to_owned())) } else { Ok(()) }
+        if lost { Err(PutError::Unavailable("no answer".to_owned())) } else { Ok(()) }
     }
 }
 
@@ -106,11 +106,11 @@ impl Availability {
         match self {
             Self::RefusesUntil(until_ms) if now_ms < until_ms => {
                 random.count(Fault::StorageRefused);
-                Some(PutError::Refused("503".to_owned()))
+                Some(PutError::Unavailable("503".to_owned()))
             }
             Self::MissingUntil(until_ms) if now_ms < until_ms => {
                 random.count(Fault::ContainerMissing);
-                Some(PutError::NoSuchContainer("404".to_owned()))
+                Some(PutError::Permanent("404".to_owned()))
             }
             Self::Fine | Self::RefusesUntil(_) | Self::MissingUntil(_) => None,
         }

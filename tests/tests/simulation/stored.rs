@@ -57,8 +57,8 @@ impl Inner {
         }
         let excused = match answer {
             Ok(()) => false,
-            Err(PutError::Refused(_)) => true,
-            Err(PutError::NoSuchContainer(_)) => DEFAULT_CONTAINER.starts_with(bucket),
+            Err(PutError::Unavailable(_)) => true,
+            Err(PutError::Permanent(_)) => DEFAULT_CONTAINER.starts_with(bucket),
         };
         if excused {
             self.fork(&Touched::one(id));

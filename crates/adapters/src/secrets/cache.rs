@@ -3,6 +3,9 @@
 //! Separate because it knows no service: it says when the extension is called, and who waits for
 //! whose result. There is one entry per secret that a subscription names, so its size is bounded
 //! by the subscriptions.
+//!
+//! Not one type with the caches of consents and subscriptions: here each key has an entry and a
+//! lock of its own, and a failure is cached for 3 s or 30 s.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,8 +21,8 @@ const FRESH_MS: u64 = 5 * 60 * 1_000;
 /// The same after a failure with a last value to use: a failing service must not be called, and
 /// waited for, with every delivery.
 const STALE_MS: u64 = 30 * 1_000;
-/// The same after a failure without one: long enough for one call per batch, short enough for
-/// whoever is fixing it.
+/// The same after a failure without one: long enough for one call per batch, short enough
+/// that a repair takes effect soon.
 const FAILED_MS: u64 = 3 * 1_000;
 
 /// The last value of each secret, or why there is none.

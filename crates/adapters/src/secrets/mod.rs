@@ -6,8 +6,8 @@
 //! Promises: a value is cached for five minutes. Concurrent lookups of one secret share one
 //! request, and so do two members of one JSON secret. When a value cannot be refreshed, the last one
 //! is used and a warning is logged: if it is no longer valid, the endpoint will say so, and not
-//! delivering helps nobody. A failure without a last value is cached for a few seconds, so a batch
-//! of a thousand records makes one request.
+//! delivering helps no delivery. A failure without a last value is cached for a few seconds, so a
+//! batch of a thousand records makes one request.
 //!
 //! Does not talk to AWS itself: see [`extension`]. Does not decide what a missing secret means for
 //! a delivery.
@@ -29,7 +29,7 @@ use member::member;
 use crate::machine::Machine;
 
 /// No `env:` name may begin with this: Lambda keeps the function's credentials in such variables,
-/// and whoever writes subscriptions must not be able to send those to a destination.
+/// and the author of subscriptions must not be able to send those to a destination.
 const RESERVED_PREFIX: &str = "AWS_";
 
 type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -86,8 +86,8 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
                 Secret::new(member(whole.expose(), name).map_err(|error| error.to_string())?)
             }
         };
-        // An empty key signs nothing and an empty token grants nothing: somebody forgot to fill it
-        // in.
+        // An empty key signs nothing and an empty token grants nothing: it was probably not
+        // filled in.
         if secret.expose().trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(secret) }
     }
 

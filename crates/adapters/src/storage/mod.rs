@@ -4,7 +4,7 @@
 //! way, on AWS and on a developer's machine. Keys are whole keys: a container's prefix is part of
 //! them.
 //!
-//! Promises, held against both kinds by one contract test:
+//! Promises, checked for both kinds by one contract test:
 //!
 //! - An object is read whole or not at all, also while it is being replaced.
 //! - [`Storage::put_if_absent`]: the first write of a key wins, and the result says which it was.

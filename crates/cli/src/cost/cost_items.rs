@@ -224,21 +224,19 @@ fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
     ]
 }
 
-fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
-    let deployment = &plan.deployment;
+/// The logged bytes of attempts, ends and dead letters, with their formula.
+fn attempt_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64, String) {
     let attempts = load.deliveries * average.attempts;
     let dead_letters = load.deliveries * average.dead_letters;
-    let invocations =
-        load.events.invocations + load.retries.invocations + load.dead_letters.invocations;
     let per_attempt = ATTEMPT_LINE_BYTES + LINE_OVERHEAD_BYTES;
     let per_end = END_LINE_BYTES + LINE_OVERHEAD_BYTES;
     let per_dead_letter = STORED_LINE_BYTES + LINE_OVERHEAD_BYTES;
-    let attempt_bytes = if deployment.logs_attempts {
+    let bytes = if plan.deployment.logs_attempts {
         attempts * per_attempt + load.deliveries * per_end + dead_letters * per_dead_letter
     } else {
         0.0
     };
-    let attempt_bytes_how = format!(
+    let formula = format!(
         "{} attempts × {} B + {} ends × {} B + {} dead letters × {} B",
         count(attempts),
         count(per_attempt),
@@ -247,22 +245,36 @@ fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostIt
         count(dead_letters),
         count(per_dead_letter)
     );
+    (bytes, formula)
+}
+
+/// The logged bytes of invocations and their metrics, with their formula.
+fn invocation_log_bytes(plan: &Plan, load: &Load) -> (f64, String) {
+    let invocations =
+        load.events.invocations + load.retries.invocations + load.dead_letters.invocations;
     let metrics_bytes =
-        METRICS_LINE_BYTES * if deployment.metrics_per_subscription { 3.0 } else { 2.0 };
+        METRICS_LINE_BYTES * if plan.deployment.metrics_per_subscription { 3.0 } else { 2.0 };
     // A record of the events queue counts its match, a dead letter itself; a hop counts nothing.
     let with_metrics =
         load.events.invocations + load.retries.attempting + load.dead_letters.invocations;
-    let invocation_bytes = invocations * PLATFORM_LINES_BYTES + with_metrics * metrics_bytes;
-    let invocation_bytes_how = format!(
+    let bytes = invocations * PLATFORM_LINES_BYTES + with_metrics * metrics_bytes;
+    let formula = format!(
         "{} invocations × {} B of Lambda + {} with metrics × {} B of them",
         count(invocations),
         count(PLATFORM_LINES_BYTES),
         count(with_metrics),
         count(metrics_bytes)
     );
+    (bytes, formula)
+}
+
+fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
+    let (attempt_bytes, attempt_bytes_how) = attempt_log_bytes(plan, average, load);
+    let (invocation_bytes, invocation_bytes_how) = invocation_log_bytes(plan, load);
+    let attempts = load.deliveries * average.attempts;
     let kept_gb_months =
         (attempt_bytes + invocation_bytes) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
-    let metrics = if attempts > 0.0 { deployment.metrics() } else { 0.0 };
+    let metrics = if attempts > 0.0 { plan.deployment.metrics() } else { 0.0 };
     let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
     vec![
         CostItem::thousandths(
@@ -341,21 +353,9 @@ pub(crate) fn alternatives(
     let traffic = &plan.traffic;
     let (events, deliveries) = (traffic.events, traffic.events * traffic.fan_out);
     let attempts = deliveries * average.attempts;
-    let long = deliveries * average.long_waits;
-    let hops: f64 = waits
-        .iter()
-        .filter(|wait| wait.messages > 1)
-        .map(|wait| wait.reached * f64::from(wait.messages))
-        .sum();
     let events_how = || format!("{} events", count(events));
     let attempts_how =
         || format!("{} deliveries × {} attempts", count(deliveries), precise(average.attempts));
-    let hops_how = format!(
-        "{} deliveries × {} such waits; with lastmile they are {} messages",
-        count(deliveries),
-        precise(average.long_waits),
-        count(deliveries * hops)
-    );
     let chunked = chunks(traffic.event_bytes);
     let mut items = vec![
         CostItem::whole_units(
@@ -387,14 +387,30 @@ pub(crate) fn alternatives(
             &EVENT_GRID,
             format!("{} events + {} attempts", count(events), count(attempts)),
         ),
-        CostItem::whole_units(
-            "Scheduler",
-            "one schedule per wait over 15 min",
-            long,
-            &SCHEDULE,
-            hops_how,
-        ),
+        scheduled_waits(deliveries, average, waits),
     ];
     items.retain(|item| item.thousandths > 0);
     items
+}
+
+/// The waits that need more than one message, as schedules of EventBridge Scheduler.
+fn scheduled_waits(deliveries: f64, average: &AverageDelivery, waits: &[Wait]) -> CostItem {
+    let hops: f64 = waits
+        .iter()
+        .filter(|wait| wait.messages > 1)
+        .map(|wait| wait.reached * f64::from(wait.messages))
+        .sum();
+    let formula = format!(
+        "{} deliveries × {} such waits; with lastmile they are {} messages",
+        count(deliveries),
+        precise(average.long_waits),
+        count(deliveries * hops)
+    );
+    CostItem::whole_units(
+        "Scheduler",
+        "one schedule per wait over 15 min",
+        deliveries * average.long_waits,
+        &SCHEDULE,
+        formula,
+    )
 }

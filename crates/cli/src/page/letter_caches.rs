@@ -175,7 +175,7 @@ impl LetterCaches {
 
     fn read(&self, filter: &Filter, before: Option<Arc<LetterCache>>) -> Reading {
         let (letters, filter) = (self.letters.clone(), filter.clone());
-        // A task of its own goes on when the request that started it is cancelled.
+        // A task of its own continues when the request that started it is cancelled.
         let reading =
             tokio::spawn(
                 async move { letters.cache(&filter, before.as_deref()).await.map(Arc::new) },
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_hold_together_no_more_than_a_cache_and_the_whole_stays() {
+    fn filters_together_hold_no_more_than_one_cache_beside_the_whole() {
         let (most, half) = (LETTERS_MAX, LETTERS_MAX / 2);
         for (there, stay) in [
             (&[("a", 1), ("", most), ("b", 1), ("c", 1), ("d", 1)][..], &["a", "", "b", "c"][..]),

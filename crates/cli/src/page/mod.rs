@@ -5,7 +5,7 @@
 //! code: finding and replaying is in the crate `deadletters`. [`guard`] checks every request before
 //! its route, [`letter_caches`] keeps what was read, [`query`] reads URLs; each page is a file.
 //!
-//! Promises: served to this machine alone; nothing of an event is ever markup; nothing changes but
+//! Promises: served to this machine only; nothing of an event is ever markup; nothing changes but
 //! by a form of the page itself; works without scripts and without any network; a page costs no
 //! storage request while what was read is fresh. Does not keep anything beyond its process: what
 //! was sent is in the ledgers.

@@ -223,7 +223,7 @@ fn count(
 
 fn describe(target: &ReplayTarget) -> Markup {
     html! { @match target {
-        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery to its own subscription alone.",
+        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only to its own subscription.",
         ReplayTarget::Topic(topic) => {
             "Published to " b { (line(&topic.to_string())) } ", for all its subscriptions."
         },

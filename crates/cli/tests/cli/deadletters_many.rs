@@ -82,7 +82,7 @@ fn asked(page: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_reads_many_letters_once_and_shows_them_from_memory() {
+async fn the_page_reads_many_dead_letters_once_and_shows_them_from_memory() {
     let container = TestContainer::folder();
     write(&container.path(), 24 * 28);
     let server = PageServer::start(&container, &[]);
@@ -231,7 +231,7 @@ async fn a_replay_killed_three_times_sends_every_dead_letter_and_repeats_only_wh
         let chunk = chunk_of[id(event.parse().expect("a number")).as_str()];
         assert!(
             uncertain.contains(&chunk),
-            "{event} of chunk {chunk} came again, and {uncertain:?} were named"
+            "{event} of chunk {chunk} was sent again, and {uncertain:?} were named"
         );
     }
     println!("{repeats} repeats, all within the uncertain chunks {uncertain:?}");

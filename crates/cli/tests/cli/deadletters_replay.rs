@@ -89,7 +89,7 @@ async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_wi
         let letter = LETTERS
             .iter()
             .find(|letter| event["id"] == format!("order-{}", letter.number))
-            .expect("a letter");
+            .expect("a dead letter");
         let blob: Value = serde_json::from_str(&letter.blob().1).expect("JSON");
         assert_eq!(event, blob["event"]);
         assert_eq!(attribute(message, "topic").as_deref(), Some("shop/orders"));

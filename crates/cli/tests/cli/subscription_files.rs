@@ -43,7 +43,7 @@ fn json(output: &Output) -> serde_json::Value {
 }
 
 #[test]
-fn the_exit_code_of_check_tells_whether_the_files_can_be_deployed() {
+fn the_exit_code_of_check_says_whether_the_files_can_be_deployed() {
     let invalid = TWO.replace("maxAttempts: 3", "maxAttempts: 0");
     let folder = folder(&[("two.yaml", TWO), ("wrong.yaml", &invalid)]);
     let checked = run(folder.path(), &["check", "two.yaml"]);

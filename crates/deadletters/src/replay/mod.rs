@@ -1,4 +1,4 @@
-//! Replays dead letters: the original event, to its own subscription alone, as a new delivery with
+//! Replays dead letters: the original event, only to its own subscription, as a new delivery with
 //! a new id and no attempts.
 //!
 //! First the plan, complete and counted; then chunks of ten, each written to the ledger before it

@@ -122,7 +122,7 @@ pub fn enriched(letter: &DeadLetter) -> Enriched {
 /// The dead letters in the order of their ids, without duplicates: a delivery may have been
 /// processed twice.
 fn deduplicated<'a>(letters: &[&'a DeadLetter]) -> Vec<&'a DeadLetter> {
-    assert!(!letters.is_empty(), "a blob is that of a letter");
+    assert!(!letters.is_empty(), "a blob is that of a dead letter");
     let mut letters = letters.to_vec();
     letters.sort_by_key(|letter| letter.delivery.id);
     letters.dedup_by_key(|letter| letter.delivery.id);

@@ -141,7 +141,8 @@ pub enum Batching {
     /// Allowed.
     #[default]
     Allowed,
-    /// A batch with it was refused: it gets one attempt alone, whatever its policy's limit is.
+    /// A batch with it was refused: it gets one attempt in a request of its own, whatever its
+    /// policy's limit is.
     RetryAlone,
     /// It had that attempt, and is not batched again.
     Disabled,
@@ -225,7 +226,7 @@ impl Delivery {
 
     /// Defers it until this time, because its destination is on probation. This is not an attempt;
     /// repeated deferrals leave one entry.
-    pub fn put_off(&mut self, now_ms: u64, until_ms: u64) {
+    pub fn defer(&mut self, now_ms: u64, until_ms: u64) {
         self.due_ms = until_ms;
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
             self.history.push(Entry {

@@ -57,7 +57,7 @@ pub enum Admission {
     /// It may be attempted.
     Admitted,
     /// It is deferred.
-    PutOff {
+    Deferred {
         /// Until this time.
         until_ms: u64,
     },
@@ -71,7 +71,7 @@ pub enum Change {
         /// For this long.
         lasts_ms: u64,
     },
-    /// Its probe failed: the probation goes on.
+    /// Its probe failed: the probation is extended.
     Extended {
         /// For this long.
         lasts_ms: u64,
@@ -80,7 +80,7 @@ pub enum Change {
     Ended,
 }
 
-/// The failing destinations that one process knows of.
+/// The failing destinations of one process.
 #[derive(Debug)]
 pub struct Probations<K>(HashMap<K, Record>);
 
@@ -114,11 +114,11 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         let probation = self.0.get_mut(destination).and_then(|record| record.probation.as_mut());
         let Some(probation) = probation else { return Admission::Admitted };
         if now_ms < probation.until_ms {
-            return Admission::PutOff { until_ms: probation.until_ms };
+            return Admission::Deferred { until_ms: probation.until_ms };
         }
         match probation.probe_ms {
             Some(probe_ms) if now_ms < probe_ms.saturating_add(PROBE_LOST_MS) => {
-                Admission::PutOff {
+                Admission::Deferred {
                     until_ms: now_ms.saturating_add(probation.lasts_ms.min(PROBE_MS)),
                 }
             }
@@ -236,7 +236,7 @@ mod tests {
             let mut probations = after(10, 2, outcome);
             assert_eq!(
                 probations.admit(&"d", 9),
-                Admission::PutOff { until_ms: 9 + lasts_ms },
+                Admission::Deferred { until_ms: 9 + lasts_ms },
                 "{outcome}"
             );
             assert_eq!(probations.admit(&"other", 9), Admission::Admitted);
@@ -258,11 +258,14 @@ mod tests {
         let (mut now_ms, mut lasts_ms) = (9, 10_000);
         for _ in 0..12 {
             now_ms += lasts_ms;
-            assert_eq!(probations.admit(&"d", now_ms - 1), Admission::PutOff { until_ms: now_ms });
+            assert_eq!(
+                probations.admit(&"d", now_ms - 1),
+                Admission::Deferred { until_ms: now_ms }
+            );
             assert_eq!(probations.admit(&"d", now_ms), Admission::Admitted, "the probe");
             assert_eq!(
                 probations.admit(&"d", now_ms),
-                Admission::PutOff { until_ms: now_ms + 10_000 },
+                Admission::Deferred { until_ms: now_ms + 10_000 },
                 "no second"
             );
             probations.record_outcome(&"d", &[id(1)], Outcome::SocketError, now_ms);
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_tells_whether_a_probation_began_goes_on_or_ended() {
+    fn an_attempt_reports_whether_a_probation_began_continues_or_ended() {
         let mut probations = after(9, 2, Outcome::Busy);
         let mut record_outcome = |outcome, at_ms| {
             let _ = probations.admit(&"d", at_ms);
@@ -295,7 +298,7 @@ mod tests {
     fn an_attempt_that_was_begun_before_the_probation_does_not_prolong_it() {
         let mut probations = after(10, 2, Outcome::Busy);
         probations.record_outcome(&"d", &[id(3)], Outcome::Busy, 500);
-        assert_eq!(probations.admit(&"d", 600), Admission::PutOff { until_ms: 10_009 });
+        assert_eq!(probations.admit(&"d", 600), Admission::Deferred { until_ms: 10_009 });
     }
 
     #[test]
@@ -313,14 +316,14 @@ mod tests {
         for _ in 0..10 {
             probations.record_outcome(&"d", &[id(1), id(2)], Outcome::Busy, 0);
         }
-        assert_eq!(probations.admit(&"d", 0), Admission::PutOff { until_ms: 10_000 });
+        assert_eq!(probations.admit(&"d", 0), Admission::Deferred { until_ms: 10_000 });
     }
 
     #[test]
-    fn a_probe_that_is_never_heard_of_again_does_not_bar_the_destination_for_ever() {
+    fn a_probe_without_an_outcome_does_not_block_the_destination_for_ever() {
         let mut probations = after(10, 2, Outcome::Busy);
         assert_eq!(probations.admit(&"d", 10_009), Admission::Admitted);
-        assert!(matches!(probations.admit(&"d", 20_000), Admission::PutOff { .. }));
+        assert!(matches!(probations.admit(&"d", 20_000), Admission::Deferred { .. }));
         assert_eq!(probations.admit(&"d", 10_009 + PROBE_LOST_MS), Admission::Admitted);
     }
 }

@@ -100,7 +100,7 @@ fn a_topic_that_names_its_schema_takes_nothing_else() {
 }
 
 #[test]
-fn what_comes_back_from_a_queue_has_the_shape_it_went_with() {
+fn an_event_read_back_from_a_queue_keeps_its_shape() {
     for (body, input, shape) in [
         (CLOUD_EVENT, Input::Auto, Shape::CloudEvent),
         (EVENT_GRID, Input::Auto, Shape::EventGrid),
@@ -114,7 +114,7 @@ fn what_comes_back_from_a_queue_has_the_shape_it_went_with() {
 }
 
 #[test]
-fn what_comes_back_from_a_queue_has_the_members_that_its_shape_has() {
+fn an_event_read_back_from_a_queue_keeps_its_members() {
     let member = |body: &str, input, shape| {
         let event = Event::recall(&body.into(), input).in_shape(shape);
         event.members().get("a").map(ToOwned::to_owned)

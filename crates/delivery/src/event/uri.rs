@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_stand_in_a_reference_is_encoded_and_all_else_stays() {
+    fn characters_not_allowed_in_a_reference_are_encoded_and_all_others_stay() {
         for (text, made) in [
             ("/subscriptions/s/topics/t?x=%20#f", "/subscriptions/s/topics/t?x=%20#f"),
             ("shop orders <x>\u{0}ö", "shop%20orders%20%3Cx%3E%00%C3%B6"),

@@ -33,7 +33,7 @@ pub enum Arrival {
         /// The rest of the wait.
         wait_ms: u64,
     },
-    /// Its subscription is paused: it is re-enqueued. Not an attempt; its time to live goes on.
+    /// Its subscription is paused: it is re-enqueued. Not an attempt; its time to live continues.
     Paused {
         /// How long until it is checked again.
         wait_ms: u64,
@@ -65,7 +65,7 @@ pub enum End {
 /// The result of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// What the exchange meant.
+    /// What the exchange means.
     pub verdict: Verdict,
     /// What to do with the delivery.
     pub end: End,
@@ -116,7 +116,7 @@ pub fn group<T: AsRef<Delivery>>(
     now_ms: u64,
 ) -> Vec<Group<T>> {
     let mut groups: Vec<Group<T>> = Vec::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open_groups: Vec<Open> = Vec::new();
     for (subscription, member) in deliveries {
         let shared = batch_key_of(&subscription, member.as_ref(), now_ms);
         let group_index = shared.and_then(|(batch, batch_key, bytes)| {
@@ -125,7 +125,7 @@ pub fn group<T: AsRef<Delivery>>(
             let matches = |open: &&mut Open| {
                 open.batch_key == batch_key && Arc::ptr_eq(&open.subscription, &subscription)
             };
-            match open.iter_mut().find(matches) {
+            match open_groups.iter_mut().find(matches) {
                 Some(open)
                     if open.members < batch.max_events && open.has_room_for(bytes, batch) =>
                 {
@@ -136,7 +136,7 @@ pub fn group<T: AsRef<Delivery>>(
                 Some(open) => {
                     *open = Open { subscription, batch_key, group: groups.len(), bytes, members: 1 }
                 }
-                None => open.push(Open {
+                None => open_groups.push(Open {
                     subscription,
                     batch_key,
                     group: groups.len(),
@@ -188,7 +188,8 @@ fn batch_key_of(
 }
 
 /// Like [`settle`], for a delivery of a batch. An answer that is never retried may be about one
-/// event of the batch only: unless the subscription applies it to all, each gets one attempt alone.
+/// event of the batch only: unless the subscription applies it to all, each gets one attempt in a
+/// request of its own.
 #[must_use]
 pub fn settle_batched(
     delivery: &mut Delivery,

@@ -1,7 +1,7 @@
-//! Where a dead letter is stored, and where next when that refuses for good.
+//! Where a dead letter is stored, and where next when that refuses permanently.
 //!
 //! Separate from storing itself because both functions store, and mean the same by it. A dead letter
-//! goes to the container or queue of its own; if that refuses for good, to the deployment's
+//! goes to the container or queue of its own; if that refuses permanently, to the deployment's
 //! container, with the reason in its blob. A refusal that may pass is no reason to look elsewhere:
 //! the dead letter is stored later.
 
@@ -18,7 +18,7 @@ pub enum StoreTarget<'a> {
         /// Why it is not where its subscription wants it; part of the blob.
         sink_error: Option<String>,
     },
-    /// As a message in somebody else's queue.
+    /// As a message in an external queue.
     Queue(&'a SinkQueue),
 }
 
@@ -32,8 +32,8 @@ pub fn first_target<'a>(store: &'a Store, default: &'a Container) -> StoreTarget
     }
 }
 
-/// Where it is written when its first target has refused for good, with this problem; `None` when
-/// that was the deployment's container already.
+/// Where it is written when its first target has refused permanently, with this problem; `None`
+/// when that was the deployment's container already.
 #[must_use]
 pub fn fallback<'a>(
     store: &Store,

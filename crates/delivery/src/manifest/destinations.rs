@@ -1,4 +1,5 @@
-//! Resolves references and foreign addresses by the `Destinations` documents, and reads addresses.
+//! Resolves references and addresses of other clouds by the `Destinations` documents, and reads
+//! addresses.
 //!
 //! Separate because every family uses it, for endpoints and for sinks alike. It does not check
 //! whether anything is at an address.
@@ -68,7 +69,7 @@ impl From<Target> for Sink {
     }
 }
 
-/// References and foreign addresses, with their targets from all `Destinations` documents.
+/// References and addresses of other clouds, with their targets from all `Destinations` documents.
 #[derive(Default)]
 pub(super) struct Destinations<'a>(BTreeMap<Cow<'a, str>, (Cursor<'a>, Option<Target>)>);
 

@@ -1,7 +1,7 @@
 //! Detects the family of dialects of a document from its outermost fields.
 //!
 //! Separate because only this module knows all families; each has a module of its own. A document
-//! of no family is reported here. In a foreign format an unknown field is a warning.
+//! of no family is reported here. In the formats of others an unknown field is a warning.
 
 use super::eventgrid;
 use super::findings::{Message, quoted};

@@ -12,8 +12,9 @@
 //! through one cursor (`reader`, `findings`).
 //!
 //! Promises: one run finds every problem of every document, each with file, line and column; no
-//! field is ignored silently, so an unknown field is an error, or a warning in a foreign format; no
-//! input panics. A subscription with an error, or whose topic has one, is not in the catalogue.
+//! field is ignored silently, so an unknown field is an error, or a warning in the formats of
+//! others; no input panics. A subscription with an error, or whose topic has one, is not in the
+//! catalogue.
 //!
 //! Does not read files, resolve host names or check whether a container exists.
 
@@ -121,7 +122,7 @@ struct Described<'a> {
     origins: Origins,
     /// Where they state the schema.
     schema_at: Option<Cursor<'a>>,
-    /// Where they ask for batches.
+    /// Where they enable batches.
     batch_at: Option<Cursor<'a>>,
     /// Where they state dead-letter options that not every sink and format uses.
     dead_letters_at: DeadLettersAt<'a>,

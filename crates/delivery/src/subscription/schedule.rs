@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_that_has_passed_is_due_at_once_and_not_skipped() {
+    fn a_scheduled_time_that_has_passed_is_due_at_once_and_not_skipped() {
         let schedule =
             Schedule { kind: Kind::Moments { moments_ms: [10, 30].into() }, max_ms: None };
         let late = Moments { first_attempt_ms: 1_000, outcome_ms: 1_020 };

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_functions_own_credentials_are_nobodys_to_name() {
+    fn the_functions_own_credentials_cannot_be_named_as_secrets() {
         assert!(
             "env:AWS_SECRET_ACCESS_KEY"
                 .parse::<SecretName>()

@@ -48,7 +48,7 @@ pub struct Destination {
 /// The handshake by which a destination consents to receive events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Consent {
-    /// Event Grid's `SubscriptionValidation`: it echoes a code, or somebody opens the validation
+    /// Event Grid's `SubscriptionValidation`: it echoes a code, or a person opens the validation
     /// URL.
     EventGrid,
     /// CloudEvents' `OPTIONS` handshake ("HTTP 1.1 Web Hooks for Event Delivery").
@@ -182,7 +182,7 @@ pub struct Batch {
 /// What a never-retried answer to several events means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnRefused {
-    /// Each is retried once alone, since perhaps only one of them was refused.
+    /// Each is retried once by itself, since perhaps only one of them was refused.
     Split,
     /// All of them count as refused.
     All,

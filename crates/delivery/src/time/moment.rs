@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_has_seven_fractional_digits_and_an_hour_without_zeros() {
+    fn a_timestamp_has_seven_fractional_digits_and_an_hour_without_zeros() {
         assert_eq!(rfc3339(1_795_158_180_123), "2026-11-20T07:03:00.1230000Z");
         assert_eq!(hour_folder(1_795_158_180_123), "2026/11/20/7");
         assert_eq!(parse("2026-11-20T07:03:00.1230000Z"), Some(1_795_158_180_123));
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn no_moment_is_too_far_to_be_written() {
+    fn no_timestamp_is_too_late_to_be_written() {
         assert_eq!(rfc3339(u64::MAX), "9999-12-30T22:00:00.9999999Z");
     }
 }

@@ -32,7 +32,8 @@ pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;
 /// The version that is written.
 const VERSION: u32 = 1;
 
-/// Why an attribute cannot be read. Its record is returned to the queue, not dead-lettered.
+/// Why an attribute cannot be read. A record with an [unreadable](Self::Unreadable) one becomes a dead
+/// letter; one of an [unknown version](Self::UnknownVersion) returns to the queue.
 #[derive(Debug, Error)]
 pub enum WireError {
     /// It is not the JSON of this version.

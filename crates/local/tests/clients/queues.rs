@@ -40,7 +40,7 @@ fn text(value: &str) -> MessageAttributeValue {
 }
 
 #[tokio::test]
-async fn a_message_comes_out_as_it_went_in() {
+async fn a_received_message_equals_the_sent_one() {
     let started = start(30).await;
     let body = "{\"text\":\"\\u0000 é 漢 \u{1F980}\"}";
     let trace =

@@ -45,7 +45,7 @@ enum Verb {
     /// Groups dead letters by cause: destination, outcome, status and the first line of the
     /// response
     Why(selection::SummaryArgs),
-    /// Sends dead letters again, each to its own subscription alone
+    /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),
     /// Lists the replay jobs
     Jobs(jobs::Arguments),

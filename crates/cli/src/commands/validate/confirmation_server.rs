@@ -1,7 +1,7 @@
 //! The server behind Event Grid's validation URL and the CloudEvents callback URL.
 //!
 //! Separate because it is the only server that must be reachable from outside. Each validation
-//! request gets a URL that nobody can guess; a GET or POST of it consents for that destination. A
+//! request gets a URL that cannot be guessed; a GET or POST of it consents for that destination. A
 //! callback may set the allowed rate, as a header or in the query.
 //!
 //! Promises: a URL that was never handed out grants nothing. Runs as long as its command. Does not
@@ -102,7 +102,7 @@ impl Drop for ConfirmationServer {
 }
 
 impl Confirmation {
-    /// The granted rate, if somebody confirms within this time.
+    /// The granted rate, if it is confirmed within this time.
     pub(super) async fn rate(mut self, wait_ms: u64) -> Option<Rate> {
         let confirmed = self.confirmed_rate.wait_for(Option::is_some);
         let rate = tokio::time::timeout(Duration::from_millis(wait_ms), confirmed).await;

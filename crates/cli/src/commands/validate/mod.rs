@@ -2,7 +2,7 @@
 //!
 //! Requests and answers are those of `delivery::machine::consent`, as in the function. Separate
 //! because the command can do what the function cannot: offer a URL that confirms a consent
-//! (`confirmation_server`) and wait until somebody calls it. With `--config` or `--stack` it stores
+//! (`confirmation_server`) and wait until it is called. With `--config` or `--stack` it stores
 //! consents where the functions read them.
 //!
 //! Exit code 0 means that all endpoints have consented, 1 that some have not, 2 that an error
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     /// file
     #[arg(long, value_name = "LOCATION")]
     config: Option<String>,
-    /// Listen here for confirmations: somebody consents by calling a URL
+    /// Listen here for confirmations: a person consents by calling a URL
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
     /// The public URL of that address; without it, http://IP:PORT

@@ -71,9 +71,9 @@ pub struct StoredDeadLetter {
     pub omitted: u32,
     /// What the reason's name does not say.
     pub detail: Option<String>,
-    /// Why it is not in the container it was meant for.
+    /// Why it is not in the container of its subscription.
     pub sink_error: Option<String>,
-    /// How it fared at a sink that did not take it.
+    /// The failed delivery to its sink.
     pub sink: Option<StoredSink>,
     /// The trace it belongs to.
     pub traceparent: Option<String>,

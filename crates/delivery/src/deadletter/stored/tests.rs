@@ -12,7 +12,7 @@ fn one(text: &str) -> StoredDeadLetter {
 }
 
 #[test]
-fn a_key_tells_subscription_and_guid() {
+fn a_key_names_subscription_and_guid() {
     let letter = one(r#"{"event":{"id":"1"},"deadletterProperties":{"deadletterreason":"x"}}"#);
     assert_eq!(letter.subscription.to_string(), "shop/or ders/..");
     assert_eq!(letter.id.to_string(), "3981ba0c-1072-5698-92be-c1c5991fb55c");

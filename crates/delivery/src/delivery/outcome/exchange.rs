@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_that_comes_back_is_not_kept() {
+    fn a_secret_in_a_response_is_redacted() {
         let body = b"you sent Bearer hush-hush, that is hush-hush; not abc \xff".to_vec();
         let exchange =
             Exchange::new(TransportResult::Answered { status: 400, retry_after: None, body }, 0, 0);

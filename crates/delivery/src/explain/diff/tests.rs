@@ -67,7 +67,7 @@ fn a_default_that_is_written_out_is_no_change() {
 }
 
 #[test]
-fn secrets_are_not_told_but_their_change_is() {
+fn secrets_are_not_shown_but_their_change_is_reported() {
     let spec = |secret: &str| {
         format!(
             "destination: {{url: 'https://u:{secret}@a.example.com/in?code={secret}', \
@@ -106,7 +106,7 @@ fn sinks_are_reported_and_what_an_address_hides_is_not() {
 }
 
 #[test]
-fn a_topic_that_comes_goes_or_is_read_otherwise_is_a_change() {
+fn an_added_removed_or_differently_read_topic_is_a_change() {
     let topics = |spec: &str, name: &str| {
         let text = format!(
             "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: {name}}}\nspec: {{{spec}}}\n"
@@ -139,7 +139,7 @@ fn what_is_sent_is_reported_field_by_field_and_secrets_by_name() {
 }
 
 #[test]
-fn a_concealed_value_is_not_told_but_its_change_is() {
+fn a_concealed_value_is_not_shown_but_its_change_is_reported() {
     let grid = |secret: &str| {
         let header =
             format!("{{name: k, type: Static, properties: {{value: {secret}, isSecret: true}}}}");

@@ -52,11 +52,7 @@ impl ConsentKey {
                 format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())
             }
         };
-        let hash = Sha256::digest(asked).iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        Self(format!("{FOLDER}/{hash}.json"))
+        Self(format!("{FOLDER}/{}.json", hex::encode(Sha256::digest(asked))))
     }
 
     /// The key of the object, or the path of the file.

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_rate_is_one_request_after_the_other_and_turns_are_spread() {
+    fn a_slow_rate_is_one_request_after_the_other_and_slots_are_spread() {
         let (mut pace, share) = (Pace::default(), share("2", 1));
         let asked: Vec<Result<(), u64>> = (0..4).map(|_| pace.go(share, 1_000_000)).collect();
         assert_eq!(asked, [Ok(()), Err(30_000), Err(60_000), Err(90_000)]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_gets_through_at_about_the_rate_and_nobody_waits_for_ever() {
+    fn many_deliveries_pass_at_about_the_rate_and_none_waits_for_ever() {
         for (rate, most, minutes) in [("60", 70, 18), ("6", 7, 180), ("600", 700, 3)] {
             let (per_minute, last_ms) = simulate(1_000, rate);
             assert!(per_minute.iter().all(|requests| *requests <= most), "{rate}: {per_minute:?}");

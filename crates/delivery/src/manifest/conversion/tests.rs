@@ -137,7 +137,7 @@ fn a_topics_own_schema_is_reported_once_however_many_follow_it() {
 }
 
 #[test]
-fn other_families_are_held_against_a_topic_that_a_native_document_describes() {
+fn subscriptions_of_other_families_are_checked_against_a_native_topic() {
     let grid = "name: s\nlastmile: {topic: n/t}\nproperties:\n  eventDeliverySchema: EventGridSchema\n  destination: \
                 {endpointType: WebHook, properties: {endpointUrl: 'https://h/'}}\n";
     let knative = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s, namespace: n}\nspec:\n  \

@@ -70,7 +70,7 @@ impl LastmileSection<'_> {
                 Some(Batch { on_refused: *on_refused, ..batch })
             }
             (None, Some((_, at))) => {
-                batches::report_without_batch(at, "maxEventsPerBatch: 100 asks for batches");
+                batches::report_without_batch(at, "maxEventsPerBatch: 100 enables batches");
                 None
             }
             (batch, None) => batch,

@@ -1,7 +1,7 @@
 //! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event
 //! Grid on Kubernetes.
 //!
-//! Separate because it is one family of dialects among others, in a foreign format: an unknown
+//! Separate because it is one of several families of dialects, in the formats of others: an unknown
 //! field is a warning, since a newer version may define it; a value outside the documented range is
 //! an error.
 //!

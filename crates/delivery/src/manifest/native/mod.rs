@@ -166,7 +166,7 @@ fn read_subscription<'a>(
         let subscription = settings.complete(name, filter?)?;
         let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at, .. } = stated;
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
-            batches::report_without_batch(&at, "batch: {maxEvents: 100} asks for batches");
+            batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
         }
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
     })?

@@ -128,7 +128,7 @@ fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
     let elements = fields.get("moments")?.list()?;
     for (pair, later) in moments_ms.windows(2).zip(&elements[1..]) {
         if pair[0] >= pair[1] {
-            later.error("has to be later than the moment before it");
+            later.error("has to be later than the one before it");
             return None;
         }
     }

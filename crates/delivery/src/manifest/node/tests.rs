@@ -40,7 +40,7 @@ fn json_is_read_with_its_escapes_and_tabs() {
 }
 
 #[test]
-fn documents_are_parted_by_lines_or_stand_in_a_list_and_empty_ones_are_skipped() {
+fn documents_are_separated_by_lines_or_in_a_list_and_empty_ones_are_skipped() {
     assert_eq!(parse("---\n# nothing\n---\na: 1\n---\n~\n...\n").0, ["{a@4:1 1@4:4}@4:1"]);
     assert_eq!(parse(r#"[{"a":1},null,"b"]"#).0, ["{a@1:3 1@1:7}@1:2", "\"b\"@1:15"]);
     assert_eq!(parse(""), (vec![], vec![]));
@@ -48,19 +48,19 @@ fn documents_are_parted_by_lines_or_stand_in_a_list_and_empty_ones_are_skipped()
 }
 
 #[test]
-fn an_alias_stands_where_it_is_used() {
+fn an_alias_is_replaced_where_it_is_used() {
     assert_eq!(parse("a: &x 1\nb: *x\n").0, ["{a@1:1 1@1:7, b@2:1 1@2:4}@1:1"]);
 }
 
 #[test]
-fn a_key_that_stands_twice_ends_its_document_only() {
+fn a_duplicate_key_invalidates_only_its_document() {
     let (shown, findings) = parse("a: 1\nb: {503: 1, 503: 2}\n---\nc: 1\n");
     assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
     assert_eq!(findings, ["f:2:13: error: 503 is defined twice in one mapping; keep one of them"]);
 }
 
 #[test]
-fn a_syntax_error_ends_its_file_and_what_came_before_stays() {
+fn a_syntax_error_ends_its_file_but_keeps_the_documents_before_it() {
     for (text, position) in [
         ("a: 1\n---\nb: [1\nc: 2\n", "f:4:"),
         ("a: 1\n---\nb: 1\n  c: 2\n", "f:4:4:"),

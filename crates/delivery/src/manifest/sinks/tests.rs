@@ -51,7 +51,7 @@ fn a_topic_that_dead_letters_never_reach_is_a_warning_at_its_position() {
                 format!("{}{}", at(14), round("a", "c")),
             ],
         ),
-        // A round that a subscription's dead letters only come to is told where it is made.
+        // A round that a subscription's dead letters only come to is reported where it is made.
         (
             &[],
             vec![("a", "x", &b), ("b", "y", &c), ("c", "z", &b)],
@@ -63,7 +63,7 @@ fn a_topic_that_dead_letters_never_reach_is_a_warning_at_its_position() {
 }
 
 #[test]
-fn a_topic_that_reads_no_letter_of_the_format_is_a_warning() {
+fn a_topic_that_reads_no_dead_letter_of_the_format_is_a_warning() {
     for (input, message, unread) in [
         ("auto", "format: namespace", None),
         ("custom", "format: namespace", None),
@@ -145,7 +145,7 @@ fn an_unused_dead_letter_option_is_a_warning_at_its_position() {
 }
 
 #[test]
-fn what_a_topic_says_is_meant_for_those_of_its_subscriptions_that_follow_it() {
+fn topic_settings_apply_to_the_subscriptions_that_inherit_them() {
     let says = [("a", "delivery: {deadLetter: {layout: flat}}")];
     let (knative, plain) = (("a", "x", ", deadLetter: {format: knative}"), ("a", "y", ""));
     let dropped = ("a", "z", ", deadLetter: none");

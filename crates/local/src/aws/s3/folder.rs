@@ -149,7 +149,7 @@ impl Folder {
 /// The entity tag of an object, as S3 computes it without multipart upload: the MD5 of the content,
 /// in hexadecimal.
 pub(super) fn tag(content: &[u8]) -> String {
-    Md5::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Md5::digest(content))
 }
 
 /// Whether the error means that there is no file at the path: nothing, a folder, or a file in the

@@ -1,9 +1,9 @@
 //! The two handshakes: their requests, and what an answer means.
 //!
 //! Event Grid posts a validation event; the endpoint echoes its code with a 200, or accepts it with
-//! a 200 and somebody opens the validation URL in it.
+//! a 200 and a person opens the validation URL in it.
 //! <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
-//! CloudEvents sends OPTIONS; the endpoint names the origin it allows, or somebody calls the
+//! CloudEvents sends OPTIONS; the endpoint names the origin it allows, or a person calls the
 //! callback URL.
 //! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection>
 //!
@@ -31,7 +31,7 @@ pub const ASK_TIMEOUT_MS: u64 = 30 * SECOND_MS;
 /// The header with the allowed requests a minute, in an answer or a call of the callback.
 pub const ALLOWED_RATE: &str = "WebHook-Allowed-Rate";
 
-/// The header with the allowed origin, in an answer; `*` allows everybody.
+/// The header with the allowed origin, in an answer; `*` allows any origin.
 pub const ALLOWED_ORIGIN: &str = "WebHook-Allowed-Origin";
 /// The header with the requested requests a minute, in a request.
 pub const REQUEST_RATE: &str = "WebHook-Request-Rate";
@@ -68,7 +68,7 @@ impl Question {
 pub enum Answer {
     /// The destination consents, to this rate.
     Granted(Rate),
-    /// It accepted the request; it consents once somebody calls the URL in it.
+    /// It accepted the request; it consents once the URL in it is called.
     Pending,
     /// It does not consent, or could not be asked; why, for people.
     Refused(String),
@@ -196,7 +196,7 @@ fn unanswered(exchange: &Exchange) -> String {
     format!("it could not be asked: {detail}")
 }
 
-/// Consent is a 200 that echoes the code; a 200 alone is pending where somebody can open the
+/// Consent is a 200 that echoes the code; a 200 alone is pending where a person can open the
 /// validation URL. A 202 is a refusal ("202 Accepted is not recognized as a valid Event Grid
 /// subscription validation response").
 fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
@@ -223,7 +223,7 @@ fn echo(body: &[u8]) -> Option<String> {
 }
 
 /// The allowed origin decides, in a successful answer. Without it a callback may still come, even
-/// from an endpoint that does not know the handshake: somebody may find the callback in its log
+/// from an endpoint that does not know the handshake: a person may find the callback in its log
 /// (4.1.3).
 fn judge_permission(
     origin: &str,

@@ -207,7 +207,7 @@ fn an_origin_that_is_withheld_may_still_come_by_callback() {
 }
 
 #[test]
-fn whoever_cannot_be_asked_has_not_consented() {
+fn an_endpoint_that_cannot_be_validated_has_not_consented() {
     for result in [
         TransportResult::TimedOut,
         TransportResult::SocketError,
@@ -226,7 +226,7 @@ fn whoever_cannot_be_asked_has_not_consented() {
 }
 
 #[test]
-fn a_call_of_the_address_grants_the_rate_it_tells_or_the_one_that_was_asked_for() {
+fn a_confirmation_grants_the_rate_it_names_or_the_requested_one() {
     let granted = |consent: &Consent, rate| confirm(consent, rate).map(|rate| rate.to_string());
     assert_eq!(granted(&Consent::EventGrid, Some("many")), Ok("*".to_owned()));
     assert_eq!(granted(&cloud_events(Some(120)), Some("7")), Ok("7".to_owned()));

@@ -106,7 +106,7 @@ fn every_operator_is_read() {
 }
 
 #[test]
-fn several_filters_all_have_to_hold_and_arrays_are_asked_for() {
+fn several_filters_all_have_to_hold_and_arrays_need_enable_advanced_filtering_on_arrays() {
     let filters = "advancedFilters: [{operatorType: StringContains, key: Subject, values: [a, b]}, \
                    {operatorType: NumberIn, key: data.n, values: [1]}]";
     for (flag, subject, data, taken) in [

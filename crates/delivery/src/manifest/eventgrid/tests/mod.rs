@@ -62,7 +62,7 @@ fn push(fields: &str) -> String {
 }
 
 #[test]
-fn what_is_not_said_is_the_profile_of_the_dialect() {
+fn missing_values_are_those_of_the_dialects_profile() {
     let resource = "{id: /subscriptions/s/resourceGroups/g/providers/P/a/t/eventSubscriptions/n, properties: \
                     {destination: {endpointType: EventHub, properties: {resourceId: /hub}}}}\n---\n\
                     {apiVersion: lastmile.dev/v1, kind: Destinations, spec: {/hub: 'http://h/'}}";
@@ -96,7 +96,7 @@ fn what_is_not_said_is_the_profile_of_the_dialect() {
 }
 
 #[test]
-fn the_schema_may_stand_in_either_place() {
+fn the_schema_may_be_in_either_place() {
     let inside = |of: &str| {
         webhook("", "").replace("'http://h/'", &format!("'http://h/', eventDeliverySchema: {of}"))
     };

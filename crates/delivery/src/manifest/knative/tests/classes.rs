@@ -76,7 +76,7 @@ fn every_class_of_brokers_numbers_its_retries_in_its_way() {
 }
 
 #[test]
-fn a_channel_based_broker_is_as_its_channels_are_when_the_files_tell() {
+fn a_channel_based_broker_follows_its_channels_if_the_files_define_them() {
     let template = |key: &str, kind: &str| {
         format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: channels, namespace: knative-eventing}}\ndata:\n  \

@@ -15,7 +15,7 @@ const SOURCE: &str = "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmeta
                       'http://h/'}\n---\n";
 
 #[test]
-fn it_says_how_the_records_of_the_object_are_read() {
+fn a_topic_document_says_how_the_records_of_its_object_are_read() {
     let said =
         topic("b", "input: custom, mapping: {eventType: {field: kind}}, from: [{bucket: uploads}]");
     let knative = format!("{}{}---\n", broker("", "{delivery: {retry: 5}}"), trigger(""));
@@ -43,7 +43,7 @@ fn it_says_how_the_records_of_the_object_are_read() {
 }
 
 #[test]
-fn it_does_not_say_how_they_are_delivered() {
+fn a_topic_document_does_not_say_how_they_are_delivered() {
     let said = topic("b", "delivery: {retry: {maxAttempts: 3}}");
     let reading = read_one(&format!("{said}{}{}", broker("", "{}"), trigger("")));
     assert_eq!(
@@ -56,7 +56,7 @@ fn it_does_not_say_how_they_are_delivered() {
 }
 
 #[test]
-fn a_second_one_of_either_family_is_still_one_too_many() {
+fn a_second_topic_document_of_either_family_is_an_error() {
     for (text, first) in [
         (format!("{0}{0}{1}", topic("b", ""), broker("", "{}")), "the first is at f:3:38"),
         (format!("{}{1}{1}", topic("b", ""), broker("", "{}")), "the first is at f:8:18"),
@@ -74,7 +74,7 @@ fn a_second_one_of_either_family_is_still_one_too_many() {
 }
 
 #[test]
-fn its_errors_leave_out_whoever_subscribes_to_the_object() {
+fn a_topic_document_with_an_error_leaves_out_the_subscriptions_to_its_object() {
     let reading =
         read_one(&format!("{}{}{}", topic("b", "input: snss"), broker("", "{}"), trigger("")));
     assert_eq!(

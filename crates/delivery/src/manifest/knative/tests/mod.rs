@@ -106,7 +106,7 @@ fn the_example_is_what_its_objects_say() {
 }
 
 #[test]
-fn a_trigger_goes_over_its_broker_field_by_field_wherever_that_stands() {
+fn a_trigger_overrides_its_broker_field_by_field_in_any_order() {
     let of_broker = "{delivery: {retry: 5, backoffPolicy: linear, backoffDelay: PT2S, timeout: PT5S, retryAfterMax: PT0S, \
                      deadLetterSink: {uri: s3://of-broker}}}";
     let linear = |delay_ms| Schedule { kind: Kind::Linear { delay_ms }, max_ms: None };

@@ -29,7 +29,7 @@ fn one_of_its_numbers_turns_a_batch_on_and_the_other_has_its_default() {
 }
 
 #[test]
-fn a_batch_goes_over_that_of_its_topic_field_by_field() {
+fn a_batch_overrides_that_of_its_topic_field_by_field() {
     let all = |max_events, preferred_bytes| {
         Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::All })
     };
@@ -54,7 +54,7 @@ fn what_a_refusal_means_says_nothing_without_a_batch() {
     assert_eq!(
         shown(&reading),
         [
-            "f:6:22: error: spec.batch.onRefused: onRefused has no effect where each event has a request of its own; batch: {maxEvents: 100} asks for batches"
+            "f:6:22: error: spec.batch.onRefused: onRefused has no effect where each event has a request of its own; batch: {maxEvents: 100} enables batches"
         ]
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
@@ -82,7 +82,7 @@ fn late_responses_probation_and_consent_are_off_unless_asked_for_and_a_subscript
 }
 
 #[test]
-fn every_part_of_them_has_its_place() {
+fn every_part_of_a_batch_has_its_place() {
     let topic =
         format!("{TOPIC}spec: {{delivery: {{batch: {{maxEvents: 7, onRefused: all}}}}}}\n---\n");
     let own = "  destination: {url: http://h/, lateResponseWindow: PT1M, probation: true, consent: {handshake: eventgrid}}\n  \

@@ -190,7 +190,7 @@ fn a_topic_says_how_its_records_are_read() {
 }
 
 #[test]
-fn a_subscription_goes_over_its_topic_field_by_field_wherever_that_stands() {
+fn a_subscription_overrides_its_topic_field_by_field_in_any_order() {
     let topic = format!(
         "{TOPIC}spec:\n  delivery:\n    destination: {{timeout: PT5S, headers: [{{name: a, value: b}}], schema: custom, \
          maxConcurrency: 3, signing: {{secrets: [env:A]}}}}\n    \
@@ -227,7 +227,7 @@ fn a_subscription_goes_over_its_topic_field_by_field_wherever_that_stands() {
 }
 
 #[test]
-fn what_a_topic_says_about_what_is_sent_gives_way_field_by_field() {
+fn a_subscription_overrides_what_its_topic_sends_field_by_field() {
     let of_topic = "{schema: custom, maxConcurrency: 3, signing: {secrets: [env:A]}, headers: [{name: a, path: id}]}";
     let topic = format!("{TOPIC}spec: {{delivery: {{destination: {of_topic}}}}}\n---\n");
     let own = |rest: &str| format!("{topic}{HEAD}  destination: {{url: http://h/, {rest}}}\n");
@@ -303,7 +303,7 @@ fn a_mapping_that_no_event_is_mapped_by_is_a_warning() {
 }
 
 #[test]
-fn what_a_document_says_about_a_status_stands_against_topic_and_profile() {
+fn statuses_of_a_document_override_topic_and_profile() {
     for (of_topic, own, success, never_retry) in [
         ("{}", "{neverRetry: [204]}", false, true),
         ("{}", "{retryOn: [204]}", false, false),
@@ -356,7 +356,7 @@ fn schedules_are_read_by_kind() {
 }
 
 #[test]
-fn dead_letters_are_dropped_only_where_the_last_word_is_none() {
+fn dead_letters_are_dropped_only_where_the_effective_sink_is_none() {
     let topic = |of: &str| format!("{TOPIC}spec: {{delivery: {{deadLetter: {of}}}}}\n---\n");
     for (of_topic, own, sink) in [
         ("none", "", Sink::None),
@@ -455,7 +455,7 @@ fn a_destination_may_be_a_key_of_a_destinations_document() {
 }
 
 #[test]
-fn names_are_checked_and_taken_once() {
+fn names_are_checked_and_unique() {
     let subscription = |metadata: &str| {
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {metadata}\nspec:\n{URL}"
