@@ -44,11 +44,14 @@ pub(crate) async fn aws() -> SdkConfig {
 impl Stack {
     /// Asks CloudFormation for the stack of this name.
     pub(crate) async fn describe(name: &str) -> anyhow::Result<Self> {
-        let answer = client().await.describe_stacks().stack_name(name).send().await;
+        let answer = client().await?.describe_stacks().stack_name(name).send().await;
         let answer = answer
-            .map_err(|error| match error.message() {
-                Some(message) => anyhow::anyhow!("{message}"),
-                None => error.into(),
+            .map_err(|error| match (error.message(), error.raw_response()) {
+                (Some(message), _) => anyhow::anyhow!("{message}"),
+                (None, Some(response)) => {
+                    anyhow::anyhow!("CloudFormation answered {}", response.status().as_u16())
+                }
+                (None, None) => error.into(),
             })
             .with_context(|| format!("the stack {name} cannot be read"))?;
         let description = answer.stacks.unwrap_or_default().into_iter().next();
@@ -147,12 +150,14 @@ impl Stack {
     }
 }
 
-async fn client() -> Client {
+async fn client() -> anyhow::Result<Client> {
     // The connect timeout is as long: an endpoint behind a slow proxy is not an unreachable one.
     let timeouts =
         TimeoutConfig::builder().connect_timeout(TIMEOUT).operation_timeout(TIMEOUT).build();
-    let config = Builder::from(&aws().await).timeout_config(timeouts);
-    Client::from_conf(config.retry_config(RetryConfig::disabled()).build())
+    let aws = aws().await;
+    aws.region().context("no AWS region is set: AWS_REGION, or a profile, names one")?;
+    let config = Builder::from(&aws).timeout_config(timeouts);
+    Ok(Client::from_conf(config.retry_config(RetryConfig::disabled()).build()))
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ fn publish(
             let new = Delivery::new(event.clone(), subscription, origin, record.sent_ms);
             Delivery { traceparent: record.traceparent.clone(), ..new }
         };
-        let named = |subscription: &str| SubscriptionName {
+        let name_of = |subscription: &str| SubscriptionName {
             topic: name.clone(),
             name: subscription.to_owned(),
         };

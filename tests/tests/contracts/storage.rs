@@ -6,6 +6,7 @@ use adapters::storage::{
     ContentType, Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Storage, StorageError,
 };
 use futures::future::join_all;
+use lastmile_tests::scripted::{Scripted, answer};
 use tempfile::TempDir;
 
 use crate::cloud::{Cloud, s3_client};
@@ -355,8 +356,39 @@ async fn a_file_that_is_being_written_is_not_listed_and_leaves_nothing_behind() 
 }
 
 #[tokio::test]
-async fn a_folder_keeps_one_earlier_version_of_a_file() {
+async fn a_name_that_resembles_a_temporary_file_is_a_key_like_any_other() {
     let Fixture { storage, owner: _outside } = folder().await;
+    put_all(&storage, &["a/.lastmile-notes.yaml", "a/.lastmile-1"]).await;
+    assert_eq!(keys(&storage, "").await, ["a/.lastmile-1", "a/.lastmile-notes.yaml"]);
+}
+
+#[tokio::test]
+async fn a_version_is_written_only_into_a_folder_that_exists() {
+    let Fixture { storage, owner: outside } = folder().await;
+    let put = || storage.put_version("a.yaml", b"text".to_vec(), ContentType::Yaml);
+    assert!(matches!(put().await, Err(StorageError::Unavailable(_))));
+    std::fs::create_dir(outside.path().join("root")).expect("a folder");
+    assert_eq!(put().await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_404_that_does_not_name_the_missing_object_is_an_error() {
+    for (code, is_missing) in [("NoSuchKey", true), ("NoSuchAccessPoint", false), ("", false)] {
+        let body = match code {
+            "" => "not found".to_owned(),
+            code => format!("<Error><Code>{code}</Code><Message>m</Message></Error>"),
+        };
+        let server = Scripted::start(move |_| vec![answer("404 Not Found", &[], body.as_bytes())]);
+        let server = server.await.expect("a free port");
+        let found = Storage::bucket(s3_client(&server.endpoint()), "b").get("k").await;
+        assert_eq!(found == Ok(None), is_missing, "{code}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_keeps_one_earlier_version_of_a_file() {
+    let Fixture { storage, owner: outside } = folder().await;
+    std::fs::create_dir(outside.path().join("root")).expect("a folder");
     assert_eq!(storage.versions("a.yaml").await, Ok(vec![]));
     for (text, ids) in [
         ("first", &["current"][..]),

@@ -191,14 +191,12 @@ fn edges_of(name: &str, source: &Source) -> Edges {
 /// What the root file takes from its modules, and so offers below its own name.
 fn exports_of(root: &str, tops: &BTreeSet<String>) -> BTreeMap<String, String> {
     let file = syn::parse_file(root).expect("the root file is Rust");
-    let uses = file
-        .items
-        .iter()
-        .filter_map(|item| if let Item::Use(item) = item { Some(paths(&item.tree)) } else { None });
-    let of_a_module = |path: Vec<String>| {
-        let path = path.strip_prefix(&["crate".to_owned()]).unwrap_or(&path);
-        let (first, last) = (path.first()?, path.last()?);
-        tops.contains(first).then(|| (last.clone(), first.clone()))
+    let uses = file.items.iter().filter_map(|item| {
+        if let Item::Use(item) = item { Some(bindings(&item.tree)) } else { None }
+    });
+    let of_a_module = |(path, name): (Vec<String>, String)| {
+        let module = path.iter().find(|segment| !matches!(segment.as_str(), "crate" | "self"))?;
+        tops.contains(module).then(|| (name, module.clone()))
     };
     uses.flatten().filter_map(of_a_module).collect()
 }

@@ -187,10 +187,9 @@ async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
             Ok(bytes) => Ok(Some(bytes.to_vec())),
             Err(error) => Err(StorageError::Unavailable(DisplayErrorContext(&error).to_string())),
         },
-        // A missing bucket has the same status as a missing object.
-        Err(error) if status(&error) == Some(404) && error.code() != Some(NO_SUCH_BUCKET) => {
-            Ok(None)
-        }
+        // By its code, not by its status: a missing bucket, and whatever else answers 404 in place of
+        // S3, must not be taken for a missing object.
+        Err(error) if matches!(error.code(), Some("NoSuchKey" | "NoSuchVersion")) => Ok(None),
         Err(error) => Err(failure(&error)),
     }
 }

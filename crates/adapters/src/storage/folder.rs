@@ -12,7 +12,8 @@ use std::time::UNIX_EPOCH;
 
 use super::{Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, StorageError, Version};
 
-/// What the names of files begin with that are being written; no segment of a key does.
+/// What the names of files begin with that are being written: the id of the process and a number
+/// follow. No segment of a key is such a name.
 const TEMPORARY: &str = ".lastmile-";
 /// The id of the version that a file has now.
 const CURRENT: &str = "current";
@@ -81,6 +82,8 @@ impl Folder {
     pub(super) async fn put_version(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
         let path = self.path(key)?;
         blocking(move || {
+            // A folder that does not exist is more likely a mistyped path than a new one.
+            path.parent().map_or(Ok(()), |folder| std::fs::metadata(folder).map(drop))?;
             if let Some(old) = unless_missing(std::fs::read(&path))? {
                 replace(&previous(&path), &old)?;
             }
@@ -145,7 +148,7 @@ impl Folder {
         let mut path = self.root.to_path_buf();
         for segment in key.split('/') {
             let is_path = matches!(segment, "" | "." | "..") || segment.contains(MAIN_SEPARATOR);
-            if is_path || segment.contains('\0') || segment.starts_with(TEMPORARY) {
+            if is_path || segment.contains('\0') || is_temporary(segment) {
                 return Err(StorageError::InvalidKey(key.to_owned()));
             }
             path.push(segment);
@@ -221,6 +224,12 @@ fn write(
     written
 }
 
+fn is_temporary(name: &str) -> bool {
+    let numbers = name.strip_prefix(TEMPORARY).and_then(|numbers| numbers.split_once('-'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
 fn previous(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -249,7 +258,7 @@ fn collect_names(
     for entry in unless_missing(std::fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
         let name = entry.file_name().to_str().map(str::to_owned);
-        let Some(name) = name.filter(|name| !name.starts_with(TEMPORARY)) else { continue };
+        let Some(name) = name.filter(|name| !is_temporary(name)) else { continue };
         match (entry.file_type()?.is_dir(), by_folder) {
             (true, true) => names.push(format!("{base}{name}/")),
             (true, false) => {

@@ -11,7 +11,7 @@
 mod handshake;
 mod pace;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::num::NonZeroU32;
 
 pub use handshake::{
