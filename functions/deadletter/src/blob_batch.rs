@@ -27,6 +27,7 @@ pub(crate) fn blob_batches(received: Vec<Received<'_>>, now_ms: u64) -> Vec<Vec<
         let room = |(of, batch): &&mut (Option<BlobKey>, Vec<Received<'_>>)| {
             *of == shared && batch.len() < most
         };
+        // Letters without a shared key compare as equal, and yet must not share a blob.
         match batches.iter_mut().find(room).filter(|_| shared.is_some()) {
             Some((_, batch)) => batch.push(one),
             None => batches.push((shared, vec![one])),

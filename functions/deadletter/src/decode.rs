@@ -29,16 +29,19 @@ pub fn dead_letter_of(record: &Record) -> Result<DeadLetter, WireError> {
         (None, None) => Ok(processing_failed(record, unprocessed(record), REDRIVEN)),
     };
     match read {
+        // No later version reads it either: returned to the queue, it would only fail again.
         Err(WireError::Unreadable(why)) => Ok(processing_failed(record, unprocessed(record), &why)),
         read => read,
     }
 }
 
 fn event_of(record: &Record) -> Event {
+    // This function reads no subscriptions, so the input of the topic is not known here.
     Event::recall(&record.body, Input::Auto)
 }
 
 fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLetter {
+    // Not the time of this receive: every redelivery would begin a new period of trying.
     DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, record.first_received_ms)
         .with_detail(why)
 }
@@ -47,6 +50,7 @@ fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLett
 fn unprocessed(record: &Record) -> Delivery {
     let topic =
         record.topic.as_deref().and_then(|topic| topic.parse().ok()).unwrap_or_else(nameless_topic);
+    // The array is not split: index 0 stands for the whole record.
     let origin = Origin { message: record.message.clone(), index: 0 };
     let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
     let new = Delivery::new(event_of(record), name, origin, record.sent_ms);

@@ -68,6 +68,7 @@ impl<P: StoragePorts> DeadLetters<P> {
                 None => redeliver.push(record.message.clone()),
             }
         }
+        // One time for the whole batch: what was grouped as due is also stored as due.
         let now_ms = self.ports.now_ms();
         let batches = blob_batches(received, now_ms);
         let stores: Vec<_> =
@@ -88,6 +89,7 @@ impl<P: StoragePorts> DeadLetters<P> {
     /// Stores one blob; names its records that have to be redelivered.
     async fn store(&self, batch: &[Received<'_>], now_ms: u64) -> Vec<String> {
         let mut redeliver = Vec::new();
+        // One that is not due is a batch of its own, so the list is complete or empty.
         let due: Vec<&DeadLetter> =
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
         let stored = dead_letter_store::store_batch(&self.ports, &self.container, &due).await;
@@ -106,6 +108,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         error: Option<&PutError>,
         now_ms: u64,
     ) -> bool {
+        // Before the result is looked at: nothing was stored for it, so a success says nothing.
         if now_ms < letter.not_before_ms {
             return self.retry_later(record, letter.not_before_ms - now_ms).await;
         }
@@ -113,6 +116,7 @@ impl<P: StoragePorts> DeadLetters<P> {
             self.telemetry.dead_lettered(letter);
             return true;
         };
+        // Saturating: another machine decided, and its clock may be ahead of ours.
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
             return self.last_resort(letter, &error.to_string()).await;
@@ -125,8 +129,10 @@ impl<P: StoragePorts> DeadLetters<P> {
     /// Keeps the record invisible for the wait and returns it to the queue: nothing of a dead letter
     /// changes while it waits, so no new message is needed.
     async fn retry_later(&self, record: &Record, wait_ms: u64) -> bool {
+        // SQS takes whole seconds; rounded down, the record would arrive before it is due.
         let seconds = wait_ms.div_ceil(SECOND_MS).min(INVISIBLE_MAX_SECONDS);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
+        // Should it fail, the queue's own visibility timeout applies: nothing is lost.
         self.ports.change_visibility(&record.queue, &record.receipt, seconds).await;
         false
     }

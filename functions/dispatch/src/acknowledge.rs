@@ -71,7 +71,9 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Whether the record is done; re-enqueues what is unfinished first.
     async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
         let stages = of.progress.stages_of(index);
+        // `all` holds for no stages too, and a record that matches nothing is done.
         if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::NotStarted) {
+            // At once after the first receive: our time ran out, which is likely to pass.
             let seconds = record.receives.saturating_sub(1).min(RETURNED_MAX_SECONDS);
             // Boxed, and what follows too: it is rare, and would enlarge the future of every record.
             self.return_to_queue(record, "no attempt was begun in time", seconds).boxed().await;
@@ -83,6 +85,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 unfinished.into_iter().map(|entry| self.requeue_unfinished(entry, of)).collect();
             stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
         }
+        // Read again, since re-enqueueing has changed the stages.
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
         // Counted when it is done: a redelivered record counts once, and a re-enqueued delivery
         // is not counted again.
@@ -98,6 +101,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn requeue_unfinished(&self, entry: Entry, of: &Invocation<'_>) {
         let Entry { id, stage, item, .. } = entry;
         match (stage, item) {
+            // What could not be sent is not tried again here: its record is redelivered.
             (Stage::Done | Stage::SendFailed, _) => {}
             (
                 Stage::NotStarted | Stage::Attempting | Stage::Waiting,
@@ -110,6 +114,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             (Stage::Attempting, WorkItem::Deliver(subscription, mut delivery)) => {
                 let (now_ms, jitter) = (self.ports.now_ms(), self.ports.next_jitter());
+                // When the attempt began was lost with its future, so it is dated now.
                 let aborted = Exchange::new(TransportResult::Aborted, now_ms, 0);
                 let settled = step::settle(&mut delivery, &subscription, &aborted, now_ms, jitter);
                 // Any member of a batch may have caused the crash: each is retried alone.

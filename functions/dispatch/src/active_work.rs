@@ -29,6 +29,7 @@ impl ActiveWork {
     /// One piece of work is done, or does nothing but wait.
     pub(crate) fn one_less(&self) {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Not `notify_one`: all late exchanges wait for it, and no permit may be left behind.
             self.none_left.notify_waiters();
         }
     }
@@ -41,11 +42,13 @@ impl ActiveWork {
 
     /// A permit to keep one more exchange open.
     pub(crate) fn open(&self) -> Option<SemaphorePermit<'_>> {
+        // Not waited for: beyond the limit an exchange has failed as without a late window.
         self.open.try_acquire().ok()
     }
 
     /// Waits until no work is left but such as waits for late answers.
     pub(crate) async fn none_left(&self) {
+        // Made before the count is read, or a notification in between would be missed.
         let notified = self.none_left.notified();
         if self.count.load(Ordering::Acquire) > 0 {
             notified.await;

@@ -32,6 +32,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             let now_ms = self.ports.now_ms();
             let end = match step::arrive(&in_flight.delivery, subscription, now_ms) {
                 Arrival::Attempt => {
+                    // Asked last: it may admit the only probe, which nothing expired may use up.
                     match self.probations.defer(&mut in_flight.delivery, subscription, now_ms) {
                         Some(wait_ms) => End::Retry { wait_ms },
                         None => {
@@ -55,6 +56,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             };
             leaving.push(Unfinished { in_flight, end });
         }
+        // Before the consent is looked at: a validation may take as long as an attempt.
         self.finish_all(of, leaving).await;
         arrived.due = self.check_consent(arrived.due, subscription, of).await;
         arrived

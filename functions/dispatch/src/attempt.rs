@@ -25,9 +25,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         let keyring = self.ports.keyring(&names).await;
         let now_ms = self.ports.now_ms();
         let Some(timeout_ms) = of.deadline.begin(now_ms, destination.response_timeout_ms) else {
+            // Nothing is sent, so another delivery has to be able to probe.
             self.probations.release(subscription, due);
             return None;
         };
+        // Before the request: a panic from here on counts as an attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
         let composed = match &keyring {
             Ok(keyring) => {
@@ -44,6 +46,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             Err(problem) => (problem.exchange(now_ms), None),
         };
         self.probations.record(subscription, due, &exchange);
+        // Redacted here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();
         Some((exchange.redact(&hidden), late))

@@ -63,10 +63,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         if matches!(decision, Decision::Send) {
             return due;
         }
+        // Admitted on arrival but not sent: another delivery has to be able to probe.
         self.probations.release(subscription, &due);
         let now_ms = self.ports.now_ms();
         let leaving = due.into_iter().map(|in_flight| {
             let (why, wait_ms) = match decision {
+                // Never reached: it has returned above.
                 Decision::Send => (HoldReason::Rate, 0),
                 Decision::RateLimited { wait_ms } => (HoldReason::Rate, wait_ms),
                 Decision::NotValidated => {
@@ -90,12 +92,14 @@ impl<P: DispatchPorts> Dispatch<P> {
         let gate = self.gates.gate(&key);
         // Held during the validation, so that all waiting deliveries share its answer.
         let mut gate = gate.lock().await;
+        // Checked under the lock, so that those who waited for a failed read do not repeat it.
         if self.ports.now_ms() < gate.unknown_until_ms {
             return Decision::NotValidated;
         }
         let rate = match self.ports.consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
             Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, of).await,
+            // Not knowing is no consent, and no reason to validate: a stored one may well be valid.
             Err(error) => {
                 telemetry::consent_unknown(subscription, &error.to_string());
                 gate.unknown_until_ms = self.ports.now_ms().saturating_add(UNKNOWN_FOR_MS);
@@ -124,8 +128,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             return None;
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
+        // After the pause: `begin` uses up the privilege of the first request of an invocation.
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         let pause_ms = consent::pause_ms(closed_ms);
+        // Before the answer: whatever goes wrong meanwhile, the next validation waits.
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
         let answer = self.validate(subscription, wanted, timeout_ms).await;
         telemetry::consent_answered(subscription, &answer);
@@ -133,6 +139,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         gate.closed = None;
         let granted =
             Granted::new(&subscription.destination.url, wanted, rate, self.ports.now_ms());
+        // Used even if it is not stored: then the next delivery validates again, which is harmless.
         if let Err(error) = self.ports.keep_consent(key, &granted).await {
             telemetry::consent_unknown(subscription, &error.to_string());
         }

@@ -10,6 +10,7 @@ use delivery::machine::consent::{ConsentKey, Pace};
 pub(crate) struct ConsentGates {
     /// How many functions share an allowed rate.
     pub(crate) functions: u32,
+    // The inner lock is held during a request, the outer one only for a lookup.
     gates: Mutex<HashMap<ConsentKey, Arc<tokio::sync::Mutex<ConsentGate>>>>,
 }
 
@@ -31,6 +32,7 @@ impl ConsentGates {
 
     /// The gate of this endpoint, to be locked during a validation.
     pub(crate) fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
+        // A panic cannot leave the map half changed, so a poisoned lock is used as it is.
         Arc::clone(
             self.gates
                 .lock()

@@ -44,9 +44,11 @@ impl Deadline {
         let timeout_ms =
             wanted_ms.min(whole_ms.saturating_sub(RESPONSE_MARGIN_MS).max(RESPONSE_MIN_MS));
         let left_ms = ends_ms.saturating_sub(now_ms).saturating_sub(FINISH_MARGIN_MS);
+        // Relaxed is enough: nothing else is published by it.
         let first = !self.begun.swap(true, Ordering::Relaxed);
         match left_ms {
             left_ms if timeout_ms <= left_ms => Some(timeout_ms),
+            // Cut rather than refused, or a record could be returned until its queue gives it up.
             left_ms if first => Some(left_ms.max(RESPONSE_MIN_MS)),
             _ => None,
         }

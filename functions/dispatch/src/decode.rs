@@ -79,6 +79,7 @@ pub(crate) fn decode_and_match(
 ) -> Result<Decoded, WireError> {
     match &record.delivery {
         Some(attribute) => match resume(record, attribute, catalogue, now_ms) {
+            // Only an unknown version waits in the queue: some newer code will read that one.
             Err(WireError::Unreadable(why)) => {
                 Ok(unprocessed(record, default_topic, &why, now_ms).into())
             }
@@ -135,6 +136,7 @@ fn publish(
     let Route { name, topic, input, publisher } = route(record, catalogue, default_topic);
     let elements = envelope::decode(&record.body, input);
     let (mut items, mut unmatched) = (Vec::with_capacity(elements.len()), Vec::new());
+    // Malformed elements count too: the index is part of the id of every delivery.
     for (index, element) in (0..).zip(elements) {
         let deliver = |event: &Event, subscription: SubscriptionName| {
             let origin = Origin { message: record.message.clone(), index };
@@ -200,6 +202,7 @@ fn route<'c>(
     catalogue: &'c Catalogue,
     default_topic: Option<&TopicName>,
 ) -> Route<'c> {
+    // SNS, EventBridge and S3 cannot set the attribute, so a record that has it is none of theirs.
     let publisher = match record.topic {
         Some(_) => None,
         None => envelope::publisher(&record.body),
@@ -233,6 +236,7 @@ fn topic_of(record: &Record, default_topic: Option<&TopicName>) -> TopicName {
     };
     named.parse().unwrap_or_else(|_| {
         let mut topic = nameless_topic();
+        // Text without a slash is most likely a topic whose namespace was forgotten.
         if is_name(named) {
             named.clone_into(&mut topic.topic);
         }

@@ -91,6 +91,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let running = async {
             match work {
                 Work::DeadLetter(item, letter) => self.finish_dead_letter(of, item, &letter).await,
+                // To the events queue: it is a fresh delivery and must not wait behind retries.
                 Work::Split(delivery) => self.requeue(of, &delivery, QueueName::Events, 0).await,
                 Work::Deliver(group) => {
                     let permit = of.limits.acquire(&group.subscription).await;
@@ -102,6 +103,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if AssertUnwindSafe(running.boxed()).catch_unwind().await.is_err() {
             telemetry::panicked("deliver");
         }
+        // After a panic as well, or late answers would be waited for as if work were left.
         of.active_work.one_less();
     }
 }

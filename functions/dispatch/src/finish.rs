@@ -66,6 +66,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if follow_ups.is_empty() || self.send_all(follow_ups).boxed().await {
             self.finish(of, in_flight, End::Done).await;
         } else {
+            // The delivery will be repeated: a second request is better than a lost reply.
             of.progress.set(in_flight.id, Stage::SendFailed);
         }
     }
@@ -96,9 +97,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         let reason = Reason::EventTooLargeToResend;
         match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
             End::DeadLetter(letter) => self.finish_dead_letter(of, *id, &letter).await,
+            // With the dead letter beside it the event is larger still, so the sink is not tried.
             End::ToSink(letter) => {
                 self.finish_dead_letter(of, *id, &too_large_for_sink(*letter)).await;
             }
+            // The first two cannot happen: this end is never a success.
             End::Done | End::Retry { .. } | End::Drop(_) => {
                 self.telemetry.dropped(delivery, reason);
                 of.progress.set(*id, Stage::Done);
@@ -136,6 +139,7 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Sends everything that follows from an end; stops at the first that cannot be sent.
     async fn send_all(&self, follow_ups: Vec<FollowUp>) -> bool {
+        // After a failure the record is redelivered: more messages would only be more duplicates.
         for follow_up in follow_ups {
             if !self.send_follow_up(follow_up).await {
                 return false;
@@ -155,6 +159,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                     let letter = DeadLetter::without_subscription(*next, reason, now_ms);
                     return self.send_dead_letter(&letter).await;
                 }
+                // What is due at once is fresh, and does not wait behind a backlog of retries.
                 let queue = if wait_ms == 0 { QueueName::Events } else { QueueName::Retry };
                 self.send(queue, message).await
             }

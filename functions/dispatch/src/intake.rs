@@ -20,6 +20,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         catalogue: &mut Arc<Catalogue>,
     ) -> Option<Vec<WorkItem>> {
         let mut decoded = self.contained_decode(record, catalogue)?;
+        // Only then, since it is a request to the store of subscriptions.
         if decoded.items.iter().any(WorkItem::is_missing_a_name) {
             match self.ports.reread().await {
                 Ok(newest) => *catalogue = newest,
@@ -28,8 +29,10 @@ impl<P: DispatchPorts> Dispatch<P> {
                     return None;
                 }
             }
+            // The whole record again: the newer file may match its other events differently.
             decoded = self.contained_decode(record, catalogue)?;
         }
+        // Not before the second look, or an event could be reported twice.
         for (name, event) in &decoded.unmatched {
             self.telemetry.unmatched(&record.message, name, event);
         }

@@ -29,12 +29,15 @@ impl<P: DispatchPorts> Dispatch<P> {
         late: Late,
         of: &Invocation<'_>,
     ) {
+        // Kept as settled: if this breaks off, they are re-enqueued, and not counted as aborted.
         unfinished.iter().for_each(|one| of.progress.keep(&one.in_flight, Stage::Waiting));
+        // Two groups that wait for late answers must not wait for each other.
         let pause = of.active_work.pause();
         let answer = match of.active_work.open() {
             Some(_open) => self.late_answer(&unfinished, subscription, late, of).await,
             None => None,
         };
+        // From here on it sends messages, which counts as work.
         drop(pause);
         let success =
             answer.filter(|exchange| exchange.outcome(&subscription.retry) == Outcome::Success);
@@ -67,6 +70,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let now_ms = self.ports.now_ms();
         let window_ends_ms = now_ms.saturating_add(subscription.destination.late_window_ms);
         let retries = unfinished.iter().filter(|one| matches!(one.end, End::Retry { .. }));
+        // The earliest of a batch: no retry may be late because of another one.
         let retry_ms = retries.map(|one| one.in_flight.delivery.due_ms).min().unwrap_or(u64::MAX);
         let until_ms = window_ends_ms.min(retry_ms).min(of.deadline.stops_ms());
         let other_work_done = async {
@@ -74,6 +78,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             self.ports.sleep(AFTER_OTHER_WORK_MS).await;
         };
         tokio::select! {
+            // An answer wins over a timer that ends at the same moment.
             biased;
             answer = late => Some(answer),
             () = self.ports.sleep(until_ms.saturating_sub(now_ms)) => None,

@@ -51,9 +51,11 @@ impl ConcurrencyLimits {
     }
 
     fn limit_of(&self, subscription: &Subscription) -> Arc<Semaphore> {
+        // At least one, or its deliveries would wait for ever.
         let new =
             || Arc::new(Semaphore::new(subscription.destination.max_concurrency.max(1) as usize));
         let mut limits = self.by_subscription.lock().unwrap_or_else(PoisonError::into_inner);
+        // Looked up first: `entry` would need a clone of the name every time.
         match limits.get(&subscription.name) {
             Some(limit) => Arc::clone(limit),
             None => Arc::clone(limits.entry(subscription.name.clone()).or_insert_with(new)),

@@ -18,6 +18,7 @@ pub(crate) fn delivery_message(delivery: &Delivery, wait_ms: u64) -> Message {
 
 /// A dead letter as a message to its queue. Its wait is the delay of its dead-letter policy.
 pub(crate) fn dead_letter_message(letter: &DeadLetter) -> Message {
+    // From the decision, not from now: the same dead letter makes the same message.
     let wait_ms = letter.not_before_ms.saturating_sub(letter.decided_ms);
     message(&letter.delivery, Attribute::DeadLetter(write_dead_letter(letter)), wait_ms)
 }

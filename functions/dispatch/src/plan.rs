@@ -40,6 +40,7 @@ impl BatchPlan {
     pub(crate) fn add(&mut self, record: usize, items: Vec<WorkItem>) {
         let split = items.len() > DELIVERIES_IN_PLACE;
         for item in items {
+            // Before anything is done with it, so that work that breaks off is still known.
             let id = self.progress.add(record, &item);
             match item {
                 WorkItem::DeadLetter(letter) => self.work.push(Work::DeadLetter(id, letter)),

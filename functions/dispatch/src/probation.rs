@@ -27,6 +27,7 @@ impl Probations {
         subscription: &Subscription,
         now_ms: u64,
     ) -> Option<u64> {
+        // Replies and sinks have other addresses, which say nothing about this one.
         if !subscription.destination.probation || delivery.target != DeliveryTarget::Destination {
             return None;
         }

@@ -30,6 +30,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_place_ms: u64,
         of: &Invocation<'_>,
     ) -> Settlement {
+        // The answer to a single event is about that event, even where others are batched.
         let settle_one = if due.len() > 1 { step::settle_batched } else { step::settle };
         let mut settlement = Settlement::default();
         for mut in_flight in due {
@@ -38,6 +39,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 settle_one(&mut in_flight.delivery, subscription, exchange, now_ms, jitter);
             self.telemetry.attempted(&in_flight.delivery, subscription, exchange, &settled);
             match settled.end {
+                // A refused batch is spread over the queue, or its events would hold one permit.
                 End::Retry { wait_ms }
                     if wait_ms < in_place_ms
                         && in_flight.delivery.batching != Batching::RetryAlone =>

@@ -80,11 +80,13 @@ impl AddressPolicy {
     pub fn admit(&self, url: &Url) -> Result<ClientKind, Refusal> {
         let port = url.port_or_known_default();
         let in_clear = url.scheme() != "https";
+        // A port that is not known counts as the function's own, to be safe.
         let kind =
             ClientKind { in_clear, own_port: port.is_none_or(|port| self.own.has_port(port)) };
         match url.host().ok_or(Refusal::NoHost)? {
             Host::Ipv4(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
             Host::Ipv6(address) => self.judge(kind, &address.to_string(), &[address.into()])?,
+            // Refused without a query of DNS: whatever it resolved to could not be allowed.
             Host::Domain(name) if in_clear && !self.private.may_allow_host(name) => {
                 return Err(Refusal::InClear(HostAddress { host: name.to_owned(), address: None }));
             }
@@ -102,6 +104,7 @@ impl AddressPolicy {
         let allowed_host = self.private.allows_host(host);
         for address in addresses.iter().copied() {
             let host_address = || HostAddress { host: host.to_owned(), address: Some(address) };
+            // Before what is allowed: no setting opens the function's own sandbox.
             if kind.own_port && self.own.contains(host, address) {
                 return Err(Refusal::Own(host_address()));
             }

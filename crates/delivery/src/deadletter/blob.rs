@@ -35,6 +35,7 @@ pub fn blob_key(letter: &DeadLetter) -> Option<BlobKey> {
     let is_blob = !matches!(store, Store::Queue(_));
     (letter.events_per_blob > 1 && is_blob).then(|| BlobKey {
         subscription: delivery.subscription.clone(),
+        // The hour is part of the key, so letters of two hours cannot share a blob.
         hour: moment::hour_folder(delivery.due_ms),
         store: store.clone(),
         format: *format,
@@ -68,6 +69,7 @@ pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
     let ids: Vec<String> = letters.iter().map(|letter| letter.delivery.id.to_string()).collect();
     let Delivery { id, subscription: SubscriptionName { topic, name }, due_ms, .. } =
         &letters[0].delivery;
+    // A single letter keeps its own id, by which it is found.
     let guid = if ids.len() == 1 {
         *id
     } else {

@@ -87,6 +87,7 @@ impl BlobFields<'_> {
     /// Writes our own fields.
     pub(super) fn own(&self, object: &mut Object) {
         let DeadLetter { delivery, reason, detail, destination, .. } = self.letter;
+        // The key does not show it where several letters share a blob.
         object.put("deadletterid", &delivery.id);
         object.text("deadletterreasoncode", &reason.to_string());
         object.text("subscription", &delivery.subscription.to_string());
@@ -149,6 +150,7 @@ fn response(object: &mut Object, last_response: Option<&[u8]>) {
 /// The bytes without a last character that the limit has split.
 pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
+        // Without a length the text ends within a character, as it does where the limit cuts.
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
         _ => bytes,
     }

@@ -111,6 +111,7 @@ impl DeadLetter {
     /// delivered.
     #[must_use]
     pub fn without_subscription(delivery: Delivery, reason: Reason, decided_ms: u64) -> Self {
+        // The first dead letter is completed: there is never one about another.
         if let DeliveryTarget::Sink(letter) = delivery.target {
             let Delivery { attempts, history, last_response, .. } = delivery;
             let returned =
@@ -131,6 +132,7 @@ impl DeadLetter {
             store: Store::DefaultContainer,
             sink_error: None,
             returned: None,
+            // The only format and layout that can hold everything, malformed text too.
             format: Format::Namespace,
             layout: Layout::Nested,
             error_data: ErrorData::Text,
@@ -154,11 +156,13 @@ impl DeadLetter {
     ) -> Self {
         let (policy, destination) = (&subscription.dead_letter, &subscription.destination);
         let format = policy.format.of(delivery.event.shape(), destination.schema);
+        // Resolved now, since the function that writes it knows no subscription.
         let headers = destination.headers.iter().filter_map(|header| header.shown(&delivery.event));
         Self {
             store: match &policy.sink {
                 Sink::Container(container) => Store::Container(container.clone()),
                 Sink::Queue(queue) => Store::Queue(queue.clone()),
+                // An address or a topic is tried before; this is where it goes if they fail.
                 Sink::DefaultContainer | Sink::Address(_) | Sink::Topic(_) | Sink::None => {
                     Store::DefaultContainer
                 }
@@ -207,6 +211,7 @@ impl DeadLetter {
 
 /// Truncates a detail to its limit.
 pub(crate) fn truncated_detail(text: &str) -> String {
+    // By characters: a cut within one would not be UTF-8.
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
@@ -221,6 +226,7 @@ fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64
 /// letter does not know the mapping.
 fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Mapped> {
     let asked_for = match format {
+        // It shows the event as it was published.
         Format::Namespace => false,
         Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
             delivery.event.shape() == Shape::Custom

@@ -63,6 +63,7 @@ impl History {
         for entry in entries {
             history.push(entry);
         }
+        // Added: `push` has counted what does not fit, too.
         history.omitted = history.omitted.saturating_add(omitted);
         history
     }
@@ -213,6 +214,7 @@ impl Delivery {
             published_ms,
             attempts: 0,
             first_ms: None,
+            // Not now: the key of a dead letter depends on it, and a record may be read twice.
             due_ms: published_ms,
             target: DeliveryTarget::Destination,
             hops: 0,
@@ -228,6 +230,7 @@ impl Delivery {
     /// repeated deferrals leave one entry.
     pub fn defer(&mut self, now_ms: u64, until_ms: u64) {
         self.due_ms = until_ms;
+        // In a long outage they would push the attempts out of the history.
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
             self.history.push(Entry {
                 at_ms: now_ms,
@@ -241,6 +244,7 @@ impl Delivery {
     /// Records an exchange: one more attempt, one more entry.
     pub fn record(&mut self, exchange: &Exchange, policy: &RetryPolicy) {
         self.attempts = self.attempts.saturating_add(1);
+        // Never replaced: the moments of a schedule count from the first attempt.
         self.first_ms.get_or_insert(exchange.started_ms);
         self.history.push(Entry {
             at_ms: exchange.started_ms,

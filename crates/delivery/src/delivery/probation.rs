@@ -148,6 +148,7 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         ended_ms: u64,
     ) -> Option<Change> {
         if outcome == Outcome::Success {
+            // Removed: a map of failing destinations only does not grow with all others.
             return self.0.remove(destination)?.probation.map(|_| Change::Ended);
         }
         let [first, others @ ..] = deliveries else { return None };
@@ -158,6 +159,7 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         }
         let new_record = Record { failures: 0, only_delivery: Some(*first), probation: None };
         let record = self.0.entry(destination.clone()).or_insert(new_record);
+        // Also for outcomes that begin no probation: every failed request counts among the ten.
         record.failures = record.failures.saturating_add(1);
         if record
             .only_delivery

@@ -148,6 +148,7 @@ impl FromStr for Reason {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || format!("\"{text}\" is not a dead-letter reason");
+        // No other reason begins like this.
         if let Some(status) = text.strip_prefix("UndeliverableDueToHttpStatus") {
             return status.parse().map(Self::UndeliverableDueToHttpStatus).map_err(|_| unknown());
         }

@@ -78,7 +78,9 @@ pub fn parent_of_xray(header: &str) -> Option<String> {
     let field = |name: &str| {
         header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
     };
+    // X-Ray's 8 and 24 digits together are the 32 digits of a trace-id in W3C.
     let (epoch, unique) = field("Root")?.strip_prefix("1-")?.split_once('-')?;
+    // The lowest bit of the W3C flags.
     let sampled = u8::from(field("Sampled") == Some("1"));
     let parent = format!("00-{epoch}{unique}-{}-{sampled:02x}", field("Parent")?);
     is_parent(&parent).then_some(parent)
@@ -95,6 +97,7 @@ fn is_parent(text: &str) -> bool {
     let identifies = |part: &str, length: usize| {
         hexadecimal(part, length) && part.bytes().any(|byte| byte != b'0')
     };
+    // W3C: version ff is forbidden, and an id of zeros only is invalid.
     hexadecimal(version, 2)
         && version != "ff"
         && identifies(trace, 32)

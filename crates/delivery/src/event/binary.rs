@@ -36,6 +36,7 @@ pub fn structured_plain(
 ) -> String {
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut ordered: Vec<&(String, String)> = attributes.iter().collect();
+    // Stable: the other attributes stay in the order in which they came.
     ordered.sort_by_key(|(name, _)| rank(name));
     let mut members: Vec<String> =
         ordered.into_iter().map(|(name, value)| member(name, value)).collect();
@@ -47,6 +48,7 @@ pub fn structured_plain(
 }
 
 fn member(name: &str, value: &str) -> String {
+    // Only in the canonical spelling: 007 has to stay what it was.
     let number = value.parse::<i32>().is_ok_and(|number| number.to_string() == value);
     let value = if is_extension(name) && number { value.to_owned() } else { quoted(value) };
     format!("{}:{value}", quoted(name))

@@ -63,6 +63,7 @@ fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, Inconvertib
 fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str>, Inconvertible> {
     let (members, mut event) = (published.members(), Object::default());
     event.text("specversion", "1.0");
+    // Only checked here: what is written is the raw text.
     moment("eventTime", &members.text("eventTime").unwrap_or_default(), CLOUD_EVENT)?;
     for (name, from) in
         [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")]

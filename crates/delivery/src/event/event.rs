@@ -149,9 +149,11 @@ fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
         Input::EventGrid => check_event_grid(members).map(|()| Shape::EventGrid),
         Input::Custom => Ok(Shape::Custom),
         Input::Opaque => Ok(Shape::Opaque),
+        // What says that it is a CloudEvent has to be a valid one, and is never custom JSON.
         Input::Auto if members.get("specversion").is_some() => {
             check_cloud_event(members).map(|()| Shape::CloudEvent)
         }
+        // This schema has no marker of its own, so a near miss is custom JSON.
         Input::Auto if check_event_grid(members).is_ok() => Ok(Shape::EventGrid),
         Input::Auto => Ok(Shape::Custom),
     }

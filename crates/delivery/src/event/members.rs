@@ -55,12 +55,14 @@ impl<'a> Members<'a> {
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
         let not_json = |error: serde_json::Error| Malformed::NotJson(error.to_string());
         if !text.trim_start().starts_with('{') {
+            // Parsed all the same: text that is not JSON is malformed.
             return serde_json::from_str::<&RawValue>(text)
                 .map(|_| Self::default())
                 .map_err(not_json);
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let spans = deserializer.deserialize_map(Spans { text }).map_err(not_json)?;
+        // Nothing may follow the object: it would be posted along with it.
         deserializer.end().map_err(not_json)?;
         let members = Self { text, spans: Cow::Owned(spans) };
         // Sorted, since comparing all pairs would take too long for an object of many members.

@@ -176,6 +176,7 @@ pub fn explain_jittered(
     published_ms: u64,
     jitter: Jitter,
 ) -> Life {
+    // Paused, there would be nothing to see but one re-enqueueing after the other.
     let subscription = &Subscription { paused: false, ..subscription.clone() };
     let origin = Origin { message: "explain".to_owned(), index: 0 };
     let event = Event::recall(&EVENT.into(), Input::CloudEvents);

@@ -101,6 +101,7 @@ fn published(letter: &DeadLetter, event: Event, to: &SubscriptionName, now_ms: u
     via.push(first.subscription.topic.clone());
     Delivery {
         id: sink_delivery_id(first.id, &to.to_string()),
+        // Kept, so that a chain of replies is still counted behind a dead letter.
         hops: first.hops,
         via,
         traceparent: first.traceparent.clone(),

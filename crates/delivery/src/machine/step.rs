@@ -78,6 +78,7 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
         return Arrival::NotDue { wait_ms: delivery.due_ms - now_ms };
     }
     let policy = &subscription.retry;
+    // Saturating: the publication is stamped by the clock of SQS, which may be ahead.
     let age_ms = now_ms.saturating_sub(delivery.published_ms);
     // Checked before `paused`: a paused subscription must not hold deliveries for ever.
     if age_ms >= LIFETIME_MAX_MS {
@@ -90,6 +91,7 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if delivery.batching == Batching::RetryAlone {
         return Arrival::Attempt;
     }
+    // The file may have lowered its maximum since the last attempt.
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
@@ -254,6 +256,7 @@ pub fn settle(
                 percent,
                 jitter,
             );
+            // From the outcome, not from now: work on other deliveries must not lengthen the wait.
             delivery.due_ms = outcome_ms.saturating_add(wait_ms);
             End::Retry { wait_ms: delivery.due_ms.saturating_sub(now_ms) }
         }
@@ -281,9 +284,11 @@ pub fn end_without_success(
     now_ms: u64,
 ) -> End {
     let sink = &subscription.dead_letter.sink;
+    // Not to its sink again, where it has just failed.
     if let DeliveryTarget::Sink(_) = delivery.target {
         return End::DeadLetter(Box::new(returned(delivery, sink, reason, now_ms)));
     }
+    // A closure: one that is dropped needs no letter.
     let letter = || Box::new(DeadLetter::new(delivery.clone(), subscription, reason, now_ms));
     match sink {
         Sink::None => End::Drop(reason),

@@ -111,6 +111,7 @@ impl<'a> Destinations<'a> {
                 None
             }
         });
+        // Even without a target: a reference to it is then not reported once more.
         self.0.insert(comparable(name), (key, target));
     }
 

@@ -161,6 +161,7 @@ impl Findings {
     /// All of them, in the order of files and lines.
     pub(super) fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
+        // Stable: findings at one position keep the order in which they were found.
         gathered.sort_by_key(|(position, _)| *position);
         gathered.into_iter().map(|(_, finding)| finding).collect()
     }

@@ -89,6 +89,7 @@ pub fn read(files: &[Source<'_>]) -> Reading {
         documents.extend(node::documents(file, source.text, &findings));
     }
     let families = family::sort(documents.iter().map(|document| Cursor::root(document, &findings)));
+    // Before the families, since references may point to any file.
     let destinations = Destinations::read(&families.destinations);
     let mut draft = Draft::default();
     native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);

@@ -124,6 +124,7 @@ pub fn compose(
         Some(first) => own_headers(destination, &first.event, context.keyring)?,
         None => Vec::new(),
     };
+    // A subscription may set the trace itself, and two would be invalid.
     if !own.iter().any(|(name, _)| name.eq_ignore_ascii_case(TRACE_PARENT)) {
         headers.extend(trace_headers(deliveries));
     }
@@ -143,6 +144,7 @@ pub fn compose(
         // One more, so that a reply of exactly this length is known to be complete.
         answer_max_bytes = REPLY_MAX_BYTES + 1;
     }
+    // Last, because values from the event count as well.
     check_size(&headers)?;
     let (url, timeout_ms) = (destination.url.clone(), context.timeout_ms);
     Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes })
@@ -240,6 +242,7 @@ pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(Ba
     let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
     let headers = subscription.destination.headers.iter();
     let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
+    // Only values from the event are resolved here, and those need no secret.
     let (no_secrets, mut dynamic_headers) = (Keyring::default(), Vec::new());
     for header in dynamic {
         let value = header.value(&delivery.event, &no_secrets).ok()?;
@@ -254,6 +257,7 @@ fn id_of(deliveries: &[&Delivery]) -> String {
         return one.id.to_string();
     }
     let mut ids: Vec<String> = deliveries.iter().map(|delivery| delivery.id.to_string()).collect();
+    // The order of a batch is that of arrival, and must not change its id.
     ids.sort_unstable();
     Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes()).to_string()
 }
@@ -373,6 +377,7 @@ fn array(elements: &[Arc<str>]) -> Bytes {
 fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
     let mut traces = deliveries.iter().map(|delivery| trace::of_delivery(delivery));
     let Some(Some(trace)) = traces.next() else { return Vec::new() };
+    // A request has one trace: any of several would be wrong for the other events.
     if traces.any(|other| other.as_ref() != Some(&trace)) {
         return Vec::new();
     }

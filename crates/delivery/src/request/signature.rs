@@ -63,6 +63,7 @@ pub(super) fn headers(
 
 fn signature(key: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
+    // The signed text of Standard Webhooks: id, timestamp and body, with points between.
     for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
         mac.update(part);
     }

@@ -91,6 +91,7 @@ impl Catalogue {
         event: &Event,
         now_ms: u64,
     ) -> impl Iterator<Item = &Arc<Subscription>> {
+        // No name is empty, so this sorts before all names of the topic.
         let first = SubscriptionName { topic: topic.clone(), name: String::new() };
         let of_topic = self.subscriptions.range(first..).map(|(_, subscription)| subscription);
         let members = event.members();

@@ -98,6 +98,7 @@ impl Header {
                 None => return Ok(None),
             },
             Value::Secret(name) => {
+                // Trimmed below: a secret that was stored from a file often ends with a line feed.
                 let missing =
                     || HeaderError::Secret(cannot(format!("its secret {name} was not looked up")));
                 let secret = keyring.get(name).ok_or_else(missing)?.expose().trim();

@@ -91,6 +91,7 @@ impl StatusSet {
     /// The statuses of this set that are not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
+        // All numbers of three digits: servers also send statuses that HTTP does not define.
         let remaining =
             (100..=999).filter(|status| self.contains(*status) && !other.contains(*status));
         Self(remaining.map(|status| status..=status).collect())

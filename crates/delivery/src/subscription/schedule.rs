@@ -115,6 +115,7 @@ pub fn next_wait_ms(
     jitter: Jitter,
 ) -> u64 {
     let wait_ms = schedule.wait_ms(k, moments).max(least_wait_ms);
+    // In u128, which the product of a u64 and two u32 cannot exceed.
     let extra = u128::from(wait_ms) * u128::from(jitter_percent) * u128::from(jitter.0)
         / (100 * u128::from(u32::MAX));
     wait_ms.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
@@ -137,6 +138,7 @@ pub fn storage_wait_ms(since_decision_ms: u64) -> u64 {
 }
 
 fn doubled(delay_ms: u64, times: u32) -> u64 {
+    // Zero stays zero, however often it is doubled.
     2u64.checked_pow(times)
         .map_or(if delay_ms == 0 { 0 } else { u64::MAX }, |factor| delay_ms.saturating_mul(factor))
 }

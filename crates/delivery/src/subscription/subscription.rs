@@ -83,7 +83,9 @@ impl Destination {
 
     /// The secret values in headers.
     pub fn hidden_values<'a>(&'a self, keyring: &'a Keyring) -> impl Iterator<Item = &'a str> {
+        // Not the signing secrets: they are never sent, so no answer can echo them.
         self.headers.iter().filter_map(|header| match &header.value {
+            // Trimmed as it is sent, or an echo of it would not be found.
             Value::Secret(name) => keyring.get(name).map(|secret| secret.expose().trim()),
             Value::Concealed(value) => Some(value.as_str()),
             Value::Static(_) | Value::Path(_) => None,

@@ -106,7 +106,9 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     if fraction.is_some_and(|digits| digits.contains(['.', ','])) {
         return Err("a number has one point");
     }
+    // Rounding each component to milliseconds would let the errors add up.
     let unit_ns = u128::from(unit_ms) * 1_000_000;
+    // Digits only, so the one possible error is a number that is too large.
     let whole_ns = whole.parse::<u64>().map_or(u128::MAX, |amount| u128::from(amount) * unit_ns);
     let digits = fraction.map_or("", |digits| &digits[..digits.len().min(FRACTION_DIGITS_MAX)]);
     let numerator = digits.bytes().fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));

@@ -120,6 +120,7 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         reason: reason.to_string(),
         detail: detail.clone(),
         decided_ms: *decided_ms,
+        // Left out where it says nothing new: all state has to fit 16 KiB.
         not_before_ms: Some(letter.not_before_ms)
             .filter(|not_before_ms| not_before_ms != decided_ms),
         container: match &letter.store {
@@ -148,6 +149,7 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
             ErrorData::Base64 => Some(ErrorDataV1::Base64),
         },
         events_per_blob: Some(letter.events_per_blob).filter(|events| *events != 1),
+        // The name on the wire stays as it is: messages with it may be in the queues.
         period_ms: letter.keep_trying_for_ms,
         headers: headers.clone(),
         destination: destination.clone(),

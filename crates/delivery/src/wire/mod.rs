@@ -108,6 +108,7 @@ fn ascii_json(value: &impl Serialize) -> String {
         if character.is_ascii() {
             ascii.push(character);
         } else {
+            // JSON escapes UTF-16 units: a character beyond U+FFFF becomes a pair.
             for unit in character.encode_utf16(&mut [0; 2]) {
                 ascii.push_str(&format!("\\u{unit:04x}"));
             }

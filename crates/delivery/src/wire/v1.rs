@@ -22,6 +22,7 @@ pub(super) struct DeliveryV1 {
     pub(super) due_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) shape: Option<ShapeV1>,
+    // The code has another word by now; messages in the queues have this one.
     #[serde(rename = "leg", default, skip_serializing_if = "Option::is_none")]
     pub(super) target: Option<TargetV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,6 +31,7 @@ pub(super) struct DeliveryV1 {
     pub(super) hops: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) via: Vec<String>,
+    // The older word, as above.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<BatchingV1>,
     pub(super) history: Vec<EntryV1>,

@@ -154,6 +154,7 @@ impl<'a> KeyParts<'a> {
             text.map(std::borrow::Cow::into_owned).map_err(|_| invalid("a name in it is not UTF-8"))
         };
         let topic = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
+        // Not required: the letters may hold their ids themselves.
         let guid = file.strip_suffix(".json").and_then(|guid| guid.parse().ok());
         Ok(Self { key, subscription: SubscriptionName { topic, name: decoded(name)? }, guid })
     }

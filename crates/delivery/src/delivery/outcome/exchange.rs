@@ -142,6 +142,7 @@ const REDACTED: &[u8] = b"[secret]";
 /// The body with each occurrence of a secret replaced.
 fn redacted(body: &[u8], secret: &[u8]) -> Vec<u8> {
     let mut redacted = Vec::with_capacity(body.len());
+    // On bytes, since an answer need not be UTF-8.
     let mut rest = body;
     while let Some(at) = rest.windows(secret.len()).position(|window| window == secret) {
         redacted.extend_from_slice(&rest[..at]);

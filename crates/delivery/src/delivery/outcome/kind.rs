@@ -68,6 +68,7 @@ impl Outcome {
     #[must_use]
     pub fn of_status(status: u16, policy: &RetryPolicy) -> Self {
         match status {
+            // First: a policy may count a status as a success that has a word below.
             status if policy.success.contains(status) => Self::Success,
             400 => Self::BadRequest,
             401 => Self::Unauthorized,

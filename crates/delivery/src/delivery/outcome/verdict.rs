@@ -53,6 +53,7 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
             let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
             let asked_ms =
                 asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);
+            // Not capped: it is the policy's own, while Retry-After is what an endpoint asks for.
             let least_ms = policy.least_waits.of_status(*status);
             Verdict::Retry { least_wait_ms: least_ms.max(asked_ms.min(policy.retry_after_max_ms)) }
         }
@@ -78,6 +79,7 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
 pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Digits only, so the one possible error is a number that is too large.
         return Some(text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(SECOND_MS));
     }
     let now = UNIX_EPOCH.checked_add(Duration::from_millis(now_ms))?;

@@ -82,6 +82,7 @@ impl Rate {
         if text == "*" {
             return Ok(Self::Unlimited);
         }
+        // Checked by hand, since `parse` accepts a plus sign.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
         let invalid =
@@ -186,6 +187,7 @@ impl Granted {
         let unreadable =
             |error: serde_json::Error| ConsentDocumentError::Unreadable(error.to_string());
         let Versioned { v } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        // Checked before the rest, which a newer version may have changed.
         if v != VERSION {
             return Err(ConsentDocumentError::UnknownVersion(v));
         }

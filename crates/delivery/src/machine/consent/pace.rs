@@ -29,6 +29,7 @@ impl RateShare {
     pub fn of(rate: Rate, functions: u32) -> Self {
         let interval_ms = match rate {
             Rate::Unlimited => 0,
+            // Rounded up, so that all shares together never exceed the rate.
             Rate::PerMinute(requests) => MINUTE_MS
                 .saturating_mul(u64::from(functions.max(1)))
                 .div_ceil(u64::from(requests.get())),
@@ -53,12 +54,14 @@ impl Pace {
     /// The wait, at most 15 minutes.
     pub fn go(&mut self, share: RateShare, now_ms: u64) -> Result<(), u64> {
         let RateShare { interval_ms } = share;
+        // At less than one request in ten seconds there is no burst.
         let ahead_ms = BURST_MS.saturating_sub(interval_ms);
         if interval_ms == 0 || self.reserved_until_ms <= now_ms.saturating_add(ahead_ms) {
             self.reserved_until_ms = self.reserved_until_ms.max(now_ms).saturating_add(interval_ms);
             return Ok(());
         }
         let free_ms = self.reserved_until_ms.saturating_sub(ahead_ms);
+        // No message can be delayed longer; what comes early asks again.
         let latest_ms = now_ms.saturating_add(WAIT_MAX_MS);
         self.last_slot_ms =
             free_ms.max(self.last_slot_ms.saturating_add(interval_ms)).min(latest_ms);

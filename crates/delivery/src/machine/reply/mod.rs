@@ -168,6 +168,7 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
             return Some(ReplyContent::Unreadable(text, "it is not UTF-8".to_owned()));
         }
     };
+    // Inside JSON an escape means the same, and SQS refuses some characters themselves.
     let text: Arc<str> = escaped(&text).into();
     Some(match decode_one(&text, Input::CloudEvents) {
         Element::Event(event) => ReplyContent::Event(event),

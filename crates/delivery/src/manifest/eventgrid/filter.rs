@@ -56,6 +56,7 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
         return Some(Vec::new());
     }
+    // The same attribute under its name in either schema.
     let exact = |text: String| {
         ["type", "eventType"]
             .map(|name| Filter::Exact { name: name.to_owned(), value: text.clone() })

@@ -102,6 +102,7 @@ fn resource<'a>(cursor: &Cursor<'a>, around_kind: &str, around_path: &str) -> Re
 /// Reports every expression in a resource; true when there is one.
 fn has_expression(cursor: &Cursor<'_>) -> bool {
     if let Some(text) = cursor.peek_text() {
+        // Two brackets are ARM's escape for text that begins with one.
         let is_expression = text.starts_with('[') && !text.starts_with("[[") && text.ends_with(']');
         if is_expression {
             let message =
@@ -111,6 +112,7 @@ fn has_expression(cursor: &Cursor<'_>) -> bool {
         return is_expression;
     }
     let inner: Vec<Cursor<'_>> = if cursor.is_mapping() {
+        // `dependsOn` is about the order of a deployment and changes no subscription.
         let entries = cursor.entries().unwrap_or_default();
         entries
             .into_iter()

@@ -55,6 +55,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
     };
     let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
     let kinds_fields = ["delay", "waits", "moments"].map(|field| (field, fields.key(field)));
+    // Not before: the other fields are marked as known even if the kind is not.
     let name = name?;
     for (field, key) in &kinds_fields {
         if let Some(key) = key.as_ref().filter(|_| *field != name.field()) {

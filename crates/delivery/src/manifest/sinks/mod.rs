@@ -122,6 +122,7 @@ impl Routes {
 
     /// Whether the sinks of one topic lead to another, directly or through others.
     fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
+        // Each topic is visited once, so that a loop of sinks ends.
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(topic) = open.pop() {
             let fresh: Vec<&TopicName> = self

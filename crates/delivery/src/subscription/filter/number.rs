@@ -34,6 +34,7 @@ impl Number {
         let leading_zeros = i64::try_from(all.len() - digits.len()).ok()?;
         let digits = digits.trim_end_matches('0');
         let exponent = read_exponent(exponent)?;
+        // There is one zero: -0, 0.0 and 0e7 are equal.
         if digits.is_empty() {
             return Some(Self { negative: false, digits: String::new(), exponent: 0 });
         }

@@ -131,6 +131,7 @@ fn validation_headers(subscription: &Subscription) -> Vec<(String, String)> {
     let named = [
         ("content-type", JSON.to_owned()),
         ("aeg-event-type", "SubscriptionValidation".to_owned()),
+        // Event Grid writes the name in upper case.
         ("aeg-subscription-name", subscription.name.name.to_uppercase()),
         ("aeg-delivery-count", "0".to_owned()),
     ];
@@ -204,6 +205,7 @@ fn judge_validation(question: &Question, status: u16, body: &[u8]) -> Answer {
         return Answer::Refused(format!("it answered {status} instead of 200"));
     }
     match (echo(body), &question.confirm) {
+        // Endpoints may write a GUID in upper case.
         (Some(code), _) if code.eq_ignore_ascii_case(&question.code.to_string()) => {
             Answer::Granted(Rate::Unlimited)
         }
