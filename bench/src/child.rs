@@ -25,6 +25,7 @@ pub(crate) struct Function {
 impl Drop for Function {
     fn drop(&mut self) {
         let _ = self.process.kill();
+        // Without this a killed child stays a zombie until the bench ends.
         let _ = self.process.wait();
     }
 }
@@ -35,6 +36,7 @@ impl Function {
         let mut command = Command::new(&contender.program);
         command
             .args(&contender.arguments)
+            // A variable of this shell, such as a real AWS profile, must not reach a contender.
             .env_clear()
             .envs(environment(server))
             .envs(contender.variables.clone());
@@ -43,6 +45,7 @@ impl Function {
         let mut process =
             command.spawn().with_context(|| format!("{} cannot be started", contender.name))?;
         let mut output = process.stdout.take().context("the output is not piped")?;
+        // A full pipe would block the function.
         thread::spawn(move || copy(&mut output, &mut sink()));
         Ok(Self { process, started })
     }
@@ -85,6 +88,7 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
     let url = format!("http://{}", server.aws);
     let queue = |name: &str| format!("{url}/000000000000/{name}");
     vec![
+        // `node` and `valgrind` are looked up by name, in the child's PATH.
         ("PATH", std::env::var("PATH").unwrap_or_default()),
         ("AWS_LAMBDA_RUNTIME_API", server.aws.to_string()),
         ("AWS_LAMBDA_FUNCTION_NAME", "bench".to_owned()),
@@ -97,6 +101,7 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
         ("AWS_ENDPOINT_URL", url.clone()),
+        // The level of the template: two log lines per event are part of the cost.
         ("RUST_LOG", "warn,adapters=info,dispatch=info,deadletter=info".to_owned()),
         ("TARGET_URL", format!("http://{}/hook/204", server.subscriber)),
         ("BUCKET", "dead-letters".to_owned()),
@@ -106,7 +111,9 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("DEAD_LETTER_QUEUE_URL", queue("dead-letter")),
         ("LAST_RESORT_QUEUE_URL", queue("last-resort")),
         ("DEAD_LETTER_CONTAINER", "dead-letters".to_owned()),
+        // The subscriber is on loopback and without TLS, which dispatch refuses by default.
         ("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1".to_owned()),
+        // A bucket cannot be a subdomain of an IP address.
         ("S3_FORCE_PATH_STYLE", "true".to_owned()),
     ]
 }

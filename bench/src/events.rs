@@ -41,6 +41,7 @@ impl Topic {
 pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
     let accepted = format!("http://{subscriber}/hook/204");
     let refused = format!("http://{subscriber}/hook/503");
+    // Jitter would make one run differ from the next.
     let waits = |wait: &str, attempts: u32| {
         format!(
             "{{maxAttempts: {attempts}, jitterPercent: 0, schedule: {{kind: constant, delay: {wait}}}}}"
@@ -79,6 +80,7 @@ pub(crate) fn batch(job: Job, topic: Topic, records: usize) -> Bytes {
 }
 
 fn record(job: Job, topic: Topic, index: usize) -> serde_json::Value {
+    // The time of sending is publication: an old one would make the event expire.
     let now_ms = crate::clock::unix_ms();
     let id = format!("059f36b4-87a3-44ab-83d2-{index:012}");
     let text = |value: &str| json!({"stringValue": value, "stringListValues": [], "binaryListValues": [], "dataType": "String"});

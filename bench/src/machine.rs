@@ -9,6 +9,7 @@ use std::process::Command;
 pub(crate) fn describe(load_before: &str) -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    // Each run writes BENCH.md, so that file is no change of what is measured.
     let dirty = if output_of(
         "git",
         &["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"],

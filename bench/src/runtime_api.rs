@@ -44,6 +44,7 @@ pub(crate) struct Invoker {
 
 /// Both sides, connected.
 pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
+    // One: Lambda gives a process one invocation at a time.
     let (invocations, queued) = mpsc::channel(1);
     let (calls, received) = mpsc::channel(8);
     (
@@ -116,6 +117,7 @@ impl Invoker {
             Call::Error(body) => bail!("the invocation failed: {}", String::from_utf8_lossy(&body)),
             Call::Next(_) => bail!("the function requested more work without a response"),
         };
+        // What a function does after its response, such as flushing a log, is part of its cost.
         self.ready().await?;
         Ok(response)
     }

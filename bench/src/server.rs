@@ -64,6 +64,7 @@ impl Server {
 
 async fn accept(listener: TcpListener, runtime_api: Arc<RuntimeApi>, cloud: Arc<Cloud>) {
     while let Ok((stream, _)) = listener.accept().await {
+        // Nagle's algorithm and delayed ACKs would add up to 40 ms to a small response.
         let _ = stream.set_nodelay(true);
         let (runtime_api, cloud) = (Arc::clone(&runtime_api), Arc::clone(&cloud));
         tokio::spawn(async move {

@@ -68,6 +68,7 @@ pub fn with_limits(config: SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))
         .operation_attempt_timeout(Duration::from_secs(3))
+        // Three attempts of three seconds would be nine: this cuts the last one.
         .operation_timeout(OPERATION_TIMEOUT)
         .build();
     let retries = RetryConfig::standard().with_max_attempts(3);
@@ -99,6 +100,7 @@ impl AwsPorts {
             sinks: SqsSinks::new(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs::new(s3),
+            // A consent belongs to an address and not to a delivery, so no message carries it.
             consents: ConsentStore::new(subscriptions.storage().clone()),
             subscriptions: LiveSubscriptions::new(subscriptions),
             secrets: SecretStores::new(|name| std::env::var(name).ok())?,

@@ -90,6 +90,7 @@ impl<C: Clock> ConsentStore<C> {
 
 impl<C: Clock + Send + Sync> Consents for ConsentStore<C> {
     async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
+        // Not locked while storage is read: two readers of one key are harmless.
         let cached = self.cached(key);
         if let Some(cached) = cached.as_ref().filter(|it| it.is_fresh(self.clock.now_ms())) {
             return Ok(cached.granted.clone());
@@ -99,6 +100,7 @@ impl<C: Clock + Send + Sync> Consents for ConsentStore<C> {
                 self.cache(key, granted.clone());
                 Ok(granted)
             }
+            // Cached as if it were new: storage that fails is not asked with every delivery.
             (Err(_), Some(granted)) => {
                 self.cache(key, Some(granted.clone()));
                 Ok(Some(granted))

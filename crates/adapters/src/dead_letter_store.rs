@@ -37,6 +37,7 @@ pub async fn store_batch(
     // Those that share a blob are stored in the same place, so the first decides.
     let Some(first) = dead_letters.first() else { return Ok(()) };
     match put(ports, &first_target(&first.store, default), dead_letters).await {
+        // Only a permanent refusal: what is unavailable is retried in its own place.
         Err(PutError::Permanent(problem)) => match fallback(&first.store, default, &problem) {
             Some(target) => put(ports, &target, dead_letters).await,
             None => Err(PutError::Permanent(problem)),
@@ -65,6 +66,7 @@ async fn put_messages(
 ) -> Result<(), PutError> {
     for dead_letter in dead_letters {
         let Enriched { json, .. } = blob::enriched(dead_letter);
+        // A failure ends the loop; the repeat sends the first ones again, with the same ids.
         ports.put_message(queue, dead_letter.delivery.id, &json).await?;
         telemetry::sent_to_queue(&dead_letter.delivery, dead_letter.reason, &queue.to_string());
     }

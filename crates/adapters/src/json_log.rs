@@ -41,6 +41,7 @@ impl<W: Fn(Level, &str)> JsonLayer<W> {
 pub(crate) fn write_line(level: Level, line: &str) {
     let mut buffer = buffer();
     buffer.add(line, &mut io::stdout());
+    // To tracing, the more severe level is the smaller one.
     if level <= Level::WARN {
         buffer.flush(&mut io::stdout());
     }
@@ -52,6 +53,7 @@ pub(crate) fn flush() {
 }
 
 fn buffer() -> MutexGuard<'static, LineBuffer> {
+    // A panic elsewhere must not end the log, and a String is never left half changed.
     BUFFER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -90,6 +92,7 @@ impl<S: Subscriber, W: Fn(Level, &str) + 'static> Layer<S> for JsonLayer<W> {
 
 /// Whether a JSON string holds this text without escapes.
 fn is_plain(text: &str) -> bool {
+    // Bytes above ASCII are parts of UTF-8, which JSON takes as they are.
     text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
@@ -147,6 +150,7 @@ impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.name(field);
         let from = self.0.len();
+        // Written in place first: nearly every value turns out to need no escape.
         write!(self.0, "\"{value:?}").expect("writing to a String cannot fail");
         if is_plain(&self.0[from + 1..]) {
             self.0.push('"');

@@ -59,11 +59,14 @@ impl SqsQueues {
     /// Adds the message to the pending ones; returns the batch that this filled, if any, and
     /// whether the message is the first of a batch.
     fn enqueue(&self, queue: QueueName, pending: Pending) -> (Vec<Pending>, bool) {
+        // A std mutex will do: it is never held across an await.
         let mut queues = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = queues.entry(queue).or_default();
+        // Added up anew each time: there are nine at most.
         let bytes: usize = waiting.iter().map(|other| other.message.size_bytes()).sum();
         let mut full = Vec::new();
         if bytes + pending.message.size_bytes() > MESSAGE_MAX_BYTES {
+            // The new message begins the next batch: one call could not take it with the others.
             full = std::mem::take(waiting);
         }
         waiting.push(pending);
@@ -118,6 +121,7 @@ impl SqsQueues {
                 retried
             }
             Err(error) => {
+                // Not repeated here: the client has repeated the whole call where that could help.
                 let error = QueueError(DisplayErrorContext(&error).to_string());
                 batch.into_iter().for_each(|pending| resolve(pending, Err(error.clone())));
                 Vec::new()
@@ -132,6 +136,7 @@ impl SqsQueues {
         };
         let topic = message.topic.as_ref().map(|topic| (TOPIC_ATTRIBUTE, topic.to_string()));
         let mut entry = SendMessageBatchRequestEntry::builder()
+            // An id has to be unique within its batch only.
             .id(index.to_string())
             .message_body(message.body.as_ref())
             .delay_seconds(delay_seconds(message.wait_ms))
@@ -139,6 +144,7 @@ impl SqsQueues {
         if let Some((name, value)) = topic {
             entry = entry.message_attributes(name, text_attribute(&value));
         }
+        // A switch, because some emulators refuse a group on a standard queue.
         if self.fair {
             entry = entry.message_group_id(group_id(&message.subscription.to_string()));
         }
@@ -159,6 +165,7 @@ impl Queue for SqsQueues {
             let queues = self.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(BATCH_WINDOW).await;
+                // If the batch filled up meanwhile, this sends what came after it, or nothing.
                 queues.send_batch(queue, queues.take(queue)).await;
             });
         }
@@ -170,6 +177,7 @@ impl Queue for SqsQueues {
 
 impl ChangeVisibility for SqsQueues {
     async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
+        // A record names its queue by an ARN, which holds the name and not the URL.
         let Some(url) = self.urls.values().find(|url| url.rsplit('/').next() == Some(queue)) else {
             return tracing::warn!(
                 queue,
@@ -178,6 +186,7 @@ impl ChangeVisibility for SqsQueues {
         };
         let seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         let change = self.client.change_message_visibility().queue_url(url).receipt_handle(receipt);
+        // Only a warning: the record is redelivered after the queue's own timeout instead.
         if let Err(error) = change.visibility_timeout(seconds).send().await {
             tracing::warn!(queue, error = %DisplayErrorContext(&error), "record.not_hidden");
         }

@@ -154,7 +154,9 @@ fn structured(attributes: HashMap<String, Attribute>, body: &str) -> Option<Stri
     let attributes =
         given.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
     let attributes: Vec<(String, String)> =
+        // In binary mode the content type of the body takes its place.
         attributes.filter(|(name, _)| name != "datacontenttype").collect();
+    // As with HTTP: the version is what tells a CloudEvent in binary mode.
     let is_event = attributes.iter().any(|(name, _)| name == "specversion");
     let content_type = content_type.map(|(_, value)| value.as_str());
     is_event.then(|| binary::structured_plain(&attributes, content_type, body.as_bytes()))

@@ -25,6 +25,7 @@ pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
         .on_thread_park(json_log::flush)
         .build()?
         .block_on(function);
+    // Once the future has ended, the thread does not park again.
     json_log::flush();
     Ok(ended)
 }

@@ -63,6 +63,7 @@ fn put_error(error: &SdkError<SendMessageError>) -> PutError {
         Some(SendMessageError::KmsAccessDenied(_) | SendMessageError::KmsDisabled(_)) => true,
         Some(SendMessageError::KmsNotFound(_)) => true,
         Some(other) => other.code().is_some_and(|code| DENIED.contains(&code)),
+        // SQS did not answer: it may do so next time.
         None => false,
     };
     if is_permanent { PutError::Permanent(detail) } else { PutError::Unavailable(detail) }

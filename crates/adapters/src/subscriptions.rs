@@ -114,8 +114,10 @@ impl LiveSubscriptions {
     async fn check(&self, fresh_ms: u64) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().await;
         let now_ms = Machine.now_ms();
+        // Without a good version all records wait, so a repair has to be seen soon.
         let fresh_ms = if state.good.is_some() { fresh_ms } else { REREAD_EVERY_MS };
         if state.checked_ms.is_none_or(|checked_ms| now_ms.saturating_sub(checked_ms) >= fresh_ms) {
+            // Also if reading fails: those who wait for the lock must not each repeat it.
             state.checked_ms = Some(now_ms);
             self.refresh(&mut state).await;
         }
@@ -124,8 +126,10 @@ impl LiveSubscriptions {
 
     async fn refresh(&self, state: &mut State) {
         match self.read(state.etag.as_deref()).await {
+            // The source can be reached; what may still be wrong is its content.
             Ok(None) => state.problem.clone_from(&state.broken),
             Ok(Some((text, etag))) => {
+                // Of a broken version too: it is not read and parsed again every 30 s.
                 state.etag = Some(etag);
                 let name = self.source.to_string();
                 match manifest::read(&[Source { name: &name, text: &text }]).into_result() {
@@ -177,6 +181,7 @@ impl SubscriptionSource for LiveSubscriptions {
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
         let state = self.check(REREAD_EVERY_MS).await;
+        // Unless the newest version was read, no name may count as missing.
         match (&state.problem, &state.good) {
             (None, Some(good)) => Ok(Arc::clone(good)),
             (problem, _) => Err(problem.clone().unwrap_or_default()),

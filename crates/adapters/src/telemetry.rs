@@ -167,6 +167,7 @@ impl Telemetry {
             duration_ms = exchange.duration_ms,
             "delivery.attempted"
         );
+        // A reply address or a sink that is gone says nothing about the destination.
         if exchange.status() == Some(410)
             && outcome != Outcome::Success
             && delivery.target == DeliveryTarget::Destination

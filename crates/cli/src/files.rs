@@ -50,6 +50,7 @@ impl Files {
         for (_, text) in &self.0 {
             // A byte order mark is allowed only at the beginning of a file.
             let text = text.trim_start_matches('\u{feff}').trim_end();
+            // A separator at the end of one and the beginning of the next: an empty document.
             let text = text.strip_suffix("\n---").unwrap_or(text);
             joined.push_str("---\n");
             joined.push_str(text.strip_prefix("---\n").unwrap_or(text).trim_end());

@@ -9,6 +9,7 @@ use crate::text::grouped;
     reason = "numbers are positive and below 2^53"
 )]
 pub(crate) fn rounded(number: f64) -> u64 {
+    // The cast truncates, and saturates at the greatest number.
     (number + 0.5).max(0.0) as u64
 }
 

@@ -50,6 +50,7 @@ fn refused_container(
     let [namespace, topic, subscription_segment] =
         [&name.topic.namespace, &name.topic.topic, &name.name].map(|of| segment(of));
     let blobs = format!("{folder}{namespace}/{topic}/{subscription_segment}/");
+    // Date and GUID are in between, and differ for each blob.
     let may_write = stack.extra_sinks().any(|arn| covers(arn, &[&blobs, ".json"]));
     (!may_write).then(|| refused(name, &format!("s3://{container}"), &format!("{folder}*"), stack))
 }

@@ -64,6 +64,7 @@ impl Causes {
         let cause = self.0.entry(key.clone()).or_insert_with(new);
         cause.count += 1;
         cause.first_ms = [cause.first_ms, at_ms].into_iter().flatten().min();
+        // The id breaks ties: the example must not depend on the order of reading.
         if (at_ms, letter.id) > (cause.last_ms, cause.example) {
             (cause.last_ms, cause.example) = (at_ms, letter.id);
         }

@@ -68,6 +68,7 @@ impl DeadLetterContainer {
 
     /// The storage, for this many requests that are counted.
     fn counted(&self, requests: usize) -> &Storage {
+        // Counted beforehand, so that a request that fails counts as well.
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         &self.storage
     }
@@ -103,6 +104,7 @@ impl DeadLetterContainer {
 
     /// Writes or replaces a blob.
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
+        // Only ledgers are written like this, and NDJSON has no registered type.
         let put = self.counted(1).put(key, bytes, ContentType::Unspecified).await;
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }

@@ -83,7 +83,9 @@ impl DeadLetters {
                 found.extend(matching.filter(|letter| seen.insert(letter.id)));
             }
         }
+        // Blobs come by their hour and when they were written; only the content tells the decision.
         sort_newest_first(&mut found);
+        // A shared blob may hold more than were missing.
         found.truncate(limit);
         Ok(found)
     }
@@ -99,6 +101,7 @@ impl DeadLetters {
             read.try_buffered(READS_AT_ONCE).map_ok(|letters| stream::iter(letters).map(Ok));
         let once = letters
             .try_flatten()
+            // A delivery that was duplicated further up may have left two blobs with one GUID.
             .try_filter(move |letter| ready(filter.matches(letter) && seen.insert(letter.id)));
         Box::pin(once)
     }
@@ -125,6 +128,7 @@ impl DeadLetters {
             let letters = self.read(&blob).await?;
             Ok((blob.key, letters))
         });
+        // Callers need no order, so a slow blob does not hold up the others.
         Box::pin(read.try_buffer_unordered(READS_AT_ONCE))
     }
 

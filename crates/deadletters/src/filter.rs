@@ -75,6 +75,7 @@ impl Filter {
 
     fn matches_time(&self, letter: &StoredDeadLetter) -> bool {
         let Some(at_ms) = decided_ms(letter) else {
+            // Without any time it cannot be said to lie in a range.
             return self.since_ms.is_none() && self.until_ms.is_none();
         };
         self.since_ms.is_none_or(|since_ms| at_ms >= since_ms)
@@ -113,6 +114,7 @@ impl Filter {
     /// Whether blobs have to be read to know which dead letters match.
     pub(crate) fn needs_content(&self) -> bool {
         let texts = [&self.types, &self.sources, &self.ids, &self.destinations];
+        // A folder is a whole hour, and of the time due, not of the decision.
         let times = self.since_ms.is_some() || self.until_ms.is_some();
         let results =
             !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
@@ -176,6 +178,7 @@ impl Pattern {
         let Some(mut rest) = text.strip_prefix(first) else { return false };
         let Some(last) = parts.next_back() else { return rest.is_empty() };
         for part in parts {
+            // The first match is the best one: it leaves the most for the rest of the pattern.
             let Some((_, after)) = rest.split_once(part) else { return false };
             rest = after;
         }
@@ -228,6 +231,7 @@ impl FromStr for TimeBound {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        // Every ISO 8601 duration begins like this, and no time does.
         if text.starts_with('P') {
             return duration::parse_ms(text).map(Self::Ago).map_err(|problem| problem.to_string());
         }

@@ -66,6 +66,7 @@ impl DeadLetters {
             self.find_by_name(&mut missing, &mut found).await?;
         }
         if !missing.is_empty() {
+            // Last, because it reads every blob.
             self.find_inside(&missing, &mut found).await?;
         }
         let mut found: Vec<StoredDeadLetter> = found.into_values().collect();
@@ -125,6 +126,7 @@ impl DeadLetters {
             .trim_end_matches('/');
         let key = wanted.strip_prefix(bucket).map_or(wanted, |key| key.trim_start_matches('/'));
         let key = key.strip_prefix("./").unwrap_or(key);
+        // Ids of events may contain slashes too; the extension makes the difference.
         (key.contains('/') && key.ends_with(".json")).then(|| key.to_owned())
     }
 }
@@ -132,5 +134,6 @@ impl DeadLetters {
 /// Whether this is the id, or a beginning of it that is long enough.
 #[must_use]
 pub fn matches_id(wanted: &str, id: &str) -> bool {
+    // Ids are written in lower case, and pasted in either.
     wanted == id || (wanted.len() >= ID_PREFIX_MIN && id.starts_with(&wanted.to_ascii_lowercase()))
 }

@@ -110,6 +110,7 @@ pub struct LedgerEntry {
 
 /// The id of the delivery that a job makes of a dead letter.
 pub(crate) fn delivery_id(job: &str, letter: Uuid) -> Uuid {
+    // No job name contains a line end, so no two pairs give one text.
     Uuid::new_v5(&REPLAY_NAMESPACE, format!("{job}\n{letter}").as_bytes())
 }
 
@@ -236,6 +237,7 @@ pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, job: &str, en
     if !matches!(entry.state, ReplayState::Sent | ReplayState::Intent) {
         return;
     }
+    // Times in UTC with equally many digits sort as text.
     let rank = |entry: &LedgerEntry| (entry.state == ReplayState::Sent, entry.at.clone());
     match known.get(&entry.letter) {
         Some(other) if rank(&other.entry) >= rank(&entry) => {}

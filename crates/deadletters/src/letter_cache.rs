@@ -61,6 +61,7 @@ impl DeadLetters {
     ) -> anyhow::Result<LetterCache> {
         let range_ms = (filter.since_ms, filter.until_ms);
         let before = before
+            // `None`, no limit, is less than any time, so the first range is the wider one.
             .filter(|before| before.range_ms.0 <= range_ms.0 && before.range_ms.1 == range_ms.1);
         let blobs = self.blobs(filter).map_ok(|blob| async move {
             let known = before.and_then(|before| before.blobs.get(&blob.key));
@@ -82,6 +83,7 @@ impl DeadLetters {
                 is_truncated = true;
                 break;
             }
+            // Again, because known blobs were filtered by a range that may have begun earlier.
             let matching =
                 found.iter().filter(|letter| filter.matches(letter) && seen.insert(letter.id));
             letters.extend(matching.cloned());

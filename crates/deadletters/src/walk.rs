@@ -105,6 +105,7 @@ impl Walk {
             self.pending.extend(opened.into_iter().flatten());
             let mut blobs: Vec<(u64, Entry)> = blobs.into_iter().flatten().collect();
             if !blobs.is_empty() {
+                // The key breaks ties, so that two walks give the same order.
                 blobs.sort_by_cached_key(|(hour, blob)| {
                     (Reverse((*hour, blob.modified_ms)), blob.key.clone())
                 });
@@ -162,6 +163,7 @@ impl Walk {
 
     /// The folders in a folder that may hold a match.
     async fn open(&self, folder: PendingFolder) -> anyhow::Result<Vec<PendingFolder>> {
+        // The name is known: this level need not be listed.
         if let Some(name) = self.filter.segment_at(folder.depth) {
             let prefix = format!("{}{name}/", folder.prefix);
             return Ok(vec![PendingFolder { depth: folder.depth + 1, prefix, ..folder }]);
@@ -186,6 +188,7 @@ impl Walk {
     ) -> anyhow::Result<Result<Vec<PendingFolder>, Arc<[Entry]>>> {
         let prefix = subscription.prefix.clone();
         let page = self.container.page(&ListRequest { prefix, ..ListRequest::default() }).await?;
+        // The page is kept, so that its hours do not list again what it holds.
         if page.next.is_some() {
             return Ok(Err(page.entries.into()));
         }
@@ -218,6 +221,7 @@ impl Walk {
             return None;
         }
         let range = if depth <= NAME_FOLDERS {
+            // Names say nothing about time; only the calendar below them does.
             parent.range.clone()
         } else {
             time_range(segments.get(NAME_FOLDERS..)?)?

@@ -112,6 +112,7 @@ async fn publish(
 }
 
 async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
+    // The newest: a topic that was just added must not be a 404.
     let catalogue = ingress.subscriptions.reread().await;
     let catalogue =
         catalogue.map_err(|problem| Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))?;

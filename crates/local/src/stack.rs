@@ -71,6 +71,7 @@ impl Stack {
             VISIBILITY_TIMEOUT_SECONDS,
         );
         let aws = LocalAws::start(aws_config).await?;
+        // A `file://` address needs an absolute path.
         let file = config.subscriptions.canonicalize();
         let file = file.with_context(|| {
             format!("the subscriptions {} cannot be read", config.subscriptions.display())
@@ -130,6 +131,7 @@ impl Stack {
     /// When the local AWS does not respond.
     pub async fn stop(mut self) -> anyhow::Result<Vec<(String, u64)>> {
         self.stop.send_replace(true);
+        // Before the queues stop: running invocations still send to them.
         while self.mappings.join_next().await.is_some() {}
         let remaining = self.aws.messages_held().await?;
         self.aws.stop().await;

@@ -143,6 +143,7 @@ async fn receive(
         return response;
     }
     let (status, delay_ms) = state.answers.answer(&received);
+    // Before the delay, so that a request whose sender gives up is seen too.
     (state.on_request)(&received, status);
     if delay_ms > 0 {
         Machine.sleep(delay_ms).await;

@@ -70,6 +70,7 @@ impl Visit for Line {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // A message is `format_args!`, whose `Debug` output is the text itself.
         self.record_str(field, &format!("{value:?}"));
     }
 }

@@ -11,12 +11,14 @@ const DETAIL_MAX_CHARS: usize = 300;
 
 /// The result that a failure stands for.
 pub(super) fn result(failure: &reqwest::Error) -> TransportResult {
+    // Nothing was sent, and a repeat would be built in the same way.
     if failure.is_builder() {
         return TransportResult::Unsendable;
     }
     if failure.is_timeout() {
         return TransportResult::TimedOut;
     }
+    // The client reports what its resolver returns as a failure to connect.
     match caused_by::<NameFailure>(failure) {
         Some(NameFailure::Blocked(_)) => return TransportResult::Blocked,
         Some(NameFailure::Unresolved(_)) => return TransportResult::ResolutionError,
@@ -34,6 +36,7 @@ pub(super) fn result(failure: &reqwest::Error) -> TransportResult {
 pub(super) fn detail(failure: reqwest::Error) -> String {
     let failure = failure.without_url();
     let text = match caused_by::<NameFailure>(&failure) {
+        // The layers around it say only that connecting failed.
         Some(failure) => failure.to_string(),
         None => with_causes(&failure),
     };

@@ -123,6 +123,7 @@ impl HttpSender {
     /// not.
     fn admit(&self, request: &Request) -> Result<(ClientKind, HeaderMap), Box<Exchange>> {
         let blocked = |refusal| Exchange::new(TransportResult::Blocked, 0, 0).with_detail(refusal);
+        // Here as well as in the resolver, which never sees an IP address in a URL.
         let kind = self.policy.admit(&request.url).map_err(blocked)?;
         let unsendable =
             |problem| Exchange::new(TransportResult::Unsendable, 0, 0).with_detail(problem);
@@ -210,6 +211,7 @@ impl HttpSender {
         let (mut body, mut permit) = (Vec::new(), None);
         while body.len() < max_bytes {
             if body.len() >= ANSWER_MAX_BYTES && permit.is_none() {
+                // The semaphore is never closed, so this cannot fail. Held until the body is read.
                 permit = self.long_answers.acquire().await.ok();
             }
             let Some(chunk) = response.chunk().await? else { return Ok((body, true)) };
@@ -219,6 +221,7 @@ impl HttpSender {
             }
             body.extend_from_slice(taken);
         }
+        // A body of exactly this length counts as cut: only one more read could tell.
         Ok((body, false))
     }
 
@@ -227,6 +230,7 @@ impl HttpSender {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
+        // `get_or_init` cannot return an error. Of two that are built at once, the first is kept.
         let client = client(&self.network, &self.policy, kind)?;
         Ok(slot.get_or_init(|| client))
     }
@@ -248,6 +252,7 @@ impl SendHttp for HttpSender {
 }
 
 fn timed(exchange: Exchange, started_ms: u64) -> Exchange {
+    // Saturating: the clock may be set back during the exchange.
     Exchange { started_ms, duration_ms: Machine.now_ms().saturating_sub(started_ms), ..exchange }
 }
 
@@ -269,8 +274,11 @@ fn client(
 ) -> Result<Client, reqwest::Error> {
     let builder = Client::builder()
         .user_agent(USER_AGENT)
+        // A redirect would lead to an address that no subscription names.
         .redirect(redirect::Policy::none())
+        // A repeat by the client would be an attempt that nobody counts.
         .retry(reqwest::retry::never())
+        // A proxy of the environment would resolve names itself, unchecked.
         .no_proxy()
         .referer(false)
         .connect_timeout(CONNECT_TIMEOUT)
@@ -279,6 +287,7 @@ fn client(
         .http1_max_headers(HEADERS_MAX)
         .http2_initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
         .http2_initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
+        // An adaptive window would override both sizes above.
         .http2_adaptive_window(false)
         .http2_max_frame_size(HTTP2_FRAME_MAX_BYTES)
         .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
@@ -304,6 +313,7 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
         };
         // Which of them are secrets is not known here, so none enters the HTTP/2 header tables.
         value.set_sensitive(true);
+        // `append` panics when a map is full, at 32,768 entries.
         map.try_append(known, value).map_err(|_| "a request with too many headers".to_owned())?;
     }
     Ok(map)

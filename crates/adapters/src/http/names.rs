@@ -32,6 +32,7 @@ pub(super) enum NameFailure {
 pub(super) fn system_lookup() -> Lookup {
     Arc::new(|host| {
         Box::pin(async move {
+            // The system's lookup blocks; tokio runs it on a thread for such work.
             let addresses = tokio::net::lookup_host((host.as_str(), 0)).await?;
             Ok(addresses.map(|address| address.ip()).collect())
         })
@@ -59,10 +60,12 @@ impl Resolve for CheckingResolver {
             ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.policy), self.kind);
         Box::pin(async move {
             let host = name.as_str();
+            // To the sender, a failed lookup and a name without addresses are the same.
             let addresses = found.await.unwrap_or_default();
             if addresses.is_empty() {
                 return Err(NameFailure::Unresolved(host.to_owned()).into());
             }
+            // All of them: the client may try one after the other.
             policy.judge(kind, host, &addresses).map_err(NameFailure::Blocked)?;
             // Port 0 means the port of the URL.
             Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)

@@ -210,6 +210,7 @@ impl Meter {
     /// The lines for everything since the last reading.
     pub fn read(&self, now_ms: u64) -> Vec<String> {
         let Some(settings) = &self.settings else { return Vec::new() };
+        // Taken out, so that the lines are formatted without the lock.
         let tally = std::mem::replace(&mut *self.lock(), Tally::new(settings.per_subscription));
         emf::lines(&tally, &settings.namespace, now_ms)
     }

@@ -96,6 +96,7 @@ impl Tally {
     }
 
     fn add(&mut self, metric: Metric, value: Value, subscription: &SubscriptionName, label: Label) {
+        // Declared here, because the references below have to outlive the block.
         let (no_topic, name);
         // Such a topic is free text of a publisher: as a dimension value it could be made to cost
         // any sum.
@@ -121,6 +122,7 @@ impl Tally {
 
 /// The entry of a key, which is cloned only the first time.
 fn entry<'a, K: Ord + Clone>(totals: &'a mut BTreeMap<K, Totals>, key: &K) -> &'a mut Totals {
+    // `BTreeMap::entry` takes an owned key, which would be a clone for every count.
     if !totals.contains_key(key) {
         totals.insert(key.clone(), Totals::default());
     }

@@ -53,7 +53,9 @@ impl Cache {
         extension: &Extension,
         clock: &impl Clock,
     ) -> Result<Secret, ExtensionError> {
+        // The map is locked for the look-up alone: other secrets do not wait for this one.
         let entry = self.entry(&id);
+        // An async mutex, because it is held across the call.
         let mut entry = entry.lock().await;
         if entry.is_due(clock.now_ms()) {
             let fetched = extension.fetch(&id, clock).await;

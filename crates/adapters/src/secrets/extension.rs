@@ -125,6 +125,7 @@ impl Extension {
         let port = set(PORT).unwrap_or_else(|| EXTENSION_PORT_DEFAULT.to_owned()).parse().ok();
         let token =
             set(TOKEN).and_then(|token| HeaderValue::from_str(&token).ok()).map(|mut token| {
+                // Its `Debug` output then does not show the value.
                 token.set_sensitive(true);
                 token
             });
@@ -142,11 +143,13 @@ impl Extension {
             for _ in 0..NOT_READY_TRIES {
                 match self.fetch_once(id, port).await? {
                     Response::Value(value) => return Ok(value),
+                    // The extension starts beside the function: the first call may come too early.
                     Response::NotReady => clock.sleep(NOT_READY_WAIT_MS).await,
                 }
             }
             Err(ExtensionError::NotReady)
         };
+        // Around the loop: a single try has no limit of its own.
         tokio::time::timeout(DEADLINE, until_ready).await.unwrap_or(Err(ExtensionError::TimedOut))
     }
 
@@ -217,6 +220,7 @@ fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
 }
 
 fn members(json: &[u8]) -> Option<BTreeMap<String, Box<RawValue>>> {
+    // The error is dropped: it might quote the response.
     serde_json::from_slice(json).ok()
 }
 

@@ -93,6 +93,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
 
     /// A variable of the environment; not cached, because it does not change while we run.
     fn variable(&self, name: &str) -> Result<Secret, String> {
+        // The name may be shorter, or have a character across this position.
         let beginning = name.get(..RESERVED_PREFIX.len());
         if beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(RESERVED_PREFIX)) {
             return Err(format!(

@@ -45,9 +45,11 @@ impl Bucket {
     ) -> Result<Fetched, StorageError> {
         let get = self.client.get_object().bucket(&self.name).key(valid(key)?);
         let response = match get.set_if_none_match(known_etag.map(str::to_owned)).send().await {
+            // The client reports 304 as an error.
             Err(error) if status(&error) == Some(304) => return Ok(Fetched::Unchanged),
             response => response,
         };
+        // Before the content, which consumes the response.
         let etag = response.as_ref().ok().and_then(GetObjectOutput::e_tag).unwrap_or_default();
         let etag = etag.to_owned();
         let content = content(response).await?;
@@ -77,6 +79,7 @@ impl Bucket {
         bytes: Vec<u8>,
         content_type: ContentType,
     ) -> Result<PutOutcome, StorageError> {
+        // One buffer for all tries: cloning it copies no bytes.
         let body = SdkBody::from(bytes);
         let mut races = 0;
         loop {
@@ -98,6 +101,7 @@ impl Bucket {
         let list = self.client.list_object_versions().bucket(&self.name).prefix(valid(key)?);
         let list = list.max_keys(VERSIONS_MAX).send().await.map_err(|error| failure(&error))?;
         let version = |version: &ObjectVersion| Version {
+            // S3's id of what was written while the bucket kept no versions.
             id: version.version_id().unwrap_or("null").to_owned(),
             description: version.last_modified().map(ToString::to_string).unwrap_or_default(),
             // After a deletion the newest is a delete marker, which is not a version: then none of
@@ -137,6 +141,7 @@ impl Bucket {
     /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html>
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
         for keys in keys.chunks(PAGE_MAX) {
+            // Quiet: only failures are listed in the answer.
             let mut delete = Delete::builder().quiet(true);
             for key in keys {
                 let object = ObjectIdentifier::builder().key(valid(key)?).build();
@@ -145,6 +150,7 @@ impl Bucket {
             let delete = delete.build().expect("the objects are set");
             let deleted = self.client.delete_objects().bucket(&self.name).delete(delete);
             let deleted = deleted.send().await.map_err(|error| failure(&error))?;
+            // The answer is 200 even if single keys could not be removed.
             if let [first, ..] = deleted.errors() {
                 return Err(StorageError::Unavailable(format!(
                     "{} objects were not removed, the first is {}: {}",
@@ -202,6 +208,7 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     let text = answer.unwrap_or_else(|| DisplayErrorContext(error).to_string());
     match error.code() {
         Some(NO_SUCH_BUCKET) => StorageError::NoSuchBucket(text),
+        // `PermanentRedirect`: the bucket is in another region than the client.
         Some("AccessDenied" | "AllAccessDisabled" | "PermanentRedirect" | "InvalidBucketName") => {
             StorageError::Refused(text)
         }

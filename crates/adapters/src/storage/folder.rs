@@ -70,6 +70,7 @@ impl Folder {
             // Unlike a rename, a hard link fails where there is a file: the first one wins.
             match write(&path, &bytes, |temporary| std::fs::hard_link(temporary, &path)) {
                 Ok(()) => Ok(PutOutcome::Written),
+                // A folder in its place is a failure, not an object that is there.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_file() => {
                     Ok(PutOutcome::AlreadyExists)
                 }
@@ -85,6 +86,7 @@ impl Folder {
             // A folder that does not exist is more likely a mistyped path than a new one.
             path.parent().map_or(Ok(()), |folder| std::fs::metadata(folder).map(drop))?;
             if let Some(old) = unless_missing(std::fs::read(&path))? {
+                // The copy first: if this fails, the current file is as it was.
                 replace(&previous(&path), &old)?;
             }
             replace(&path, &bytes)
@@ -138,6 +140,7 @@ impl Folder {
     }
 
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
+        // All keys are checked before anything is removed.
         let paths = keys.iter().map(|key| self.path(key)).collect::<Result<Vec<_>, _>>()?;
         let root = Arc::clone(&self.root);
         blocking(move || paths.iter().try_for_each(|path| remove(&root, path))).await
@@ -147,6 +150,7 @@ impl Folder {
     fn path(&self, key: &str) -> Result<PathBuf, StorageError> {
         let mut path = self.root.to_path_buf();
         for segment in key.split('/') {
+            // On Windows a backslash would lead into a folder as well.
             let is_path = matches!(segment, "" | "." | "..") || segment.contains(MAIN_SEPARATOR);
             if is_path || segment.contains('\0') || is_temporary(segment) {
                 return Err(StorageError::InvalidKey(key.to_owned()));
@@ -197,6 +201,7 @@ fn is_missing(error: &io::Error) -> bool {
 fn read(path: &Path, known_etag: Option<String>) -> io::Result<Fetched> {
     // Looked at before the content: a file that changes in between is read once more, not missed.
     let metadata = std::fs::metadata(path)?;
+    // The length too: two quick writes may have one modification time.
     let etag = format!("{:?} {}", metadata.modified().ok(), metadata.len());
     if known_etag.as_ref() == Some(&etag) {
         return Ok(Fetched::Unchanged);
@@ -241,6 +246,7 @@ fn previous(path: &Path) -> PathBuf {
 fn remove(root: &Path, path: &Path) -> io::Result<()> {
     unless_missing(std::fs::remove_file(path))?;
     for folder in path.ancestors().skip(1).take_while(|folder| *folder != root) {
+        // A folder that is not empty is refused, and so are all above it.
         if std::fs::remove_dir(folder).is_err() {
             break;
         }
@@ -255,8 +261,10 @@ fn collect_names(
     by_folder: bool,
     names: &mut Vec<String>,
 ) -> io::Result<()> {
+    // A folder that does not exist holds no keys: no error, as in a bucket.
     for entry in unless_missing(std::fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
+        // A name that is not UTF-8 cannot be a key.
         let name = entry.file_name().to_str().map(str::to_owned);
         let Some(name) = name.filter(|name| !is_temporary(name)) else { continue };
         match (entry.file_type()?.is_dir(), by_folder) {
@@ -272,6 +280,7 @@ fn collect_names(
 
 /// The page of these names that a request asks for.
 fn page(root: &Path, mut names: Vec<String>, request: &ListRequest) -> io::Result<Page> {
+    // Keys are unique, so an unstable sort gives S3's order, that of bytes.
     names.sort_unstable();
     // As S3 does: a token takes the place of where the listing began.
     let after = request.page_token.as_ref().or(request.start_after.as_ref());

@@ -76,6 +76,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
         return Ok(usage_error("the files contain no subscription; apply them with --allow-empty"));
     }
+    // After the checks, which without a stack need no credentials.
     let store = arguments.target.open().await?;
     let text = files.joined();
     // The target is one file: names that collide only there are found here.
@@ -163,8 +164,10 @@ pub(crate) fn is_confirmed(yes: bool, what: &str) -> Result<bool, &'static str> 
     if !std::io::stdin().is_terminal() {
         return Err("standard input is not a terminal; confirm with --yes");
     }
+    // Standard output may be redirected, and the question has to be seen.
     eprint!("replace {what}? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
+    // The end of the input is a no, as any other answer is.
     Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
 }

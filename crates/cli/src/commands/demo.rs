@@ -55,6 +55,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    // Before anything starts, so that no line is missed.
     let mut log = log_view::watch();
     std::fs::create_dir_all(&arguments.data)
         .with_context(|| format!("{} cannot be created", arguments.data.display()))?;
@@ -66,6 +67,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("the sample endpoints cannot listen on 127.0.0.1:{PORT}"))?;
     let endpoints = tokio::spawn(subscriber.serve(Endpoints::default(), |_, _| {}));
     let config = StackConfig {
+        // Any free port: `lastmile dev` may be using the usual one.
         aws_port: 0,
         data: arguments.data.clone(),
         subscriptions: subscriptions.clone(),
@@ -230,6 +232,7 @@ impl Endpoints {
     /// The attempts of this event so far, including this one.
     fn attempts(&self, received: &Received) -> u32 {
         let body = String::from_utf8_lossy(&received.body);
+        // An Event Grid event is delivered as an array of one.
         let event = body.trim_start_matches('[').trim_end_matches(']');
         let id = Members::parse(event)
             .ok()

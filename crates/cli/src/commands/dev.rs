@@ -53,6 +53,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
     let stack = Stack::start(&config).await?;
     let subscriptions = stack.subscriptions();
+    // No reason to stop: the file can be corrected while everything runs.
     if let Err(problem) = subscriptions.current().await {
         eprintln!("{problem}\nrecords wait until the subscriptions can be read");
     }
@@ -65,6 +66,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         config.data.join("s3/dead-letters").display()
     );
     let serve = axum::serve(listener, ingress.router());
+    // One for all rounds: a new one could miss a Ctrl-C between two of them.
     let mut interrupted = Box::pin(tokio::signal::ctrl_c());
     let mut serve = Box::pin(serve.into_future());
     loop {
@@ -82,6 +84,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     }
+    // The lines that were logged while stopping.
     while let Ok(line) = log.try_recv() {
         log_view::describe(&line).into_iter().for_each(|line| println!("{line}"));
     }

@@ -42,6 +42,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let selected = match &arguments.version {
         Some(id) => versions.iter().find(|version| version.id == *id),
+        // The newest come first, so this is the one before the current.
         None => versions.iter().find(|version| !version.is_current),
     };
     let Some(version) = selected else {
@@ -49,6 +50,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let text = store.read_version(&version.id).await?;
     let earlier = manifest::read(&[Source { name: &store.name(), text: &text }]);
+    // It may be older than a rule that it breaks now.
     if have_errors(&earlier.findings) {
         print_findings(&earlier.findings);
         anyhow::bail!("{}: version {} has errors and is not restored", store.name(), version.id);

@@ -131,6 +131,7 @@ fn lost_to(life: &Life, outage: &Outage) -> Vec<f64> {
     let (from_ms, to_ms) = outage.rest_ms();
     let within = as_f64(to_ms.saturating_sub(from_ms).max(1));
     let begins = life.attempts.iter().map(|attempt| attempt.at_ms);
+    // No attempt follows the last one: the rest of the outage falls to it.
     let ends = life.attempts.iter().skip(1).map(|attempt| attempt.at_ms).chain([u64::MAX]);
     begins
         .zip(ends)

@@ -61,6 +61,7 @@ impl Load {
     pub(crate) fn of(plan: &Plan, subscription: &Subscription, average: &AverageDelivery) -> Self {
         let Plan { traffic, deployment } = plan;
         let deliveries = traffic.events * traffic.fan_out;
+        // Dispatch sends the deliveries of such a record to the queue one by one.
         let splits = traffic.fan_out > as_f64(DELIVERIES_IN_PLACE as u64);
         let split = if splits { deliveries } else { 0.0 };
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;

@@ -89,6 +89,7 @@ impl QueueLoad {
         let receives_per_invocation = full_requests * chunks(REQUEST_ENTRIES * bytes)
             + if rest > 0.0 { chunks(rest * bytes) } else { 0.0 };
         let receives = invocations * receives_per_invocation;
+        // A delete has no payload to be billed by 64 KiB, so only the ten entries count.
         let deletes_per_invocation = f64::from(fill.div_ceil(10));
         let empty = (POLLERS * DAY_S / POLL_S - receives).max(0.0);
         let invocation_ms = work.invocation_ms(fill);

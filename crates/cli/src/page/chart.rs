@@ -168,6 +168,7 @@ impl Chart {
         let count = text::dead_letters(column.sum());
         let label = format!("{}: {count}", text::at(Some(column.from_ms)));
         html! {
+            // The table below has the same links for the keyboard.
             a href=(self.link(query, column)) tabindex="-1" {
                 title {
                     (label)

@@ -69,6 +69,7 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
         );
         PageError::new(StatusCode::NOT_FOUND, "No such dead letter", why)
     };
+    // What cannot be an id must not cost a storage request.
     let is_id = id.len() <= ID_MAX_CHARS && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     if !is_id || !may_exist(app, id).await? {
         return Err(none());

@@ -45,6 +45,7 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     // With `no-referrer` a browser would send `Origin: null` with a form.
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+    // For browsers that do not know `frame-ancestors`.
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
@@ -78,8 +79,10 @@ impl Guard {
     /// Whether a request is for a host name of this page.
     fn is_own_host(&self, headers: &HeaderMap, uri: &Uri) -> bool {
         let known = |host: &str| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
+        // More than one is refused: it would be open which of them counts.
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
+        // The request line may name a host too, and it takes precedence (RFC 9112, 3.2.2).
         let absolute = uri.authority().is_none_or(|authority| known(authority.as_str()));
         host.is_some_and(known) && hosts.next().is_none() && absolute
     }
@@ -92,6 +95,7 @@ impl Guard {
     }
 
     fn is_token(&self, token: &str) -> bool {
+        // In constant time: one that stops early tells how much of a guess is right.
         bool::from(token.as_bytes().ct_eq(self.token.as_bytes()))
     }
 }
@@ -148,6 +152,7 @@ async fn accept(guard: &Guard, request: Request) -> Result<Request, PageError> {
             "No form of this page is that large.",
         )
     };
+    // The token is inside the form, so the body is read here and given on to the route.
     let body = to_bytes(body, FORM_MAX_BYTES).await.map_err(too_large)?;
     let token = query::pairs(&body).into_iter().find(|(name, _)| name == TOKEN);
     if !token.is_some_and(|(_, token)| guard.is_token(&token)) {

@@ -12,6 +12,7 @@ const LEVELS_MAX: usize = 40;
 
 /// The indented text, if it is JSON.
 pub(super) fn indented(text: &str) -> Option<String> {
+    // First, because the loop takes valid JSON for granted.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let (mut out, mut level, mut quoted, mut escaped) =
         (String::with_capacity(text.len() * 2), 0_usize, false, false);
@@ -26,6 +27,7 @@ pub(super) fn indented(text: &str) -> Option<String> {
         match c {
             ' ' | '\t' | '\n' | '\r' => {}
             '{' | '[' => {
+                // So that an empty object or array stays on its line.
                 while rest.next_if(char::is_ascii_whitespace).is_some() {}
                 out.push(c);
                 match rest.next_if(|next| matches!(next, '}' | ']')) {

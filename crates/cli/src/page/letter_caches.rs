@@ -140,6 +140,7 @@ impl LetterCaches {
         if let Some(entry) = entries.iter_mut().find(|entry| entry.scope == scope)
             && entry.reading.as_ref().is_some_and(|own| own.ptr_eq(&reading))
         {
+            // After a failure as well: the next request tries again.
             entry.reading = None;
             if let Ok(cache) = &read {
                 (entry.cache, entry.is_stale) = (Some(Arc::clone(cache)), false);
@@ -168,6 +169,7 @@ impl LetterCaches {
                 Err(entry.reading.get_or_insert_with(start).clone())
             }
         };
+        // The one used last is at the front; the oldest are dropped from the back.
         entries.push_front(entry);
         evict(&mut entries);
         found

@@ -24,6 +24,7 @@ pub(super) fn list(
     palette: &Palette,
 ) -> Markup {
     let pages = summary.letters.len().div_ceil(query.limit).max(1);
+    // A link may be from a time when the list was longer.
     let at = query.page.min(pages);
     let shown = summary.letters.chunks(query.limit).nth(at - 1).unwrap_or_default();
     html! { section aria-labelledby="letters" {

@@ -36,6 +36,7 @@ pub(super) async fn answer(State(app): State<SharedApp>, uri: Uri) -> Result<Res
     };
     if query.is_reread {
         app.caches.expire();
+        // Redirected, so that a reload does not read everything once more.
         return Ok(Redirect::to(&query.at("/")).into_response());
     }
     let container = app.letters.container();

@@ -162,6 +162,7 @@ impl Query {
     }
 
     fn filter(&self) -> Result<Filter, InvalidField> {
+        // With `=`, a value that begins with a dash is not taken for an option.
         let arguments = self.filters.iter().map(|(name, value)| format!("--{name}={value}"));
         let options =
             FilterOptions::try_parse_from(arguments).map_err(|error| invalid_field(&error))?;

@@ -68,6 +68,7 @@ impl ReplayForm {
 
     /// The link to this page with these values.
     fn href(&self) -> String {
+        // A URL is kept in histories, where the token does not belong; the others are made anew.
         let is_kept = |name: &str| ![TOKEN, "count", "job"].contains(&name);
         let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
         href(

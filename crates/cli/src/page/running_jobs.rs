@@ -58,6 +58,7 @@ impl RunningJobs {
         caches: Arc<LetterCaches>,
     ) -> anyhow::Result<()> {
         let name = job.header.job.clone();
+        // Locked until the run is inserted: two requests must not both start it.
         let mut runs = self.runs();
         ensure!(
             runs.get(&name).is_none_or(|run| run.task.is_finished()),
@@ -76,6 +77,7 @@ impl RunningJobs {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(format!("{error:#}"));
             }
+            // After a failure as well: part of the job may have been sent.
             caches.expire();
         });
         runs.insert(name, Run { header, begun_ms, before, counts, task, problem });
@@ -117,6 +119,7 @@ impl RunningJobs {
 
     /// Waits until no job runs here.
     pub(super) async fn finish(&self) {
+        // Taken out, so that the lock is not held while they are awaited.
         let runs = std::mem::take(&mut *self.runs());
         for run in runs.into_values() {
             // A job that panicked has ended too; its ledger says how far it was.

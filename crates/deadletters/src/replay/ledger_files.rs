@@ -91,6 +91,7 @@ pub(super) async fn read_chunks(
             let prefix = folder(container, job);
             let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
             let page = container.pages(request).await?;
+            // The names of plan and `done.ndjson` are no numbers.
             let number =
                 |key: &str| key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok();
             page.entries.iter().filter_map(|blob| number(&blob.key)).collect()
@@ -105,6 +106,7 @@ pub(super) async fn read_chunks(
         })?;
         anyhow::Ok(Some((number, entries)))
     });
+    // In any order: the map sorts them by number.
     let chunks: Vec<_> = stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
     Ok(chunks.into_iter().flatten().collect())
 }
@@ -113,7 +115,9 @@ pub(super) async fn read_chunks(
 async fn read_jobs(container: &DeadLetterContainer) -> anyhow::Result<Vec<JobSummary>> {
     let mut jobs = Vec::new();
     for name in job_names(container).await? {
+        // The plan is written first: without it nothing was sent.
         let Some((header, _)) = plan_of(container, &name).await? else { continue };
+        // One request instead of one for every ten dead letters.
         let entries = match done(container, &name).await? {
             Some(entries) => entries,
             None => read_chunks(container, &name, None).await?.into_values().flatten().collect(),

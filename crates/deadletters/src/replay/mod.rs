@@ -103,6 +103,7 @@ impl ReplayPlan {
 /// The default name of a job: the time it starts, as part of a key.
 #[must_use]
 pub fn job_name(now_ms: u64) -> String {
+    // Two jobs may start within one second.
     let to_the_ms: String = moment::rfc3339(now_ms).chars().take(23).collect();
     to_the_ms.replace([':', '.'], "-")
 }
@@ -208,6 +209,7 @@ impl ReplayJob {
                 if wait_ms > 0 && !stop.load(Ordering::Relaxed) {
                     Machine.sleep(wait_ms).await;
                 }
+                // Once more: another chunk may have failed during the wait.
                 if stop.load(Ordering::Relaxed) {
                     return None;
                 }
@@ -230,6 +232,7 @@ impl ReplayJob {
                 done.push((number, entries));
             }
         }
+        // The stream borrows this job, which is changed next.
         drop(chunks);
         self.chunks.extend(done);
         match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -288,6 +291,7 @@ impl ReplayJob {
             entry.context("every item was made of an entry")?.apply(result);
         }
         container.put(&key, write_entries(&entries)).await?;
+        // Only after the ledger is written: a resume has to know what was refused.
         match problem {
             Some(problem) => {
                 bail!(
@@ -361,6 +365,7 @@ impl LedgerEntry {
             SendResult::Sent => (ReplayState::Sent, None),
             SendResult::Refused(problem) => (ReplayState::Refused, Some(problem)),
             SendResult::Unfit(problem) => (ReplayState::Unfit, Some(problem)),
+            // What was sent without an answer is as unknown as after a crash.
             SendResult::Uncertain(problem) => (ReplayState::Intent, Some(problem)),
         };
     }

@@ -22,6 +22,7 @@ impl Rate {
     /// How many may be sent together: those of one second, at most a chunk.
     pub(super) fn burst(self) -> usize {
         let per_second = self.count.saturating_mul(SECOND_MS) / self.period_ms;
+        // At least one, for rates below one a second.
         usize::try_from(per_second).unwrap_or(CHUNK).clamp(1, CHUNK)
     }
 }

@@ -253,6 +253,7 @@ async fn send_once(
 
 /// Whether the queue responded, and refused.
 fn is_refusal(error: &SdkError<SendMessageBatchError>) -> bool {
+    // A 5xx does not say whether the messages are in the queue.
     error.raw_response().is_some_and(|response| response.status().is_client_error())
 }
 
@@ -275,6 +276,7 @@ async fn post(
     };
     let mut headers = vec![
         ("content-type".to_owned(), content_type.to_owned()),
+        // The id of Standard Webhooks by which a receiver recognizes a repeat.
         ("webhook-id".to_owned(), delivery.to_string()),
     ];
     // Anybody may have written the blob: a text that is not a valid header must not keep the event
@@ -298,6 +300,7 @@ async fn post(
             SendResult::Refused(format!("{url} responded with {status}"))
         }
         TransportResult::TimedOut => SendResult::Uncertain(problem("no response in time")),
+        // The two are not told apart, and the event may have arrived before the break.
         TransportResult::SocketError => {
             SendResult::Uncertain(problem("the connection was refused or broken"))
         }

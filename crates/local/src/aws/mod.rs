@@ -73,6 +73,7 @@ impl LocalAws {
         let requested = config.port;
         let listen = |source| Error::Listen { port: requested, source };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.map_err(listen)?;
+        // For port 0 the system chooses one, and the URLs of the queues contain it.
         let port = listener.local_addr().map_err(listen)?.port();
         let folder = s3::Folder::create(&config.data, &config.buckets)?;
         let queues = Arc::new(sqs::Queues::create(port, &config.queues).await?);
@@ -105,6 +106,7 @@ impl LocalAws {
     /// Stops the listener, every connection and every queue. The messages are lost, the objects are
     /// kept.
     pub async fn stop(mut self) {
+        // The connections first: no request may meet a queue that has stopped.
         self.server.shutdown().await;
         self.queues.shutdown().await;
     }

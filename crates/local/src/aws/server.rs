@@ -91,6 +91,7 @@ fn is_sqs(request: &Request<Incoming>) -> bool {
 fn is_query_protocol(request: &Request<Incoming>) -> bool {
     let content_type =
         request.headers().get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    // No form of S3: browsers upload to it as multipart/form-data.
     let form =
         content_type.is_some_and(|value| value.starts_with(b"application/x-www-form-urlencoded"));
     let query = request.uri().query().unwrap_or_default();

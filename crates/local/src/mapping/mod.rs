@@ -102,6 +102,7 @@ impl EventSourceMapping {
             if let Some((messages, permit)) = batch {
                 invocations.spawn(Arc::clone(&poller).handle(messages, permit));
             }
+            // Joined in between, so that the set does not grow without end.
             while let Some(ended) = invocations.try_join_next() {
                 poller.record_outcome(ended);
             }

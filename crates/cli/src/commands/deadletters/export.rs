@@ -17,6 +17,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (search, filter) = arguments.selection.search().await?;
     search.clear();
+    // All at once: asking for each dead letter would read the ledgers each time.
     let replayed = search.letters.all_replayed().await?;
     let mut all = search.letters.all(&filter);
     let mut found = 0;

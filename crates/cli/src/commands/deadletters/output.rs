@@ -33,6 +33,7 @@ impl Output {
 pub(super) fn out(text: &str) -> anyhow::Result<()> {
     let mut output = std::io::stdout().lock();
     output.write_all(text.as_bytes())?;
+    // At the end of the program an error, such as a closed pipe, would be lost.
     output.flush()?;
     Ok(())
 }

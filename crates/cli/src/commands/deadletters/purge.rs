@@ -29,9 +29,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     while let Some((key, letters)) = blobs.try_next().await? {
         let matching = letters.iter().filter(|letter| filter.matches(letter));
         let matching: Vec<_> = matching.map(|letter| letter.id).collect();
+        // A blob is removed whole or not at all, because dead letters are never rewritten.
         if matching.len() < letters.len() {
             kept += matching.len() as u64;
         } else if !matching.is_empty() {
+            // A set: a dead letter in two blobs counts once.
             found.extend(matching);
             keys.push(key);
         }

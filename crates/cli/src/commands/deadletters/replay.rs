@@ -225,6 +225,7 @@ async fn send(
         |counts: ReplayCounts| bar.inc(counts.finished() + counts.refused + counts.uncertain);
     let ran = job.run(sender, options, on_chunk).await;
     bar.finish_and_clear();
+    // Before the error, if there is one: what was sent has been sent.
     out(&report(&name, &job.counts(), all))?;
     let took_ms = Machine.now_ms().saturating_sub(began_ms);
     eprintln!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000);

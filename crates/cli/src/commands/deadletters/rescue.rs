@@ -50,6 +50,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             match rescue(&client, &url, container, message).await {
                 Ok(()) => rescued += 1,
                 Err(problem) => {
+                    // Hidden until the queue's visibility timeout ends, so it is not received again
+                    // at once.
                     left += 1;
                     eprintln!(
                         "{}: {problem:#}; it stays in the queue",

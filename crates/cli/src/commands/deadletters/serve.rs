@@ -29,6 +29,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     let port = arguments.port;
+    // On no other interface: the page has no login.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;

@@ -87,6 +87,7 @@ fn describe(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Strin
         fields.into_iter().flatten().map(|(name, value)| format!("{name:<14}{value}\n")).collect();
     match letter.history.first() {
         Some(first) => {
+            // Clocks differ: an attempt may seem to precede the publication.
             let from_ms = letter.published_ms.unwrap_or(first.at_ms).min(first.at_ms);
             description.push_str(&format!(
                 "\nhistory\n{}",

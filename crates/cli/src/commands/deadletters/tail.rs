@@ -63,6 +63,7 @@ async fn poll(
 /// Restricts the folders to the last hours; the filter itself decides what in them matches.
 fn recent(filter: &Filter) -> Filter {
     let since_ms = Machine.now_ms().saturating_sub(HOUR_MS);
+    // `None` is less than any time, so the later limit holds.
     Filter { since_ms: filter.since_ms.max(Some(since_ms)), ..filter.clone() }
 }
 

@@ -117,6 +117,7 @@ fn ticks(axis: &Axis) -> Markup {
 
 /// How wide a label is, with room around it.
 fn width(label: &str) -> f64 {
+    // Labels are ASCII, so bytes are characters.
     f64::from(u32::try_from(label.len()).unwrap_or(u32::MAX)) * CHARACTER + CHARACTER
 }
 

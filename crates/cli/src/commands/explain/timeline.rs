@@ -19,6 +19,7 @@ impl Axis {
     /// The axis that fits the whole life.
     pub(super) fn of(life: &Life) -> Self {
         let written_ms = life.stored.as_ref().map_or(0, |stored| stored.after_ms);
+        // At least a millisecond: a life may end at once, and the axis needs a length.
         let end_ms = life.ended_ms.saturating_add(written_ms).max(1);
         let shortest_ms = life
             .attempts
@@ -31,6 +32,7 @@ impl Axis {
 
     /// The position of a time: 0 is publication, 1 the end.
     pub(super) fn position(&self, at_ms: u64) -> f64 {
+        // Publication is at zero, which has no logarithm: one is added.
         let logarithm = |ms: u64| (1.0 + approximate(ms) / approximate(self.unit_ms)).ln();
         logarithm(at_ms) / logarithm(self.end_ms)
     }

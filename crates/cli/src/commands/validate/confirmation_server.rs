@@ -81,6 +81,7 @@ impl ConfirmationServer {
     ) -> Confirmation {
         let key = Question::new(random, None).code.simple().to_string();
         let mut url = self.public.clone();
+        // Cannot fail: the scheme was checked at the start, and such URLs have a path.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().push(&key);
         }
@@ -128,6 +129,7 @@ async fn receive(
     let rate = headers.get(ALLOWED_RATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     match confirm(&confirmation.consent, rate.or_else(|| rate_in_query(&uri)).as_deref()) {
         Ok(rate) => {
+            // `send` would not keep the value once nobody waits for it.
             confirmation.confirmed_rate.send_replace(Some(rate));
             (
                 StatusCode::OK,

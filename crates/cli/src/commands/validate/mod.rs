@@ -140,6 +140,7 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
             .map(|(subscription, consent)| validator.validate(subscription, consent)),
     )
     .await;
+    // Before storing: the answers are worth showing if that fails.
     println!("{}", table(&validations));
     let stored = validator.store_consents(&validations).await?;
     let granted = validations.iter().filter(|of| matches!(of.answer, Answer::Granted(_))).count();
@@ -221,6 +222,7 @@ impl Validator {
 
     async fn validate(&self, subscription: Arc<Subscription>, consent: Consent) -> Validation {
         let server = self.confirmations.as_ref();
+        // Before the request: the endpoint may call the URL at once.
         let confirmation = server.map(|server| server.expect(&subscription, &consent, random()));
         let question = Question::new(random(), confirmation.as_ref().map(|of| of.url.clone()));
         let answer = self.send_question(&subscription, &consent, &question).await;

@@ -10,6 +10,7 @@ pub(super) fn content(mut body: &[u8]) -> Option<Vec<u8>> {
     loop {
         let (head, rest) = split_line(body)?;
         let size = chunk_size(head)?;
+        // What follows are trailers, such as the checksum.
         if size == 0 {
             return Some(content);
         }

@@ -119,6 +119,7 @@ impl Folder {
         existing: Existing,
     ) -> Result<String, S3Error> {
         let path = key::path(&self.bucket(bucket)?, key)?;
+        // Below the same root: neither a rename nor a link works across file systems.
         let upload = self.upload();
         fs::write(&upload, content).map_err(io_failure)?;
         let moved = move_into_place(&upload, &path, existing);
@@ -133,6 +134,7 @@ impl Folder {
         let path = key::path(&bucket, key)?;
         match fs::remove_file(&path) {
             Ok(()) => remove_empty_folders(&bucket, &path),
+            // Unlinking a folder is EISDIR on Linux and EPERM elsewhere.
             Err(error) if is_absence(&error) || path.is_dir() => {}
             Err(error) => return Err(io_failure(error)),
         }
@@ -160,6 +162,7 @@ fn is_absence(error: &io::Error) -> bool {
 
 fn read(path: &Path) -> io::Result<Object> {
     let mut file = fs::File::open(path)?;
+    // Of the open file: the path may be replaced meanwhile.
     let modified = file.metadata()?.modified()?;
     let mut content = Vec::new();
     io::Read::read_to_end(&mut file, &mut content)?;

@@ -108,6 +108,7 @@ impl Walk<'_> {
         if key <= self.query.after {
             return Ok(Progress::More);
         }
+        // Asked when there is one more entry: a page that just fits has no next one.
         if self.is_full() {
             return Ok(self.finish_page());
         }
@@ -122,6 +123,7 @@ impl Walk<'_> {
 
     fn subfolder(&mut self, folder: &Path, key: String) -> io::Result<Progress> {
         let after = &self.query.after;
+        // A folder is left out only if the page begins behind all of it.
         if key <= *after && !after.starts_with(&key) {
             return Ok(Progress::More);
         }
@@ -175,6 +177,7 @@ fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
             entries.push(Entry { name, metadata });
         }
     }
+    // Folders have their slash by now: `a-b` and `a.b` come before `a/`, as keys do.
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(entries)
 }

@@ -61,6 +61,7 @@ impl Operations {
             .await;
         let (object, key) = object?;
         let tag = ETag::Strong(folder::tag(&object.content));
+        // The order of RFC 9110, 13.2.2: If-Match comes first.
         if if_match.is_some_and(|condition| !tag_matches(&condition, &tag)) {
             return Err(s3_error!(PreconditionFailed));
         }
@@ -227,6 +228,7 @@ fn delete_each(
     bucket: &str,
     keys: Vec<String>,
 ) -> Result<DeleteObjectsOutput, S3Error> {
+    // A missing bucket fails the request as a whole, not each key.
     folder.bucket(bucket)?;
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
     for key in keys {
@@ -298,6 +300,7 @@ fn query(input: &ListObjectsV2Input) -> Result<Query, S3Error> {
     let limit = input.max_keys.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
     let limit =
         usize::try_from(limit).map_err(|_| s3_error!(InvalidArgument, "max-keys is negative"))?;
+    // As in S3, a token takes the place of start-after.
     let after = input.continuation_token.as_ref().or(input.start_after.as_ref());
     Ok(Query {
         prefix: input.prefix.clone().unwrap_or_default(),
