@@ -2,7 +2,7 @@
 //!
 //! Our own formatter, because two lines are written for every delivered event, and a general one
 //! took as much of an event's time as its request did. Each line is built in one string and
-//! buffered; several are written in one system call, when [`crate::runtime`] flushes them. Spans
+//! buffered; several are written in one system call, when `runtime` flushes them. Spans
 //! are not logged; nothing here opens one.
 
 use std::fmt::{self, Write as _};

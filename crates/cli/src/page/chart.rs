@@ -79,7 +79,7 @@ impl Chart {
         let columns_of = |width_ms: u64| last_ms / width_ms - first_ms / width_ms + 1;
         let width_ms =
             WIDTHS_MS.into_iter().find(|width_ms| columns_of(*width_ms) <= COLUMNS_MAX).unwrap_or(
-                // Wrong times may span decades: any width, in whole hours.
+                // Invalid times may span decades: any width, in whole hours.
                 (last_ms - first_ms) / (COLUMNS_MAX - 1) / HOUR_MS * HOUR_MS + HOUR_MS,
             );
         let last = last_ms / width_ms;

@@ -1,7 +1,7 @@
 //! A delivery that ended without success, and why.
 //!
 //! A [`DeadLetter`] holds everything that its blob contains, so the function that writes it needs
-//! no subscription file. [`crate::deadletter`] makes the blob, [`crate::wire`] the message
+//! no subscription file. The room `deadletter` makes the blob, `wire` the message
 //! attribute.
 
 use std::fmt;

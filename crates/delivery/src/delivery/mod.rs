@@ -3,7 +3,7 @@
 //! [`Delivery`] is one event for one subscription. [`outcome`] says what happened in an attempt and
 //! what that means, [`reason`] why a delivery ended; a dead letter holds both. [`probation`] holds
 //! what is known of failing destinations. What a delivery does next is decided by
-//! [`machine`](crate::machine).
+//! `machine`.
 
 mod deadletter;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]

@@ -1,7 +1,7 @@
 //! The formats of dead letters and their options.
 //!
 //! Separate because policies, profiles, the wire and the blobs all name a format; only
-//! [`deadletter`](crate::deadletter) knows its bytes.
+//! The room `deadletter` knows its bytes.
 
 use crate::event::Shape;
 use crate::event::schema::Schema;

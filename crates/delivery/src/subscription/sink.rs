@@ -1,7 +1,7 @@
 //! Where dead letters of a subscription go.
 //!
 //! Separate because three families of documents name sinks. How a dead letter is sent to an address
-//! or a topic is decided in [`machine::follow_up`](crate::machine::follow_up).
+//! or a topic is decided in `machine::follow_up`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! [`judge`]: what an exchange means under a policy.
 //!
 //! Separate because the same answer means different things in different dialects; all differences
-//! are in the policy. Does not know limits of attempts or time: [`crate::machine::step`] does.
+//! are in the policy. Does not know limits of attempts or time: `machine::step` does.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -38,7 +38,7 @@ impl Verdict {
 }
 
 /// Judges an exchange. Limits (attempts, time to live) are not checked here; see
-/// [`crate::machine::step`].
+/// `machine::step`.
 #[must_use]
 pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
     match &exchange.result {
