@@ -25,6 +25,9 @@ fn log_lines(level: tracing::Level, run: impl FnOnce()) -> Vec<Value> {
     let keep = Arc::clone(&output);
     let lines = JsonLayer::new(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
     let levels = LevelFilter::from_level(level);
+    // With one subscriber alive, tracing asks the thread that first reaches a log line whether
+    // anyone wants it, and that thread may be another test's. With two it asks the subscribers.
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
     tracing::subscriber::with_default(tracing_subscriber::registry().with(levels).with(lines), run);
     let text = output.lock().expect("no panic").clone();
     text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
