@@ -107,8 +107,11 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("BUCKET", "dead-letters".to_owned()),
         ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml".to_owned()),
         ("EVENTS_QUEUE_URL", queue("events")),
+        ("FAN_OUT_QUEUE_URL", queue("fan-out")),
         ("RETRY_QUEUE_URL", queue("retry")),
+        ("ISOLATION_QUEUE_URL", queue("isolation")),
         ("DEAD_LETTER_QUEUE_URL", queue("dead-letter")),
+        ("UNPROCESSED_QUEUE_URL", queue("unprocessed")),
         ("LAST_RESORT_QUEUE_URL", queue("last-resort")),
         ("DEAD_LETTER_CONTAINER", "dead-letters".to_owned()),
         // The subscriber is on loopback and without TLS, which dispatch refuses by default.

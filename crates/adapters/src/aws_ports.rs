@@ -173,7 +173,7 @@ macro_rules! shared_ports {
         }
 
         impl ChangeVisibility for $ports {
-            async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
+            async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
                 self.queues.change_visibility(queue, receipt, seconds).await;
             }
         }

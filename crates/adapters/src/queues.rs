@@ -14,9 +14,8 @@ use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use delivery::ports::{
-    Attribute, ChangeVisibility, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName,
+    ChangeVisibility, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue, QueueError, QueueName,
 };
-use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
@@ -130,23 +129,17 @@ impl SqsQueues {
     }
 
     fn entry(&self, index: usize, message: &Message) -> SendMessageBatchRequestEntry {
-        let (name, value) = match &message.attribute {
-            Attribute::Delivery(value) => (DELIVERY_ATTRIBUTE, value),
-            Attribute::DeadLetter(value) => (DEADLETTER_ATTRIBUTE, value),
-        };
-        let topic = message.topic.as_ref().map(|topic| (TOPIC_ATTRIBUTE, topic.to_string()));
         let mut entry = SendMessageBatchRequestEntry::builder()
             // An id has to be unique within its batch only.
             .id(index.to_string())
             .message_body(message.body.as_ref())
-            .delay_seconds(delay_seconds(message.wait_ms))
-            .message_attributes(name, text_attribute(value));
-        if let Some((name, value)) = topic {
+            .delay_seconds(delay_seconds(message.wait_ms));
+        for (name, value) in message.attributes() {
             entry = entry.message_attributes(name, text_attribute(&value));
         }
         // A switch, because some emulators refuse a group on a standard queue.
         if self.fair {
-            entry = entry.message_group_id(group_id(&message.subscription.to_string()));
+            entry = entry.set_message_group_id(group_id(&message.group));
         }
         entry.build().expect("id and body are set")
     }
@@ -176,11 +169,10 @@ impl Queue for SqsQueues {
 }
 
 impl ChangeVisibility for SqsQueues {
-    async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
-        // A record names its queue by an ARN, which holds the name and not the URL.
-        let Some(url) = self.urls.values().find(|url| url.rsplit('/').next() == Some(queue)) else {
+    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
+        let Some(url) = self.urls.get(&queue) else {
             return tracing::warn!(
-                queue,
+                ?queue,
                 "record.not_hidden: this function does not know the queue"
             );
         };
@@ -188,7 +180,7 @@ impl ChangeVisibility for SqsQueues {
         let change = self.client.change_message_visibility().queue_url(url).receipt_handle(receipt);
         // Only a warning: the record is redelivered after the queue's own timeout instead.
         if let Err(error) = change.visibility_timeout(seconds).send().await {
-            tracing::warn!(queue, error = %DisplayErrorContext(&error), "record.not_hidden");
+            tracing::warn!(?queue, error = %DisplayErrorContext(&error), "record.not_hidden");
         }
     }
 }
@@ -235,10 +227,13 @@ fn text_attribute(value: &str) -> MessageAttributeValue {
         .expect("the type is set")
 }
 
-/// The group of a subscription in a fair queue: SHA-256 in hex, because names may contain
-/// characters that a group id may not.
-fn group_id(subscription: &str) -> String {
-    hex::encode(Sha256::digest(subscription))
+/// The id of a group in a fair queue. That of a subscription is SHA-256 in hex, because names may
+/// contain characters that a group id may not.
+fn group_id(group: &MessageGroup) -> Option<String> {
+    match group {
+        MessageGroup::Subscription(name) => Some(hex::encode(Sha256::digest(name.to_string()))),
+        MessageGroup::Publisher(group) => group.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -262,9 +257,9 @@ mod tests {
 
     #[test]
     fn the_group_of_a_subscription_is_its_sha256() {
-        assert_eq!(
-            group_id("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        let of = |name: &str| group_id(&MessageGroup::Subscription(name.parse().unwrap()));
+        let sha256_of_a_b_c = "d76a7b72669c9cec266b566bdec68efbc8d4f22d1f2689bbf0146bf0b88fdbe9";
+        assert_eq!(of("a/b/c").as_deref(), Some(sha256_of_a_b_c));
+        assert_eq!(group_id(&MessageGroup::Publisher(None)), None);
     }
 }

@@ -15,8 +15,11 @@ use std::collections::HashMap;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse};
 use delivery::delivery::trace::parent_of_xray;
 use delivery::event::binary;
-use delivery::ports::{Clock as _, Record};
-use delivery::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
+use delivery::ports::{Attribute, Clock as _, QueueName, Record};
+use delivery::wire::{
+    DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE, RECEIVES_ATTRIBUTE,
+    TOPIC_ATTRIBUTE,
+};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -37,7 +40,7 @@ struct Message {
     receipt_handle: Option<String>,
     body: Option<String>,
     attributes: Option<SystemAttributes>,
-    message_attributes: Option<HashMap<String, Attribute>>,
+    message_attributes: Option<HashMap<String, TextAttribute>>,
     #[serde(rename = "eventSourceARN")]
     event_source_arn: Option<String>,
 }
@@ -49,6 +52,8 @@ struct SystemAttributes {
     sent_timestamp: Option<String>,
     approximate_receive_count: Option<String>,
     approximate_first_receive_timestamp: Option<String>,
+    #[serde(rename = "MessageGroupId")]
+    group: Option<String>,
     #[serde(rename = "AWSTraceHeader")]
     trace: Option<String>,
 }
@@ -56,7 +61,7 @@ struct SystemAttributes {
 /// A message attribute of its sender; binary values are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attribute {
+struct TextAttribute {
     string_value: Option<String>,
 }
 
@@ -71,12 +76,36 @@ pub enum RecordError {
     },
 }
 
-/// Reads a batch.
+/// The queues of a function, by the names that records have. Whatever comes from another queue is
+/// treated as coming from the one that anybody may have written to.
+#[derive(Debug, Clone)]
+pub struct SourceQueues {
+    names: HashMap<String, QueueName>,
+    untrusted: QueueName,
+}
+
+impl SourceQueues {
+    /// The queues at these URLs, and what every other queue is taken for.
+    #[must_use]
+    pub fn new(urls: &[(QueueName, String)], untrusted: QueueName) -> Self {
+        let name = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
+        Self { names: urls.iter().map(|(queue, url)| (name(url), *queue)).collect(), untrusted }
+    }
+
+    /// The queue with this ARN.
+    fn of_arn(&self, arn: Option<&str>) -> QueueName {
+        let name = arn.and_then(|arn| arn.rsplit(':').next()).unwrap_or_default();
+        self.names.get(name).copied().unwrap_or(self.untrusted)
+    }
+}
+
+/// Reads a batch of messages of these queues.
 ///
 /// # Errors
 /// [`RecordError`] when a record has no message id: the invocation has to fail.
-pub fn read(batch: Batch) -> Result<Vec<Record>, RecordError> {
-    batch.records.into_iter().enumerate().map(|(index, message)| record(index, message)).collect()
+pub fn read(batch: Batch, queues: &SourceQueues) -> Result<Vec<Record>, RecordError> {
+    let records = batch.records.into_iter().enumerate();
+    records.map(|(index, message)| record(index, message, queues)).collect()
 }
 
 /// The response that returns these records to the queue, by message id, and acknowledges all
@@ -95,17 +124,25 @@ pub fn answer(returned: impl IntoIterator<Item = String>) -> SqsBatchResponse {
     response
 }
 
-fn record(index: usize, message: Message) -> Result<Record, RecordError> {
+fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Record, RecordError> {
     let id =
         message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
     let mut attributes = message.message_attributes.unwrap_or_default();
     let mut ours =
         |name: &str| attributes.remove(name).and_then(|attribute| attribute.string_value);
-    let (topic, delivery, deadletter) =
-        (ours(TOPIC_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
-    // A message with our attribute is one of ours: its body was converted when it was first received.
-    let is_published = delivery.is_none() && deadletter.is_none();
+    let topic = ours(TOPIC_ATTRIBUTE);
+    // All three are taken out, so that none is left for a CloudEvent in binary mode.
+    let (publication, delivery, deadletter) =
+        (ours(PUBLICATION_ATTRIBUTE), ours(DELIVERY_ATTRIBUTE), ours(DEADLETTER_ATTRIBUTE));
+    let attribute = deadletter.map(Attribute::DeadLetter);
+    let attribute = attribute.or_else(|| delivery.map(Attribute::Delivery));
+    let attribute = attribute.or_else(|| publication.map(Attribute::Publication));
+    let queue = queues.of_arn(message.event_source_arn.as_deref());
+    let earlier_receives = ours(RECEIVES_ATTRIBUTE).filter(|_| queue.is_internal());
+    let earlier_receives = earlier_receives.and_then(|text| text.parse().ok()).unwrap_or(0);
     let body = message.body.unwrap_or_default();
+    // The body of a message of our own was converted when it was first received.
+    let is_published = !queue.is_internal() || attribute.is_none();
     let structured = is_published.then(|| structured(attributes, &body)).flatten();
     let system = message.attributes.unwrap_or_default();
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u64>().ok());
@@ -114,20 +151,16 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
     let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
     Ok(Record {
         topic,
-        delivery,
-        deadletter,
+        attribute,
+        group: system.group,
+        queue,
+        earlier_receives,
         traceparent: system.trace.and_then(|header| parent_of_xray(&header)),
         sent_ms,
         first_received_ms: number(system.approximate_first_receive_timestamp).unwrap_or(sent_ms),
         receives: number(system.approximate_receive_count)
             .and_then(|count| count.try_into().ok())
             .unwrap_or(1),
-        queue: message
-            .event_source_arn
-            .as_deref()
-            .and_then(|arn| arn.rsplit(':').next())
-            .unwrap_or("")
-            .to_owned(),
         receipt: message.receipt_handle.unwrap_or_default(),
         body: structured.unwrap_or(body).into(),
         message: id,
@@ -137,7 +170,7 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
 /// The structured document of a CloudEvent in binary mode: its attributes are `ce-specversion` and
 /// so on, with `ce_` for publishers that cannot write a hyphen, and the body's content type is
 /// `content-type` or `contentType`.
-fn structured(attributes: HashMap<String, Attribute>, body: &str) -> Option<String> {
+fn structured(attributes: HashMap<String, TextAttribute>, body: &str) -> Option<String> {
     let given = attributes.into_iter();
     let given = given
         .filter_map(|(name, attribute)| Some((name.to_ascii_lowercase(), attribute.string_value?)));

@@ -17,10 +17,16 @@ use crate::subscriptions::Location;
 pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
 /// The queue of published events.
 pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
+/// The queue of deliveries and records that were re-enqueued before a first attempt.
+pub const FAN_OUT_QUEUE_URL: &str = "FAN_OUT_QUEUE_URL";
 /// The queue of deliveries that wait for their next attempt.
 pub const RETRY_QUEUE_URL: &str = "RETRY_QUEUE_URL";
+/// The queue of records that were received again, each handled alone.
+pub const ISOLATION_QUEUE_URL: &str = "ISOLATION_QUEUE_URL";
 /// The queue of dead letters on their way to storage.
 pub const DEAD_LETTER_QUEUE_URL: &str = "DEAD_LETTER_QUEUE_URL";
+/// The queue of records that the events queue gave up.
+pub const UNPROCESSED_QUEUE_URL: &str = "UNPROCESSED_QUEUE_URL";
 /// The queue of what storage refused for too long.
 pub const LAST_RESORT_QUEUE_URL: &str = "LAST_RESORT_QUEUE_URL";
 /// The bucket for dead letters whose subscription names none.
@@ -103,7 +109,7 @@ pub struct DispatchSettings {
 /// Settings of the deadletter function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterSettings {
-    /// The queue it reads from and the queue of last resort.
+    /// The queues it reads from, and the queue of last resort.
     pub queues: Vec<(QueueName, String)>,
     /// The deployment's container of dead letters.
     pub container: Container,
@@ -126,7 +132,9 @@ impl DispatchSettings {
             subscriptions: env.parse(SUBSCRIPTIONS_URI, Location::parse)?,
             queues: vec![
                 (QueueName::Events, env.queue(EVENTS_QUEUE_URL)?),
+                (QueueName::FanOut, env.queue(FAN_OUT_QUEUE_URL)?),
                 (QueueName::Retry, env.queue(RETRY_QUEUE_URL)?),
+                (QueueName::Isolation, env.queue(ISOLATION_QUEUE_URL)?),
                 (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
             ],
             container: env.container()?,
@@ -162,6 +170,7 @@ impl DeadLetterSettings {
         Ok(Self {
             queues: vec![
                 (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
+                (QueueName::Unprocessed, env.queue(UNPROCESSED_QUEUE_URL)?),
                 (QueueName::LastResort, env.queue(LAST_RESORT_QUEUE_URL)?),
             ],
             container: env.container()?,

@@ -2,8 +2,10 @@
 //!
 //! The source is a file or an S3 object. It is read for the first records and checked again every
 //! 30 s, cheaply, by its modification time or ETag. A newer version that is broken is reported as
-//! an error and does not replace the last good one. A caller that does not find a name may
-//! request a check right now; that is done at most once a second.
+//! an error and does not replace the last good one. A process that starts on a broken one uses the
+//! newest earlier version that can be read, where versions are kept: a broken file stops nothing
+//! that was known before. A caller that does not find a name may request a check right now; that is
+//! done at most once a second.
 //!
 //! Not one type with the caches of secrets and consents: here the caller chooses between two
 //! freshness windows, the fetch is conditional, and a problem is reported even when a good value
@@ -27,6 +29,8 @@ use crate::storage::{Fetched, StorageError, StoredObject};
 const CHECK_EVERY_MS: u64 = 30_000;
 /// A missing name causes a check, but not more often than this.
 const REREAD_EVERY_MS: u64 = 1_000;
+/// How many earlier versions are tried when the newest one cannot be read.
+const EARLIER_VERSIONS_MAX: usize = 20;
 
 /// Where the subscriptions are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +100,8 @@ struct State {
     /// The ETag of the version read last, good or broken.
     etag: Option<String>,
     checked_ms: Option<u64>,
+    /// When earlier versions were looked at.
+    looked_back_ms: Option<u64>,
     /// What is wrong with the newest version, or with reaching it.
     problem: Option<String>,
     /// What is wrong with the version read last.
@@ -120,8 +126,42 @@ impl LiveSubscriptions {
             // Also if reading fails: those who wait for the lock must not each repeat it.
             state.checked_ms = Some(now_ms);
             self.refresh(&mut state).await;
+            let looked_back = state.looked_back_ms;
+            let is_stale = |at_ms: u64| now_ms.saturating_sub(at_ms) >= CHECK_EVERY_MS;
+            if state.good.is_none() && looked_back.is_none_or(is_stale) {
+                state.looked_back_ms = Some(now_ms);
+                state.good = self.newest_readable().await;
+            }
         }
         state
+    }
+
+    /// The newest earlier version that can be read, if there is one.
+    async fn newest_readable(&self) -> Option<Arc<Catalogue>> {
+        let versions = self.source.versions().await;
+        let versions = versions
+            .inspect_err(|error| tracing::warn!(problem = %error, "subscriptions.no_versions"))
+            .unwrap_or_default();
+        let earlier = versions.into_iter().filter(|version| !version.is_current);
+        for version in earlier.take(EARLIER_VERSIONS_MAX) {
+            let bytes = self.source.get_version(&version.id).await.ok().flatten();
+            let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+            let Some(Ok(catalogue)) = text.map(|text| self.parse(&text)) else { continue };
+            let (source, of) = (self.source.to_string(), version.description);
+            tracing::warn!(source, version = of, "subscriptions.earlier_version_used");
+            return Some(Arc::new(catalogue));
+        }
+        None
+    }
+
+    /// The catalogue of this text, or its findings as lines.
+    fn parse(&self, text: &str) -> Result<Catalogue, String> {
+        let name = self.source.to_string();
+        let read = manifest::read(&[Source { name: &name, text }]).into_result();
+        read.map_err(|findings| {
+            let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            lines.join("\n")
+        })
     }
 
     async fn refresh(&self, state: &mut State) {
@@ -131,21 +171,16 @@ impl LiveSubscriptions {
             Ok(Some((text, etag))) => {
                 // Of a broken version too: it is not read and parsed again every 30 s.
                 state.etag = Some(etag);
-                let name = self.source.to_string();
-                match manifest::read(&[Source { name: &name, text: &text }]).into_result() {
+                match self.parse(&text) {
                     Ok(catalogue) => {
                         let count = catalogue.subscriptions().count();
-                        tracing::info!(
-                            source = name,
-                            subscriptions = count,
-                            "subscriptions.loaded"
-                        );
+                        let source = self.source.to_string();
+                        tracing::info!(source, subscriptions = count, "subscriptions.loaded");
                         state.good = Some(Arc::new(catalogue));
                         (state.problem, state.broken) = (None, None);
                     }
-                    Err(findings) => {
-                        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-                        report(state, &lines.join("\n"));
+                    Err(problem) => {
+                        report(state, &problem);
                         state.broken.clone_from(&state.problem);
                     }
                 }

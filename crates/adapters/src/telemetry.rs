@@ -87,6 +87,8 @@ pub enum HoldReason {
     Consent,
     /// The rate that its destination allows is used up.
     Rate,
+    /// The invocation had no time left for it.
+    Time,
 }
 
 impl HoldReason {
@@ -95,6 +97,7 @@ impl HoldReason {
             Self::Paused => "paused",
             Self::Consent => "consent",
             Self::Rate => "rate",
+            Self::Time => "time",
         }
     }
 }
@@ -370,6 +373,16 @@ pub fn unsent(subscription: &str, problem: &str) {
 /// Logs a record that is returned to its queue.
 pub fn returned_to_queue(message: &str, why: &str) {
     warn!(message_id = message, why, "record.given_back");
+}
+
+/// Logs a record that waits, re-enqueued, because it cannot be read now.
+pub fn record_held(message: &str, why: &str, wait_ms: u64) {
+    warn!(message_id = message, why, wait_ms, "record.held");
+}
+
+/// Logs a record that moves to the isolation queue, because it was received this often.
+pub fn isolated(message: &str, receives: u32) {
+    warn!(message_id = message, receives, "record.isolated");
 }
 
 /// Logs a panic that was contained: a bug of ours.

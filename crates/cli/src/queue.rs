@@ -1,4 +1,4 @@
-//! The events queue of the command line: that of `lastmile dev`, or any other by its URL.
+//! The queues of the command line: those of `lastmile dev`, or any other by its URL.
 
 use adapters::aws_ports::with_limits;
 use anyhow::Context as _;
@@ -11,6 +11,9 @@ use url::Url;
 
 /// The events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
+
+/// The fan-out queue of `lastmile dev`.
+pub(crate) const DEV_FAN_OUT_QUEUE: &str = "http://127.0.0.1:4566/000000000000/fan-out";
 
 /// The AWS configuration for a queue: its own endpoint with any credentials for a queue on this
 /// machine, else that of the environment.

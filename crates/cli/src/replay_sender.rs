@@ -1,36 +1,79 @@
 //! The sender of a replay, as options name its target and its queue.
 //!
 //! Separate from `deadletters`, which takes clients that are ready: only the command line knows the
-//! queue of `lastmile dev`, and how to reach a queue on this machine.
+//! queues of `lastmile dev` and of a stack, and how to reach a queue on this machine.
 
 use anyhow::Context as _;
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use delivery::address::PrivateDestinations;
 use url::Url;
 
-use crate::queue::{self, DEV_EVENTS_QUEUE};
+use crate::queue::{self, DEV_EVENTS_QUEUE, DEV_FAN_OUT_QUEUE};
+use crate::stack::Stack;
 
-/// The events queue of a replay: the given one, that in the ledger of the job, or that of
-/// `lastmile dev`.
-///
-/// # Errors
-/// When a queue is given for a target that uses none.
-pub(crate) fn queue_url(
-    target: &ReplayTarget,
+/// Where replays are enqueued.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReplayQueueArgs {
+    /// The deployed CloudFormation stack, whose queues are used; by default those of `lastmile dev`
+    #[arg(long, value_name = "NAME")]
+    stack: Option<String>,
+    /// Its fan-out queue instead; with --to-topic its events queue
+    #[arg(long, value_name = "URL", conflicts_with = "stack")]
+    queue_url: Option<Url>,
+}
+
+/// The queues of replays.
+#[derive(Debug, Default)]
+pub(crate) struct ReplayQueues {
     given: Option<Url>,
-    in_ledger: Option<&str>,
-) -> anyhow::Result<Url> {
-    if matches!(target, ReplayTarget::Url(_)) && given.is_some() {
-        anyhow::bail!(
-            "--queue-url cannot be used here: events that are posted to a URL do not use a queue"
-        );
+    stack: Option<Stack>,
+}
+
+impl ReplayQueueArgs {
+    /// The queues that the options name.
+    ///
+    /// # Errors
+    /// When the stack cannot be read.
+    pub(crate) async fn open(self) -> anyhow::Result<ReplayQueues> {
+        let stack = match &self.stack {
+            Some(name) => Some(Stack::describe(name).await?),
+            None => None,
+        };
+        Ok(ReplayQueues { given: self.queue_url, stack })
     }
-    match given {
-        Some(url) => Ok(url),
-        None => {
-            let url = in_ledger.unwrap_or(DEV_EVENTS_QUEUE).parse();
-            url.context("the queue of the job is not a valid URL")
+}
+
+impl ReplayQueues {
+    /// The queue for this target, if it uses one: the given one, that in the ledger of the job, that
+    /// of the stack, or that of `lastmile dev`. Deliveries to a subscription go to the fan-out queue,
+    /// because the events queue does not take our word; events for a topic are published.
+    ///
+    /// # Errors
+    /// When the events queue is given for deliveries, or the stack has no such queue.
+    pub(crate) fn for_target(
+        &self,
+        target: &ReplayTarget,
+        in_ledger: Option<&str>,
+    ) -> anyhow::Result<Option<Url>> {
+        let (output, dev) = match target {
+            ReplayTarget::Subscription => ("FanOutQueueUrl", DEV_FAN_OUT_QUEUE),
+            ReplayTarget::Topic(_) => ("EventsQueueUrl", DEV_EVENTS_QUEUE),
+            ReplayTarget::Url(_) => return Ok(None),
+        };
+        if let Some(url) = &self.given {
+            let name = url.path_segments().and_then(|mut path| path.next_back()).unwrap_or("");
+            let is_events = name == "events" || name.contains("EventsQueue");
+            if is_events && *target == ReplayTarget::Subscription {
+                anyhow::bail!(
+                    "{url} is an events queue, which would publish the events to all subscriptions of \
+                     their topics: name the fan-out queue, or --stack"
+                );
+            }
+            return Ok(Some(url.clone()));
         }
+        let of_stack = self.stack.as_ref().map(|stack| stack.output(output)).transpose()?;
+        let url = in_ledger.or(of_stack).unwrap_or(dev);
+        url.parse().map(Some).with_context(|| format!("the queue {url} is not a valid URL"))
     }
 }
 
@@ -41,7 +84,7 @@ pub(crate) fn queue_url(
 /// When the queue does not respond; says what to start.
 pub(crate) async fn open(
     target: &ReplayTarget,
-    queue: &Url,
+    queue: Option<&Url>,
     private: &str,
 ) -> anyhow::Result<ReplaySender> {
     let topic = match target {
@@ -52,5 +95,6 @@ pub(crate) async fn open(
         ReplayTarget::Topic(topic) => Some(topic.clone()),
         ReplayTarget::Subscription => None,
     };
+    let queue = queue.context("a replay to a subscription or a topic needs a queue")?;
     Ok(ReplaySender::to_queue(queue::reach(queue).await?, queue, topic))
 }

@@ -23,8 +23,15 @@ use delivery::time::duration::SECOND_MS;
 /// How long CloudFormation may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The outputs that hold the URLs of the stack's own queues.
-const OWN_QUEUES: [&str; 4] =
-    ["EventsQueueUrl", "RetryQueueUrl", "DeadLetterQueueUrl", "LastResortQueueUrl"];
+const OWN_QUEUES: [&str; 7] = [
+    "EventsQueueUrl",
+    "FanOutQueueUrl",
+    "RetryQueueUrl",
+    "IsolationQueueUrl",
+    "DeadLetterQueueUrl",
+    "UnprocessedQueueUrl",
+    "LastResortQueueUrl",
+];
 
 /// A deployed stack.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -91,8 +98,7 @@ impl Stack {
             ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed,
             ApproximateNumberOfMessagesNotVisible,
         };
-        let url = self.outputs.get("RetryQueueUrl");
-        let url = url.with_context(|| format!("the stack {} has no RetryQueueUrl", self.name))?;
+        let url = self.output("RetryQueueUrl")?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
         let counts = [
             ApproximateNumberOfMessages,
@@ -117,7 +123,16 @@ impl Stack {
         self.outputs.get("DeadLetterBucketName").map(String::as_str)
     }
 
-    /// The URLs of its own queues: events, retry, dead-letter and last-resort.
+    /// The output of this name.
+    ///
+    /// # Errors
+    /// When the stack has none; names it.
+    pub(crate) fn output(&self, name: &str) -> anyhow::Result<&str> {
+        let output = self.outputs.get(name).map(String::as_str);
+        output.with_context(|| format!("the stack {} has no {name}", self.name))
+    }
+
+    /// The URLs of its own queues.
     pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
         OWN_QUEUES.iter().filter_map(|name| self.outputs.get(*name)).map(String::as_str)
     }

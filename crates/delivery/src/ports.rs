@@ -4,6 +4,8 @@
 //! machine's clock; the simulation implements them on virtual time and injects failures. A contract
 //! test runs against every implementation.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::delivery::outcome::Exchange;
+use crate::delivery::{Hold, Publication};
 use crate::machine::consent::{ConsentKey, Granted};
 use crate::request::Request;
 use crate::subscription::catalogue::Catalogue;
@@ -19,6 +22,10 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::schedule::Jitter;
 use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::SinkQueue;
+use crate::wire::{
+    ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
+    RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE,
+};
 
 /// A whole message, with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
@@ -52,23 +59,83 @@ pub trait SendHttp {
 /// The queues of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QueueName {
-    /// Published events, and the deliveries of large records.
+    /// Published events. Whoever publishes writes to it, so no attribute of ours counts there.
     Events,
+    /// What was not attempted yet and had to be re-enqueued: the deliveries of large records,
+    /// replies, and records that wait for the subscriptions.
+    FanOut,
     /// Deliveries waiting for their next attempt.
     Retry,
+    /// Records that were received again, each handled alone: one may be what crashed a function.
+    Isolation,
     /// Dead letters on their way to storage.
     DeadLetter,
+    /// Records that the events queue gave up.
+    Unprocessed,
     /// Dead letters that storage refused for too long.
     LastResort,
+}
+
+impl QueueName {
+    /// Whether only the functions and operators may send to it: what its messages say about a
+    /// delivery is true.
+    #[must_use]
+    pub fn is_internal(self) -> bool {
+        match self {
+            Self::Events | Self::Unprocessed => false,
+            Self::FanOut | Self::Retry | Self::Isolation | Self::DeadLetter | Self::LastResort => {
+                true
+            }
+        }
+    }
 }
 
 /// Which of our attributes a message carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attribute {
+    /// `publication`.
+    Publication(String),
     /// `delivery`.
     Delivery(String),
     /// `deadletter`.
     DeadLetter(String),
+}
+
+impl Attribute {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Publication(_) => PUBLICATION_ATTRIBUTE,
+            Self::Delivery(_) => DELIVERY_ATTRIBUTE,
+            Self::DeadLetter(_) => DEADLETTER_ATTRIBUTE,
+        }
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        let (Self::Publication(value) | Self::Delivery(value) | Self::DeadLetter(value)) = self;
+        value
+    }
+}
+
+/// The group of a message in a fair queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageGroup {
+    /// That of a subscription.
+    Subscription(SubscriptionName),
+    /// As its publisher set it.
+    Publisher(Option<String>),
+}
+
+impl fmt::Display for MessageGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Subscription(name) => name.fmt(f),
+            Self::Publisher(group) => f.write_str(group.as_deref().unwrap_or_default()),
+        }
+    }
 }
 
 /// A message to be sent to a queue.
@@ -81,7 +148,9 @@ pub struct Message {
     /// Our attribute.
     pub attribute: Attribute,
     /// Its message group in a fair queue.
-    pub subscription: SubscriptionName,
+    pub group: MessageGroup,
+    /// How often its record was received before; it travels in the `receives` attribute.
+    pub receives: u32,
     /// It is received after about this long, perhaps earlier.
     pub wait_ms: u64,
 }
@@ -91,23 +160,30 @@ impl Message {
     /// attribute.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        use crate::wire::{DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE};
-        const TYPE_BYTES: usize = "String".len();
-        let (name, value) = match &self.attribute {
-            Attribute::Delivery(value) => (DELIVERY_ATTRIBUTE, value),
-            Attribute::DeadLetter(value) => (DEADLETTER_ATTRIBUTE, value),
-        };
-        let topic = self.topic.as_ref().map_or(0, |topic| {
-            TOPIC_ATTRIBUTE.len() + TYPE_BYTES + topic.namespace.len() + 1 + topic.topic.len()
-        });
-        self.body.len() + name.len() + TYPE_BYTES + value.len() + topic
+        let attributes = self.attributes();
+        let sizes =
+            attributes.iter().map(|(name, value)| name.len() + "String".len() + value.len());
+        self.body.len() + sizes.sum::<usize>()
+    }
+
+    /// Its attributes, each a name and a text.
+    #[must_use]
+    pub fn attributes(&self) -> Vec<(&'static str, Cow<'_, str>)> {
+        let mut attributes = vec![(self.attribute.name(), self.attribute.value().into())];
+        if let Some(topic) = &self.topic {
+            attributes.push((TOPIC_ATTRIBUTE, topic.to_string().into()));
+        }
+        if self.receives > 0 {
+            attributes.push((RECEIVES_ATTRIBUTE, self.receives.to_string().into()));
+        }
+        attributes
     }
 
     /// Whether SQS accepts it: the whole within 1 MiB, our attribute within 16 KiB.
     #[must_use]
     pub fn fits(&self) -> bool {
-        let (Attribute::Delivery(value) | Attribute::DeadLetter(value)) = &self.attribute;
-        value.len() <= crate::wire::ATTRIBUTE_MAX_BYTES && self.size_bytes() <= MESSAGE_MAX_BYTES
+        self.attribute.value().len() <= ATTRIBUTE_MAX_BYTES
+            && self.size_bytes() <= MESSAGE_MAX_BYTES
     }
 }
 
@@ -118,24 +194,48 @@ pub struct Record {
     pub message: String,
     /// The receipt handle, which changes its visibility or deletes it.
     pub receipt: String,
-    /// The name of the queue it came from.
-    pub queue: String,
+    /// The queue it came from.
+    pub queue: QueueName,
     /// Its body; of a CloudEvent in binary mode, its structured form.
     pub body: Arc<str>,
     /// The `topic` attribute, as the publisher wrote it.
     pub topic: Option<String>,
-    /// Our `delivery` attribute.
-    pub delivery: Option<String>,
-    /// Our `deadletter` attribute.
-    pub deadletter: Option<String>,
+    /// The attribute with one of our names. Whether it is ours depends on the queue:
+    /// [`Self::trusted_attribute`].
+    pub attribute: Option<Attribute>,
+    /// Its message group.
+    pub group: Option<String>,
     /// The `traceparent` of the trace that sent it.
     pub traceparent: Option<String>,
     /// SentTimestamp: when it was sent to its first queue.
     pub sent_ms: u64,
     /// When it was first received from this queue.
     pub first_received_ms: u64,
-    /// How often it was received, this time included.
+    /// How often it was received from this queue, this time included.
     pub receives: u32,
+    /// How often it was received before it moved to this queue: our `receives` attribute.
+    pub earlier_receives: u32,
+}
+
+impl Record {
+    /// Our attribute; none on a queue that others may send to.
+    #[must_use]
+    pub fn trusted_attribute(&self) -> Option<&Attribute> {
+        self.attribute.as_ref().filter(|_| self.queue.is_internal())
+    }
+
+    /// What travels with its body if it is re-enqueued before it was read.
+    #[must_use]
+    pub fn as_publication(&self) -> Publication {
+        Publication {
+            message: self.message.clone(),
+            published_ms: self.sent_ms,
+            topic: self.topic.clone(),
+            group: self.group.clone(),
+            traceparent: self.traceparent.clone(),
+            hold: Hold::default(),
+        }
+    }
 }
 
 /// A message could not be sent; its record has to be redelivered.
@@ -165,11 +265,11 @@ pub trait Queue {
 /// Promise: best effort. When it fails, the record is redelivered after the queue's own visibility
 /// timeout.
 pub trait ChangeVisibility {
-    /// Hides the record with this receipt, received from the queue of this name, for this many
-    /// seconds from now.
+    /// Hides the record with this receipt, received from this queue, for this many seconds from
+    /// now.
     fn change_visibility(
         &self,
-        queue: &str,
+        queue: QueueName,
         receipt: &str,
         seconds: u32,
     ) -> impl Future<Output = ()> + Send;
@@ -222,7 +322,8 @@ pub trait PutMessage {
 
 /// Provides the subscriptions.
 ///
-/// Promise: the last valid catalogue. An invalid newer one is reported and does not replace it.
+/// Promise: the last valid catalogue, also one from before this process started where versions are
+/// kept. An invalid newer one is reported and does not replace it.
 pub trait SubscriptionSource {
     /// The catalogue; reads its source again from time to time.
     ///

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
 use adapters::machine::Machine;
-use adapters::records;
+use adapters::records::{self, SourceQueues};
 use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
 use adapters::subscriptions::{LiveSubscriptions, Location};
 use anyhow::Context as _;
@@ -18,7 +18,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use deadletter::DeadLetters;
-use delivery::ports::Clock as _;
+use delivery::ports::{Clock as _, QueueName};
 use dispatch::{Deadline, Dispatch};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -82,26 +82,35 @@ impl Stack {
         let dispatch_settings = DispatchSettings::read(&environment)?;
         let subscriptions = dispatch_settings.subscriptions.clone();
         let ports = AwsPorts::new(&clients, &dispatch_settings)?;
-        let dispatch = Arc::new(Dispatch::new(
-            ports,
-            dispatch_settings.container,
-            dispatch_settings.default_topic,
-        ));
+        let queues = SourceQueues::new(&dispatch_settings.queues, QueueName::Events);
+        let dispatch =
+            Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic);
+        let dispatch = Arc::new((dispatch, queues));
         let dead_letter_settings = DeadLetterSettings::read(&environment)?;
         let ports = AwsStoragePorts::new(&clients, &dead_letter_settings);
-        let dead_letters = Arc::new(DeadLetters::new(ports, dead_letter_settings.container));
+        let queues = SourceQueues::new(&dead_letter_settings.queues, QueueName::Unprocessed);
+        let dead_letters = DeadLetters::new(ports, dead_letter_settings.container);
+        let dead_letters = Arc::new((dead_letters, queues));
 
         let (stop, stopped) = watch::channel(false);
         let mut stack = Self { aws, subscriptions, mappings: JoinSet::new(), stop };
-        for queue in ["events", "retry"] {
-            let dispatch = Arc::clone(&dispatch);
-            stack.add_mapping(queue, &stopped, move |event, deadline_ms| {
-                invoke_dispatch(Arc::clone(&dispatch), event, deadline_ms)
+        for (queue, batch_size) in [
+            ("events", BATCH_SIZE),
+            ("fan-out", BATCH_SIZE),
+            ("retry", BATCH_SIZE),
+            ("isolation", 1),
+        ] {
+            let function = Arc::clone(&dispatch);
+            stack.add_mapping(queue, batch_size, &stopped, move |event, deadline_ms| {
+                invoke_dispatch(Arc::clone(&function), event, deadline_ms)
             });
         }
-        stack.add_mapping("dead-letter", &stopped, move |event, _| {
-            invoke_deadletter(Arc::clone(&dead_letters), event)
-        });
+        for queue in ["dead-letter", "unprocessed"] {
+            let function = Arc::clone(&dead_letters);
+            stack.add_mapping(queue, BATCH_SIZE, &stopped, move |event, _| {
+                invoke_deadletter(Arc::clone(&function), event)
+            });
+        }
         Ok(stack)
     }
 
@@ -138,8 +147,13 @@ impl Stack {
         Ok(remaining.into_iter().filter(|(_, messages)| *messages > 0).collect())
     }
 
-    fn add_mapping<H, F>(&mut self, queue: &str, stopped: &watch::Receiver<bool>, handler: H)
-    where
+    fn add_mapping<H, F>(
+        &mut self,
+        queue: &str,
+        batch_size: u8,
+        stopped: &watch::Receiver<bool>,
+        handler: H,
+    ) where
         H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
         F: Future<Output = BatchResult> + Send + 'static,
     {
@@ -147,7 +161,7 @@ impl Stack {
             client: self.sqs(),
             queue_url: self.aws.queue_url(queue),
             queue_name: queue.to_owned(),
-            batch_size: BATCH_SIZE,
+            batch_size,
             concurrency: CONCURRENCY,
             function_timeout: FUNCTION_TIMEOUT,
             now_ms: Arc::new(|| Machine.now_ms()),
@@ -163,20 +177,22 @@ impl Stack {
 type BatchResult = anyhow::Result<SqsBatchResponse>;
 
 async fn invoke_dispatch(
-    dispatch: Arc<Dispatch<AwsPorts>>,
+    function: Arc<(Dispatch<AwsPorts>, SourceQueues)>,
     event: SqsEvent,
     deadline_ms: u64,
 ) -> BatchResult {
-    let records = records::read(received(&event)?)?;
+    let (dispatch, queues) = &*function;
+    let records = records::read(received(&event)?, queues)?;
     let deadline = Deadline::new(Machine.now_ms(), deadline_ms);
     Ok(records::answer(dispatch.handle(&records, &deadline).await))
 }
 
 async fn invoke_deadletter(
-    dead_letters: Arc<DeadLetters<AwsStoragePorts>>,
+    function: Arc<(DeadLetters<AwsStoragePorts>, SourceQueues)>,
     event: SqsEvent,
 ) -> BatchResult {
-    let records = records::read(received(&event)?)?;
+    let (dead_letters, queues) = &*function;
+    let records = records::read(received(&event)?, queues)?;
     Ok(records::answer(dead_letters.handle(&records).await))
 }
 
@@ -189,8 +205,11 @@ fn environment(
     let values = [
         (settings::SUBSCRIPTIONS_URI, format!("file://{}", subscriptions.display())),
         (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),
+        (settings::FAN_OUT_QUEUE_URL, aws.queue_url("fan-out")),
         (settings::RETRY_QUEUE_URL, aws.queue_url("retry")),
+        (settings::ISOLATION_QUEUE_URL, aws.queue_url("isolation")),
         (settings::DEAD_LETTER_QUEUE_URL, aws.queue_url("dead-letter")),
+        (settings::UNPROCESSED_QUEUE_URL, aws.queue_url("unprocessed")),
         (settings::LAST_RESORT_QUEUE_URL, aws.queue_url("last-resort")),
         (settings::DEAD_LETTER_CONTAINER, "dead-letters".to_owned()),
         (settings::ALLOW_PRIVATE_DESTINATIONS, allow_private.to_owned()),

@@ -2,15 +2,16 @@
 //!
 //! Most records carry the `deadletter` attribute that dispatch wrote. One without it arrived by
 //! native redrive, after dispatch failed on it again and again: what is known of it becomes a dead
-//! letter with the reason `ProcessingFailed`.
+//! letter with the reason `ProcessingFailed`. What the events queue gave up is the publisher's own
+//! word: none of its attributes but the topic counts.
 
 use delivery::deadletter::{UNPROCESSED, nameless_topic};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Origin};
+use delivery::delivery::{DeadLetter, Delivery, Origin, Publication};
 use delivery::event::{Event, Input};
-use delivery::ports::Record;
+use delivery::ports::{Attribute, Record};
 use delivery::subscription::name::SubscriptionName;
-use delivery::wire::{WireError, read_dead_letter, read_delivery};
+use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
 
 /// The detail of a message that arrived by native redrive. The same at every receive, because a dead
 /// letter is a function of its message.
@@ -22,15 +23,19 @@ const REDRIVEN: &str = "its queue gave it up: it was received again and again wi
 /// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to return
 /// to the queue.
 pub fn dead_letter_of(record: &Record) -> Result<DeadLetter, WireError> {
-    let read = match (&record.deadletter, &record.delivery) {
-        (Some(attribute), _) => read_dead_letter(attribute, &record.body),
-        (None, Some(attribute)) => read_delivery(attribute, event_of(record))
+    let of_record = || unprocessed(record, &record.as_publication());
+    let read = match record.trusted_attribute() {
+        Some(Attribute::DeadLetter(text)) => read_dead_letter(text, &record.body),
+        Some(Attribute::Delivery(text)) => read_delivery(text, event_of(record))
             .map(|delivery| processing_failed(record, delivery, REDRIVEN)),
-        (None, None) => Ok(processing_failed(record, unprocessed(record), REDRIVEN)),
+        Some(Attribute::Publication(text)) => read_publication(text).map(|publication| {
+            processing_failed(record, unprocessed(record, &publication), REDRIVEN)
+        }),
+        None => Ok(processing_failed(record, of_record(), REDRIVEN)),
     };
     match read {
         // No later version reads it either: returned to the queue, it would only fail again.
-        Err(WireError::Unreadable(why)) => Ok(processing_failed(record, unprocessed(record), &why)),
+        Err(WireError::Unreadable(why)) => Ok(processing_failed(record, of_record(), &why)),
         read => read,
     }
 }
@@ -47,12 +52,12 @@ fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLett
 }
 
 /// A published record that dispatch could never decode.
-fn unprocessed(record: &Record) -> Delivery {
-    let topic =
-        record.topic.as_deref().and_then(|topic| topic.parse().ok()).unwrap_or_else(nameless_topic);
+fn unprocessed(record: &Record, publication: &Publication) -> Delivery {
+    let topic = publication.topic.as_deref().and_then(|topic| topic.parse().ok());
+    let topic = topic.unwrap_or_else(nameless_topic);
     // The array is not split: index 0 stands for the whole record.
-    let origin = Origin { message: record.message.clone(), index: 0 };
+    let origin = Origin { message: publication.message.clone(), index: 0 };
     let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
-    let new = Delivery::new(event_of(record), name, origin, record.sent_ms);
-    Delivery { traceparent: record.traceparent.clone(), ..new }
+    let new = Delivery::new(event_of(record), name, origin, publication.published_ms);
+    Delivery { traceparent: publication.traceparent.clone(), ..new }
 }

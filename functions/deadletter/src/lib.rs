@@ -15,7 +15,9 @@ use std::sync::Arc;
 use adapters::dead_letter_store;
 use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::DeadLetter;
-use delivery::ports::{Attribute, Message, PutError, QueueName, Record, StoragePorts};
+use delivery::ports::{
+    Attribute, Message, MessageGroup, PutError, QueueName, Record, StoragePorts,
+};
 use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
 use delivery::time::duration::SECOND_MS;
@@ -110,7 +112,7 @@ impl<P: StoragePorts> DeadLetters<P> {
     ) -> bool {
         // Before the result is looked at: nothing was stored for it, so a success says nothing.
         if now_ms < letter.not_before_ms {
-            return self.retry_later(record, letter.not_before_ms - now_ms).await;
+            return self.retry_later(record, letter, letter.not_before_ms - now_ms).await;
         }
         let Some(error) = error else {
             self.telemetry.dead_lettered(letter);
@@ -123,39 +125,52 @@ impl<P: StoragePorts> DeadLetters<P> {
         }
         let wait_ms = storage_wait_ms(since_ms);
         telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
-        self.retry_later(record, wait_ms).await
+        self.retry_later(record, letter, wait_ms).await
     }
 
-    /// Keeps the record invisible for the wait and returns it to the queue: nothing of a dead letter
-    /// changes while it waits, so no new message is needed.
-    async fn retry_later(&self, record: &Record, wait_ms: u64) -> bool {
+    /// Re-enqueues a dead letter, so that its waits use up no receives. One that does not fit a
+    /// message stays in the queue, hidden.
+    async fn retry_later(&self, record: &Record, letter: &DeadLetter, wait_ms: u64) -> bool {
+        let message = message(letter, wait_ms);
+        if message.fits() {
+            return self.send(QueueName::DeadLetter, message).await;
+        }
         // SQS takes whole seconds; rounded down, the record would arrive before it is due.
         let seconds = wait_ms.div_ceil(SECOND_MS).min(INVISIBLE_MAX_SECONDS);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         // Should it fail, the queue's own visibility timeout applies: nothing is lost.
-        self.ports.change_visibility(&record.queue, &record.receipt, seconds).await;
+        self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
         false
     }
 
     async fn last_resort(&self, letter: &DeadLetter, problem: &str) -> bool {
-        let delivery = &letter.delivery;
-        let message = Message {
-            body: Arc::clone(delivery.event.text()),
-            topic: Some(delivery.subscription.topic.clone()),
-            attribute: Attribute::DeadLetter(write_dead_letter(letter)),
-            subscription: delivery.subscription.clone(),
-            wait_ms: 0,
-        };
-        match self.ports.send(QueueName::LastResort, message).await {
-            Ok(()) => {
-                self.telemetry.last_resort(letter, problem);
-                true
-            }
-            Err(error) => {
-                telemetry::unsent(&delivery.subscription.to_string(), &error.to_string());
-                false
-            }
+        let is_sent = self.send(QueueName::LastResort, message(letter, 0)).await;
+        if is_sent {
+            self.telemetry.last_resort(letter, problem);
         }
+        is_sent
+    }
+
+    async fn send(&self, queue: QueueName, message: Message) -> bool {
+        let group = message.group.to_string();
+        let sent = self.ports.send(queue, message).await;
+        if let Err(error) = &sent {
+            telemetry::unsent(&group, &error.to_string());
+        }
+        sent.is_ok()
+    }
+}
+
+/// A dead letter as a message, to be received after about the wait.
+fn message(letter: &DeadLetter, wait_ms: u64) -> Message {
+    let delivery = &letter.delivery;
+    Message {
+        body: Arc::clone(delivery.event.text()),
+        topic: Some(delivery.subscription.topic.clone()),
+        attribute: Attribute::DeadLetter(write_dead_letter(letter)),
+        group: MessageGroup::Subscription(delivery.subscription.clone()),
+        receives: 0,
+        wait_ms,
     }
 }
 

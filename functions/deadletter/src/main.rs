@@ -1,11 +1,12 @@
 //! The deadletter function: wiring only. The library beside it holds what it does.
 
 use adapters::aws_ports::{AwsStoragePorts, aws_config};
-use adapters::records::{self, Batch};
+use adapters::records::{self, Batch, SourceQueues};
 use adapters::runtime;
 use adapters::settings::DeadLetterSettings;
 use adapters::telemetry::{self, Telemetry};
 use deadletter::DeadLetters;
+use delivery::ports::QueueName;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 fn main() -> Result<(), Error> {
@@ -16,11 +17,12 @@ fn main() -> Result<(), Error> {
 async fn serve() -> Result<(), Error> {
     let settings = DeadLetterSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("deadletter cannot start: {error}"))?;
+    let queues = &SourceQueues::new(&settings.queues, QueueName::Unprocessed);
     let ports = AwsStoragePorts::new(&aws_config().await, &settings);
     let function = &DeadLetters::new(ports, settings.container)
         .with_telemetry(Telemetry::new(settings.metrics));
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
-        let records = records::read(invocation.payload)?;
+        let records = records::read(invocation.payload, queues)?;
         let redeliver = function.handle(&records).await;
         telemetry::write(&function.metrics());
         Ok::<_, Error>(records::answer(redeliver))

@@ -1,30 +1,31 @@
 //! What Lambda is answered: the last step, from the progress alone.
 //!
-//! A record of which nothing was attempted returns to the queue as a whole, and soon. Of any other
-//! record, each delivery that is not finished is re-enqueued first. What broke off counts as an
-//! attempt (`Aborted`), so that an event that crashes us is attempted as often as its policy says
-//! and ends as a dead letter.
+//! Each delivery that is not finished is re-enqueued first. What broke off counts as an attempt
+//! (`Aborted`), so that an event that crashes us is attempted as often as its policy says and ends
+//! as a dead letter. A record returns to the queue only when something of it could not be sent, or
+//! when nothing of it was attempted and it is too large to be re-enqueued.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use adapters::telemetry;
+use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::step;
-use delivery::ports::{DispatchPorts, QueueName, Record};
+use delivery::ports::{Attribute, DispatchPorts, QueueName, Record};
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
 
 use crate::decode::WorkItem;
-use crate::dispatch::{Dispatch, Invocation, NO_SUBSCRIPTIONS_SECONDS};
+use crate::dispatch::{Dispatch, Invocation};
+use crate::message::{fits_a_message, queue_of_delivery};
 use crate::progress::{Entry, InFlightDelivery, Stage};
 
 /// Records that are acknowledged at a time.
 const AT_ONCE: usize = 100;
-/// A record returned for lack of time is redelivered after one second less than it was received
-/// times, at most this.
-const RETURNED_MAX_SECONDS: u32 = 30;
+/// A record too large to be re-enqueued is hidden for as many seconds as it was received times, at
+/// most this.
+const HIDDEN_MAX_SECONDS: u32 = 900;
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// The message ids of the records that SQS has to redeliver.
@@ -38,20 +39,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             .await
     }
 
-    /// Returns every record to the queue, because there are no usable subscriptions.
-    pub(crate) async fn return_all_to_queue(&self, records: &[Record], why: &str) -> Vec<String> {
-        let returning: Vec<_> = records
-            .iter()
-            .map(|record| self.return_to_queue(record, why, NO_SUBSCRIPTIONS_SECONDS))
-            .collect();
-        stream::iter(returning).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
-        records.iter().map(|record| record.message.clone()).collect()
-    }
-
     /// Hides a record that returns to the queue, so that it is redelivered after so many seconds.
     pub(crate) async fn return_to_queue(&self, record: &Record, why: &str, seconds: u32) {
         telemetry::returned_to_queue(&record.message, why);
-        self.ports.change_visibility(&record.queue, &record.receipt, seconds).await;
+        self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
     }
 
     /// Closes one record; a panic in it is contained. Names it if it has to be redelivered.
@@ -70,17 +61,16 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Whether the record is done; re-enqueues what is unfinished first.
     async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
-        let stages = of.progress.stages_of(index);
-        // `all` holds for no stages too, and a record that matches nothing is done.
-        if !stages.is_empty() && stages.iter().all(|stage| *stage == Stage::NotStarted) {
-            // At once after the first receive: our time ran out, which is likely to pass.
-            let seconds = record.receives.saturating_sub(1).min(RETURNED_MAX_SECONDS);
-            // Boxed, and what follows too: it is rare, and would enlarge the future of every record.
-            self.return_to_queue(record, "no attempt was begun in time", seconds).boxed().await;
-            return false;
-        }
         let unfinished = of.progress.unfinished_of(index);
         if !unfinished.is_empty() {
+            let is_unstarted =
+                of.progress.stages_of(index).iter().all(|stage| *stage == Stage::NotStarted);
+            if is_unstarted && unfinished.iter().any(is_too_large_to_wait) {
+                let seconds = record.receives.min(HIDDEN_MAX_SECONDS);
+                // Boxed, and what follows too: it is rare, and would enlarge every record's future.
+                self.return_to_queue(record, "no attempt was begun in time", seconds).boxed().await;
+                return false;
+            }
             let leaving: Vec<_> =
                 unfinished.into_iter().map(|entry| self.requeue_unfinished(entry, of)).collect();
             stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
@@ -89,7 +79,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
         // Counted when it is done: a redelivered record counts once, and a re-enqueued delivery
         // is not counted again.
-        if done && record.delivery.is_none() {
+        let is_published =
+            matches!(record.trusted_attribute(), None | Some(Attribute::Publication(_)));
+        if done && is_published {
             of.progress.read(index, |item| {
                 item.subscription().into_iter().for_each(|name| self.telemetry.matched(name));
             });
@@ -107,7 +99,19 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Stage::NotStarted | Stage::Attempting | Stage::Waiting,
                 WorkItem::DeadLetter(letter),
             ) => self.finish_dead_letter(of, id, &letter).await,
-            (Stage::NotStarted | Stage::Waiting, WorkItem::Deliver(subscription, delivery)) => {
+            (_, WorkItem::Forward(queue, message)) => {
+                of.progress.set_sent(id, self.send(queue, *message).await);
+            }
+            (Stage::NotStarted, WorkItem::Deliver(subscription, mut delivery)) => {
+                let now_ms = self.ports.now_ms();
+                delivery.hold = delivery.hold.next_turn(now_ms);
+                let wait_ms = delivery.due_ms.max(delivery.hold.until_ms).saturating_sub(now_ms);
+                telemetry::held(&delivery, HoldReason::Time, wait_ms);
+                let queue = queue_of_delivery(&delivery);
+                let in_flight = InFlightDelivery { id, subscription, delivery };
+                self.requeue(of, &in_flight, queue, wait_ms).await;
+            }
+            (Stage::Waiting, WorkItem::Deliver(subscription, delivery)) => {
                 let wait_ms = delivery.due_ms.saturating_sub(self.ports.now_ms());
                 let in_flight = InFlightDelivery { id, subscription, delivery };
                 self.requeue(of, &in_flight, QueueName::Retry, wait_ms).await;
@@ -125,5 +129,14 @@ impl<P: DispatchPorts> Dispatch<P> {
                 self.finish(of, &in_flight, settled.end).await;
             }
         }
+    }
+}
+
+/// Whether an item that waits would need more room than a message has.
+fn is_too_large_to_wait(entry: &Entry) -> bool {
+    match &entry.item {
+        WorkItem::Deliver(_, delivery) => !fits_a_message(delivery),
+        // Dead letters are stored from here if they are too large, and messages fit.
+        WorkItem::DeadLetter(_) | WorkItem::Forward(..) => false,
     }
 }

@@ -31,6 +31,11 @@ impl Deadline {
         Self { started_ms, ends_ms, begun: AtomicBool::new(false) }
     }
 
+    /// When Lambda ends the invocation, if it does.
+    pub(crate) fn ends_ms(&self) -> Option<u64> {
+        self.ends_ms
+    }
+
     /// When nothing is waited for any more, so that what is left can still be sent.
     pub(crate) fn stops_ms(&self) -> u64 {
         self.ends_ms.map_or(u64::MAX, |ends_ms| ends_ms.saturating_sub(FINISH_MARGIN_MS))

@@ -1,22 +1,23 @@
 //! Decode and match: from a record to its deliveries. Pure.
 //!
 //! A published record becomes one delivery per event and matching subscription; a re-enqueued record
-//! carries its one delivery in our attribute. What cannot be delivered (malformed, unknown topic,
-//! subscription gone) becomes a dead letter here. Nothing is dropped: an event yields no item only
-//! when its topic is known and no filter matches it, and then it is reported as unmatched.
+//! carries its one delivery in our attribute. Our attributes count on internal queues only: whoever
+//! may publish could write them. What cannot be delivered (malformed, unknown topic, subscription
+//! gone) becomes a dead letter here. Nothing is dropped: an event yields no item only when its topic
+//! is known and no filter matches it, and then it is reported as unmatched.
 
 use std::sync::Arc;
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Origin};
+use delivery::delivery::{DeadLetter, Delivery, Origin, Publication};
 use delivery::event::envelope::{self, Publisher};
 use delivery::event::{Element, Event, Input};
-use delivery::ports::Record;
+use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::name::{NAMELESS, SubscriptionName, TopicName, is_name};
-use delivery::wire::{WireError, read_delivery};
+use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
 
 /// One item of a record.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub(crate) enum WorkItem {
     Deliver(Arc<Subscription>, Box<Delivery>),
     /// A dead letter: this cannot be delivered.
     DeadLetter(Box<DeadLetter>),
+    /// The whole record goes on to this queue, unread.
+    Forward(QueueName, Box<Message>),
 }
 
 /// What one record contains.
@@ -48,14 +51,14 @@ impl WorkItem {
     pub(crate) fn subscription(&self) -> Option<&SubscriptionName> {
         match self {
             Self::Deliver(subscription, _) => Some(&subscription.name),
-            Self::DeadLetter(_) => None,
+            Self::DeadLetter(_) | Self::Forward(..) => None,
         }
     }
 
     /// Whether a newer set of subscriptions might know what this one does not.
     pub(crate) fn is_missing_a_name(&self) -> bool {
         match self {
-            Self::Deliver(..) => false,
+            Self::Deliver(..) | Self::Forward(..) => false,
             Self::DeadLetter(letter) => {
                 matches!(
                     letter.newest_reason(),
@@ -77,28 +80,61 @@ pub(crate) fn decode_and_match(
     default_topic: Option<&TopicName>,
     now_ms: u64,
 ) -> Result<Decoded, WireError> {
-    match &record.delivery {
-        Some(attribute) => match resume(record, attribute, catalogue, now_ms) {
-            // Only an unknown version waits in the queue: some newer code will read that one.
-            Err(WireError::Unreadable(why)) => {
-                Ok(unprocessed(record, default_topic, &why, now_ms).into())
-            }
-            resumed => resumed.map(Decoded::from),
-        },
-        None => Ok(publish(record, catalogue, default_topic, now_ms)),
+    let published = |publication: &Publication| {
+        publish(&record.body, publication, catalogue, default_topic, now_ms)
+    };
+    let decoded = match (record.trusted_attribute(), &record.attribute) {
+        (Some(Attribute::Publication(text)), _) => read_publication(text).map(|it| published(&it)),
+        (Some(Attribute::Delivery(text)), _) => {
+            resume(record, text, catalogue, now_ms).map(Into::into)
+        }
+        (Some(Attribute::DeadLetter(text)), _) => {
+            redriven(record, text, catalogue, now_ms).map(Into::into)
+        }
+        (None, Some(Attribute::DeadLetter(_))) => {
+            Err(WireError::Unreadable(NOT_PUBLISHED.to_owned()))
+        }
+        (None, _) => Ok(published(&record.as_publication())),
+    };
+    match decoded {
+        // Only an unknown version waits in the queue: some newer code will read that one.
+        Err(WireError::Unreadable(why)) => {
+            Ok(unprocessed(record, default_topic, &why, now_ms).into())
+        }
+        decoded => decoded,
     }
 }
 
-/// A record with a `delivery` attribute that we never wrote: its meaning is unknown, so a
-/// person should look at it.
+/// The detail of a dead letter that was moved to the events queue: nobody can say whether it is one.
+const NOT_PUBLISHED: &str = "a dead letter in the events queue, where its attributes do not count: \
+    to deliver it again, use `lastmile deadletters replay`";
+
+/// A dead letter that an operator moved back to an internal queue: a fresh delivery of its event to
+/// its subscription.
+fn redriven(
+    record: &Record,
+    attribute: &str,
+    catalogue: &Catalogue,
+    now_ms: u64,
+) -> Result<WorkItem, WireError> {
+    let Delivery { event, subscription, origin, traceparent, .. } =
+        read_dead_letter(attribute, &record.body)?.delivery;
+    // Its age begins anew, or an expired one would end at once.
+    let new = Delivery::new(event, subscription, origin, record.first_received_ms);
+    Ok(to_subscription(Delivery { traceparent, ..new }, catalogue, now_ms))
+}
+
+/// A record whose attribute has no meaning for us: a person should look at it.
 fn unprocessed(
     record: &Record,
     default_topic: Option<&TopicName>,
     why: &str,
     now_ms: u64,
 ) -> WorkItem {
-    let subscription =
-        SubscriptionName { topic: topic_of(record, default_topic), name: UNPROCESSED.to_owned() };
+    let subscription = SubscriptionName {
+        topic: topic_of(record.topic.as_deref(), default_topic),
+        name: UNPROCESSED.to_owned(),
+    };
     let origin = Origin { message: record.message.clone(), index: 0 };
     let new = Delivery::new(
         Event::recall(&record.body, Input::Auto),
@@ -121,27 +157,33 @@ fn resume(
     now_ms: u64,
 ) -> Result<WorkItem, WireError> {
     let delivery = read_delivery(attribute, Event::recall(&record.body, Input::Auto))?;
-    Ok(match catalogue.subscription(&delivery.subscription) {
+    Ok(to_subscription(delivery, catalogue, now_ms))
+}
+
+fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> WorkItem {
+    match catalogue.subscription(&delivery.subscription) {
         Some(subscription) => WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)),
         None => dead_lettered(delivery, Reason::SubscriptionNotFound, now_ms),
-    })
+    }
 }
 
 fn publish(
-    record: &Record,
+    body: &Arc<str>,
+    publication: &Publication,
     catalogue: &Catalogue,
     default_topic: Option<&TopicName>,
     now_ms: u64,
 ) -> Decoded {
-    let Route { name, topic, input, publisher } = route(record, catalogue, default_topic);
-    let elements = envelope::decode(&record.body, input);
+    let Route { name, topic, input, publisher } =
+        route(body, publication, catalogue, default_topic);
+    let elements = envelope::decode(body, input);
     let (mut items, mut unmatched) = (Vec::with_capacity(elements.len()), Vec::new());
     // Malformed elements count too: the index is part of the id of every delivery.
     for (index, element) in (0..).zip(elements) {
         let deliver = |event: &Event, subscription: SubscriptionName| {
-            let origin = Origin { message: record.message.clone(), index };
-            let new = Delivery::new(event.clone(), subscription, origin, record.sent_ms);
-            Delivery { traceparent: record.traceparent.clone(), ..new }
+            let origin = Origin { message: publication.message.clone(), index };
+            let new = Delivery::new(event.clone(), subscription, origin, publication.published_ms);
+            Delivery { traceparent: publication.traceparent.clone(), ..new }
         };
         let name_of = |subscription: &str| SubscriptionName {
             topic: name.clone(),
@@ -160,7 +202,7 @@ fn publish(
                 let letter =
                     DeadLetter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
                 items.push(WorkItem::DeadLetter(Box::new(
-                    letter.with_detail(missing(record, publisher.as_ref())),
+                    letter.with_detail(missing(publication, publisher.as_ref())),
                 )));
             }
             Element::Event(event) => {
@@ -198,17 +240,19 @@ struct Route<'c> {
 /// record that names none and looks like SNS, EventBridge or S3 comes from there, so with automatic
 /// input it is read as such. A record of an unknown topic stays as it is.
 fn route<'c>(
-    record: &Record,
+    body: &str,
+    publication: &Publication,
     catalogue: &'c Catalogue,
     default_topic: Option<&TopicName>,
 ) -> Route<'c> {
     // SNS, EventBridge and S3 cannot set the attribute, so a record that has it is none of theirs.
-    let publisher = match record.topic {
+    let named = publication.topic.as_deref();
+    let publisher = match named {
         Some(_) => None,
-        None => envelope::publisher(&record.body),
+        None => envelope::publisher(body),
     };
     let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
-    let name = from.map_or_else(|| topic_of(record, default_topic), |topic| topic.name.clone());
+    let name = from.map_or_else(|| topic_of(named, default_topic), |topic| topic.name.clone());
     let topic = from.or_else(|| catalogue.topic(&name));
     let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
         (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
@@ -218,8 +262,8 @@ fn route<'c>(
 }
 
 /// Why there is no topic, for people.
-fn missing(record: &Record, publisher: Option<&Publisher>) -> String {
-    match (&record.topic, publisher) {
+fn missing(publication: &Publication, publisher: Option<&Publisher>) -> String {
+    match (&publication.topic, publisher) {
         (Some(named), _) => format!("{named:?}"),
         (None, Some(publisher)) => {
             format!("no topic is named, and none has {publisher} in its from")
@@ -230,8 +274,8 @@ fn missing(record: &Record, publisher: Option<&Publisher>) -> String {
 
 /// The topic a record names, else the default. Of what is not a valid topic name, as much is kept as
 /// can be.
-fn topic_of(record: &Record, default_topic: Option<&TopicName>) -> TopicName {
-    let Some(named) = record.topic.as_deref() else {
+fn topic_of(named: Option<&str>, default_topic: Option<&TopicName>) -> TopicName {
+    let Some(named) = named else {
         return default_topic.cloned().unwrap_or_else(nameless_topic);
     };
     named.parse().unwrap_or_else(|_| {
@@ -273,11 +317,12 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         Record {
             message: "m1".to_owned(),
             receipt: "r1".to_owned(),
-            queue: "events".to_owned(),
+            queue: QueueName::Events,
             body: body.into(),
             topic: topic.map(ToOwned::to_owned),
-            delivery: None,
-            deadletter: None,
+            attribute: None,
+            group: None,
+            earlier_receives: 0,
             traceparent: None,
             sent_ms: 1_000,
             first_received_ms: 1_000,
@@ -298,6 +343,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
             let (delivery, reason) = match item {
                 WorkItem::Deliver(_, delivery) => (&**delivery, None),
                 WorkItem::DeadLetter(letter) => (&letter.delivery, Some(letter.reason)),
+                WorkItem::Forward(..) => panic!("{item:?}"),
             };
             (delivery.subscription.to_string(), delivery.origin.index, reason)
         };
@@ -394,6 +440,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
                     format!("{:?} {:?}: {why}", of.event.shape(), letter.reason),
                 )
             }
+            WorkItem::Forward(..) => panic!("{item:?}"),
         };
         items.iter().map(describe).collect()
     }
@@ -436,7 +483,8 @@ spec: {destination: {url: 'https://resize.example.com/'}}
             origin,
             5,
         );
-        record.delivery = Some(delivery::wire::write_delivery(&gone));
+        record.queue = QueueName::Retry;
+        record.attribute = Some(Attribute::Delivery(delivery::wire::write_delivery(&gone)));
         let items = decode_and_match(&record, &catalogue(), None, 9).unwrap().items;
         let [WorkItem::DeadLetter(letter)] = &items[..] else { panic!("{items:?}") };
         assert_eq!((letter.reason, &letter.delivery), (Reason::SubscriptionNotFound, &gone));
@@ -445,7 +493,8 @@ spec: {destination: {url: 'https://resize.example.com/'}}
     #[test]
     fn an_attribute_that_is_not_ours_is_dead_lettered_with_its_event() {
         let mut record = record(&event("t"), Some("shop/orders"));
-        record.delivery = Some("express".to_owned());
+        record.queue = QueueName::Retry;
+        record.attribute = Some(Attribute::Delivery("express".to_owned()));
         let items = decode_and_match(&record, &catalogue(), None, 9).unwrap().items;
         let [WorkItem::DeadLetter(letter)] = &items[..] else { panic!("{items:?}") };
         assert_eq!(letter.reason, Reason::ProcessingFailed);
@@ -455,7 +504,8 @@ spec: {destination: {url: 'https://resize.example.com/'}}
     #[test]
     fn an_unknown_wire_version_is_an_error_and_no_dead_letter() {
         let mut record = record(&event("t"), Some("shop/orders"));
-        record.delivery = Some(r#"{"v":2}"#.to_owned());
+        record.queue = QueueName::Retry;
+        record.attribute = Some(Attribute::Delivery(r#"{"v":2}"#.to_owned()));
         assert!(matches!(
             decode_and_match(&record, &catalogue(), None, 9),
             Err(WireError::UnknownVersion(2))

@@ -24,9 +24,6 @@ pub const IN_PLACE_BELOW_MS: u64 = 1_000;
 /// How often a delivery waits in place within one invocation.
 pub const IN_PLACE_WAITS: u32 = 5;
 
-/// Without usable subscriptions, records are redelivered after this.
-pub(crate) const NO_SUBSCRIPTIONS_SECONDS: u32 = 300;
-
 /// The dispatch function over its ports.
 #[derive(Debug)]
 pub struct Dispatch<P> {
@@ -91,8 +88,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         let running = async {
             match work {
                 Work::DeadLetter(item, letter) => self.finish_dead_letter(of, item, &letter).await,
-                // To the events queue: it is a fresh delivery and must not wait behind retries.
-                Work::Split(delivery) => self.requeue(of, &delivery, QueueName::Events, 0).await,
+                Work::Forward(item, queue, message) => {
+                    of.progress.set_sent(item, self.send(queue, *message).await);
+                }
+                // Not to the retry queue: it is a fresh delivery and must not wait behind retries.
+                Work::Split(delivery) => self.requeue(of, &delivery, QueueName::FanOut, 0).await,
                 Work::Deliver(group) => {
                     let permit = of.limits.acquire(&group.subscription).await;
                     self.deliver(group, permit, of).await;

@@ -160,7 +160,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                     return self.send_dead_letter(&letter).await;
                 }
                 // What is due at once is fresh, and does not wait behind a backlog of retries.
-                let queue = if wait_ms == 0 { QueueName::Events } else { QueueName::Retry };
+                let queue = if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry };
                 self.send(queue, message).await
             }
             FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter).await,
@@ -186,12 +186,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         sent
     }
 
-    async fn send(&self, queue: QueueName, message: Message) -> bool {
-        let subscription = message.subscription.to_string();
+    pub(crate) async fn send(&self, queue: QueueName, message: Message) -> bool {
+        let group = message.group.to_string();
         match self.ports.send(queue, message).await {
             Ok(()) => true,
             Err(error) => {
-                telemetry::unsent(&subscription, &error.to_string());
+                telemetry::unsent(&group, &error.to_string());
                 false
             }
         }

@@ -4,49 +4,104 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use adapters::telemetry;
-use delivery::ports::{DispatchPorts, Record};
+use delivery::ports::{DispatchPorts, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
+use delivery::time::duration::SECOND_MS;
 
+use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
-use crate::dispatch::{Dispatch, NO_SUBSCRIPTIONS_SECONDS};
+use crate::dispatch::Dispatch;
+use crate::hold::{self, Wait};
+
+/// How long after the end of an invocation a record in isolation is received again if it crashed.
+const AFTER_END_MS: u64 = 5 * SECOND_MS;
+
+/// Why a record has no items now.
+enum Unread {
+    /// What it needs of the subscriptions is not known.
+    Unknown(String),
+    /// A newer version wrote its attribute.
+    Newer(String),
+    /// Reading it panicked.
+    Panicked,
+}
 
 impl<P: DispatchPorts> Dispatch<P> {
+    /// Hides a record in isolation until little after this invocation, in case it crashes us. Its
+    /// queue would hide it for long, so that throttling alone does not use up its receives.
+    pub(crate) async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
+        let Some(ends_ms) = deadline.ends_ms().filter(|_| record.queue == QueueName::Isolation)
+        else {
+            return;
+        };
+        let left_ms = ends_ms.saturating_sub(self.ports.now_ms()).saturating_add(AFTER_END_MS);
+        let seconds = u32::try_from(left_ms.div_ceil(SECOND_MS)).unwrap_or(u32::MAX);
+        self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
+    }
+
     /// The items of a record; `None` when it returns to the queue. A name counts as missing only
-    /// after the newest subscriptions were read; while those cannot be read, the record is
-    /// redelivered later.
+    /// after the newest subscriptions were read; while those cannot be read, the record waits.
     pub(crate) async fn read_record(
         &self,
         record: &Record,
-        catalogue: &mut Arc<Catalogue>,
+        catalogue: &mut Result<Arc<Catalogue>, String>,
     ) -> Option<Vec<WorkItem>> {
-        let mut decoded = self.contained_decode(record, catalogue)?;
-        // Only then, since it is a request to the store of subscriptions.
-        if decoded.items.iter().any(WorkItem::is_missing_a_name) {
-            match self.ports.reread().await {
-                Ok(newest) => *catalogue = newest,
-                Err(problem) => {
-                    self.return_to_queue(record, &problem, NO_SUBSCRIPTIONS_SECONDS).await;
-                    return None;
+        if let Some(message) = hold::isolated(record) {
+            telemetry::isolated(&record.message, message.receives);
+            return Some(vec![WorkItem::Forward(QueueName::Isolation, Box::new(message))]);
+        }
+        let (wait, why) = match self.decode_record(record, catalogue).await {
+            Ok(decoded) => {
+                // Not before the second look, or an event could be reported twice.
+                for (name, event) in &decoded.unmatched {
+                    self.telemetry.unmatched(&record.message, name, event);
                 }
+                return Some(decoded.items);
             }
-            // The whole record again: the newer file may match its other events differently.
-            decoded = self.contained_decode(record, catalogue)?;
+            Err(Unread::Unknown(why)) => (hold::until_known(record, self.ports.now_ms()), why),
+            Err(Unread::Newer(why)) => (hold::until_newer(record), why),
+            // Its queue hides it, and then it is isolated.
+            Err(Unread::Panicked) => return None,
+        };
+        match wait {
+            Wait::Requeued(queue, message) => {
+                telemetry::record_held(&record.message, &why, message.wait_ms);
+                Some(vec![WorkItem::Forward(queue, message)])
+            }
+            Wait::Hidden { seconds } => {
+                self.return_to_queue(record, &why, seconds).await;
+                None
+            }
         }
-        // Not before the second look, or an event could be reported twice.
-        for (name, event) in &decoded.unmatched {
-            self.telemetry.unmatched(&record.message, name, event);
-        }
-        Some(decoded.items)
     }
 
-    fn contained_decode(&self, record: &Record, catalogue: &Catalogue) -> Option<Decoded> {
+    async fn decode_record(
+        &self,
+        record: &Record,
+        catalogue: &mut Result<Arc<Catalogue>, String>,
+    ) -> Result<Decoded, Unread> {
+        let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
+        let decoded = self.contained_decode(record, known)?;
+        // Only then, since it is a request to the store of subscriptions.
+        if !decoded.items.iter().any(WorkItem::is_missing_a_name) {
+            return Ok(decoded);
+        }
+        let newest = self.ports.reread().await.map_err(Unread::Unknown)?;
+        // The whole record again: the newer file may match its other events differently.
+        let decoded = self.contained_decode(record, &newest);
+        *catalogue = Ok(newest);
+        decoded
+    }
+
+    fn contained_decode(&self, record: &Record, catalogue: &Catalogue) -> Result<Decoded, Unread> {
         let (default_topic, now_ms) = (self.default_topic.as_ref(), self.ports.now_ms());
         let read = || decode::decode_and_match(record, catalogue, default_topic, now_ms);
         match panic::catch_unwind(AssertUnwindSafe(read)) {
-            Ok(Ok(decoded)) => return Some(decoded),
-            Ok(Err(error)) => telemetry::returned_to_queue(&record.message, &error.to_string()),
-            Err(_) => telemetry::panicked("decode"),
+            Ok(decoded) => decoded.map_err(|error| Unread::Newer(error.to_string())),
+            Err(_) => {
+                telemetry::panicked("decode");
+                Err(Unread::Panicked)
+            }
         }
-        None
     }
 }

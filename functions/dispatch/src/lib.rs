@@ -14,6 +14,7 @@ mod deadline;
 mod decode;
 mod dispatch;
 mod finish;
+mod hold;
 mod intake;
 mod late;
 mod limits;
@@ -33,18 +34,17 @@ use futures::{FutureExt as _, StreamExt as _, stream};
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
-        let mut catalogue = match self.ports.current().await {
-            Ok(catalogue) => catalogue,
-            Err(problem) => return self.return_all_to_queue(records, &problem).await,
-        };
+        let mut catalogue = self.ports.current().await;
         let mut plan = BatchPlan::default();
         for (index, record) in records.iter().enumerate() {
+            self.hide_isolated(record, deadline).await;
             match self.read_record(record, &mut catalogue).await {
                 Some(items) => plan.add(index, items),
                 None => plan.add_returned(record),
             }
         }
         let (work, progress, mut redeliver) = plan.into_work(self.ports.now_ms());
+        let catalogue = catalogue.unwrap_or_default();
         let invocation = Invocation::new(progress, catalogue, deadline, work.len());
         stream::iter(work).for_each_concurrent(None, |work| self.run(work, &invocation)).await;
         redeliver.extend(self.acknowledge(records, &invocation).await);

@@ -3,12 +3,12 @@
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 use adapters::aws_ports::{AwsPorts, aws_config};
-use adapters::records::{self, Batch};
+use adapters::records::{self, Batch, SourceQueues};
 use adapters::runtime;
 use adapters::settings::DispatchSettings;
 use adapters::telemetry::{self, Telemetry};
 use anyhow::Context as _;
-use delivery::ports::Clock as _;
+use delivery::ports::{Clock as _, QueueName};
 use dispatch::{Deadline, Dispatch};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
@@ -18,9 +18,10 @@ fn main() -> Result<(), Error> {
 }
 
 async fn serve() -> Result<(), Error> {
-    let dispatch = &start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;
+    let started = start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;
+    let (dispatch, queues) = &started;
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
-        let records = records::read(invocation.payload)?;
+        let records = records::read(invocation.payload, queues)?;
         let deadline =
             Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
         let redeliver = dispatch.handle(&records, &deadline).await;
@@ -30,12 +31,14 @@ async fn serve() -> Result<(), Error> {
     .await
 }
 
-async fn start() -> anyhow::Result<Dispatch<AwsPorts>> {
+async fn start() -> anyhow::Result<(Dispatch<AwsPorts>, SourceQueues)> {
     let settings = DispatchSettings::read(|name| std::env::var(name).ok())?;
+    let queues = SourceQueues::new(&settings.queues, QueueName::Events);
     let ports =
         AwsPorts::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
     let dispatch = Dispatch::new(ports, settings.container, settings.default_topic);
-    Ok(dispatch
+    let dispatch = dispatch
         .with_max_concurrency(settings.max_concurrency)
-        .with_telemetry(Telemetry::new(settings.metrics)))
+        .with_telemetry(Telemetry::new(settings.metrics));
+    Ok((dispatch, queues))
 }

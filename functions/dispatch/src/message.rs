@@ -1,10 +1,14 @@
-//! Deliveries and dead letters as messages. Pure.
+//! Deliveries, dead letters and whole records as messages. Pure.
 
 use std::sync::Arc;
 
-use delivery::delivery::{DeadLetter, Delivery};
-use delivery::ports::{Attribute, Message};
-use delivery::wire::{write_dead_letter, write_delivery};
+use delivery::delivery::{DeadLetter, Delivery, Hold, Publication};
+use delivery::event::{Event, Input};
+use delivery::ports::{Attribute, Message, MessageGroup, QueueName, Record};
+use delivery::wire::{
+    read_delivery, read_hold, read_publication, write_dead_letter, write_delivery,
+    write_publication,
+};
 
 /// Whether a delivery fits a message of its own, state and all.
 pub(crate) fn fits_a_message(delivery: &Delivery) -> bool {
@@ -28,7 +32,73 @@ fn message(delivery: &Delivery, attribute: Attribute, wait_ms: u64) -> Message {
         body: Arc::clone(delivery.event.text()),
         topic: Some(delivery.subscription.topic.clone()),
         attribute,
-        subscription: delivery.subscription.clone(),
+        group: MessageGroup::Subscription(delivery.subscription.clone()),
+        receives: 0,
         wait_ms,
     }
+}
+
+/// Our attribute of a record; of a published one, the one that it gets.
+fn attribute_of(record: &Record) -> Attribute {
+    let published = || Attribute::Publication(write_publication(&record.as_publication()));
+    record.trusted_attribute().cloned().unwrap_or_else(published)
+}
+
+/// How a record was held before it was received.
+pub(crate) fn hold_of(record: &Record) -> Hold {
+    record.trusted_attribute().map_or_else(Hold::default, |ours| read_hold(ours.value()))
+}
+
+/// A record as a message that is received again as it is, to be received after about the wait.
+pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
+    Message {
+        body: Arc::clone(&record.body),
+        topic: record.topic.as_deref().and_then(|topic| topic.parse().ok()),
+        attribute: attribute_of(record),
+        // Of its own group: what waits or may crash us is no part of a subscription's share.
+        group: MessageGroup::Publisher(record.group.clone()),
+        receives: 0,
+        wait_ms,
+    }
+}
+
+/// The same with this hold. What cannot be read stays as it is.
+pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message {
+    let message = same_message(record, hold.left_ms(now_ms));
+    let attribute = match message.attribute {
+        Attribute::Publication(text) => {
+            let held = read_publication(&text)
+                .map(|publication| write_publication(&Publication { hold, ..publication }));
+            Attribute::Publication(held.unwrap_or(text))
+        }
+        Attribute::Delivery(text) => {
+            let held = read_delivery(&text, Event::recall(&record.body, Input::Auto))
+                .map(|delivery| write_delivery(&Delivery { hold, ..delivery }));
+            Attribute::Delivery(held.unwrap_or(text))
+        }
+        dead_letter @ Attribute::DeadLetter(_) => dead_letter,
+    };
+    Message { attribute, ..message }
+}
+
+/// Where a record goes that is re-enqueued before anything of it was attempted. Never to the events
+/// queue, which does not take our word.
+pub(crate) fn queue_of(record: &Record) -> QueueName {
+    match record.queue {
+        QueueName::Retry => QueueName::Retry,
+        QueueName::Isolation if matches!(record.attribute, Some(Attribute::Delivery(_))) => {
+            QueueName::Retry
+        }
+        QueueName::Events
+        | QueueName::FanOut
+        | QueueName::Isolation
+        | QueueName::DeadLetter
+        | QueueName::Unprocessed
+        | QueueName::LastResort => QueueName::FanOut,
+    }
+}
+
+/// A delivery that is not attempted now: what was never attempted does not wait behind retries.
+pub(crate) fn queue_of_delivery(delivery: &Delivery) -> QueueName {
+    if delivery.attempts == 0 { QueueName::FanOut } else { QueueName::Retry }
 }

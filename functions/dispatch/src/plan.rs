@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use delivery::delivery::DeadLetter;
 use delivery::machine::step::{Group, group};
-use delivery::ports::Record;
+use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::Subscription;
 
 use crate::decode::WorkItem;
@@ -20,6 +20,8 @@ pub const DELIVERIES_IN_PLACE: usize = 10;
 pub(crate) enum Work {
     /// A dead letter goes to its queue.
     DeadLetter(ItemId, Box<DeadLetter>),
+    /// A record goes on to another queue, unread.
+    Forward(ItemId, QueueName, Box<Message>),
     /// A delivery of a large record becomes a message of its own.
     Split(InFlightDelivery),
     /// A group of deliveries is attempted.
@@ -44,6 +46,9 @@ impl BatchPlan {
             let id = self.progress.add(record, &item);
             match item {
                 WorkItem::DeadLetter(letter) => self.work.push(Work::DeadLetter(id, letter)),
+                WorkItem::Forward(queue, message) => {
+                    self.work.push(Work::Forward(id, queue, message));
+                }
                 WorkItem::Deliver(subscription, delivery) => {
                     let splits = split && fits_a_message(&delivery);
                     let in_flight =

@@ -5,7 +5,7 @@ use delivery::deadletter::blob::{key, shared_key};
 use delivery::deadletter::stored;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Origin};
-use delivery::ports::{PutError, Record};
+use delivery::ports::{Attribute, PutError, QueueName, Record};
 use delivery::wire::write_dead_letter;
 
 use super::{EVENT, deadletter, delivery};
@@ -23,8 +23,8 @@ fn letter(message: &str) -> DeadLetter {
 fn record_of(letter: &DeadLetter) -> Record {
     let message = &letter.delivery.origin.message;
     Record {
-        deadletter: Some(write_dead_letter(letter)),
-        queue: "dead-letter".to_owned(),
+        attribute: Some(Attribute::DeadLetter(write_dead_letter(letter))),
+        queue: QueueName::DeadLetter,
         ..record(message, EVENT)
     }
 }
@@ -74,7 +74,7 @@ fn a_dead_letter_that_is_not_due_delays_no_other() {
     let letters = ["m1", "m2", "m3"].map(letter);
     let late = DeadLetter { not_before_ms: NOW_MS + 60_000, ..letters[1].clone() };
     assert_eq!(deadletter(&ports, &[&letters[0], &late, &letters[2]].map(record_of)), ["m2"]);
-    assert_eq!(ports.visibility_changes(), [("dead-letter".to_owned(), "m2".to_owned(), 60)]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m2".to_owned(), 60)]);
     assert_eq!(stored(&ports), sorted(vec![(shared_key(&[&letters[0], &letters[2]], ""), 2)]));
 }
 
@@ -94,7 +94,7 @@ fn records_of_a_shared_blob_that_storage_refuses_wait_independently() {
     let fresh = letter("m1");
     let older = DeadLetter { decided_ms: NOW_MS - 60_000, ..letter("m2") };
     assert_eq!(deadletter(&ports, &[&fresh, &older].map(record_of)), ["m1", "m2"]);
-    let change = |message: &str, seconds| ("dead-letter".to_owned(), message.to_owned(), seconds);
+    let change = |message: &str, seconds| (QueueName::DeadLetter, message.to_owned(), seconds);
     assert_eq!(ports.visibility_changes(), [change("m1", 10), change("m2", 240)]);
     // One of them has been refused for too long and moves to the last-resort queue; the other waits
     // on.
@@ -108,7 +108,10 @@ fn records_of_a_shared_blob_that_storage_refuses_wait_independently() {
 #[test]
 fn an_unreadable_record_does_not_block_a_blob_batch() {
     let ports = FakePorts::new(subscriptions(0));
-    let newer = Record { deadletter: Some(r#"{"v":2}"#.to_owned()), ..record("m0", EVENT) };
+    let newer = Record {
+        attribute: Some(Attribute::DeadLetter(r#"{"v":2}"#.to_owned())),
+        ..record("m0", EVENT)
+    };
     let letters = ["m1", "m2"].map(letter);
     assert_eq!(
         deadletter(&ports, &[newer, record_of(&letters[0]), record_of(&letters[1])]),

@@ -37,11 +37,12 @@ pub(crate) fn record(message: &str, body: &str) -> Record {
     Record {
         message: message.to_owned(),
         receipt: message.to_owned(),
-        queue: "events".to_owned(),
+        queue: QueueName::Events,
         body: body.into(),
         topic: Some("shop/orders".to_owned()),
-        delivery: None,
-        deadletter: None,
+        attribute: None,
+        group: None,
+        earlier_receives: 0,
         traceparent: None,
         sent_ms: NOW_MS - 10,
         first_received_ms: NOW_MS,
@@ -102,7 +103,7 @@ struct Calls {
     send_panics_left: usize,
     sent: Vec<(QueueName, Message)>,
     sent_ms: Vec<u64>,
-    visibility_changes: Vec<(String, String, u32)>,
+    visibility_changes: Vec<(QueueName, String, u32)>,
     blobs: BTreeMap<String, String>,
     sink_messages: Vec<(String, Uuid, String)>,
     consents: HashMap<ConsentKey, Granted>,
@@ -303,7 +304,7 @@ impl FakePorts {
     }
 
     /// Queue, receipt and seconds of each changed visibility.
-    pub(crate) fn visibility_changes(&self) -> Vec<(String, String, u32)> {
+    pub(crate) fn visibility_changes(&self) -> Vec<(QueueName, String, u32)> {
         self.calls().visibility_changes.clone()
     }
 
@@ -396,8 +397,8 @@ impl Queue for FakePorts {
 }
 
 impl ChangeVisibility for FakePorts {
-    async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
-        self.calls().visibility_changes.push((queue.to_owned(), receipt.to_owned(), seconds));
+    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
+        self.calls().visibility_changes.push((queue, receipt.to_owned(), seconds));
     }
 }
 

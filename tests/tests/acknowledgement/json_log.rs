@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use adapters::json_log::JsonLayer;
 use deadletter::DeadLetters;
-use delivery::ports::{Attribute, Message, QueueName, Record};
+use delivery::ports::{Message, QueueName, Record};
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;
@@ -38,12 +38,8 @@ fn messages(lines: &[Value]) -> Vec<&str> {
 }
 
 /// A record that carries this message, as received from this queue.
-fn received_from(message: &Message, queue: &str) -> Record {
-    let (delivery, deadletter) = match &message.attribute {
-        Attribute::Delivery(text) => (Some(text.clone()), None),
-        Attribute::DeadLetter(text) => (None, Some(text.clone())),
-    };
-    Record { queue: queue.to_owned(), delivery, deadletter, ..record("m2", &message.body) }
+fn received_from(message: &Message, queue: QueueName) -> Record {
+    Record { queue, attribute: Some(message.attribute.clone()), ..record("m2", &message.body) }
 }
 
 #[test]
@@ -55,9 +51,9 @@ fn a_trace_continues_over_queue_attempt_and_dead_letter_and_is_in_every_line() {
     let lines = log_lines(tracing::Level::INFO, || {
         ports.run(dispatch.handle(&[traced], &Deadline::new(NOW_MS, 0)));
         ports.advance_ms(3_000);
-        let retry = received_from(&ports.sent()[0].1, "retry");
+        let retry = received_from(&ports.sent()[0].1, QueueName::Retry);
         ports.run(dispatch.handle(&[retry], &Deadline::new(NOW_MS + 3_000, 0)));
-        let dead_letter_record = received_from(&ports.sent()[1].1, "dead-letter");
+        let dead_letter_record = received_from(&ports.sent()[1].1, QueueName::DeadLetter);
         ports.run(DeadLetters::new(ports.clone(), container()).handle(&[dead_letter_record]));
     });
     let expected =
@@ -94,7 +90,7 @@ fn a_redriven_message_keeps_its_trace() {
     let ports = FakePorts::new(subscriptions(0));
     let redriven = Record {
         traceparent: Some(PARENT.to_owned()),
-        queue: "dead-letter".to_owned(),
+        queue: QueueName::DeadLetter,
         ..record("m1", EVENT)
     };
     let lines = log_lines(tracing::Level::INFO, || {

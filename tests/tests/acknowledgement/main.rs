@@ -8,6 +8,7 @@ mod batches;
 mod blob_batches;
 mod consent;
 mod fake_ports;
+mod isolation;
 mod json_log;
 mod late;
 mod metrics;
@@ -15,18 +16,21 @@ mod probation;
 mod reactions;
 mod replies;
 mod sinks;
+mod trust;
 mod virtual_clock;
 
 use deadletter::DeadLetters;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Origin, Store};
+use delivery::delivery::{DeadLetter, Delivery, Hold, Origin, Publication, Store};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::Dialect;
-use delivery::wire::{read_dead_letter, read_delivery, write_dead_letter, write_delivery};
+use delivery::wire::{
+    read_dead_letter, read_delivery, read_publication, write_dead_letter, write_delivery,
+};
 use dispatch::{Deadline, Dispatch};
 
 use crate::fake_ports::{
@@ -71,6 +75,12 @@ fn carried(message: &Message) -> Delivery {
     read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("a valid attribute")
 }
 
+/// The published record that a message carries.
+fn publication(message: &Message) -> Publication {
+    let Attribute::Publication(attribute) = &message.attribute else { panic!("{message:?}") };
+    read_publication(attribute).expect("a valid attribute")
+}
+
 /// The dead letter that a message carries.
 fn letter(message: &Message) -> DeadLetter {
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
@@ -88,8 +98,8 @@ fn large() -> String {
 /// A record of the retry queue that carries this delivery.
 fn retry_record(delivery: &Delivery) -> Record {
     Record {
-        delivery: Some(write_delivery(delivery)),
-        queue: "retry".to_owned(),
+        attribute: Some(Attribute::Delivery(write_delivery(delivery))),
+        queue: QueueName::Retry,
         ..record("m1", EVENT)
     }
 }
@@ -97,8 +107,8 @@ fn retry_record(delivery: &Delivery) -> Record {
 /// A record of the dead-letter queue that carries this dead letter.
 fn dead_letter_record(letter: &DeadLetter) -> Record {
     Record {
-        deadletter: Some(write_dead_letter(letter)),
-        queue: "dead-letter".to_owned(),
+        attribute: Some(Attribute::DeadLetter(write_dead_letter(letter))),
+        queue: QueueName::DeadLetter,
         ..record("m1", EVENT)
     }
 }
@@ -136,55 +146,75 @@ fn a_record_whose_message_cannot_be_sent_is_redelivered_after_its_visibility_tim
 }
 
 #[test]
-fn without_usable_subscriptions_every_record_is_redelivered_after_300_seconds() {
+fn without_usable_subscriptions_every_record_waits_as_a_message_and_no_receive_is_used_up() {
     let ports = FakePorts::without_subscriptions();
-    assert_eq!(
-        dispatch(&ports, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS),
-        ["m1", "m2"]
-    );
-    assert_eq!(
-        ports.visibility_changes(),
-        [("events".to_owned(), "m1".to_owned(), 300), ("events".to_owned(), "m2".to_owned(), 300)]
-    );
-    assert_eq!(ports.requests(), 0);
+    let records = [record("m1", EVENT), record("m2", EVENT)];
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    let waits: Vec<_> = ports
+        .sent()
+        .into_iter()
+        .map(|(queue, message)| (queue, publication(&message).message, message.wait_ms))
+        .collect();
+    let five_minutes = |message: &str| (QueueName::FanOut, message.to_owned(), 300_000);
+    assert_eq!(waits, [five_minutes("m1"), five_minutes("m2")]);
+    assert_eq!((ports.requests(), ports.visibility_changes().len()), (0, 0));
 }
 
 #[test]
-fn an_unknown_wire_version_is_returned_to_the_queue_and_never_dead_lettered() {
+fn an_unknown_wire_version_waits_as_it_is_and_is_never_dead_lettered() {
     let ports = FakePorts::new(subscriptions(1));
-    let newer = Record { delivery: Some(r#"{"v":2}"#.to_owned()), ..record("m1", EVENT) };
-    assert_eq!(dispatch(&ports, std::slice::from_ref(&newer), ENDS_MS), ["m1"]);
-    let newer_letter = Record { deadletter: Some(r#"{"v":2}"#.to_owned()), ..newer.clone() };
+    let attribute = Some(Attribute::Delivery(r#"{"v":2}"#.to_owned()));
+    let newer = Record { attribute: attribute.clone(), ..retry_record(&delivery("a/b/c")) };
+    assert_eq!(dispatch(&ports, std::slice::from_ref(&newer), ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
+    assert_eq!(
+        (queue, Some(message.attribute), message.wait_ms),
+        (QueueName::Retry, attribute, 900_000)
+    );
+    let newer = Record { queue: QueueName::DeadLetter, ..newer };
+    let attribute = Some(Attribute::DeadLetter(r#"{"v":2}"#.to_owned()));
+    let newer_letter = Record { attribute, ..newer.clone() };
     assert_eq!(
         deadletter(&ports, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]),
         ["m1", "m2"]
     );
-    assert_eq!(
-        (ports.sent().len(), ports.blobs().len(), ports.visibility_changes().len()),
-        (0, 0, 0)
-    );
+    assert_eq!((ports.sent().len(), ports.blobs().len()), (1, 0));
 }
 
 #[test]
-fn a_record_with_eleven_deliveries_is_split_onto_the_events_queue_without_a_request() {
+fn a_record_with_eleven_deliveries_is_split_onto_the_fan_out_queue_without_a_request() {
     let ports = FakePorts::new(subscriptions(11));
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     assert_eq!(ports.requests(), 0);
-    assert_eq!(ports.sent().iter().filter(|(queue, _)| *queue == QueueName::Events).count(), 11);
+    assert_eq!(ports.sent().iter().filter(|(queue, _)| *queue == QueueName::FanOut).count(), 11);
     let ten = FakePorts::new(subscriptions(10));
     dispatch(&ten, &[record("m1", EVENT)], ENDS_MS);
     assert_eq!((ten.requests(), ten.sent().len()), (10, 0));
 }
 
 #[test]
-fn out_of_time_an_unstarted_record_is_hidden_for_its_receives_less_one_in_seconds_at_most_thirty() {
-    for (receives, seconds) in [(1, 0), (2, 1), (31, 30), (99, 30)] {
+fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
+    for (count, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
         let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
-        let late = Record { receives, ..record("m2", EVENT) };
+        let mut late = delivery("shop/orders/s0");
+        late.hold = Hold { count, until_ms: 0 };
+        let late = Record { message: "m2".to_owned(), ..retry_record(&late) };
         // The first exchange takes so long that the second one would not end in time.
-        assert_eq!(dispatch(&ports, &[record("m1", EVENT), late], NOW_MS + 45_000), ["m2"]);
-        assert_eq!(ports.visibility_changes(), [("events".to_owned(), "m2".to_owned(), seconds)]);
+        assert_eq!(dispatch(&ports, &[record("m1", EVENT), late], NOW_MS + 45_000), [""; 0]);
+        let (queue, message) = ports.sent().remove(0);
+        // It was never attempted, so it does not wait behind retries.
+        assert_eq!((queue, message.wait_ms), (QueueName::FanOut, seconds * 1_000));
+        assert_eq!((carried(&message).hold.count, carried(&message).attempts), (count + 1, 0));
+        assert_eq!(ports.visibility_changes(), []);
     }
+}
+
+#[test]
+fn out_of_time_a_record_too_large_to_wait_as_a_message_is_hidden() {
+    let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
+    let large = Record { receives: 3, ..record("m2", &large()) };
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT), large], NOW_MS + 45_000), ["m2"]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::Events, "m2".to_owned(), 3)]);
 }
 
 #[test]
@@ -196,7 +226,7 @@ fn out_of_time_the_unfinished_deliveries_of_a_started_record_are_re_enqueued() {
     let Attribute::Delivery(attribute) = &message.attribute else { panic!("{message:?}") };
     let left = read_delivery(attribute, Event::recall(&message.body, Input::Auto))
         .expect("a valid attribute");
-    assert_eq!((queue, message.wait_ms, left.attempts), (QueueName::Retry, 0, 0));
+    assert_eq!((queue, message.wait_ms, left.attempts), (QueueName::FanOut, 0, 0));
 }
 
 #[test]
@@ -247,21 +277,20 @@ fn subscriptions_are_reread_before_a_missing_name_becomes_a_dead_letter() {
 fn while_the_newest_subscriptions_cannot_be_read_no_name_counts_as_missing() {
     let ports = FakePorts::new(subscriptions(1)).with_failing_reload();
     let unknown = Record { topic: Some("shop/new".to_owned()), ..record("m2", EVENT) };
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT), unknown], ENDS_MS), ["m2"]);
-    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
-    assert_eq!(ports.visibility_changes(), [("events".to_owned(), "m2".to_owned(), 300)]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT), unknown], ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
+    assert_eq!((ports.requests(), queue, message.wait_ms), (1, QueueName::FanOut, 300_000));
+    assert_eq!(publication(&message).topic.as_deref(), Some("shop/new"));
 }
 
 #[test]
 fn a_record_with_an_invalid_attribute_is_dead_lettered_at_once() {
     let ports = FakePorts::new(subscriptions(1));
-    let invalid = Record { delivery: Some("express".to_owned()), ..record("m1", EVENT) };
+    let attribute = Some(Attribute::Delivery("express".to_owned()));
+    let invalid = Record { attribute, queue: QueueName::Retry, ..record("m1", EVENT) };
     assert_eq!(dispatch(&ports, std::slice::from_ref(&invalid), ENDS_MS), [""; 0]);
     assert_eq!(ports.sent()[0].0, QueueName::DeadLetter);
-    assert_eq!(
-        deadletter(&ports, &[Record { queue: "dead-letter".to_owned(), ..invalid }]),
-        [""; 0]
-    );
+    assert_eq!(deadletter(&ports, &[Record { queue: QueueName::DeadLetter, ..invalid }]), [""; 0]);
     assert!(ports.blobs()[0].0.starts_with("letters/shop/orders/_unprocessed/"));
 }
 
@@ -298,7 +327,7 @@ fn a_dead_letter_stored_by_dispatch_falls_back_to_the_default_container_too() {
 }
 
 #[test]
-fn the_visibility_of_a_dead_letter_that_storage_refuses_follows_the_time_since_the_decision() {
+fn the_wait_of_a_dead_letter_that_storage_refuses_follows_the_time_since_the_decision() {
     for (since_ms, seconds) in
         [(0, 10), (9_000, 1), (10_000, 50), (60_000, 240), (300_000, 300), (86_400_000, 300)]
     {
@@ -309,13 +338,15 @@ fn the_visibility_of_a_dead_letter_that_storage_refuses_follows_the_time_since_t
             Reason::TimeToLiveExceeded,
             NOW_MS - since_ms,
         );
-        assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
+        assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), [""; 0]);
+        let (queue, message) = ports.sent().remove(0);
         assert_eq!(
-            ports.visibility_changes(),
-            [("dead-letter".to_owned(), "m1".to_owned(), seconds)],
+            (queue, message.wait_ms),
+            (QueueName::DeadLetter, seconds * 1_000),
             "{since_ms}"
         );
-        assert_eq!(ports.sent().len(), 0);
+        assert_eq!(message.attribute, Attribute::DeadLetter(write_dead_letter(&letter)));
+        assert_eq!(ports.visibility_changes(), []);
     }
 }
 
@@ -367,7 +398,7 @@ fn a_dead_letter_is_not_written_before_its_delay_has_passed() {
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
     assert_eq!(
         (ports.blobs().len(), ports.visibility_changes()),
-        (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 300)])
+        (0, vec![(QueueName::DeadLetter, "m1".to_owned(), 300)])
     );
 }
 

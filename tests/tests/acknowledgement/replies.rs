@@ -37,7 +37,7 @@ fn a_reply_is_enqueued_as_its_own_message_and_the_record_is_acknowledged() {
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     let (queue, message) = ports.sent().remove(0);
     let reply = carried(&message);
-    assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::Events, REPLY, 0));
+    assert_eq!((queue, message.body.as_ref(), message.wait_ms), (QueueName::FanOut, REPLY, 0));
     assert_eq!((&reply.target, reply.hops, reply.attempts), (&DeliveryTarget::Reply, 1, 0));
     assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
 }
@@ -73,7 +73,7 @@ fn a_reply_to_a_topic_of_two_subscriptions_is_enqueued_as_two_messages() {
         .iter()
         .map(|(queue, message)| (*queue, carried(message).subscription.to_string()))
         .collect();
-    let events = |name: &str| (QueueName::Events, name.to_owned());
+    let events = |name: &str| (QueueName::FanOut, name.to_owned());
     assert_eq!(left, [events("shop/billed/a"), events("shop/billed/b")]);
     assert!(sent.iter().all(|(_, message)| message.body.as_ref() == REPLY
         && carried(message).target == DeliveryTarget::Destination));
@@ -103,7 +103,7 @@ fn a_failed_reply_is_retried_by_itself() {
 
 #[test]
 fn the_eleventh_hop_is_dead_lettered() {
-    for (hops, expected) in [(9, QueueName::Events), (10, QueueName::DeadLetter)] {
+    for (hops, expected) in [(9, QueueName::FanOut), (10, QueueName::DeadLetter)] {
         for to in [to_address(), to_topic()] {
             let ports = ports(to);
             let at_hop_limit = Delivery { hops, ..delivery("shop/orders/s0") };

@@ -58,7 +58,7 @@ fn sink_delivery() -> Delivery {
     let (queue, sink_delivery) = only_message(&ports);
     assert_eq!(
         (queue, sink_delivery.attempts, sink_delivery.published_ms),
-        (QueueName::Events, 0, NOW_MS)
+        (QueueName::FanOut, 0, NOW_MS)
     );
     sink_delivery
 }
@@ -242,7 +242,7 @@ fn a_dead_letter_for_a_topic_is_published_to_each_of_its_subscriptions() {
         let published = carried(message);
         assert_eq!(
             (*queue, &published.target, published.attempts),
-            (QueueName::Events, &DeliveryTarget::Destination, 0)
+            (QueueName::FanOut, &DeliveryTarget::Destination, 0)
         );
         assert_eq!(
             published.via.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -345,7 +345,7 @@ fn an_external_queue_is_retried_after_a_temporary_error_and_replaced_by_the_cont
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
     assert_eq!(
         (ports.blobs().len(), ports.visibility_changes()),
-        (0, vec![("dead-letter".to_owned(), "m1".to_owned(), 10)])
+        (0, vec![(QueueName::DeadLetter, "m1".to_owned(), 10)])
     );
     let ports = FakePorts::new(subscriptions(0))
         .with_put_error(QUEUE, PutError::Permanent("denied".to_owned()));

@@ -30,8 +30,15 @@ impl Cloud {
     }
 
     pub(crate) fn urls(&self) -> HashMap<QueueName, String> {
-        let names =
-            [QueueName::Events, QueueName::Retry, QueueName::DeadLetter, QueueName::LastResort];
+        let names = [
+            QueueName::Events,
+            QueueName::FanOut,
+            QueueName::Retry,
+            QueueName::Isolation,
+            QueueName::DeadLetter,
+            QueueName::Unprocessed,
+            QueueName::LastResort,
+        ];
         names.into_iter().map(|name| (name, self.aws.queue_url(local_name(name)))).collect()
     }
 }
@@ -39,6 +46,9 @@ impl Cloud {
 fn local_name(queue: QueueName) -> &'static str {
     match queue {
         QueueName::Events => "events",
+        QueueName::FanOut => "fan-out",
+        QueueName::Isolation => "isolation",
+        QueueName::Unprocessed => "unprocessed",
         QueueName::Retry => "retry",
         QueueName::DeadLetter => "dead-letter",
         QueueName::LastResort => "last-resort",

@@ -1,7 +1,7 @@
 //! Concurrent sends share requests, and each sender gets the result of its own message alone.
 
 use adapters::queues::SqsQueues;
-use delivery::ports::{Attribute, Message, Queue as _, QueueError, QueueName};
+use delivery::ports::{Attribute, Message, MessageGroup, Queue as _, QueueError, QueueName};
 use futures::FutureExt as _;
 use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
@@ -56,7 +56,8 @@ fn message(body: &str) -> Message {
         body: body.into(),
         topic: None,
         attribute: Attribute::Delivery("{\"v\":1}".to_owned()),
-        subscription: "shop/orders/billing".parse().expect("well formed"),
+        group: MessageGroup::Subscription("shop/orders/billing".parse().expect("well formed")),
+        receives: 0,
         wait_ms: 0,
     }
 }

@@ -8,7 +8,7 @@ use adapters::machine::Machine;
 use adapters::queues::SqsQueues;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use delivery::ports::{
-    Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, Queue, QueueError, QueueName,
+    Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue, QueueError, QueueName,
 };
 use futures::future::join_all;
 
@@ -79,7 +79,8 @@ fn message(body: impl Into<Arc<str>>) -> Message {
         body: body.into(),
         topic: Some("shop/orders".parse().expect("well formed")),
         attribute: Attribute::Delivery(r#"{"v":1,"text":"\u00fc"}"#.to_owned()),
-        subscription: "shop/orders/billing".parse().expect("well formed"),
+        group: MessageGroup::Subscription("shop/orders/billing".parse().expect("well formed")),
+        receives: 0,
         wait_ms: 0,
     }
 }
@@ -222,7 +223,7 @@ async fn fair_queues_group_by_subscription_and_others_do_not_group() {
     for fair in [true, false] {
         let sqs = Sqs::start(fair).await;
         let other = Message {
-            subscription: "shop/orders/audit".parse().expect("well formed"),
+            group: MessageGroup::Subscription("shop/orders/audit".parse().expect("well formed")),
             ..message("2")
         };
         let sends =

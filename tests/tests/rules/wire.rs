@@ -11,7 +11,7 @@ use delivery::delivery::{
     Origin, RESPONSE_KEPT_BYTES, Returned, Store,
 };
 use delivery::event::mapping::Mapped;
-use delivery::ports::{Attribute, Message};
+use delivery::ports::{Attribute, Message, MessageGroup};
 use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
 use delivery::subscription::name::NAME_MAX_BYTES;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
@@ -452,7 +452,8 @@ fn a_message_that_is_too_long_in_its_attribute_or_in_total_does_not_fit() {
             body: body.into(),
             topic,
             attribute: Attribute::DeadLetter(attribute),
-            subscription,
+            group: MessageGroup::Subscription(subscription),
+            receives: 0,
             wait_ms: 0,
         }
     };

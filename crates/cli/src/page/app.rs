@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use deadletters::DeadLetters;
-use deadletters::replay::sender::ReplayTarget;
-use url::Url;
 
 use super::guard::Guard;
 use super::letter_caches::LetterCaches;
 use super::running_jobs::RunningJobs;
+use crate::replay_sender::ReplayQueues;
 
 /// The state, as handlers get it.
 pub(super) type SharedApp = Arc<App>;
 
 /// How replays are sent.
 pub(crate) struct ReplaySettings {
-    /// The events queue; without it that of the job, or of `lastmile dev`.
-    pub(crate) queue_url: Option<Url>,
+    /// Where they are enqueued.
+    pub(crate) queues: ReplayQueues,
     /// The private addresses that events may be posted to.
     pub(crate) allow_private: String,
 }
@@ -39,10 +38,5 @@ impl App {
         let caches = Arc::new(LetterCaches::new(&letters));
         let guard = Arc::new(Guard::new(letters.container().clone(), port, random));
         Self { letters, caches, guard, jobs: RunningJobs::default(), replays }
-    }
-
-    /// The queue that was given, for a target that uses one.
-    pub(super) fn given_queue(&self, target: &ReplayTarget) -> Option<Url> {
-        self.replays.queue_url.clone().filter(|_| !matches!(target, ReplayTarget::Url(_)))
     }
 }

@@ -283,8 +283,7 @@ pub(super) async fn resume(
 
 async fn run(app: &App, job: ReplayJob, options: RunOptions) -> anyhow::Result<()> {
     let target: ReplayTarget = job.header.to.parse().map_err(anyhow::Error::msg)?;
-    let given = app.given_queue(&target);
-    let queue = replay_sender::queue_url(&target, given, job.header.queue.as_deref())?;
-    let sender = replay_sender::open(&target, &queue, &app.replays.allow_private).await?;
+    let queue = app.replays.queues.for_target(&target, job.header.queue.as_deref())?;
+    let sender = replay_sender::open(&target, queue.as_ref(), &app.replays.allow_private).await?;
     app.jobs.run(job, sender, options, Arc::clone(&app.caches))
 }

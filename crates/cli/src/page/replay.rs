@@ -151,7 +151,7 @@ fn target_form(app: &App, form: &ReplayForm) -> Markup {
         fieldset {
             legend { "Where to" }
             (radio("subscription", "Each to its own subscription, and to no other", html! {
-                p .hint { "As a new delivery through the queue " code { (line(displayed_queue(app).as_str())) } }
+                p .hint { "As a new delivery through the queue " code { (line(&displayed_queue(app))) } }
             }))
             (radio("topic", "To all subscriptions of the topic", input("to_topic", "The topic", "shop/orders")))
             (radio("url", "By POST to the URL", input("to_url", "The URL", "https://example.com/events")))
@@ -165,9 +165,12 @@ fn target_form(app: &App, form: &ReplayForm) -> Markup {
     } }
 }
 
-fn displayed_queue(app: &App) -> Url {
-    let dev = crate::queue::DEV_EVENTS_QUEUE.parse().expect("the queue of dev has a URL");
-    app.replays.queue_url.clone().unwrap_or(dev)
+/// The queue of a replay to the subscriptions, or why there is none.
+fn displayed_queue(app: &App) -> String {
+    match app.replays.queues.for_target(&ReplayTarget::Subscription, None) {
+        Ok(queue) => queue.map(String::from).unwrap_or_default(),
+        Err(problem) => problem.to_string(),
+    }
 }
 
 fn plan_of(form: &ReplayForm, cache: &LetterCache, target: &ReplayTarget) -> ReplayPlan {
@@ -298,10 +301,9 @@ async fn run(
     rate: Option<Rate>,
     plan: ReplayPlan,
 ) -> anyhow::Result<()> {
-    let queue = replay_sender::queue_url(target, app.given_queue(target), None)?;
-    let sender = replay_sender::open(target, &queue, &app.replays.allow_private).await?;
-    let is_queued = matches!(target, ReplayTarget::Subscription | ReplayTarget::Topic(_));
-    let in_ledger = is_queued.then(|| queue.to_string());
+    let queue = app.replays.queues.for_target(target, None)?;
+    let sender = replay_sender::open(target, queue.as_ref(), &app.replays.allow_private).await?;
+    let in_ledger = queue.as_ref().map(Url::to_string);
     let job = ReplayJob::start(&app.letters, job, target, in_ledger, plan).await?;
     let options = RunOptions { rate, skip_uncertain: false };
     app.jobs.run(job, sender, options, Arc::clone(&app.caches))

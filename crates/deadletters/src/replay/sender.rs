@@ -1,5 +1,5 @@
-//! The targets of a replay: the subscription of each dead letter or a topic through the events
-//! queue, or a URL directly.
+//! The targets of a replay: the subscription of each dead letter through the fan-out queue, a topic
+//! through the events queue, or a URL directly.
 //!
 //! What happens is a [`SendResult`] per dead letter, never an `Err`: the ledger records it.
 
@@ -19,11 +19,13 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input, Shape};
-use delivery::ports::{Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, SendHttp as _};
+use delivery::ports::{
+    Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, SendHttp as _,
+};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
-use delivery::wire::{DELIVERY_ATTRIBUTE, TOPIC_ATTRIBUTE, write_delivery};
+use delivery::wire::{TOPIC_ATTRIBUTE, write_delivery};
 use futures::future::join_all;
 use url::Url;
 use uuid::Uuid;
@@ -96,8 +98,8 @@ enum Transport {
 }
 
 impl ReplaySender {
-    /// Sends through an events queue: to a topic, or without one to the subscription of each dead
-    /// letter.
+    /// Sends through a queue: to a topic through the events queue, or without a topic to the
+    /// subscription of each dead letter through the fan-out queue.
     #[must_use]
     pub fn to_queue(client: Client, url: &Url, topic: Option<TopicName>) -> Self {
         Self(Transport::Queue { client, url: url.to_string(), topic })
@@ -163,13 +165,11 @@ fn entry(
     }
     let mut entry =
         SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body.as_ref());
-    let topic_name = message.topic.as_ref().map(|topic| (TOPIC_ATTRIBUTE, topic.to_string()));
-    // For a topic the event is published bare, as a publisher would: no delivery exists yet.
-    let delivery = match message.attribute {
-        Attribute::Delivery(value) if topic.is_none() => Some((DELIVERY_ATTRIBUTE, value)),
-        Attribute::Delivery(_) | Attribute::DeadLetter(_) => None,
-    };
-    for (name, value) in topic_name.into_iter().chain(delivery) {
+    for (name, value) in message.attributes() {
+        // For a topic the event is published bare, as a publisher would: no delivery exists yet.
+        if topic.is_some() && name != TOPIC_ATTRIBUTE {
+            continue;
+        }
         let value =
             MessageAttributeValue::builder().data_type("String").string_value(value).build();
         entry = entry.message_attributes(name, value.map_err(|error| error.to_string())?);
@@ -190,9 +190,12 @@ fn message(
     let delivery = Delivery { id, traceparent: letter.traceparent.clone(), ..new };
     Message {
         body: Arc::clone(body),
-        topic: Some(topic.unwrap_or(&letter.subscription.topic).clone()),
+        // Without a topic where it would not be ours: sent to an events queue by mistake, it must not
+        // be published to all subscriptions.
+        topic: topic.cloned(),
         attribute: Attribute::Delivery(write_delivery(&delivery)),
-        subscription: letter.subscription.clone(),
+        group: MessageGroup::Subscription(letter.subscription.clone()),
+        receives: 0,
         wait_ms: 0,
     }
 }

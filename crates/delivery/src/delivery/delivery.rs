@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use uuid::{Uuid, uuid};
 
-use crate::delivery::DeadLetter;
 use crate::delivery::outcome::{Exchange, Outcome, TransportResult};
+use crate::delivery::{DeadLetter, Hold};
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -176,6 +176,8 @@ pub struct Delivery {
     pub via: Vec<TopicName>,
     /// Whether it may share a request with others.
     pub batching: Batching,
+    /// How it was held since its last attempt.
+    pub hold: Hold,
     /// Its attempts so far.
     pub history: History,
     /// The beginning of the last answer's body; `None` when the last attempt got no answer.
@@ -220,6 +222,7 @@ impl Delivery {
             hops: 0,
             via: Vec::new(),
             batching: Batching::Allowed,
+            hold: Hold::default(),
             history: History::default(),
             last_response: None,
             traceparent: None,
@@ -244,6 +247,7 @@ impl Delivery {
     /// Records an exchange: one more attempt, one more entry.
     pub fn record(&mut self, exchange: &Exchange, policy: &RetryPolicy) {
         self.attempts = self.attempts.saturating_add(1);
+        self.hold = Hold::default();
         // Never replaced: the moments of a schedule count from the first attempt.
         self.first_ms.get_or_insert(exchange.started_ms);
         self.history.push(Entry {

@@ -10,6 +10,7 @@ mod deadletter;
 mod delivery;
 pub mod outcome;
 pub mod probation;
+mod publication;
 pub mod reason;
 pub mod trace;
 
@@ -19,3 +20,4 @@ pub use delivery::{
     Batching, DELIVERY_NAMESPACE, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
     History, Origin, RESPONSE_KEPT_BYTES,
 };
+pub use publication::{Hold, Publication};

@@ -2,16 +2,45 @@
 
 use super::history::{history_of, history_v1, last_of, last_v1};
 use super::v1::{
-    AddressesV1, BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, FormatV1, LayoutV1, MappedV1,
-    OriginV1, ReturnedV1, ShapeV1, TargetV1,
+    AddressesV1, BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, FormatV1, HoldV1, LayoutV1,
+    MappedV1, OriginV1, PublicationV1, ReturnedV1, ShapeV1, TargetV1,
 };
 use super::{VERSION, WireError};
 use crate::delivery::{
-    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Origin, Returned, Store,
+    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Hold, Origin, Publication, Returned,
+    Store,
 };
 use crate::event::mapping::Mapped;
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
+
+pub(super) fn publication_v1(
+    Publication { message, published_ms, topic, group, traceparent, hold }: &Publication,
+) -> PublicationV1 {
+    PublicationV1 {
+        v: VERSION,
+        message: message.clone(),
+        published_ms: *published_ms,
+        topic: topic.clone(),
+        group: group.clone(),
+        traceparent: traceparent.clone(),
+        hold: hold_v1(*hold),
+    }
+}
+
+pub(super) fn publication_of(
+    PublicationV1 { v: _, message, published_ms, topic, group, traceparent, hold }: PublicationV1,
+) -> Publication {
+    Publication { message, published_ms, topic, group, traceparent, hold: hold_of(hold) }
+}
+
+fn hold_v1(hold: Hold) -> Option<HoldV1> {
+    (hold != Hold::default()).then_some(HoldV1 { count: hold.count, until_ms: hold.until_ms })
+}
+
+pub(super) fn hold_of(wire: Option<HoldV1>) -> Hold {
+    wire.map_or_else(Hold::default, |HoldV1 { count, until_ms }| Hold { count, until_ms })
+}
 
 pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
     DeliveryV1 {
@@ -45,6 +74,7 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
             Batching::RetryAlone => Some(BatchingV1::RetryAlone),
             Batching::Disabled => Some(BatchingV1::Disabled),
         },
+        hold: hold_v1(delivery.hold),
         history: history_v1(&delivery.history),
         last: last_v1(delivery.last_response.as_deref()),
         traceparent: delivery.traceparent.clone(),
@@ -80,6 +110,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
             Some(BatchingV1::RetryAlone) => Batching::RetryAlone,
             Some(BatchingV1::Disabled) => Batching::Disabled,
         },
+        hold: hold_of(wire.hold),
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
         traceparent: wire.traceparent,

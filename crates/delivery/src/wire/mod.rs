@@ -1,6 +1,7 @@
 //! The message attributes that travel with an event: versioned ASCII JSON.
 //!
-//! Two attributes are ours: `delivery` (a delivery in progress) and `deadletter` (one that ended).
+//! Three attributes are ours: `publication` (a published record that waits to be read), `delivery`
+//! (a delivery in progress) and `deadletter` (one that ended). They count on internal queues only.
 //! The structs here are only the wire format. Version 1 must stay readable for ever; its examples
 //! are in `fixtures/wire/v1`. An unknown version is an error, so that a newer writer's message
 //! waits for a newer reader instead of being lost.
@@ -14,17 +15,24 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
-use self::v1::DeadLetterV1;
-use crate::delivery::{DeadLetter, Delivery};
+use self::convert::{
+    dead_letter_of, dead_letter_v1, delivery_of, delivery_v1, hold_of, publication_of,
+    publication_v1,
+};
+use self::v1::{DeadLetterV1, HoldV1};
+use crate::delivery::{DeadLetter, Delivery, Hold, Publication};
 use crate::event::{Event, Input};
 
+/// The attribute of a published record that waits to be divided into deliveries.
+pub const PUBLICATION_ATTRIBUTE: &str = "publication";
 /// The attribute of a delivery in progress.
 pub const DELIVERY_ATTRIBUTE: &str = "delivery";
 /// The attribute of a dead letter on its way to storage.
 pub const DEADLETTER_ATTRIBUTE: &str = "deadletter";
 /// The attribute that names the topic; set by the publisher and passed on.
 pub const TOPIC_ATTRIBUTE: &str = "topic";
+/// The attribute of a record in isolation that says how often it was received before.
+pub const RECEIVES_ATTRIBUTE: &str = "receives";
 
 /// The longest of our attributes.
 pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;
@@ -49,6 +57,33 @@ pub enum WireError {
 #[derive(Serialize, Deserialize)]
 struct Versioned {
     v: u32,
+}
+
+/// Writes the `publication` attribute.
+#[must_use]
+pub fn write_publication(publication: &Publication) -> String {
+    ascii_json(&publication_v1(publication))
+}
+
+/// Reads the `publication` attribute.
+///
+/// # Errors
+/// [`WireError`] when it is not ours or of an unknown version.
+pub fn read_publication(attribute: &str) -> Result<Publication, WireError> {
+    check_version(attribute)?;
+    Ok(publication_of(serde_json::from_str(attribute).map_err(unreadable)?))
+}
+
+/// The hold in a `publication` or `delivery` attribute, without reading the rest: none where the
+/// attribute has none or is not ours.
+#[must_use]
+pub fn read_hold(attribute: &str) -> Hold {
+    #[derive(Deserialize)]
+    struct Held {
+        hold: Option<HoldV1>,
+    }
+    let held = serde_json::from_str(attribute).ok().and_then(|Held { hold }| hold);
+    hold_of(held)
 }
 
 /// Writes the `delivery` attribute.

@@ -9,6 +9,29 @@ use uuid::Uuid;
 
 use super::history::{EntryV1, LastV1};
 
+/// A published record without its body.
+#[derive(Serialize, Deserialize)]
+pub(super) struct PublicationV1 {
+    pub(super) v: u32,
+    pub(super) message: String,
+    pub(super) published_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) topic: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) group: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) hold: Option<HoldV1>,
+}
+
+/// Absent: it was never held.
+#[derive(Serialize, Deserialize)]
+pub(super) struct HoldV1 {
+    pub(super) count: u32,
+    pub(super) until_ms: u64,
+}
+
 #[derive(Serialize, Deserialize)]
 pub(super) struct DeliveryV1 {
     pub(super) v: u32,
@@ -34,6 +57,8 @@ pub(super) struct DeliveryV1 {
     // The older word, as above.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<BatchingV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) hold: Option<HoldV1>,
     pub(super) history: Vec<EntryV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<LastV1>,

@@ -6,8 +6,12 @@
 
 use std::path::PathBuf;
 
-/// `maxReceiveCount` of dispatch's queues, after which a message moves to `dead-letter`.
+/// `maxReceiveCount` of dispatch's queues, after which a message moves to `dead-letter`, or to
+/// `unprocessed` from the events queue.
 const DISPATCH_RECEIVES: u32 = 100;
+
+/// `maxReceiveCount` of the isolation queue: what crashes a function alone, this often, ends.
+const ISOLATION_RECEIVES: u32 = 10;
 
 /// `maxReceiveCount` of deadletter's queue, after which a message moves to `last-resort`.
 /// It is the maximum of SQS (SQS `SetQueueAttributes`, `maxReceiveCount`).
@@ -47,7 +51,7 @@ pub struct Redrive {
 }
 
 impl LocalAwsConfig {
-    /// Our four queues and two buckets, as the template creates them.
+    /// Our seven queues and two buckets, as the template creates them.
     #[must_use]
     pub fn of_lastmile(port: u16, data: PathBuf, visibility_timeout_seconds: u32) -> Self {
         let queue = |name: &str, redrive: Option<(&str, u32)>| QueueConfig {
@@ -60,9 +64,12 @@ impl LocalAwsConfig {
             port,
             data,
             queues: vec![
-                queue("events", Some(("dead-letter", DISPATCH_RECEIVES))),
+                queue("events", Some(("unprocessed", DISPATCH_RECEIVES))),
+                queue("fan-out", Some(("dead-letter", DISPATCH_RECEIVES))),
                 queue("retry", Some(("dead-letter", DISPATCH_RECEIVES))),
+                queue("isolation", Some(("dead-letter", ISOLATION_RECEIVES))),
                 queue("dead-letter", Some(("last-resort", DEAD_LETTER_RECEIVES))),
+                queue("unprocessed", None),
                 queue("last-resort", None),
             ],
             buckets: vec!["dead-letters".to_owned(), "config".to_owned()],

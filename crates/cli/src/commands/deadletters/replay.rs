@@ -17,7 +17,8 @@ use super::search::Search;
 use super::selection::ContainerArgs;
 use crate::commands::dev::allow_private;
 use crate::filter_args::FilterArgs;
-use crate::{progress, replay_sender, text};
+use crate::replay_sender::{self, ReplayQueueArgs};
+use crate::{progress, text};
 
 /// The most uncertain chunks that are listed by number.
 const LISTED_CHUNKS_MAX: usize = 20;
@@ -43,14 +44,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N/s")]
     rate: Option<Rate>,
     /// Post the events to this URL instead
-    #[arg(long, value_name = "URL", conflicts_with = "to_topic")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["to_topic", "queue_url", "stack"])]
     to: Option<Url>,
     /// Publish the events to this topic instead, for all its subscriptions
     #[arg(long, value_name = "NS/TOPIC")]
     to_topic: Option<TopicName>,
-    /// The events queue; by default that of `lastmile dev`
-    #[arg(long, value_name = "URL")]
-    queue_url: Option<Url>,
+    #[command(flatten)]
+    queues: ReplayQueueArgs,
     /// The name of the job; by default the time it starts
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
     name: Option<String>,
@@ -98,12 +98,11 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
         search.finish(plan.len());
         return Ok(ExitCode::SUCCESS);
     }
-    let queue = replay_sender::queue_url(&target, arguments.queue_url, None)?;
+    let queue = arguments.queues.open().await?.for_target(&target, None)?;
     // Before the job starts: a queue that does not respond must not leave a ledger.
-    let sender = replay_sender::open(&target, &queue, &allow_private()).await?;
+    let sender = replay_sender::open(&target, queue.as_ref(), &allow_private()).await?;
     let job = arguments.name.unwrap_or_else(|| job_name(Machine.now_ms()));
-    let is_queued = matches!(target, ReplayTarget::Subscription | ReplayTarget::Topic(_));
-    let in_ledger = is_queued.then(|| queue.to_string());
+    let in_ledger = queue.as_ref().map(Url::to_string);
     let job = ReplayJob::start(letters, job, &target, in_ledger, plan).await?;
     send(job, &sender, RunOptions { rate: arguments.rate, skip_uncertain: false }).await
 }
@@ -130,9 +129,9 @@ async fn resume(
         return Ok(ExitCode::SUCCESS);
     }
     let target: ReplayTarget = replay.header.to.parse().map_err(anyhow::Error::msg)?;
-    let queue = replay.header.queue.as_deref();
-    let queue = replay_sender::queue_url(&target, arguments.queue_url, queue)?;
-    let sender = replay_sender::open(&target, &queue, &allow_private()).await?;
+    let in_ledger = replay.header.queue.as_deref();
+    let queue = arguments.queues.open().await?.for_target(&target, in_ledger)?;
+    let sender = replay_sender::open(&target, queue.as_ref(), &allow_private()).await?;
     let (rate, skip_uncertain) = (arguments.rate, arguments.skip_uncertain);
     send(replay, &sender, RunOptions { rate, skip_uncertain }).await
 }

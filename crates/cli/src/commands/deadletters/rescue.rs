@@ -6,13 +6,14 @@
 
 use std::process::ExitCode;
 
-use adapters::records;
+use adapters::records::{self, SourceQueues};
 use anyhow::Context as _;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use deadletters::container::DeadLetterContainer;
 use delivery::deadletter::blob;
+use delivery::ports::QueueName;
 use local::mapping::event;
 use url::Url;
 
@@ -94,7 +95,9 @@ async fn rescue(
 ) -> anyhow::Result<()> {
     let name = url.path().rsplit('/').next().unwrap_or_default();
     let event = event::of(std::slice::from_ref(message), name);
-    let records = records::read(event::received(&event)?)?;
+    // Only the functions send to a queue of dead letters, whichever it is.
+    let queues = SourceQueues::new(&[], QueueName::LastResort);
+    let records = records::read(event::received(&event)?, &queues)?;
     let record = records.first().context("a message is a record")?;
     let letter = deadletter::dead_letter_of(record)?;
     let why = "rescued from a last-resort queue: its own storage refused";

@@ -7,12 +7,12 @@ use adapters::machine::Machine;
 use anyhow::Context as _;
 use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
-use url::Url;
 
 use super::output::out;
 use super::selection::ContainerArgs;
 use crate::commands::dev::allow_private;
 use crate::page;
+use crate::replay_sender::ReplayQueueArgs;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -21,13 +21,13 @@ pub(super) struct Arguments {
     /// The port on 127.0.0.1 to listen on; 0 takes any free one
     #[arg(long, default_value_t = 9181)]
     port: u16,
-    /// The events queue of replays; by default that of `lastmile dev`
-    #[arg(long, value_name = "URL")]
-    queue_url: Option<Url>,
+    #[command(flatten)]
+    queues: ReplayQueueArgs,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
+    let queues = arguments.queues.open().await?;
     let port = arguments.port;
     // On no other interface: the page has no login.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
@@ -38,8 +38,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         letters.container().name,
         listener.local_addr()?
     ))?;
-    let replays =
-        page::ReplaySettings { queue_url: arguments.queue_url, allow_private: allow_private() };
+    let replays = page::ReplaySettings { queues, allow_private: allow_private() };
     let random = std::array::from_fn(|_| Machine.next_jitter().0);
     page::serve(listener, letters, replays, random).await?;
     Ok(ExitCode::SUCCESS)

@@ -1,0 +1,84 @@
+//! A published record that waits before it is divided into deliveries, and how long anything waits
+//! that cannot be decided now.
+
+use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+
+/// Everything of a published record but its body. It travels with the body when the record is
+/// re-enqueued before it was read, so that its deliveries have the ids and the age that they would
+/// have had at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publication {
+    /// The SQS message id it was published with.
+    pub message: String,
+    /// When it was published.
+    pub published_ms: u64,
+    /// The topic that its publisher named, valid or not.
+    pub topic: Option<String>,
+    /// Its publisher's message group.
+    pub group: Option<String>,
+    /// The trace that published it.
+    pub traceparent: Option<String>,
+    /// How it was held.
+    pub hold: Hold,
+}
+
+/// How often something was re-enqueued without an attempt since its last one, and until when it is
+/// held. Counted apart from receives, which say that a function may have crashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hold {
+    /// How often.
+    pub count: u32,
+    /// Until when it is held; a message is received earlier if it is longer than one delay.
+    pub until_ms: u64,
+}
+
+impl Hold {
+    /// The next hold of what cannot be decided before the subscriptions are readable: 5 min, then
+    /// twice as long each time, at most an hour.
+    #[must_use]
+    pub fn next(self, now_ms: u64) -> Self {
+        let wait_ms = (5 * MINUTE_MS).saturating_mul(1 << self.count.min(4)).min(HOUR_MS);
+        self.once_more(now_ms.saturating_add(wait_ms))
+    }
+
+    /// The next hold of a delivery for which the invocation had no time: none at first, then one
+    /// second longer each time, at most 30 s.
+    #[must_use]
+    pub fn next_turn(self, now_ms: u64) -> Self {
+        self.once_more(now_ms.saturating_add(u64::from(self.count.min(30)) * SECOND_MS))
+    }
+
+    /// How much of it is left.
+    #[must_use]
+    pub fn left_ms(self, now_ms: u64) -> u64 {
+        self.until_ms.saturating_sub(now_ms)
+    }
+
+    fn once_more(self, until_ms: u64) -> Self {
+        Self { count: self.count.saturating_add(1), until_ms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_decided_waits_longer_each_time_and_at_most_an_hour() {
+        let (mut hold, mut now_ms, mut minutes) = (Hold::default(), 0, Vec::new());
+        for _ in 0..6 {
+            hold = hold.next(now_ms);
+            minutes.push(hold.left_ms(now_ms) / MINUTE_MS);
+            now_ms = hold.until_ms;
+        }
+        assert_eq!(minutes, [5, 10, 20, 40, 60, 60]);
+        assert_eq!(Hold { count: u32::MAX, until_ms: 0 }.next(u64::MAX).count, u32::MAX);
+    }
+
+    #[test]
+    fn what_got_no_turn_waits_at_most_thirty_seconds() {
+        for (count, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
+            assert_eq!(Hold { count, until_ms: 0 }.next_turn(7).left_ms(7), seconds * SECOND_MS);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is done with a record that cannot be handled now. Pure.
+//!
+//! A receive count says that a function may have crashed, so nothing else uses it up: what waits is
+//! re-enqueued, and counts its waits itself. One delay of SQS is 15 minutes at most; of a longer wait
+//! the rest is spent hidden, which costs one more receive and no further message.
+
+use delivery::ports::{Message, QueueName, Record};
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
+
+use crate::message::{held_message, hold_of, queue_of, same_message};
+
+/// A message is delayed no longer than this.
+const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
+/// A record that is too large to be re-enqueued with our attribute is hidden for this long.
+const TOO_LARGE_SECONDS: u32 = 3_600;
+
+/// How a record waits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// As a message in this queue; the record is done.
+    Requeued(QueueName, Box<Message>),
+    /// In its queue, hidden for this long.
+    Hidden {
+        /// In seconds from now.
+        seconds: u32,
+    },
+}
+
+/// How a record waits until the subscriptions that it needs can be read.
+pub(crate) fn until_known(record: &Record, now_ms: u64) -> Wait {
+    let hold = hold_of(record);
+    if record.queue.is_internal() && hold.left_ms(now_ms) > 0 {
+        // It was received early, because one delay is shorter than its hold.
+        return hidden(hold.left_ms(now_ms));
+    }
+    requeued(record, held_message(record, hold.next(now_ms), now_ms))
+}
+
+/// How a record waits whose attribute only a newer version can read.
+pub(crate) fn until_newer(record: &Record) -> Wait {
+    requeued(record, same_message(record, DELAY_MAX_MS))
+}
+
+/// The message that moves a record to isolation, if it has to: it was received before, so it or
+/// another record of its batch may have crashed a function. One that is too large stays where it is.
+pub(crate) fn isolated(record: &Record) -> Option<Message> {
+    let hidden_once = hold_of(record).until_ms > record.sent_ms.saturating_add(DELAY_MAX_MS);
+    let expected = if record.queue.is_internal() && hidden_once { 2 } else { 1 };
+    if record.queue == QueueName::Isolation || record.receives <= expected {
+        return None;
+    }
+    let receives = record.earlier_receives.saturating_add(record.receives);
+    Some(Message { receives, ..same_message(record, 0) }).filter(Message::fits)
+}
+
+fn requeued(record: &Record, message: Message) -> Wait {
+    if message.fits() {
+        Wait::Requeued(queue_of(record), Box::new(message))
+    } else {
+        Wait::Hidden { seconds: TOO_LARGE_SECONDS }
+    }
+}
+
+fn hidden(wait_ms: u64) -> Wait {
+    // SQS takes whole seconds; rounded down, the record would be received too early once more.
+    let seconds = wait_ms.min(HOUR_MS).div_ceil(SECOND_MS);
+    Wait::Hidden { seconds: u32::try_from(seconds).unwrap_or(TOO_LARGE_SECONDS) }
+}

@@ -1,0 +1,116 @@
+//! A record that is received again moves to the isolation queue, and only that: what waits as
+//! planned is not taken for a crash.
+
+use delivery::delivery::Hold;
+use delivery::ports::{Attribute, MessageGroup, QueueName, Record};
+use delivery::wire::write_delivery;
+use dispatch::{Deadline, Dispatch};
+
+use super::{ENDS_MS, EVENT, delivery, dispatch, large, publication, retry_record};
+use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions};
+
+#[test]
+fn a_record_received_again_moves_to_isolation_with_its_count_and_is_not_read() {
+    let again = Record { receives: 2, group: Some("g".to_owned()), ..record("m1", EVENT) };
+    let ports = FakePorts::new(subscriptions(1));
+    assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
+    assert_eq!((ports.requests(), queue, message.wait_ms), (0, QueueName::Isolation, 0));
+    assert_eq!((message.receives, publication(&message).message.as_str()), (2, "m1"));
+    assert_eq!(message.group, MessageGroup::Publisher(Some("g".to_owned())));
+    let of = delivery("shop/orders/s0");
+    let again = Record { receives: 3, earlier_receives: 1, ..retry_record(&of) };
+    let ports = FakePorts::new(subscriptions(1));
+    assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
+    assert_eq!((queue, message.receives), (QueueName::Isolation, 4));
+    assert_eq!(message.attribute, Attribute::Delivery(write_delivery(&of)));
+}
+
+#[test]
+fn a_record_in_isolation_is_delivered_however_often_it_was_received() {
+    let ports = FakePorts::new(subscriptions(1));
+    let isolated = Record { queue: QueueName::Isolation, receives: 9, ..record("m1", EVENT) };
+    assert_eq!(dispatch(&ports, &[isolated], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
+    // Before it is read: should it crash the function, it is received again soon after its end.
+    assert_eq!(ports.visibility_changes(), [(QueueName::Isolation, "m1".to_owned(), 125)]);
+}
+
+#[test]
+fn a_record_too_large_to_move_is_handled_where_it_is() {
+    let ports = FakePorts::new(subscriptions(1));
+    let again = Record { receives: 2, ..record("m1", &large()) };
+    assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
+}
+
+#[test]
+fn a_record_that_cannot_be_moved_returns_to_its_queue() {
+    let ports = FakePorts::new(subscriptions(1)).with_failing_queue();
+    let again = Record { receives: 2, ..record("m1", EVENT) };
+    assert_eq!(dispatch(&ports, &[again], ENDS_MS), ["m1"]);
+    assert_eq!(ports.requests(), 0);
+}
+
+/// A record of the fan-out queue that is held until this time, sent 15 minutes before now.
+fn held(hold: Hold, receives: u32) -> Record {
+    let mut of = delivery("shop/orders/s0");
+    of.hold = hold;
+    let sent_ms = NOW_MS - 900_000;
+    Record { queue: QueueName::FanOut, receives, sent_ms, ..retry_record(&of) }
+}
+
+#[test]
+fn a_hold_longer_than_one_delay_is_hidden_once_and_then_counts_as_no_crash() {
+    let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000 };
+    let ports = FakePorts::without_subscriptions();
+    assert_eq!(dispatch(&ports, &[held(hour, 1)], ENDS_MS), ["m1"]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::FanOut, "m1".to_owned(), 2_700)]);
+    assert_eq!(ports.sent().len(), 0);
+    // Its second receive was planned, its third was not.
+    let over = Hold { count: 9, until_ms: NOW_MS + 1 };
+    let ports = FakePorts::new(subscriptions(1));
+    assert_eq!(dispatch(&ports, &[held(over, 2)], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
+    let ports = FakePorts::new(subscriptions(1));
+    dispatch(&ports, &[held(over, 3)], ENDS_MS);
+    assert_eq!(ports.sent()[0].0, QueueName::Isolation);
+}
+
+#[test]
+fn a_held_record_is_delivered_as_soon_as_its_subscription_is_known() {
+    let ports = FakePorts::new(subscriptions(1));
+    let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000 };
+    assert_eq!(dispatch(&ports, &[held(hour, 1)], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.visibility_changes().len()), (1, 0));
+}
+
+#[test]
+fn in_seventy_two_hours_without_subscriptions_a_record_is_sent_less_than_eighty_times() {
+    let ports = FakePorts::without_subscriptions();
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let mut waiting = record("m1", EVENT);
+    while ports.elapsed_ms() < 72 * 3_600_000 {
+        let now_ms = NOW_MS + ports.elapsed_ms();
+        let deadline = Deadline::new(now_ms, now_ms + 120_000);
+        let batch = std::slice::from_ref(&waiting);
+        if ports.run(dispatch.handle(batch, &deadline)).is_empty() {
+            let (queue, message) = ports.sent().pop().expect("it waits");
+            assert!(waiting.receives <= 2, "{waiting:?}");
+            waiting = Record {
+                queue,
+                attribute: Some(message.attribute),
+                sent_ms: now_ms,
+                receives: 1,
+                ..record("waiting", EVENT)
+            };
+            ports.advance_ms(message.wait_ms.min(900_000));
+        } else {
+            let (_, _, seconds) = ports.visibility_changes().pop().expect("it is hidden");
+            waiting.receives += 1;
+            ports.advance_ms(u64::from(seconds) * 1_000);
+        }
+    }
+    assert!(ports.sent().len() < 80, "{}", ports.sent().len());
+}

@@ -1,0 +1,114 @@
+//! Our attributes count on internal queues only. On the events queue they are the publisher's own.
+
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{DeadLetter, Publication, Store};
+use delivery::ports::{Attribute, QueueName, Record};
+use delivery::wire::{write_dead_letter, write_delivery, write_publication};
+
+use super::{ENDS_MS, EVENT, deadletter, delivery, dispatch, letter};
+use crate::fake_ports::{FakePorts, NOW_MS, record, subscriptions};
+
+/// A record of the events queue with an attribute that its publisher made up.
+fn forged(attribute: Attribute) -> Record {
+    Record { attribute: Some(attribute), earlier_receives: 0, ..record("m1", EVENT) }
+}
+
+fn forged_letter() -> DeadLetter {
+    let of = delivery("other/topic/victim");
+    let letter = DeadLetter::without_subscription(of, Reason::TimeToLiveExceeded, NOW_MS);
+    DeadLetter { store: Store::Container("elsewhere".parse().expect("a container")), ..letter }
+}
+
+#[test]
+fn a_forged_delivery_or_publication_is_an_event_of_its_own_topic() {
+    let publication = Publication {
+        topic: Some("other/topic".to_owned()),
+        ..record("m0", EVENT).as_publication()
+    };
+    for attribute in [
+        Attribute::Delivery(write_delivery(&delivery("other/topic/victim"))),
+        Attribute::Delivery("mine".to_owned()),
+        Attribute::Publication(write_publication(&publication)),
+    ] {
+        let ports = FakePorts::new(subscriptions(1)).with_status(503);
+        assert_eq!(dispatch(&ports, &[forged(attribute)], ENDS_MS), [""; 0]);
+        let (_, message) = ports.sent().remove(0);
+        let sent = super::carried(&message);
+        assert_eq!(ports.posts()[0].url.as_str(), "https://s0.example.com/");
+        assert_eq!((sent.origin.message.as_str(), sent.attempts), ("m1", 1));
+        assert_eq!(sent.subscription.to_string(), "shop/orders/s0");
+    }
+}
+
+#[test]
+fn a_dead_letter_in_the_events_queue_is_stored_as_unprocessed_in_the_default_container() {
+    let ports = FakePorts::new(subscriptions(1));
+    let attribute = Attribute::DeadLetter(write_dead_letter(&forged_letter()));
+    assert_eq!(dispatch(&ports, &[forged(attribute)], ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
+    let sent = letter(&message);
+    assert_eq!(
+        (ports.requests(), queue, &sent.store),
+        (0, QueueName::DeadLetter, &Store::DefaultContainer)
+    );
+    assert_eq!(sent.delivery.subscription.to_string(), "shop/orders/_unprocessed");
+    assert_eq!(sent.delivery.published_ms, NOW_MS - 10);
+}
+
+#[test]
+fn what_the_events_queue_gave_up_is_stored_as_unprocessed_whatever_it_says() {
+    for attribute in [
+        None,
+        Some(Attribute::DeadLetter(write_dead_letter(&forged_letter()))),
+        Some(Attribute::Delivery(write_delivery(&delivery("other/topic/victim")))),
+    ] {
+        let ports = FakePorts::new(subscriptions(0));
+        let given_up = Record { queue: QueueName::Unprocessed, attribute, ..record("m1", EVENT) };
+        assert_eq!(deadletter(&ports, &[given_up]), [""; 0]);
+        let (key, text) = ports.blobs().remove(0);
+        assert!(key.starts_with("letters/shop/orders/_unprocessed/"), "{key}");
+        assert!(text.contains("ProcessingFailed"), "{text}");
+    }
+}
+
+#[test]
+fn a_dead_letter_moved_to_an_internal_queue_is_a_fresh_delivery_to_its_subscription() {
+    let mut of = delivery("shop/orders/s0");
+    of.attempts = 7;
+    let letter = DeadLetter::without_subscription(of, Reason::TimeToLiveExceeded, NOW_MS);
+    let attribute = Some(Attribute::DeadLetter(write_dead_letter(&letter)));
+    let ports = FakePorts::new(subscriptions(2)).with_status(503);
+    let moved = Record { queue: QueueName::Retry, attribute, ..record("m9", EVENT) };
+    assert_eq!(dispatch(&ports, &[moved], ENDS_MS), [""; 0]);
+    let sent = super::carried(&ports.sent()[0].1);
+    assert_eq!((ports.requests(), sent.attempts, sent.id), (1, 1, letter.delivery.id));
+    assert_eq!(sent.published_ms, NOW_MS, "its age begins anew");
+}
+
+#[test]
+fn a_record_that_waited_keeps_its_id_publication_topic_and_trace() {
+    let traceparent = Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
+    let published = Record {
+        traceparent: traceparent.clone(),
+        group: Some("g".to_owned()),
+        ..record("m1", EVENT)
+    };
+    let ports = FakePorts::without_subscriptions();
+    dispatch(&ports, &[published], ENDS_MS);
+    let (queue, message) = ports.sent().remove(0);
+    let waited = Record {
+        queue,
+        attribute: Some(message.attribute),
+        topic: None,
+        sent_ms: NOW_MS + 1,
+        ..record("m2", EVENT)
+    };
+    let ports = FakePorts::new(subscriptions(1)).with_status(503);
+    assert_eq!(dispatch(&ports, &[waited], ENDS_MS), [""; 0]);
+    let sent = super::carried(&ports.sent()[0].1);
+    assert_eq!((sent.origin.message.as_str(), sent.published_ms), ("m1", NOW_MS - 10));
+    assert_eq!(
+        (sent.subscription.to_string().as_str(), sent.traceparent),
+        ("shop/orders/s0", traceparent)
+    );
+}
