@@ -207,24 +207,31 @@ mod tests {
         serde_json::from_str(json).expect("the event is in Lambda's form")
     }
 
+    /// The records of a batch of a function whose queues are `events` and `retry`.
+    fn read_batch(json: &str) -> Result<Vec<Record>, RecordError> {
+        let queues = [(QueueName::Events, "events"), (QueueName::Retry, "retry")]
+            .map(|(queue, name)| (queue, format!("https://sqs.eu-west-1.amazonaws.com/1/{name}")));
+        read(event(json), &SourceQueues::new(&queues, QueueName::Events))
+    }
+
     #[test]
     fn a_record_is_read_with_its_attributes_and_times() {
-        let records = read(event(
+        let records = read_batch(
             r#"{"Records":[{"messageId":"m1","receiptHandle":"r1","body":"{}","md5OfBody":"",
               "attributes":{"SentTimestamp":"1700000000123","ApproximateReceiveCount":"3","ApproximateFirstReceiveTimestamp":"1700000000200",
                "AWSTraceHeader":"Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"},
               "messageAttributes":{"topic":{"stringValue":"shop/orders","dataType":"String"},"delivery":{"stringValue":"{}","dataType":"String"}},
               "eventSource":"aws:sqs","eventSourceARN":"arn:aws:sqs:us-east-1:000000000000:events","awsRegion":"us-east-1"}]}"#,
-        ))
+        )
         .unwrap();
         let record = &records[0];
         assert_eq!(
-            (record.message.as_str(), record.receipt.as_str(), record.queue.as_str()),
-            ("m1", "r1", "events")
+            (record.message.as_str(), record.receipt.as_str(), record.queue),
+            ("m1", "r1", QueueName::Events)
         );
         assert_eq!(
-            (record.topic.as_deref(), record.delivery.as_deref(), record.deadletter.as_deref()),
-            (Some("shop/orders"), Some("{}"), None)
+            (record.topic.as_deref(), record.attribute.clone(), record.trusted_attribute()),
+            (Some("shop/orders"), Some(Attribute::Delivery("{}".to_owned())), None)
         );
         assert_eq!(
             record.traceparent.as_deref(),
@@ -244,17 +251,15 @@ mod tests {
             r#"{"messageId":"m1","attributes":{"SentTimestamp":"soon","AWSTraceHeader":"?","Other":"x"},"messageAttributes":{"topic":{"binaryValue":"AA==","dataType":"Binary"}},"x":[1]}"#,
         ] {
             let before_ms = Machine.now_ms();
-            let record = &read(event(&format!(r#"{{"Records":[{silent}]}}"#))).unwrap()[0];
-            let [topic, delivery, deadletter] =
-                [&record.topic, &record.delivery, &record.deadletter];
+            let record = &read_batch(&format!(r#"{{"Records":[{silent}]}}"#)).unwrap()[0];
             assert_eq!(
-                (topic, delivery, deadletter, &record.traceparent),
+                (&record.topic, &record.attribute, &record.traceparent, &record.group),
                 (&None, &None, &None, &None),
                 "{silent}"
             );
             assert_eq!(
-                (&*record.body, &*record.receipt, &*record.queue, record.receives),
-                ("", "", "", 1),
+                (&*record.body, &*record.receipt, record.queue, record.receives),
+                ("", "", QueueName::Events, 1),
                 "{silent}"
             );
             assert!(
@@ -278,8 +283,12 @@ mod tests {
         }
     }
 
-    /// The body of the record of a message with these attributes.
+    /// The body of the record of a published message with these attributes.
     fn body_of(attributes: &[(&str, &str)], body: &str) -> String {
+        body_from("events", attributes, body)
+    }
+
+    fn body_from(queue: &str, attributes: &[(&str, &str)], body: &str) -> String {
         let attributes: serde_json::Map<String, serde_json::Value> = attributes
             .iter()
             .map(|(name, value)| {
@@ -289,10 +298,10 @@ mod tests {
                 )
             })
             .collect();
-        let message = serde_json::json!({"messageId": "m1", "body": body, "attributes": {}, "messageAttributes": attributes});
-        read(event(&serde_json::json!({"Records": [message]}).to_string())).unwrap()[0]
-            .body
-            .to_string()
+        let message = serde_json::json!({"messageId": "m1", "body": body, "attributes": {},
+            "messageAttributes": attributes, "eventSourceARN": format!("arn:aws:sqs:r:1:{queue}")});
+        let batch = serde_json::json!({"Records": [message]}).to_string();
+        read_batch(&batch).unwrap()[0].body.to_string()
     }
 
     #[test]
@@ -310,11 +319,11 @@ mod tests {
         let structured = r#"{"specversion":"1.0","type":"order.created","source":"/a%20b/é","id":"7","count":5,"subject":"12","datacontenttype":"application/json; charset=utf-8","data":{ "n": 1.50 }}"#;
         assert_eq!(body_of(&attributes, r#"{ "n": 1.50 }"#), structured);
         attributes.push(("delivery", "{}"));
-        assert_eq!(
-            body_of(&attributes, "{}"),
-            "{}",
-            "with our own attribute the body is not converted"
-        );
+        let ours = body_from("retry", &attributes, "{}");
+        assert_eq!(ours, "{}", "with our own attribute the body is not converted");
+        let forged = body_of(&attributes, r#"{ "n": 1.50 }"#);
+        assert_eq!(forged, structured, "a publisher's attribute of that name changes nothing");
+        assert_eq!(body_from("another", &attributes, r#"{ "n": 1.50 }"#), structured);
     }
 
     #[test]
@@ -348,9 +357,9 @@ mod tests {
     #[test]
     fn a_record_without_an_id_fails_the_invocation() {
         for id in ["", r#""messageId":"","#] {
-            let error = read(event(&format!(
+            let error = read_batch(&format!(
                 r#"{{"Records":[{{{id}"body":"x","attributes":{{}},"messageAttributes":{{}}}}]}}"#
-            )));
+            ));
             assert!(matches!(error, Err(RecordError::NoMessageId { index: 0 })), "{error:?}");
         }
     }

@@ -290,10 +290,12 @@ fn invalid<T>(name: &'static str, result: Result<T, String>) -> Result<T, Settin
 mod tests {
     use super::*;
 
-    const GOOD: [(&str, &str); 5] = [
+    const GOOD: [(&str, &str); 7] = [
         (SUBSCRIPTIONS_URI, "s3://config/subscriptions.yaml"),
         (EVENTS_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/events"),
+        (FAN_OUT_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
         (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry"),
+        (ISOLATION_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/isolation"),
         (DEAD_LETTER_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/dead"),
         (DEAD_LETTER_CONTAINER, "letters"),
     ];

@@ -8,7 +8,7 @@ use delivery::delivery::{DeadLetter, Delivery, Origin};
 use delivery::ports::{Attribute, PutError, QueueName, Record};
 use delivery::wire::write_dead_letter;
 
-use super::{EVENT, deadletter, delivery};
+use super::{EVENT, deadletter, delivery, waits};
 use crate::fake_ports::{FakePorts, NOW_MS, record, subscriptions};
 
 /// A dead letter about the event of this record; at most two of them share a blob.
@@ -73,8 +73,8 @@ fn a_dead_letter_that_is_not_due_delays_no_other() {
     let ports = FakePorts::new(subscriptions(0));
     let letters = ["m1", "m2", "m3"].map(letter);
     let late = DeadLetter { not_before_ms: NOW_MS + 60_000, ..letters[1].clone() };
-    assert_eq!(deadletter(&ports, &[&letters[0], &late, &letters[2]].map(record_of)), ["m2"]);
-    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m2".to_owned(), 60)]);
+    assert_eq!(deadletter(&ports, &[&letters[0], &late, &letters[2]].map(record_of)), [""; 0]);
+    assert_eq!(waits(&ports), [(QueueName::DeadLetter, 60_000)]);
     assert_eq!(stored(&ports), sorted(vec![(shared_key(&[&letters[0], &letters[2]], ""), 2)]));
 }
 
@@ -93,22 +93,22 @@ fn records_of_a_shared_blob_that_storage_refuses_wait_independently() {
         .with_put_error("letters", PutError::Unavailable("503".to_owned()));
     let fresh = letter("m1");
     let older = DeadLetter { decided_ms: NOW_MS - 60_000, ..letter("m2") };
-    assert_eq!(deadletter(&ports, &[&fresh, &older].map(record_of)), ["m1", "m2"]);
-    let change = |message: &str, seconds| (QueueName::DeadLetter, message.to_owned(), seconds);
-    assert_eq!(ports.visibility_changes(), [change("m1", 10), change("m2", 240)]);
+    assert_eq!(deadletter(&ports, &[&fresh, &older].map(record_of)), [""; 0]);
+    assert_eq!(waits(&ports), [(QueueName::DeadLetter, 10_000), (QueueName::DeadLetter, 240_000)]);
     // One of them has been refused for too long and moves to the last-resort queue; the other waits
     // on.
     let ports = FakePorts::new(subscriptions(0))
         .with_put_error("letters", PutError::Unavailable("503".to_owned()));
     let oldest = DeadLetter { decided_ms: NOW_MS - 2 * 86_400_000, ..letter("m3") };
-    assert_eq!(deadletter(&ports, &[&fresh, &oldest].map(record_of)), ["m1"]);
-    assert_eq!((ports.sent().len(), ports.visibility_changes()), (1, vec![change("m1", 10)]));
+    assert_eq!(deadletter(&ports, &[&fresh, &oldest].map(record_of)), [""; 0]);
+    assert_eq!(waits(&ports), [(QueueName::DeadLetter, 10_000), (QueueName::LastResort, 0)]);
 }
 
 #[test]
 fn an_unreadable_record_does_not_block_a_blob_batch() {
     let ports = FakePorts::new(subscriptions(0));
     let newer = Record {
+        queue: QueueName::DeadLetter,
         attribute: Some(Attribute::DeadLetter(r#"{"v":2}"#.to_owned())),
         ..record("m0", EVENT)
     };

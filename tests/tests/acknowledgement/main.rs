@@ -75,6 +75,11 @@ fn carried(message: &Message) -> Delivery {
     read_delivery(attribute, Event::recall(&message.body, Input::Auto)).expect("a valid attribute")
 }
 
+/// Queue and wait of each message that was sent.
+fn waits(ports: &FakePorts) -> Vec<(QueueName, u64)> {
+    ports.sent().into_iter().map(|(queue, message)| (queue, message.wait_ms)).collect()
+}
+
 /// The published record that a message carries.
 fn publication(message: &Message) -> Publication {
     let Attribute::Publication(attribute) = &message.attribute else { panic!("{message:?}") };
@@ -395,18 +400,28 @@ fn a_dead_letter_is_not_written_before_its_delay_has_passed() {
     let mut letter =
         DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     letter.not_before_ms = NOW_MS + 300_000;
-    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
-    assert_eq!(
-        (ports.blobs().len(), ports.visibility_changes()),
-        (0, vec![(QueueName::DeadLetter, "m1".to_owned(), 300)])
-    );
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), [""; 0]);
+    assert_eq!((ports.blobs().len(), waits(&ports)), (0, vec![(QueueName::DeadLetter, 300_000)]));
+}
+
+#[test]
+fn a_dead_letter_too_large_to_wait_as_a_message_is_hidden() {
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()));
+    let known = Record { body: large().into(), ..retry_record(&delivery("shop/orders/s0")) };
+    let given_up = Record { queue: QueueName::DeadLetter, ..known };
+    assert_eq!(deadletter(&ports, &[given_up]), ["m1"]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 10)]);
+    assert_eq!(waits(&ports), []);
 }
 
 #[test]
 fn a_message_from_native_redrive_is_stored_with_what_is_known_of_it() {
     let ports = FakePorts::new(subscriptions(0));
     let known = Record { message: "m2".to_owned(), ..retry_record(&delivery("shop/orders/s0")) };
-    assert_eq!(deadletter(&ports, &[record("m1", "[{"), known]), [""; 0]);
+    let [given_up, known] =
+        [record("m1", "[{"), known].map(|record| Record { queue: QueueName::DeadLetter, ..record });
+    assert_eq!(deadletter(&ports, &[given_up, known]), [""; 0]);
     let mut keys: Vec<String> = ports.blobs().into_iter().map(|(key, _)| key).collect();
     keys.sort();
     assert!(keys[0].starts_with("letters/shop/orders/_unprocessed/"), "{keys:?}");

@@ -129,7 +129,7 @@ fn an_invocation_without_time_for_its_probe_lets_another_probe() {
     let other = Record { topic: Some("shop/others".to_owned()), ..record("m11", EVENT) };
     // Only enough time for the first attempt, which every invocation may make.
     let (records, short) = ([other, record("m12", EVENT)], Deadline::new(now_ms, now_ms + 9_500));
-    assert_eq!(process.ports.run(process.dispatch.handle(&records, &short)), ["m12"]);
+    assert_eq!(process.ports.run(process.dispatch.handle(&records, &short)), [""; 0]);
     assert_eq!(process.ports.requests(), 11);
     assert_eq!(
         (process.invoke(&[record("m12", EVENT)]).len(), process.ports.requests()),
