@@ -16,10 +16,10 @@ use crate::subscription::{Batch, OnRefused};
 /// The version of the resources that Event Grid on Kubernetes takes.
 const KUBERNETES_VERSION: &str = "2020-10-15-preview";
 
-const DIALECTS: [(&str, Option<Dialect>); 3] = [
-    ("eventgrid", Some(Dialect::EventGrid)),
-    ("eventgrid-namespace", Some(Dialect::EventGridNamespace)),
-    ("eventgrid-kubernetes", Some(Dialect::EventGridKubernetes)),
+const DIALECTS: [(&str, Dialect); 3] = [
+    ("eventgrid", Dialect::EventGrid),
+    ("eventgrid-namespace", Dialect::EventGridNamespace),
+    ("eventgrid-kubernetes", Dialect::EventGridKubernetes),
 ];
 
 /// The `lastmile` section of a resource.
@@ -52,7 +52,7 @@ impl<'a> LastmileSection<'a> {
             cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
         }
         Self {
-            dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
+            dialect: fields.given("dialect").and_then(|cursor| cursor.choice(&DIALECTS)),
             never_retry: never,
             retry_on: retried,
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),

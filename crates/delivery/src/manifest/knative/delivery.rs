@@ -40,11 +40,11 @@ pub(super) struct Delivery<'a> {
     format: Option<Located<'a, Schema>>,
 }
 
-const POLICIES: [(&str, Option<Policy>); 2] =
-    [("linear", Some(Policy::Linear)), ("exponential", Some(Policy::Exponential))];
+const POLICIES: [(&str, Policy); 2] =
+    [("linear", Policy::Linear), ("exponential", Policy::Exponential)];
 /// Both are CloudEvents; without `format`, events are sent as they were published.
-const FORMATS: [(&str, Option<Schema>); 2] =
-    [("json", Some(Schema::CloudEventsStructured)), ("binary", Some(Schema::CloudEventsBinary))];
+const FORMATS: [(&str, Schema); 2] =
+    [("json", Schema::CloudEventsStructured), ("binary", Schema::CloudEventsBinary)];
 /// The default of `backoffDelay`, so that retries are never a hot loop.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
@@ -61,15 +61,13 @@ impl<'a> Delivery<'a> {
         let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
         let delivery = Self {
             retry: located(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
-            policy: located(fields, "backoffPolicy", |cursor| {
-                cursor.choice("backoffPolicy", &POLICIES)
-            }),
+            policy: located(fields, "backoffPolicy", |cursor| cursor.choice(&POLICIES)),
             delay_ms: duration_ms("backoffDelay", 1..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
             sink: resolved.map(sink),
-            format: located(fields, "format", |cursor| cursor.choice("format", &FORMATS)),
+            format: located(fields, "format", |cursor| cursor.choice(&FORMATS)),
         };
         delivery.report_support(fields, class, is_pubsub);
         delivery

@@ -24,13 +24,12 @@ enum Handshake {
     CloudEvents,
 }
 
-const HANDSHAKES: [(&str, Option<Handshake>); 2] =
-    [("eventgrid", Some(Handshake::EventGrid)), ("cloudevents", Some(Handshake::CloudEvents))];
+const HANDSHAKES: [(&str, Handshake); 2] =
+    [("eventgrid", Handshake::EventGrid), ("cloudevents", Handshake::CloudEvents)];
 
 /// Reads the fields of `consent`.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
-    let handshake =
-        fields.required("handshake").and_then(|cursor| cursor.choice("handshake", &HANDSHAKES));
+    let handshake = fields.required("handshake").and_then(|cursor| cursor.choice(&HANDSHAKES));
     match handshake {
         Some(Handshake::CloudEvents) => {
             let rate = fields.get("rate").map(|cursor| cursor.integer(RATES));

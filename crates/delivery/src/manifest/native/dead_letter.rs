@@ -103,19 +103,14 @@ impl DeadLetterSettings {
 
 impl StorageSettings {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
-        let formats = Format::ALL.map(|format| (format.as_str(), Some(format)));
-        let layouts = Layout::ALL.map(|layout| (layout.as_str(), Some(layout)));
-        let forms = ErrorData::ALL.map(|form| (form.as_str(), Some(form)));
         let per_blob = fields.get("eventsPerBlob");
         let keep_trying = fields.get("keepTryingFor");
         Self {
             sink: fields.get("sink").and_then(|cursor| sink(&cursor, destinations)),
-            format: fields.get("format").and_then(|cursor| cursor.choice("format", &formats)),
-            layout: fields.get("layout").and_then(|cursor| cursor.choice("layout", &layouts)),
+            format: fields.get("format").and_then(|cursor| cursor.choice(&Format::WORDS)),
+            layout: fields.get("layout").and_then(|cursor| cursor.choice(&Layout::WORDS)),
             events_per_blob: per_blob.and_then(|cursor| cursor.integer(1..=EVENTS_PER_BLOB_MAX)),
-            error_data: fields
-                .get("errorData")
-                .and_then(|cursor| cursor.choice("errorData", &forms)),
+            error_data: fields.get("errorData").and_then(|cursor| cursor.choice(&ErrorData::WORDS)),
             delay_ms: fields.get("delay").and_then(|cursor| cursor.duration_ms(0..=DELAY_MAX_MS)),
             keep_trying_for_ms: keep_trying
                 .and_then(|cursor| cursor.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),

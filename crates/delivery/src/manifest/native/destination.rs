@@ -51,7 +51,6 @@ pub(super) struct DestinationSettings {
 impl DestinationSettings {
     /// Reads the fields of `destination`.
     pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
-        let schemas = Schema::ALL.map(|schema| (schema.as_str(), Some(schema)));
         Self {
             url: match scope {
                 Scope::Topic => no_url(fields),
@@ -62,7 +61,7 @@ impl DestinationSettings {
             timeout_ms: fields
                 .get("timeout")
                 .and_then(|timeout| timeout.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
-            schema: fields.get("schema").and_then(|cursor| cursor.choice("schema", &schemas)),
+            schema: fields.get("schema").and_then(|cursor| cursor.choice(&Schema::WORDS)),
             max_concurrency: fields
                 .get("maxConcurrency")
                 .and_then(|cursor| cursor.integer(CONCURRENCY)),

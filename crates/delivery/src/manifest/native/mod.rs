@@ -115,9 +115,8 @@ struct TopicSpec<'a> {
 
 impl<'a> TopicSpec<'a> {
     fn read(spec: &Fields<'a>, destinations: &Destinations<'_>) -> Self {
-        let inputs = Input::ALL.map(|input| (input.as_str(), Some(input)));
         let input =
-            spec.get("input").and_then(|input| input.choice("input", &inputs)).unwrap_or_default();
+            spec.get("input").and_then(|input| input.choice(&Input::WORDS)).unwrap_or_default();
         let from = publishers::read(spec);
         publishers::report_unreadable(&from, input);
         let delivery_at = spec.given("delivery").and_then(|_| spec.key("delivery"));

@@ -28,12 +28,12 @@ enum KindName {
     Moments,
 }
 
-const KINDS: [(&str, Option<KindName>); 5] = [
-    ("linear", Some(KindName::Linear)),
-    ("exponential", Some(KindName::Exponential)),
-    ("constant", Some(KindName::Constant)),
-    ("waits", Some(KindName::Waits)),
-    ("moments", Some(KindName::Moments)),
+const KINDS: [(&str, KindName); 5] = [
+    ("linear", KindName::Linear),
+    ("exponential", KindName::Exponential),
+    ("constant", KindName::Constant),
+    ("waits", KindName::Waits),
+    ("moments", KindName::Moments),
 ];
 
 impl KindName {
@@ -50,7 +50,7 @@ impl KindName {
 /// Reads a schedule; a missing `kind` is exponential, a missing `delay` is PT1S, each on its own.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let name = match fields.get("kind") {
-        Some(cursor) => cursor.choice("kind", &KINDS),
+        Some(cursor) => cursor.choice(&KINDS),
         None => Some(KindName::Exponential),
     };
     let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));

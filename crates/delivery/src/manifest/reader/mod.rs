@@ -237,30 +237,16 @@ impl<'a> Cursor<'a> {
         range_ms.contains(&ms).then_some(ms)
     }
 
-    /// One of these words; `None` beside a word means that this version does not support it.
-    pub(super) fn choice<T: Copy>(
-        &self,
-        what: &str,
-        words: &[(&'static str, Option<T>)],
-    ) -> Option<T> {
+    /// The value of one of these words.
+    pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text()?;
-        match words.iter().find(|(word, _)| *word == text) {
-            Some((_, Some(value))) => return Some(*value),
-            Some((word, None)) => self.unsupported(&format!("{what} {word}")),
-            None => {
-                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                let supported: Vec<&str> = words
-                    .iter()
-                    .filter(|(_, value)| value.is_some())
-                    .map(|(word, _)| *word)
-                    .collect();
-                self.error(
-                    Message::new(format!("{} is not known here", quoted(text)))
-                        .help(hint(text, &known, &supported)),
-                );
-            }
+        let value = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        if value.is_none() {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let message = Message::new(format!("{} is not known here", quoted(text)));
+            self.error(message.help(hint(text, &known, &known)));
         }
-        None
+        value
     }
 
     /// The elements of a list.
