@@ -63,8 +63,7 @@ fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
                 "{} is neither a status nor a range of statuses",
                 quoted(text)
             ));
-            at.error(message.help("a status is 100 to 599, a range is such as 200-299"));
-            None
+            at.refuse(message.help("a status is 100 to 599, a range is such as 200-299"))
         }
     }
 }

@@ -121,11 +121,8 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(
     match destinations.resolve(cursor.text()?, &cursor) {
         Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
         Resolved::Reported => None,
-        Resolved::Unknown => {
-            cursor
-                .error(Message::new("not the address of a webhook").help("http://… or https://…"));
-            None
-        }
+        Resolved::Unknown => cursor
+            .refuse(Message::new("not the address of a webhook").help("http://… or https://…")),
     }
 }
 
@@ -137,8 +134,7 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
         Resolved::Reported => None,
         Resolved::Unknown => {
             let message = Message::new("this resource needs an address in a Destinations document");
-            cursor.error(message.help(format!("spec: {{\"{id}\": https://…}}")));
-            None
+            cursor.refuse(message.help(format!("spec: {{\"{id}\": https://…}}")))
         }
     }
 }

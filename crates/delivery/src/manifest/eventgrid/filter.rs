@@ -196,8 +196,7 @@ fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) 
     let cursor = fields.required("values")?;
     let elements = cursor.list()?;
     if elements.is_empty() {
-        cursor.error("at least one value is required");
-        return None;
+        return cursor.refuse("at least one value is required");
     }
     let values: Vec<Option<T>> = elements.iter().map(read).collect();
     values.into_iter().collect()
@@ -207,8 +206,8 @@ fn text(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     let chars = text.chars().count();
     if chars > TEXT_MAX_CHARS {
-        cursor.error(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
-        return None;
+        return cursor
+            .refuse(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
     }
     Some(text.to_owned())
 }
@@ -219,12 +218,9 @@ fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
     match ends.as_slice() {
         [Some(least), Some(most)] if least <= most => Some((least.clone(), most.clone())),
         [None, _] | [_, None] => None,
-        _ => {
-            cursor.error(
-                Message::new("a range is two numbers, the smaller one first")
-                    .help("such as [3000, 4000]"),
-            );
-            None
-        }
+        _ => cursor.refuse(
+            Message::new("a range is two numbers, the smaller one first")
+                .help("such as [3000, 4000]"),
+        ),
     }
 }

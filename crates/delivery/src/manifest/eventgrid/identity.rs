@@ -81,8 +81,7 @@ impl LastmileSection<'_> {
 fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
         cursor
-            .error(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"));
-        None
+            .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
     })?;
     Some(TopicName {
         namespace: names::checked(namespace, cursor)?,
@@ -160,10 +159,9 @@ fn topic_of(
     let Some(((namespace, topic), at)) = topic_names else {
         let message =
             Message::new("neither an id nor lastmile names the topic of this subscription");
-        resource.cursor.error(
+        return resource.cursor.refuse(
             message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"),
         );
-        return None;
     };
     Some(TopicName { namespace: names::checked(namespace, at)?, topic: names::checked(topic, at)? })
 }

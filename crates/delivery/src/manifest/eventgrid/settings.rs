@@ -182,11 +182,10 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let mode = fields.required("deliveryMode")?;
     let text = mode.peek_text().unwrap_or_default().trim();
     if ["Pull", "Queue"].iter().any(|pull| pull.eq_ignore_ascii_case(text)) {
-        mode.error(
+        return mode.refuse(
             Message::new("pull delivery is not supported")
                 .help("deliveryMode: Push, with a destination"),
         );
-        return None;
     }
     words::read(&mode, &["Push"])?;
     fields.required("push")

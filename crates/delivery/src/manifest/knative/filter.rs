@@ -50,13 +50,9 @@ fn attributes(fields: &Fields<'_>) -> Option<Filter> {
         {
             Some(Filter::EVERYTHING)
         }
-        None => {
-            fields.parent().error(
-                Message::new("no condition is known here")
-                    .help("attributes: {type: order.created}"),
-            );
-            None
-        }
+        None => fields.parent().refuse(
+            Message::new("no condition is known here").help("attributes: {type: order.created}"),
+        ),
     }
 }
 
@@ -75,8 +71,7 @@ fn each(elements: &[Cursor<'_>], depth: usize) -> Option<Vec<Filter>> {
 
 fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     if depth > DEPTH_MAX {
-        cursor.error(format!("conditions nest at most {DEPTH_MAX} deep"));
-        return None;
+        return cursor.refuse(format!("conditions nest at most {DEPTH_MAX} deep"));
     }
     if depth == 1 && cursor.entries()?.is_empty() {
         // Knative documents this for an expression without an operator, but only at the top level.
@@ -118,8 +113,7 @@ fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
 fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
     let elements = cursor.list()?;
     if elements.is_empty() {
-        cursor.error("at least one condition is required");
-        return None;
+        return cursor.refuse("at least one condition is required");
     }
     each(&elements, depth + 1)
 }
@@ -127,8 +121,8 @@ fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
 fn compared_with_values(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     let members = cursor.entries()?;
     if members.is_empty() {
-        cursor.error(Message::new("no attribute to compare").help("such as {type: order.created}"));
-        return None;
+        return cursor
+            .refuse(Message::new("no attribute to compare").help("such as {type: order.created}"));
     }
     for member in members.iter().filter(|member| member.value.peek_text() == Some("")) {
         member.value.error("an empty value cannot be compared");

@@ -126,10 +126,7 @@ impl<'a> Reader<'a, '_> {
             }
             let (metadata, partial) = object.read(|_, spec| match spec {
                 Some(spec) => read_spec(self, spec, object),
-                None => {
-                    object.document.error("spec is missing");
-                    None
-                }
+                None => object.document.refuse("spec is missing"),
             })?;
             let (partial, at) = (partial?, metadata.named_at.clone()?);
             let name =

@@ -57,8 +57,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
 fn origin(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     if text.len() > NAME_MAX_BYTES || !text.split('.').all(is_label) {
-        cursor.error(Message::new("not a name of DNS").help(ORIGIN_RULE));
-        return None;
+        return cursor.refuse(Message::new("not a name of DNS").help(ORIGIN_RULE));
     }
     Some(text.to_owned())
 }

@@ -139,8 +139,7 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
         Resolved::Reported => None,
         Resolved::Unknown => {
             let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.error(message.help(format!("{ADDRESSES}; {TOPIC_RULE}")));
-            None
+            cursor.refuse(message.help(format!("{ADDRESSES}; {TOPIC_RULE}")))
         }
     }
 }
@@ -150,10 +149,9 @@ fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
         // Other fields are probably an attempt to name a sink: one finding shows the right form.
         fields.accept_rest();
-        fields
+        return fields
             .parent()
-            .error(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
-        return None;
+            .refuse(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
     };
     topic.parsed("the name of a topic", TOPIC_RULE)
 }

@@ -118,8 +118,7 @@ fn url(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Url> {
         Resolved::Reported => None,
         Resolved::Unknown => {
             let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.error(message.help("http://… or https://…"));
-            None
+            cursor.refuse(message.help("http://… or https://…"))
         }
     }
 }
@@ -136,14 +135,8 @@ fn header_value(fields: &Fields<'_>) -> Option<Value> {
         [Some(value), None, None] => headers::value(&value).map(Value::Static),
         [None, Some(path), None] => path.parsed("a path", PATH_RULE).map(Value::Path),
         [None, None, Some(name)] => secret(&name).map(Value::Secret),
-        [None, None, None] => {
-            fields.parent().error("value, path or secret is missing");
-            None
-        }
-        [_, _, _] => {
-            fields.parent().error("a header has one of value, path and secret");
-            None
-        }
+        [None, None, None] => fields.parent().refuse("value, path or secret is missing"),
+        [_, _, _] => fields.parent().refuse("a header has one of value, path and secret"),
     }
 }
 

@@ -26,14 +26,12 @@ pub(super) fn read(cursor: &Cursor<'_>) -> Option<Filter> {
 
 fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     if depth > DEPTH_MAX {
-        cursor.error(format!("conditions nest at most {DEPTH_MAX} deep"));
-        return None;
+        return cursor.refuse(format!("conditions nest at most {DEPTH_MAX} deep"));
     }
     if cursor.entries()?.is_empty() {
-        cursor.error(
+        return cursor.refuse(
             Message::new("no condition").help("one of exact, prefix, suffix, all, any, not"),
         );
-        return None;
     }
     joined(cursor.mapping(|fields| operators(fields, depth))?)
 }
@@ -55,8 +53,7 @@ fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
 fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
     let elements = cursor.list()?;
     if elements.is_empty() {
-        cursor.error("at least one condition is required");
-        return None;
+        return cursor.refuse("at least one condition is required");
     }
     // Each is read, even after an error: all of them get their findings.
     let filters: Vec<Option<Filter>> =
@@ -67,8 +64,8 @@ fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
 fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     let members = cursor.entries()?;
     if members.is_empty() {
-        cursor.error(Message::new("no member to compare").help("such as {type: order.created}"));
-        return None;
+        return cursor
+            .refuse(Message::new("no member to compare").help("such as {type: order.created}"));
     }
     let read =
         members.iter().map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)));

@@ -79,8 +79,7 @@ fn found_or_default(fields: &Fields<'_>, name: &'static str) -> Field {
 fn not_empty(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.scalar()?;
     if text.is_empty() {
-        cursor.error("a default cannot be empty");
-        return None;
+        return cursor.refuse("a default cannot be empty");
     }
     Some(text)
 }

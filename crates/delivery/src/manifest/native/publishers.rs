@@ -47,16 +47,12 @@ fn publisher<'a>(fields: &Fields<'a>) -> Option<LocatedPublisher<'a>> {
             Some((Publisher::EventSource(event_source(&source)?), source))
         }
         [None, None, Some(name)] => Some((Publisher::Bucket(bucket(&name)?), name)),
-        [None, None, None] => {
-            fields.parent().error(
-                Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"),
-            );
-            None
-        }
+        [None, None, None] => fields.parent().refuse(
+            Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"),
+        ),
         [_, _, _] => {
             let message = Message::new("a publisher has one of snsTopic, eventSource and bucket");
-            fields.parent().error(message.help("give each an element of its own"));
-            None
+            fields.parent().refuse(message.help("give each an element of its own"))
         }
     }
 }
@@ -85,10 +81,9 @@ pub(super) fn report_unreadable(publishers: &[LocatedPublisher<'_>], input: Inpu
 fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     if !is_sns_topic(text) {
-        cursor.error(
+        return cursor.refuse(
             Message::new(format!("{} is not the ARN of an SNS topic", quoted(text))).help(ARN_RULE),
         );
-        return None;
     }
     Some(text.to_owned())
 }
@@ -120,8 +115,7 @@ fn event_source(cursor: &Cursor<'_>) -> Option<String> {
         let rule = format!(
             "1 to {SOURCE_MAX_BYTES} bytes, without control characters and spaces around them"
         );
-        cursor.error(Message::new("not the source of an event").help(rule));
-        return None;
+        return cursor.refuse(Message::new("not the source of an event").help(rule));
     }
     Some(text.to_owned())
 }
@@ -129,8 +123,7 @@ fn event_source(cursor: &Cursor<'_>) -> Option<String> {
 fn bucket(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     if !is_bucket(text) {
-        cursor.error(BUCKET_RULE);
-        return None;
+        return cursor.refuse(BUCKET_RULE);
     }
     Some(text.to_owned())
 }

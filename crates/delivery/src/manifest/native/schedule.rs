@@ -102,12 +102,11 @@ fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Optio
         let message =
             format!("delay is {}, which is above max, {}", format_ms(delay_ms), format_ms(max_ms));
         let missing = "max is PT1H where it is missing";
-        fields.parent().error(if fields.get("max").is_some() {
+        return fields.parent().refuse(if fields.get("max").is_some() {
             message.into()
         } else {
             Message::new(message).help(missing)
         });
-        return None;
     }
     Some(Schedule { kind, max_ms })
 }
@@ -116,8 +115,8 @@ fn durations(fields: &Fields<'_>, name: &'static str) -> Option<Arc<[u64]>> {
     let cursor = fields.required(name)?;
     let elements = cursor.list()?;
     if elements.is_empty() || elements.len() > WAITS_MAX {
-        cursor.error(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
-        return None;
+        return cursor
+            .refuse(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
     }
     let read: Vec<Option<u64>> =
         elements.iter().map(|element| element.duration_ms(1..=LIFETIME_MAX_MS)).collect();
@@ -129,8 +128,7 @@ fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
     let elements = fields.get("moments")?.list()?;
     for (pair, later) in moments_ms.windows(2).zip(&elements[1..]) {
         if pair[0] >= pair[1] {
-            later.error("has to be later than the one before it");
-            return None;
+            return later.refuse("has to be later than the one before it");
         }
     }
     Some(moments_ms)

@@ -65,6 +65,12 @@ impl<'a> Cursor<'a> {
         self.findings.add(Severity::Error, self.position, &self.field, message.into());
     }
 
+    /// Reports an error here, where there is then no value.
+    pub(super) fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
+        self.error(message);
+        None
+    }
+
     /// Reports a warning here.
     pub(super) fn warn(&self, message: impl Into<Message>) {
         self.findings.add(Severity::Warning, self.position, &self.field, message.into());
@@ -197,8 +203,7 @@ impl<'a> Cursor<'a> {
                 value.to_string()
             }
             Value::Fraction(_) => {
-                self.error("a number of so many digits cannot be compared exactly; at most 18 digits are read");
-                return None;
+                return self.refuse("a number of so many digits cannot be compared exactly; at most 18 digits are read");
             }
             Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
                 String::new()
@@ -225,8 +230,8 @@ impl<'a> Cursor<'a> {
                     "{} is not an ISO 8601 duration: {problem}",
                     quoted(text)
                 ));
-                self.error(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
-                return None;
+                return self
+                    .refuse(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
             }
         };
         if !range_ms.contains(&ms) {
