@@ -104,9 +104,7 @@ pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
 
 /// Warns of a field that has no effect.
 pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
-    if fields.given(field).is_some()
-        && let Some(key) = fields.key(field)
-    {
+    if let Some(key) = fields.given_key(field) {
         key.warn(format!("{field} is not used here"));
     }
 }
@@ -170,8 +168,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
 }
 
 fn static_value(properties: &Fields<'_>) -> Option<Value> {
-    let is_secret =
-        properties.given("isSecret").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let is_secret = properties.is_true("isSecret");
     let value = properties.required("value").and_then(|cursor| headers::value(&cursor))?;
     Some(if is_secret { Value::Concealed(value) } else { Value::Static(value) })
 }

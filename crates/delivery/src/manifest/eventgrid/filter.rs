@@ -4,7 +4,7 @@
 //! hold: the type of the event, how its subject begins and ends, and every advanced filter.
 
 use super::super::findings::Message;
-use super::super::reader::{Cursor, Fields};
+use super::super::reader::{Cursor, Fields, all};
 use super::words;
 use crate::subscription::filter::Filter;
 use crate::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
@@ -37,37 +37,26 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Filter> {
     Some(Filter::All(parts.into_iter().flatten().collect()))
 }
 
-fn arrays(fields: &Fields<'_>) -> bool {
-    fields
-        .given("enableAdvancedFilteringOnArrays")
-        .and_then(|cursor| cursor.boolean())
-        .unwrap_or(false)
-}
-
 /// `includedEventTypes`: the type is one of the list; `All`, `null` and an empty list match every
 /// type.
 fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
-    let texts = cursor
-        .list()?
-        .iter()
-        .map(|element| element.text().map(str::to_owned))
-        .collect::<Option<Vec<_>>>()?;
+    let elements = cursor.list()?;
+    let texts = elements.iter().map(Cursor::text).collect::<Option<Vec<&str>>>()?;
     if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
         return Some(Vec::new());
     }
     // The same attribute under its name in either schema.
-    let exact = |text: String| {
+    let exact = |text: &str| {
         ["type", "eventType"]
-            .map(|name| Filter::Exact { name: name.to_owned(), value: text.clone() })
+            .map(|name| Filter::Exact { name: name.to_owned(), value: text.to_owned() })
     };
     Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
 }
 
 /// How the subject begins and ends; compared with case only where the filter says so.
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
-    let sensitive =
-        fields.given("isSubjectCaseSensitive").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let sensitive = fields.is_true("isSubjectCaseSensitive");
     let mut filters = Vec::new();
     for (field, how) in
         [("subjectBeginsWith", TextMatch::BeginsWith), ("subjectEndsWith", TextMatch::EndsWith)]
@@ -95,7 +84,7 @@ fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
 
 /// The advanced filters of a list, and whether they look into arrays.
 fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
-    let arrays = arrays(fields);
+    let arrays = fields.is_true("enableAdvancedFilteringOnArrays");
     let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
     let elements = cursor.list()?;
     if elements.len() > FILTERS_MAX {
@@ -108,10 +97,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
             "at most {VALUES_MAX} values are allowed in all filters together, found {values}"
         ));
     }
-    // Each is read, even after an error: all of them get their findings.
-    let read = |element: &Cursor<'_>| element.mapping(|fields| condition(fields, arrays)).flatten();
-    let conditions: Vec<Option<Filter>> = elements.iter().map(read).collect();
-    conditions.into_iter().collect()
+    all(&elements, |element| element.mapping(|fields| condition(fields, arrays)).flatten())
 }
 
 /// How many values a filter has, in `values` and `value` together; reports nothing.
@@ -123,11 +109,9 @@ fn values_of(filter: &Cursor<'_>) -> usize {
 
 fn condition(fields: &Fields<'_>, arrays: bool) -> Option<Filter> {
     let key = fields.required("key").and_then(|cursor| {
-        let key = Key::parse(cursor.text()?);
-        if key.is_none() {
-            cursor.error(Message::new("not a key").help("such as subject or data.key1.key2"));
-        }
-        key
+        Key::parse(cursor.text()?).or_else(|| {
+            cursor.refuse(Message::new("not a key").help("such as subject or data.key1.key2"))
+        })
     });
     let operator =
         fields.required("operatorType").and_then(|cursor| words::read(&cursor, &OPERATORS));
@@ -198,8 +182,7 @@ fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) 
     if elements.is_empty() {
         return cursor.refuse("at least one value is required");
     }
-    let values: Vec<Option<T>> = elements.iter().map(read).collect();
-    values.into_iter().collect()
+    all(&elements, read)
 }
 
 fn text(cursor: &Cursor<'_>) -> Option<String> {

@@ -92,23 +92,17 @@ fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
 /// Detects the dialect from a resource's own fields; whether the endpoint is a resource is decided
 /// later.
 pub(super) fn detect_dialect(resource: &Resource<'_>) -> Dialect {
-    let text = |field: &str| {
-        resource.cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default()
-    };
-    let properties = resource.cursor.peek("properties");
-    let inside = |field: &str| properties.as_ref().and_then(|properties| properties.peek(field));
-    let id = text("id").to_ascii_lowercase();
-    let in_namespace = |path: &str| path.contains("/namespaces/") && path.contains("/topics/");
-    if inside("deliveryConfiguration").is_some()
-        || in_namespace(&id)
+    let cursor = &resource.cursor;
+    let id = cursor.text_at("id").to_ascii_lowercase();
+    if cursor.peek("properties.deliveryConfiguration").is_some()
+        || id.contains("/namespaces/") && id.contains("/topics/")
         || resource.kind.starts_with("microsoft.eventgrid/namespaces/topics/")
     {
         return Dialect::EventGridNamespace;
     }
-    let endpoint = inside("destination").and_then(|destination| destination.peek("properties"));
-    let schema_inside =
-        endpoint.is_some_and(|endpoint| endpoint.peek("eventDeliverySchema").is_some());
-    if schema_inside || text("apiVersion").trim().eq_ignore_ascii_case(KUBERNETES_VERSION) {
+    let schema_inside = cursor.peek("properties.destination.properties.eventDeliverySchema");
+    let version = cursor.text_at("apiVersion").trim();
+    if schema_inside.is_some() || version.eq_ignore_ascii_case(KUBERNETES_VERSION) {
         return Dialect::EventGridKubernetes;
     }
     Dialect::EventGrid

@@ -77,7 +77,7 @@ impl Addresses<'_> {
     ) -> Option<ResolvedAddress<'a>> {
         cursor.mapping(|fields| {
             for field in ["CACerts", "audience"] {
-                if let Some(key) = fields.given(field).and_then(|_| fields.key(field)) {
+                if let Some(key) = fields.given_key(field) {
                     key.warn(format!("{field} is not used by this version"));
                 }
             }

@@ -196,7 +196,7 @@ fn at<'s, 'a>(located: Option<&'s Located<'a, impl Copy>>) -> Option<&'s Cursor<
 /// `deadLetterSink`, or `errorSink` as in an older draft.
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
-    if let Some(old) = fields.given("errorSink").and_then(|_| fields.key("errorSink")) {
+    if let Some(old) = fields.given_key("errorSink") {
         let message = if sink.is_some() {
             "not used: deadLetterSink is given too"
         } else {

@@ -32,7 +32,7 @@ pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
     if elements.is_empty() {
         return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
     }
-    if let Some(key) = spec.given("filter").and_then(|_| spec.key("filter")) {
+    if let Some(key) = spec.given_key("filter") {
         key.warn("not used: filters is given too");
     }
     each(&elements, 1).map(joined)

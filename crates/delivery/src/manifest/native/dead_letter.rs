@@ -103,17 +103,15 @@ impl DeadLetterSettings {
 
 impl StorageSettings {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
-        let per_blob = fields.get("eventsPerBlob");
-        let keep_trying = fields.get("keepTryingFor");
         Self {
-            sink: fields.get("sink").and_then(|cursor| sink(&cursor, destinations)),
-            format: fields.get("format").and_then(|cursor| cursor.choice(&Format::WORDS)),
-            layout: fields.get("layout").and_then(|cursor| cursor.choice(&Layout::WORDS)),
-            events_per_blob: per_blob.and_then(|cursor| cursor.integer(1..=EVENTS_PER_BLOB_MAX)),
-            error_data: fields.get("errorData").and_then(|cursor| cursor.choice(&ErrorData::WORDS)),
-            delay_ms: fields.get("delay").and_then(|cursor| cursor.duration_ms(0..=DELAY_MAX_MS)),
-            keep_trying_for_ms: keep_trying
-                .and_then(|cursor| cursor.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
+            sink: fields.read("sink", |at| sink(at, destinations)),
+            format: fields.read("format", |at| at.choice(&Format::WORDS)),
+            layout: fields.read("layout", |at| at.choice(&Layout::WORDS)),
+            events_per_blob: fields.read("eventsPerBlob", |at| at.integer(1..=EVENTS_PER_BLOB_MAX)),
+            error_data: fields.read("errorData", |at| at.choice(&ErrorData::WORDS)),
+            delay_ms: fields.read("delay", |at| at.duration_ms(0..=DELAY_MAX_MS)),
+            keep_trying_for_ms: fields
+                .read("keepTryingFor", |at| at.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
         }
     }
 

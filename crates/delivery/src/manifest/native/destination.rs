@@ -58,19 +58,14 @@ impl DestinationSettings {
                     fields.required("url").and_then(|cursor| url(&cursor, destinations))
                 }
             },
-            timeout_ms: fields
-                .get("timeout")
-                .and_then(|timeout| timeout.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
-            schema: fields.get("schema").and_then(|cursor| cursor.choice(&Schema::WORDS)),
-            max_concurrency: fields
-                .get("maxConcurrency")
-                .and_then(|cursor| cursor.integer(CONCURRENCY)),
-            headers: fields.get("headers").and_then(|cursor| headers::list(&cursor, header)),
+            timeout_ms: fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
+            schema: fields.read("schema", |at| at.choice(&Schema::WORDS)),
+            max_concurrency: fields.read("maxConcurrency", |at| at.integer(CONCURRENCY)),
+            headers: fields.read("headers", |at| headers::list(at, header)),
             signing: fields.section("signing", signing).flatten(),
             late_window_ms: fields
-                .get("lateResponseWindow")
-                .and_then(|late| late.duration_ms(0..=LATE_WINDOW_MAX_MS)),
-            probation: fields.get("probation").and_then(|probation| probation.boolean()),
+                .read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS)),
+            probation: fields.read("probation", Cursor::boolean),
             consent: fields.section("consent", consent::read).flatten(),
         }
     }

@@ -12,9 +12,7 @@ use crate::event::path::PATH_RULE;
 
 /// Reads `mapping` of a Topic's `spec`; what is not mapped is empty.
 pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {
-    if let Some(key) =
-        spec.get("mapping").filter(|at| !at.is_null()).and_then(|_| spec.key("mapping"))
-    {
+    if let Some(key) = spec.given_key("mapping") {
         report_unused(&key, input);
     }
     let read = |fields: &Fields<'_>| Mapping {

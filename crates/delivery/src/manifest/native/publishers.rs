@@ -28,7 +28,7 @@ pub(super) type LocatedPublisher<'a> = (Publisher, Cursor<'a>);
 
 /// Reads `from` of a Topic's `spec`.
 pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<LocatedPublisher<'a>> {
-    let Some(from) = spec.get("from").filter(|from| !from.is_null()) else { return Vec::new() };
+    let Some(from) = spec.given("from") else { return Vec::new() };
     let elements = from.list().unwrap_or_default();
     if elements.len() > PUBLISHERS_MAX {
         from.error(format!(
