@@ -19,6 +19,7 @@
 //! Does not read files, resolve host names or check whether a container exists.
 
 mod batches;
+mod conditions;
 mod conversion;
 mod destinations;
 mod eventgrid;
