@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use url::Url;
 
@@ -96,7 +96,7 @@ impl BlobFields<'_> {
             object.text("destination", destination);
         }
         response(object, delivery.last_response.as_deref());
-        object.put("history", &Attempts(&delivery.history));
+        object.put("history", &entries(&delivery.history));
         if let Some(trace) = trace::of_delivery(delivery) {
             object.text("traceparent", &trace.parent);
         }
@@ -131,7 +131,7 @@ fn sink_failure(returned: &Returned) -> String {
     object.text("reason", &reason.to_string());
     object.put("deliveryattempts", attempts);
     response(&mut object, last_response.as_deref());
-    object.put("history", &Attempts(history));
+    object.put("history", &entries(history));
     if let Some(detail) = detail {
         object.text("detail", detail);
     }
@@ -156,38 +156,32 @@ pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-struct Attempts<'a>(&'a History);
-
-impl Serialize for Attempts<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        for entry in self.0.first() {
-            list.serialize_element(&Attempt(entry))?;
-        }
-        if self.0.omitted() > 0 {
-            list.serialize_element(&serde_json::json!({ "omitted": self.0.omitted() }))?;
-        }
-        for entry in self.0.last() {
-            list.serialize_element(&Attempt(entry))?;
-        }
-        list.end()
-    }
+/// One element of a history.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Attempt {
+    Made {
+        at: String,
+        outcome: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        durationms: u64,
+    },
+    Omitted {
+        omitted: u32,
+    },
 }
 
-struct Attempt<'a>(&'a Entry);
-
-impl Serialize for Attempt<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Entry { at_ms, outcome, status, duration_ms } = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("at", &moment::rfc3339(*at_ms))?;
-        map.serialize_entry("outcome", outcome.as_str())?;
-        if let Some(status) = status {
-            map.serialize_entry("status", status)?;
-        }
-        map.serialize_entry("durationms", duration_ms)?;
-        map.end()
-    }
+fn entries(history: &History) -> Vec<Attempt> {
+    let made = |entry: &Entry| Attempt::Made {
+        at: moment::rfc3339(entry.at_ms),
+        outcome: entry.outcome.as_str(),
+        status: entry.status,
+        durationms: entry.duration_ms,
+    };
+    let omitted =
+        (history.omitted() > 0).then_some(Attempt::Omitted { omitted: history.omitted() });
+    history.first().iter().map(made).chain(omitted).chain(history.last().map(made)).collect()
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::origins::{Origins, note};
@@ -22,6 +20,7 @@ use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::{Destination, Subscription};
+use crate::time::moment;
 
 /// The spellings of a dead-letter destination.
 const DEAD_LETTERS: [&str; 3] = [
@@ -97,14 +96,10 @@ impl<'a> Settings<'a> {
         own: &LastmileSection<'_>,
     ) -> Option<Subscription> {
         let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
-        let dialect = match dialect {
-            Dialect::EventGrid if is_resource => Dialect::EventGridResource,
-            Dialect::EventGrid
-            | Dialect::EventGridResource
-            | Dialect::EventGridNamespace
-            | Dialect::EventGridKubernetes
-            | Dialect::Knative
-            | Dialect::Native => dialect,
+        let dialect = if is_resource && dialect == Dialect::EventGrid {
+            Dialect::EventGridResource
+        } else {
+            dialect
         };
         let profile = Profile::of(dialect);
         let mut retry = profile.retry.clone();
@@ -194,13 +189,8 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 /// A time such as 2026-12-31T00:00:00Z.
 fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
-    let moment = text
-        .parse::<Timestamp>()
-        .ok()
-        .and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
-    if moment.is_none() {
+    moment::parse(text).or_else(|| {
         let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));
-        cursor.error(message.help("a time looks like 2026-12-31T00:00:00Z"));
-    }
-    moment
+        cursor.refuse(message.help("a time looks like 2026-12-31T00:00:00Z"))
+    })
 }

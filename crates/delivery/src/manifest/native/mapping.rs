@@ -28,17 +28,12 @@ pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {
 
 /// Only custom events are mapped.
 fn report_unused(key: &Cursor<'_>, input: Input) {
-    let word = match input {
-        Input::Auto | Input::Custom => return,
-        Input::CloudEvents
-        | Input::EventGrid
-        | Input::Opaque
-        | Input::Sns
-        | Input::EventBridge
-        | Input::S3 => input.as_str(),
-    };
+    if matches!(input, Input::Auto | Input::Custom) {
+        return;
+    }
     let message = Message::new(format!(
-        "not used: the input of this topic is {word}, and only custom events are mapped"
+        "not used: the input of this topic is {}, and only custom events are mapped",
+        input.as_str()
     ));
     key.warn(message.help("input: custom or auto"));
 }

@@ -59,19 +59,15 @@ fn publisher<'a>(fields: &Fields<'a>) -> Option<LocatedPublisher<'a>> {
 
 /// Warns of publishers whose records the topic's input cannot read.
 pub(super) fn report_unreadable(publishers: &[LocatedPublisher<'_>], input: Input) {
-    match input {
-        Input::Sns | Input::EventBridge | Input::S3 => {}
-        // With these inputs any publisher may send valid records.
-        Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
-            return;
-        }
+    // With other inputs any publisher may send valid records.
+    if !matches!(input, Input::Sns | Input::EventBridge | Input::S3) {
+        return;
     }
     for (publisher, at) in publishers {
-        let needed = input_of(publisher).as_str();
-        if needed != input.as_str() {
+        let (word, needed) = (input.as_str(), input_of(publisher).as_str());
+        if needed != word {
             let warning = format!(
-                "the input of this topic is {}, and records of this publisher are {needed}",
-                input.as_str()
+                "the input of this topic is {word}, and records of this publisher are {needed}"
             );
             at.warn(Message::new(warning).help("input: auto reads both"));
         }
