@@ -65,23 +65,17 @@ impl BlobFields<'_> {
     /// Writes the five common fields under these names; outcome and time of the last attempt only
     /// where there was one.
     pub(super) fn common(&self, object: &mut Object, names: &FieldNames, reason: &str) {
-        let delivery = &self.letter.delivery;
+        let (delivery, newest) = (&self.letter.delivery, self.newest());
         object.text(names.reason, reason);
         object.put(names.attempts, &delivery.attempts);
-        if let Some(attempt) = self.newest() {
-            object.text(names.outcome, attempt.outcome.as_str());
-        }
+        object.optional(names.outcome, newest.map(|attempt| attempt.outcome.as_str()));
         object.text(names.published, &moment::rfc3339(delivery.published_ms));
-        if let Some(attempt) = self.newest() {
-            object.text(names.attempted, &moment::rfc3339(attempt.at_ms));
-        }
+        object.optional(names.attempted, newest.map(|attempt| moment::rfc3339(attempt.at_ms)));
     }
 
     /// Writes the status of the last attempt, where there was an answer.
     pub(super) fn status(&self, object: &mut Object, name: &str) {
-        if let Some(status) = self.newest().and_then(|attempt| attempt.status) {
-            object.put(name, &status);
-        }
+        object.optional(name, self.newest().and_then(|attempt| attempt.status));
     }
 
     /// Writes our own fields.
@@ -92,20 +86,13 @@ impl BlobFields<'_> {
         object.text("deadletterreasoncode", &reason.to_string());
         object.text("subscription", &delivery.subscription.to_string());
         self.status(object, "lasthttpstatuscode");
-        if let Some(destination) = destination {
-            object.text("destination", destination);
-        }
+        object.optional("destination", destination.as_deref());
         response(object, delivery.last_response.as_deref());
         object.put("history", &entries(&delivery.history));
-        if let Some(trace) = trace::of_delivery(delivery) {
-            object.text("traceparent", &trace.parent);
-        }
-        if let Some(detail) = detail {
-            object.text("deadletterdetail", detail);
-        }
-        if let Some(sink_error) = self.sink_error.or(self.letter.sink_error.as_deref()) {
-            object.text("sinkerror", &truncated_detail(sink_error));
-        }
+        object.optional("traceparent", trace::of_delivery(delivery).map(|trace| trace.parent));
+        object.optional("deadletterdetail", detail.as_deref());
+        let sink_error = self.sink_error.or(self.letter.sink_error.as_deref());
+        object.optional("sinkerror", sink_error.map(truncated_detail));
         if let Some(returned) = &self.letter.returned {
             object.raw(SINK, Some(&sink_failure(returned)));
         }
@@ -125,16 +112,13 @@ impl BlobFields<'_> {
 fn sink_failure(returned: &Returned) -> String {
     let Returned { address, reason, detail, attempts, history, last_response } = returned;
     let mut object = Object::default();
-    if let Some(url) = address.as_deref().and_then(|address| Url::parse(address).ok()) {
-        object.text("destination", &display(&url));
-    }
+    let url = address.as_deref().and_then(|address| Url::parse(address).ok());
+    object.optional("destination", url.as_ref().map(display));
     object.text("reason", &reason.to_string());
     object.put("deliveryattempts", attempts);
     response(&mut object, last_response.as_deref());
     object.put("history", &entries(history));
-    if let Some(detail) = detail {
-        object.text("detail", detail);
-    }
+    object.optional("detail", detail.as_deref());
     object.finish()
 }
 

@@ -44,6 +44,13 @@ impl Object {
         self.raw(name, Some(&value));
     }
 
+    /// A member of any value; writes nothing for `None`.
+    pub(crate) fn optional(&mut self, name: &str, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.put(name, &value);
+        }
+    }
+
     /// The whole object.
     pub(crate) fn finish(mut self) -> String {
         self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
