@@ -41,7 +41,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use destinations::Destinations;
 pub use findings::{Finding, Severity};
 use findings::{Findings, Message};
-pub use origins::{FIELDS, Origins};
+pub use origins::Origins;
 use reader::Cursor;
 use sinks::{DeadLettersAt, Routes, UnusedSettings};
 

@@ -127,19 +127,18 @@ impl<'a> Delivery<'a> {
 
     /// The response timeout.
     pub(super) fn timeout_ms(&self, profile: &Profile) -> u64 {
-        value(self.timeout_ms.as_ref()).unwrap_or(profile.response_timeout_ms)
+        value(&self.timeout_ms).unwrap_or(profile.response_timeout_ms)
     }
 
     /// The retry policy, with the profile's values for missing fields.
     pub(super) fn retry_policy(&self, class: Class, profile: &Profile) -> RetryPolicy {
         let of_profile = profile.retry.clone();
-        let policy = value(self.policy.as_ref()).unwrap_or(Policy::Exponential);
-        let delay_ms = value(self.delay_ms.as_ref()).unwrap_or(DELAY_DEFAULT_MS);
+        let policy = value(&self.policy).unwrap_or(Policy::Exponential);
+        let delay_ms = value(&self.delay_ms).unwrap_or(DELAY_DEFAULT_MS);
         RetryPolicy {
-            max_attempts: value(self.retry.as_ref())
-                .map_or(of_profile.max_attempts, |retries| retries + 1),
-            schedule: class.schedule(policy, delay_ms, value(self.max_ms.as_ref())),
-            retry_after_max_ms: value(self.retry_after_max_ms.as_ref())
+            max_attempts: value(&self.retry).map_or(of_profile.max_attempts, |retries| retries + 1),
+            schedule: class.schedule(policy, delay_ms, value(&self.max_ms)),
+            retry_after_max_ms: value(&self.retry_after_max_ms)
                 .unwrap_or(of_profile.retry_after_max_ms),
             ..of_profile
         }
@@ -158,18 +157,17 @@ impl<'a> Delivery<'a> {
     /// class's.
     pub(super) fn origins(&self, class: Class) -> Origins {
         let mut origins = Origins::new();
-        let parts =
-            [at(self.policy.as_ref()), at(self.delay_ms.as_ref()), at(self.max_ms.as_ref())];
+        let parts = [at(&self.policy), at(&self.delay_ms), at(&self.max_ms)];
         let mut schedule: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
         schedule
             .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
-        note(&mut origins, "maxAttempts", at(self.retry.as_ref()));
+        note(&mut origins, "maxAttempts", at(&self.retry));
         if !schedule.is_empty() {
             origins.insert("schedule", schedule.join(", "));
         }
-        note(&mut origins, "responseTimeout", at(self.timeout_ms.as_ref()));
-        note(&mut origins, "schema", at(self.format.as_ref()));
-        note(&mut origins, "retryAfterMax", at(self.retry_after_max_ms.as_ref()));
+        note(&mut origins, "responseTimeout", at(&self.timeout_ms));
+        note(&mut origins, "schema", at(&self.format));
+        note(&mut origins, "retryAfterMax", at(&self.retry_after_max_ms));
         let followed = self.sink.as_ref().filter(|sink| sink.value != Sink::DefaultContainer);
         note(&mut origins, "deadLetter.sink", followed.map(|sink| &sink.at));
         origins
@@ -185,12 +183,12 @@ fn located<'a, T>(
     read(&at).map(|value| Located { value, at })
 }
 
-fn value<T: Copy>(located: Option<&Located<'_, T>>) -> Option<T> {
-    located.map(|located| located.value)
+fn value<T: Copy>(located: &Option<Located<'_, T>>) -> Option<T> {
+    located.as_ref().map(|located| located.value)
 }
 
-fn at<'s, 'a>(located: Option<&'s Located<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
-    located.map(|located| &located.at)
+fn at<'s, 'a>(located: &'s Option<Located<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
+    located.as_ref().map(|located| &located.at)
 }
 
 /// `deadLetterSink`, or `errorSink` as in an older draft.

@@ -103,3 +103,22 @@ impl<'a> Stated<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::Subscription;
+    use crate::subscription::policy::settings;
+    use crate::subscription::profile::Dialect;
+
+    #[test]
+    fn every_field_with_an_origin_is_a_setting_or_the_address() {
+        let url = "http://h/".parse().unwrap();
+        let subscription = Subscription::new("n/t/s".parse().unwrap(), Dialect::Native, url);
+        let settings = settings(&subscription);
+        for (field, _) in FIELD_PATHS {
+            let is_setting = settings.iter().any(|setting| setting.field == field);
+            assert!(is_setting || field == "url", "{field}");
+        }
+    }
+}
