@@ -7,10 +7,9 @@ use url::Url;
 
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::Message;
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{batches, headers};
-use super::words;
+use super::{Context, words};
 use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
 use crate::subscription::Batch;
@@ -64,19 +63,15 @@ pub(super) struct Endpoint<'a> {
 
 impl<'a> Endpoint<'a> {
     /// Reads `destination`.
-    pub(super) fn read(
-        cursor: &Cursor<'a>,
-        destinations: &Destinations<'_>,
-        origins: &mut Origins,
-    ) -> Option<Self> {
+    pub(super) fn read(cursor: &Cursor<'a>, context: &mut Context<'_>) -> Option<Self> {
         cursor.mapping(|fields| {
             let kind = fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
             fields.required("properties")?.mapping(|properties| {
-                let batch = batch(properties, origins);
+                let batch = batch(properties, context);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
                 let schema = schema(properties);
                 let mappings = properties.given("deliveryAttributeMappings");
-                note(origins, "headers", mappings.as_ref());
+                context.note("headers", mappings.as_ref());
                 let headers =
                     mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
                 let Some(kind) = kind else {
@@ -86,8 +81,8 @@ impl<'a> Endpoint<'a> {
                 };
                 let is_resource = kind != WEBHOOK;
                 let read_url = if is_resource { resource } else { webhook };
-                let (url, at) = read_url(properties, destinations)?;
-                note(origins, "url", Some(&at));
+                let (url, at) = read_url(properties, context.destinations)?;
+                context.note("url", Some(&at));
                 Some(Self { url, is_resource, headers: headers?, schema, batch })
             })?
         })?
@@ -139,16 +134,16 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
 
 /// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
 /// whatever the size: exported resources without batching have it.
-fn batch<'a>(fields: &Fields<'a>, origins: &mut Origins) -> Option<(Batch, Cursor<'a>)> {
+fn batch<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<(Batch, Cursor<'a>)> {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
     let events = events_at.as_ref().and_then(batches::events);
     let kilobytes = size_at.as_ref().and_then(batches::kilobytes);
-    note(origins, "batch.maxEvents", events_at.as_ref());
+    context.note("batch.maxEvents", events_at.as_ref());
     if events == Some(1) {
         return None;
     }
-    note(origins, "batch.preferredKilobytes", size_at.as_ref());
+    context.note("batch.preferredKilobytes", size_at.as_ref());
     Some((batches::of(events, kilobytes, None)?, events_at.or(size_at)?))
 }
 

@@ -5,9 +5,9 @@
 //! else, since it is written for this program.
 
 use super::super::findings::Message;
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{Draft, batches, names, statuses};
+use super::Context;
 use super::template::Resource;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, StatusSet};
@@ -38,12 +38,12 @@ pub(super) struct LastmileSection<'a> {
 
 impl<'a> LastmileSection<'a> {
     /// Reads the fields of `lastmile`.
-    pub(super) fn read(fields: &Fields<'a>, origins: &mut Origins) -> Self {
+    pub(super) fn read(fields: &Fields<'a>, context: &mut Context<'_>) -> Self {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
-        note(origins, "neverRetry", never_retry.as_ref());
-        note(origins, "retryOn", retry_on.as_ref());
+        context.note("neverRetry", never_retry.as_ref());
+        context.note("retryOn", retry_on.as_ref());
         let on_refused = fields.given("onRefused");
-        note(origins, "batch.onRefused", on_refused.as_ref());
+        context.note("batch.onRefused", on_refused.as_ref());
         let list = |cursor: &Option<Cursor<'_>>| {
             cursor.as_ref().and_then(statuses::list).unwrap_or_default()
         };

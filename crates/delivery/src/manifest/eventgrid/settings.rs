@@ -5,29 +5,20 @@
 
 use std::sync::Arc;
 
-use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::statuses;
 use super::dead_letter::DeadLetters;
 use super::endpoint::{self, Endpoint};
 use super::identity::LastmileSection;
 use super::retry::Limits;
-use super::{filter, words};
+use super::{Context, filter, words};
 use crate::event::schema::Schema;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::{Destination, Subscription};
 use crate::time::moment;
-
-/// The spellings of a dead-letter destination.
-const DEAD_LETTERS: [&str; 3] = [
-    "deadLetterDestination",
-    "deadLetterDestinationWithResourceIdentity",
-    "deadLetterWithResourceIdentity",
-];
 
 /// The delivery settings of a resource.
 pub(super) struct Settings<'a> {
@@ -41,12 +32,7 @@ pub(super) struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     /// Reads the fields of `properties`.
-    pub(super) fn read(
-        fields: &Fields<'a>,
-        dialect: Dialect,
-        destinations: &Destinations<'_>,
-        origins: &mut Origins,
-    ) -> Self {
+    pub(super) fn read(fields: &Fields<'a>, dialect: Dialect, context: &mut Context<'_>) -> Self {
         // Fields that Azure adds to exported resources, and fields for people.
         fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
         let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
@@ -56,8 +42,8 @@ impl<'a> Settings<'a> {
                 let push = configuration.mapping(push).flatten();
                 let read = push.and_then(|push| {
                     push.mapping(|push| {
-                        let limits = Limits::of_push(push, origins);
-                        let (endpoint, dead_letters) = delivery(push, destinations, origins);
+                        let limits = Limits::of_push(push, context);
+                        let (endpoint, dead_letters) = delivery(push, context);
                         (endpoint, limits, dead_letters)
                     })
                 });
@@ -65,8 +51,8 @@ impl<'a> Settings<'a> {
             }
             None => {
                 let limits =
-                    fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, origins));
-                let (endpoint, dead_letters) = delivery(fields, destinations, origins);
+                    fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, context));
+                let (endpoint, dead_letters) = delivery(fields, context);
                 (endpoint, limits.unwrap_or_default(), dead_letters)
             }
         };
@@ -74,7 +60,7 @@ impl<'a> Settings<'a> {
             endpoint::schema(fields),
             endpoint.as_ref().and_then(|of| of.schema.clone()),
         );
-        note(origins, "schema", schema.as_ref().map(|(_, at)| at));
+        context.note("schema", schema.as_ref().map(|(_, at)| at));
         Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
     }
 
@@ -145,28 +131,23 @@ fn one_schema<'a>(
 /// Where events and dead letters go, the same in `properties` and in `push`.
 fn delivery<'a>(
     fields: &Fields<'a>,
-    destinations: &Destinations<'_>,
-    origins: &mut Origins,
+    context: &mut Context<'_>,
 ) -> (Option<Endpoint<'a>>, DeadLetters) {
-    let endpoint = destination(fields, destinations, origins);
-    (endpoint, DeadLetters::read(fields, &DEAD_LETTERS, destinations, origins))
+    let endpoint = destination(fields, context);
+    (endpoint, DeadLetters::read(fields, context))
 }
 
 /// `destination`, or the one inside `deliveryWithResourceIdentity`.
-fn destination<'a>(
-    fields: &Fields<'a>,
-    destinations: &Destinations<'_>,
-    origins: &mut Origins,
-) -> Option<Endpoint<'a>> {
+fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
-        return Endpoint::read(&fields.required("destination")?, destinations, origins);
+        return Endpoint::read(&fields.required("destination")?, context);
     };
     if let Some(other) = fields.given("destination") {
         other.error("deliveryWithResourceIdentity is given too; it can be only one of them");
     }
     delivery.mapping(|delivery| {
         endpoint::unused(delivery, "identity");
-        Endpoint::read(&delivery.required("destination")?, destinations, origins)
+        Endpoint::read(&delivery.required("destination")?, context)
     })?
 }
 
