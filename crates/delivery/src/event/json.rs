@@ -28,8 +28,7 @@ impl Object {
     pub(crate) fn raw(&mut self, name: &str, value: Option<&str>) {
         let Some(value) = value else { return };
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        let name = serde_json::to_string(name).expect("a string is always JSON");
-        write!(self.0, "{name}:{value}").expect("a String takes everything");
+        write!(self.0, "{}:{value}", quoted(name)).expect("a String takes everything");
     }
 
     /// A member that is a string.
@@ -56,6 +55,11 @@ impl Object {
         self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
         self.0
     }
+}
+
+/// A text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is always JSON")
 }
 
 /// Whether SQS accepts this character in a message: those of XML 1.0. It refuses a message with any

@@ -148,10 +148,6 @@ fn joined(parts: &[Option<&str>], between: &str) -> String {
     format!("\"{}\"", parts.join(between))
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string is always JSON")
-}
-
 /// A CloudEvent whose attributes are JSON values already; those without a value are left out.
 fn cloud_event(attributes: &[(&str, Option<&str>)], data: &str) -> String {
     let mut event = String::from(r#"{"specversion":"1.0""#);

@@ -6,7 +6,7 @@
 
 use super::findings::Message;
 use crate::event::Input;
-use crate::event::mapping::{Field, Mapping};
+use crate::event::mapping::Field;
 use crate::event::schema::Schema;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
@@ -15,7 +15,8 @@ use crate::subscription::catalogue::Topic;
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     let schema = subscription.destination.schema?;
     let (name, word) = (&topic.name, schema.as_str());
-    let mapping = &topic.mapping;
+    let event_type = ("eventType", &topic.mapping.event_type);
+    let subject = ("subject", &topic.mapping.subject);
     match (topic.input, schema) {
         (Input::Opaque, _) => {
             let problem = format!(
@@ -30,11 +31,9 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
             );
             Some(Message::new(problem).help("it can be delivered as a CloudEvent"))
         }
-        (Input::Custom, Schema::EventGrid) => {
-            unmapped(topic, word, &[event_type(mapping), subject(mapping)])
-        }
+        (Input::Custom, Schema::EventGrid) => unmapped(topic, word, &[event_type, subject]),
         (Input::Custom, Schema::CloudEventsStructured | Schema::CloudEventsBinary) => {
-            unmapped(topic, word, &[event_type(mapping)])
+            unmapped(topic, word, &[event_type])
         }
         (_, Schema::Custom)
         | (Input::Auto | Input::EventGrid, _)
@@ -74,14 +73,6 @@ pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Optio
 
 /// An attribute that the schema needs, and where the mapping finds it.
 type Needed<'m> = (&'static str, &'m Field);
-
-fn event_type(mapping: &Mapping) -> Needed<'_> {
-    ("eventType", &mapping.event_type)
-}
-
-fn subject(mapping: &Mapping) -> Needed<'_> {
-    ("subject", &mapping.subject)
-}
 
 fn unmapped(topic: &Topic, schema: &str, needed: &[Needed<'_>]) -> Option<Message> {
     let missing = |(_, field): &&Needed<'_>| field.path.is_none() && field.default.is_none();

@@ -3,6 +3,7 @@
 //! Separate because the operators' values have types and limits of their own. All parts have to
 //! hold: the type of the event, how its subject begins and ends, and every advanced filter.
 
+use super::super::conditions::Compare;
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields, all};
 use super::words;
@@ -58,25 +59,23 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let sensitive = fields.is_true("isSubjectCaseSensitive");
     let mut filters = Vec::new();
-    for (field, how) in
-        [("subjectBeginsWith", TextMatch::BeginsWith), ("subjectEndsWith", TextMatch::EndsWith)]
-    {
+    let begins: Compare = |name, value| Filter::Prefix { name, value };
+    let ends: Compare = |name, value| Filter::Suffix { name, value };
+    for (field, with_case, how) in [
+        ("subjectBeginsWith", begins, TextMatch::BeginsWith),
+        ("subjectEndsWith", ends, TextMatch::EndsWith),
+    ] {
         let Some(cursor) = fields.given(field) else { continue };
         let value = cursor.text()?.to_owned();
         if value.is_empty() {
             continue;
         }
         let name = "subject".to_owned();
-        filters.push(match how {
-            TextMatch::BeginsWith if sensitive => Filter::Prefix { name, value },
-            TextMatch::EndsWith if sensitive => Filter::Suffix { name, value },
-            TextMatch::BeginsWith | TextMatch::EndsWith | TextMatch::In | TextMatch::Contains => {
-                Filter::Advanced(Condition {
-                    key: Key::parse(&name)?,
-                    test: Test::Text(TextTest::new(how, &[value])),
-                    arrays: false,
-                })
-            }
+        filters.push(if sensitive {
+            with_case(name, value)
+        } else {
+            let test = Test::Text(TextTest::new(how, &[value]));
+            Filter::Advanced(Condition { key: Key::parse(&name)?, test, arrays: false })
         });
     }
     Some(filters)

@@ -187,10 +187,7 @@ impl ResolvedAddress<'_> {
         match self.address {
             Address::Target(target) => return target.for_events(&self.at),
             Address::Topic(topic) => self.at.unsupported(&format!("delivery to the topic {topic}")),
-            Address::Unresolved(key) => {
-                let message = format!("nothing says what {} is here", quoted(&key));
-                self.at.error(Message::new(message).help(entry(&key, "https://…")));
-            }
+            Address::Unresolved(key) => self.at.error(unresolved(&key)),
         }
         None
     }
@@ -202,13 +199,14 @@ impl ResolvedAddress<'_> {
             Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),
             Address::Target(Target::Container(_)) => self.at.error(no_replies("a container")),
             Address::Target(Target::Queue(_)) => self.at.error(no_replies("a queue")),
-            Address::Unresolved(key) => {
-                let message = format!("nothing says what {} is here", quoted(&key));
-                self.at.error(Message::new(message).help(entry(&key, "https://…")));
-            }
+            Address::Unresolved(key) => self.at.error(unresolved(&key)),
         }
         None
     }
+}
+
+fn unresolved(key: &str) -> Message {
+    Message::new(format!("nothing says what {} is here", quoted(key))).help(entry(key, "https://…"))
 }
 
 fn no_replies(what: &str) -> Message {
