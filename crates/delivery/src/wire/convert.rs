@@ -1,24 +1,18 @@
 //! Deliveries and dead letters to and from version 1.
 
 use super::history::{history_of, history_v1, last_of, last_v1};
-use super::v1::{
-    AddressesV1, BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, FormatV1, LayoutV1, MappedV1,
-    OriginV1, ReturnedV1, ShapeV1, TargetV1,
-};
+use super::v1::{BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, ReturnedV1, ShapeV1, TargetV1};
 use super::{VERSION, WireError};
-use crate::delivery::{
-    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Origin, Returned, Store,
-};
-use crate::event::mapping::Mapped;
+use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, Store};
 use crate::event::{Event, Shape};
-use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
+use crate::subscription::dead_letter_format::ErrorData;
 
 pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
     DeliveryV1 {
         v: VERSION,
         id: delivery.id,
         subscription: delivery.subscription.to_string(),
-        origin: OriginV1 { message: delivery.origin.message.clone(), index: delivery.origin.index },
+        origin: delivery.origin.clone(),
         published_ms: delivery.published_ms,
         attempts: delivery.attempts,
         first_ms: delivery.first_ms,
@@ -63,7 +57,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         target: target_of(wire.target, wire.letter, &event)?,
         event,
         subscription: wire.subscription.parse().map_err(WireError::Unreadable)?,
-        origin: Origin { message: wire.origin.message, index: wire.origin.index },
+        origin: wire.origin,
         published_ms: wire.published_ms,
         attempts: wire.attempts,
         first_ms: wire.first_ms,
@@ -98,12 +92,11 @@ fn target_of(
         (Some(TargetV1::Sink), Some(letter)) => {
             let letter = dead_letter_of(*letter, event.clone())?;
             let is_on_its_way = matches!(letter.delivery.target, DeliveryTarget::Sink(_));
-            let letter = Some(letter)
-                .filter(|_| !is_on_its_way)
-                .map(|letter| DeliveryTarget::Sink(Box::new(letter)));
-            letter.ok_or_else(|| {
-                WireError::Unreadable("a dead letter within a dead letter".to_owned())
-            })
+            if is_on_its_way {
+                let why = "a dead letter within a dead letter";
+                return Err(WireError::Unreadable(why.to_owned()));
+            }
+            Ok(DeliveryTarget::Sink(Box::new(letter)))
         }
         (None | Some(TargetV1::Reply), Some(_)) | (Some(TargetV1::Sink), None) => {
             Err(WireError::Unreadable(
@@ -123,27 +116,15 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         // Left out where it says nothing new: all state has to fit 16 KiB.
         not_before_ms: Some(letter.not_before_ms)
             .filter(|not_before_ms| not_before_ms != decided_ms),
-        container: match &letter.store {
-            Store::Container(container) => Some(container.to_string()),
-            Store::DefaultContainer | Store::Queue(_) => None,
-        },
+        container: letter.store.container().map(ToString::to_string),
         queue: match &letter.store {
             Store::Queue(queue) => Some(queue.to_string()),
             Store::DefaultContainer | Store::Container(_) => None,
         },
         sink_error: letter.sink_error.clone(),
         returned: letter.returned.as_ref().map(returned_v1),
-        format: match letter.format {
-            Format::Namespace => FormatV1::Namespace,
-            Format::EventGrid => FormatV1::EventGrid,
-            Format::CloudEvents => FormatV1::CloudEvents,
-            Format::Custom => FormatV1::Custom,
-            Format::Knative => FormatV1::Knative,
-        },
-        layout: match letter.layout {
-            Layout::Nested => LayoutV1::Nested,
-            Layout::Flat => LayoutV1::Flat,
-        },
+        format: letter.format,
+        layout: letter.layout,
         error_data: match letter.error_data {
             ErrorData::Text => None,
             ErrorData::Base64 => Some(ErrorDataV1::Base64),
@@ -154,11 +135,8 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         headers: headers.clone(),
         destination: destination.clone(),
         opaque: delivery.event.shape() == Shape::Opaque,
-        mapped: letter.mapped.clone().map(mapped_v1),
-        addresses: letter
-            .addresses
-            .clone()
-            .map(|Addresses { subscriber, failed }| AddressesV1 { subscriber, failed }),
+        mapped: letter.mapped.clone(),
+        addresses: letter.addresses.clone(),
     }
 }
 
@@ -172,17 +150,8 @@ pub(super) fn dead_letter_of(wire: DeadLetterV1, event: Event) -> Result<DeadLet
         detail: wire.detail,
         decided_ms: wire.decided_ms,
         not_before_ms: wire.not_before_ms.unwrap_or(wire.decided_ms),
-        format: match wire.format {
-            FormatV1::Namespace => Format::Namespace,
-            FormatV1::EventGrid => Format::EventGrid,
-            FormatV1::CloudEvents => Format::CloudEvents,
-            FormatV1::Custom => Format::Custom,
-            FormatV1::Knative => Format::Knative,
-        },
-        layout: match wire.layout {
-            LayoutV1::Nested => Layout::Nested,
-            LayoutV1::Flat => Layout::Flat,
-        },
+        format: wire.format,
+        layout: wire.layout,
         error_data: match wire.error_data {
             None => ErrorData::Text,
             Some(ErrorDataV1::Base64) => ErrorData::Base64,
@@ -191,10 +160,8 @@ pub(super) fn dead_letter_of(wire: DeadLetterV1, event: Event) -> Result<DeadLet
         keep_trying_for_ms: wire.period_ms,
         headers: wire.headers,
         destination: wire.destination,
-        mapped: wire.mapped.map(mapped_of),
-        addresses: wire
-            .addresses
-            .map(|AddressesV1 { subscriber, failed }| Addresses { subscriber, failed }),
+        mapped: wire.mapped,
+        addresses: wire.addresses,
     })
 }
 
@@ -230,16 +197,4 @@ fn returned_of(wire: ReturnedV1) -> Result<Returned, WireError> {
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
     })
-}
-
-fn mapped_v1(
-    Mapped { id, topic, event_time, event_type, subject, data_version }: Mapped,
-) -> MappedV1 {
-    MappedV1 { id, topic, event_time, event_type, subject, data_version }
-}
-
-fn mapped_of(
-    MappedV1 { id, topic, event_time, event_type, subject, data_version }: MappedV1,
-) -> Mapped {
-    Mapped { id, topic, event_time, event_type, subject, data_version }
 }

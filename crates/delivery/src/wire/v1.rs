@@ -2,19 +2,23 @@
 //!
 //! Separate from the conversion because a delivery may hold a dead letter and a dead letter holds a
 //! delivery. A field is added as optional, and none is renamed or removed: messages of older
-//! deployments are still in the queues.
+//! deployments are still in the queues. The same holds for the small structs that travel as they
+//! are: [`Origin`], [`Mapped`] and [`Addresses`].
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::history::{EntryV1, LastV1};
+use crate::delivery::{Addresses, Origin};
+use crate::event::mapping::Mapped;
+use crate::subscription::dead_letter_format::{Format, Layout};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct DeliveryV1 {
     pub(super) v: u32,
     pub(super) id: Uuid,
     pub(super) subscription: String,
-    pub(super) origin: OriginV1,
+    pub(super) origin: Origin,
     pub(super) published_ms: u64,
     pub(super) attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,12 +80,6 @@ pub(super) enum BatchingV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct OriginV1 {
-    pub(super) message: String,
-    pub(super) index: u32,
-}
-
-#[derive(Serialize, Deserialize)]
 pub(super) struct DeadLetterV1 {
     #[serde(flatten)]
     pub(super) delivery: DeliveryV1,
@@ -99,8 +97,10 @@ pub(super) struct DeadLetterV1 {
     pub(super) sink_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) returned: Option<ReturnedV1>,
-    pub(super) format: FormatV1,
-    pub(super) layout: LayoutV1,
+    #[serde(with = "FormatV1")]
+    pub(super) format: Format,
+    #[serde(with = "LayoutV1")]
+    pub(super) layout: Layout,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error_data: Option<ErrorDataV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,14 +113,14 @@ pub(super) struct DeadLetterV1 {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) opaque: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) mapped: Option<MappedV1>,
+    pub(super) mapped: Option<Mapped>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) addresses: Option<AddressesV1>,
+    pub(super) addresses: Option<Addresses>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum FormatV1 {
+#[serde(remote = "Format", rename_all = "lowercase")]
+enum FormatV1 {
     Namespace,
     EventGrid,
     CloudEvents,
@@ -129,8 +129,8 @@ pub(super) enum FormatV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum LayoutV1 {
+#[serde(remote = "Layout", rename_all = "snake_case")]
+enum LayoutV1 {
     Nested,
     Flat,
 }
@@ -140,26 +140,6 @@ pub(super) enum LayoutV1 {
 #[serde(rename_all = "snake_case")]
 pub(super) enum ErrorDataV1 {
     Base64,
-}
-
-/// The mapped attributes of a custom event.
-#[derive(Serialize, Deserialize)]
-pub(super) struct MappedV1 {
-    pub(super) id: String,
-    pub(super) topic: String,
-    pub(super) event_time: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) event_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) subject: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) data_version: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(super) struct AddressesV1 {
-    pub(super) subscriber: String,
-    pub(super) failed: String,
 }
 
 /// The failed delivery to the sink.
