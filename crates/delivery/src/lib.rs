@@ -24,6 +24,36 @@
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 
+/// An enumeration with a word for each variant, as files, logs and dead letters write it.
+macro_rules! words {
+    (
+        $(#[$of_enum:meta])*
+        pub enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+ }
+    ) => {
+        $(#[$of_enum])*
+        pub enum $name {
+            $($(#[$of_variant])* $variant,)+
+        }
+
+        impl $name {
+            /// Every variant, in the order of the documentation.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// Every variant with its word.
+            pub const WORDS: [(&'static str, Self); Self::ALL.len()] =
+                [$(($word, Self::$variant)),+];
+
+            /// Its word.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+    };
+}
+
 pub mod address;
 pub mod deadletter;
 pub mod delivery;

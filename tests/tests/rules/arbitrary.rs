@@ -3,7 +3,7 @@
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
-    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, History, Origin,
+    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, History, Hold, Origin,
     RESPONSE_KEPT_BYTES, Returned, Store,
 };
 use delivery::event::mapping::Mapped;
@@ -27,7 +27,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
         |(name, origin, moments, state, routing)| {
             let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
                 (moments, state);
-            let (target, hops, via, batching, traceparent) = routing;
+            let (target, hops, via, batching, traceparent, hold) = routing;
             let event = Event::recall(&EVENT.into(), Input::CloudEvents);
             let new = Delivery::new(event, name, origin, published_ms);
             Delivery {
@@ -40,6 +40,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
                 hops,
                 via,
                 batching,
+                hold,
                 traceparent,
                 ..new
             }
@@ -49,7 +50,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
 
 /// Any position in a chain of replies, in a batch and in a trace.
 fn routing()
--> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>)> {
+-> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>, Hold)> {
     let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
     let batching = select(&[Batching::Allowed, Batching::RetryAlone, Batching::Disabled][..]);
     let via = vec(name().prop_map(|name| name.topic), 0..3);
@@ -59,6 +60,7 @@ fn routing()
         via,
         batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
+        (any::<u32>(), any::<u64>()).prop_map(|(count, until_ms)| Hold { count, until_ms }),
     )
 }
 

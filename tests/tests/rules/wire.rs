@@ -8,7 +8,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
     Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
-    Origin, RESPONSE_KEPT_BYTES, Returned, Store,
+    Hold, Origin, Publication, RESPONSE_KEPT_BYTES, Returned, Store,
 };
 use delivery::event::mapping::Mapped;
 use delivery::ports::{Attribute, Message, MessageGroup};
@@ -16,8 +16,8 @@ use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
 use delivery::subscription::name::NAME_MAX_BYTES;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::{
-    ATTRIBUTE_MAX_BYTES, WireError, read_dead_letter, read_delivery, write_dead_letter,
-    write_delivery,
+    ATTRIBUTE_MAX_BYTES, WireError, read_dead_letter, read_delivery, read_hold, read_publication,
+    write_dead_letter, write_delivery, write_publication,
 };
 use proptest::prelude::*;
 
@@ -127,7 +127,39 @@ fn sink_delivery() -> Delivery {
     Delivery { target: DeliveryTarget::Sink(Box::new(minimal_letter())), ..retried() }
 }
 
-fn deliveries() -> [(&'static str, Delivery); 11] {
+/// Held three times since its last attempt, because its subscription was not known.
+fn held() -> Delivery {
+    Delivery { hold: Hold { count: 3, until_ms: PUBLISHED_MS + HOUR_MS }, ..retried() }
+}
+
+/// A record that waits before it is read, with nothing but the required fields.
+fn minimal_publication() -> Publication {
+    Publication {
+        message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(),
+        published_ms: PUBLISHED_MS,
+        topic: None,
+        group: None,
+        traceparent: None,
+        hold: Hold::default(),
+    }
+}
+
+/// With all fields.
+fn full_publication() -> Publication {
+    Publication {
+        topic: Some("shop/größe".to_owned()),
+        group: Some("tenant-7".to_owned()),
+        traceparent: reply().traceparent,
+        hold: held().hold,
+        ..minimal_publication()
+    }
+}
+
+fn publications() -> [(&'static str, Publication); 2] {
+    [("publication-bare", minimal_publication()), ("publication-full", full_publication())]
+}
+
+fn deliveries() -> [(&'static str, Delivery); 12] {
     [
         ("delivery-of-a-letter", sink_delivery()),
         ("delivery-of-a-letter-by-topics", by_topics()),
@@ -140,6 +172,7 @@ fn deliveries() -> [(&'static str, Delivery); 11] {
         ("delivery-owed-an-attempt-alone", before_retry_alone()),
         ("delivery-that-stays-alone", after_retry_alone()),
         ("delivery-that-was-put-off", postponed()),
+        ("delivery-that-was-held", held()),
     ]
 }
 
@@ -240,6 +273,28 @@ fn fixture(name: &str) -> String {
     let text =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.trim_end().to_owned()
+}
+
+#[test]
+fn a_publication_of_version_1_is_read_and_written_back_to_the_same_text() {
+    for (name, publication) in publications() {
+        let text = fixture(name);
+        assert_eq!(write_publication(&publication), text, "{name}");
+        assert_eq!(read_publication(&text).expect(name), publication, "{name}");
+    }
+}
+
+#[test]
+fn a_hold_is_read_without_the_rest() {
+    for (text, hold) in [
+        (write_publication(&full_publication()), full_publication().hold),
+        (write_delivery(&held()), held().hold),
+        (write_delivery(&retried()), Hold::default()),
+        (write_dead_letter(&full_letter()), Hold::default()),
+        ("express".to_owned(), Hold::default()),
+    ] {
+        assert_eq!(read_hold(&text), hold, "{text}");
+    }
 }
 
 #[test]
@@ -500,5 +555,7 @@ proptest! {
     fn no_text_makes_the_reader_panic(text in ".{0,200}") {
         prop_assert!(read_delivery(&text, delivery().event).is_err());
         prop_assert!(read_dead_letter(&text, delivery().event.text()).is_err());
+        prop_assert!(read_publication(&text).is_err());
+        prop_assert_eq!(read_hold(&text), Hold::default());
     }
 }

@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use url::Url;
 
@@ -65,23 +65,17 @@ impl BlobFields<'_> {
     /// Writes the five common fields under these names; outcome and time of the last attempt only
     /// where there was one.
     pub(super) fn common(&self, object: &mut Object, names: &FieldNames, reason: &str) {
-        let delivery = &self.letter.delivery;
+        let (delivery, newest) = (&self.letter.delivery, self.newest());
         object.text(names.reason, reason);
         object.put(names.attempts, &delivery.attempts);
-        if let Some(attempt) = self.newest() {
-            object.text(names.outcome, attempt.outcome.as_str());
-        }
+        object.optional(names.outcome, newest.map(|attempt| attempt.outcome.as_str()));
         object.text(names.published, &moment::rfc3339(delivery.published_ms));
-        if let Some(attempt) = self.newest() {
-            object.text(names.attempted, &moment::rfc3339(attempt.at_ms));
-        }
+        object.optional(names.attempted, newest.map(|attempt| moment::rfc3339(attempt.at_ms)));
     }
 
     /// Writes the status of the last attempt, where there was an answer.
     pub(super) fn status(&self, object: &mut Object, name: &str) {
-        if let Some(status) = self.newest().and_then(|attempt| attempt.status) {
-            object.put(name, &status);
-        }
+        object.optional(name, self.newest().and_then(|attempt| attempt.status));
     }
 
     /// Writes our own fields.
@@ -92,20 +86,13 @@ impl BlobFields<'_> {
         object.text("deadletterreasoncode", &reason.to_string());
         object.text("subscription", &delivery.subscription.to_string());
         self.status(object, "lasthttpstatuscode");
-        if let Some(destination) = destination {
-            object.text("destination", destination);
-        }
+        object.optional("destination", destination.as_deref());
         response(object, delivery.last_response.as_deref());
-        object.put("history", &Attempts(&delivery.history));
-        if let Some(trace) = trace::of_delivery(delivery) {
-            object.text("traceparent", &trace.parent);
-        }
-        if let Some(detail) = detail {
-            object.text("deadletterdetail", detail);
-        }
-        if let Some(sink_error) = self.sink_error.or(self.letter.sink_error.as_deref()) {
-            object.text("sinkerror", &truncated_detail(sink_error));
-        }
+        object.put("history", &entries(&delivery.history));
+        object.optional("traceparent", trace::of_delivery(delivery).map(|trace| trace.parent));
+        object.optional("deadletterdetail", detail.as_deref());
+        let sink_error = self.sink_error.or(self.letter.sink_error.as_deref());
+        object.optional("sinkerror", sink_error.map(truncated_detail));
         if let Some(returned) = &self.letter.returned {
             object.raw(SINK, Some(&sink_failure(returned)));
         }
@@ -125,16 +112,13 @@ impl BlobFields<'_> {
 fn sink_failure(returned: &Returned) -> String {
     let Returned { address, reason, detail, attempts, history, last_response } = returned;
     let mut object = Object::default();
-    if let Some(url) = address.as_deref().and_then(|address| Url::parse(address).ok()) {
-        object.text("destination", &display(&url));
-    }
+    let url = address.as_deref().and_then(|address| Url::parse(address).ok());
+    object.optional("destination", url.as_ref().map(display));
     object.text("reason", &reason.to_string());
     object.put("deliveryattempts", attempts);
     response(&mut object, last_response.as_deref());
-    object.put("history", &Attempts(history));
-    if let Some(detail) = detail {
-        object.text("detail", detail);
-    }
+    object.put("history", &entries(history));
+    object.optional("detail", detail.as_deref());
     object.finish()
 }
 
@@ -156,38 +140,32 @@ pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-struct Attempts<'a>(&'a History);
-
-impl Serialize for Attempts<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        for entry in self.0.first() {
-            list.serialize_element(&Attempt(entry))?;
-        }
-        if self.0.omitted() > 0 {
-            list.serialize_element(&serde_json::json!({ "omitted": self.0.omitted() }))?;
-        }
-        for entry in self.0.last() {
-            list.serialize_element(&Attempt(entry))?;
-        }
-        list.end()
-    }
+/// One element of a history.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Attempt {
+    Made {
+        at: String,
+        outcome: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+        durationms: u64,
+    },
+    Omitted {
+        omitted: u32,
+    },
 }
 
-struct Attempt<'a>(&'a Entry);
-
-impl Serialize for Attempt<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Entry { at_ms, outcome, status, duration_ms } = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("at", &moment::rfc3339(*at_ms))?;
-        map.serialize_entry("outcome", outcome.as_str())?;
-        if let Some(status) = status {
-            map.serialize_entry("status", status)?;
-        }
-        map.serialize_entry("durationms", duration_ms)?;
-        map.end()
-    }
+fn entries(history: &History) -> Vec<Attempt> {
+    let made = |entry: &Entry| Attempt::Made {
+        at: moment::rfc3339(entry.at_ms),
+        outcome: entry.outcome.as_str(),
+        status: entry.status,
+        durationms: entry.duration_ms,
+    };
+    let omitted =
+        (history.omitted() > 0).then_some(Attempt::Omitted { omitted: history.omitted() });
+    history.first().iter().map(made).chain(omitted).chain(history.last().map(made)).collect()
 }
 
 #[cfg(test)]

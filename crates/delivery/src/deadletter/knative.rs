@@ -36,18 +36,11 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.event_json()?;
     let (mut object, hidden) = flat::open_cloud_event(letter, event, &RESERVED)?;
     let failed = Failed::of(letter);
-    if let Some(address) = failed.address {
-        object.text("knativeerrordest", address);
-    }
-    if let Some(status) = failed.status {
-        object.put("knativeerrorcode", &status);
-    }
-    if let Some(response) = failed.response {
-        object.text("knativeerrordata", &error_data(response, letter.error_data));
-    }
-    if let Some(addresses) = &letter.addresses {
-        object.text("errorsubscriberuri", &addresses.subscriber);
-    }
+    let data = failed.response.map(|response| error_data(response, letter.error_data));
+    object.optional("knativeerrordest", failed.address);
+    object.optional("knativeerrorcode", failed.status);
+    object.optional("knativeerrordata", data);
+    object.optional("errorsubscriberuri", letter.addresses.as_ref().map(|of| &of.subscriber));
     object.text("errorreason", &letter.reason.to_string());
     object.put("errorretry", &letter.delivery.attempts);
     let mut own = Object::default();

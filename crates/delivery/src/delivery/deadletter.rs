@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::delivery::reason::Reason;
 use crate::delivery::{Delivery, DeliveryTarget, History};
 use crate::event::Shape;
@@ -33,10 +35,8 @@ impl Store {
     /// The container, if the subscription names one.
     #[must_use]
     pub fn container(&self) -> Option<&Container> {
-        match self {
-            Self::Container(container) => Some(container),
-            Self::DefaultContainer | Self::Queue(_) => None,
-        }
+        let Self::Container(container) = self else { return None };
+        Some(container)
     }
 }
 
@@ -97,7 +97,7 @@ pub struct DeadLetter {
 }
 
 /// The addresses of a delivery with their queries, without credentials.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Addresses {
     /// The subscriber's.
     pub subscriber: String,
@@ -225,13 +225,8 @@ fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64
 /// The mapped attributes of a custom event. Taken now, since the function that writes the dead
 /// letter does not know the mapping.
 fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Mapped> {
-    let asked_for = match format {
-        // It shows the event as it was published.
-        Format::Namespace => false,
-        Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
-            delivery.event.shape() == Shape::Custom
-        }
-    };
+    // The namespace format shows the event as it was published.
+    let asked_for = format != Format::Namespace && delivery.event.shape() == Shape::Custom;
     asked_for.then(|| delivery.mapped(&subscription.mapping))
 }
 
@@ -242,11 +237,8 @@ fn addresses(
     subscription: &Subscription,
     format: Format,
 ) -> Option<Addresses> {
-    match format {
-        Format::Knative => {}
-        Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom => {
-            return None;
-        }
+    if format != Format::Knative {
+        return None;
     }
     let subscriber = without_user(&subscription.destination.url);
     let failed = match (&delivery.target, &subscription.reply) {

@@ -6,9 +6,10 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
 
-use crate::delivery::outcome::{Exchange, Outcome, TransportResult};
+use crate::delivery::outcome::{Exchange, Outcome};
 use crate::delivery::{DeadLetter, Hold};
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
@@ -26,7 +27,7 @@ pub const HISTORY_LAST: usize = 20;
 pub const RESPONSE_KEPT_BYTES: usize = 1_024;
 
 /// The published record and the event's index in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The SQS message id of the published record.
     pub message: String,
@@ -256,18 +257,8 @@ impl Delivery {
             status: exchange.status(),
             duration_ms: exchange.duration_ms,
         });
-        self.last_response = match &exchange.result {
-            TransportResult::Answered { body, .. } => {
-                Some(body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec())
-            }
-            TransportResult::TimedOut
-            | TransportResult::SocketError
-            | TransportResult::ResolutionError
-            | TransportResult::TlsError
-            | TransportResult::Blocked
-            | TransportResult::Unsendable
-            | TransportResult::Aborted => None,
-        };
+        let body = exchange.answer().map(|(_, body)| body);
+        self.last_response = body.map(|body| body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec());
     }
 }
 

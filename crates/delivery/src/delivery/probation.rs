@@ -111,8 +111,7 @@ impl<K: Eq + Hash + Clone> Probations<K> {
     /// Whether a delivery may be attempted at this destination now. The first after the end of a
     /// probation is its probe; the others wait for its result.
     pub fn admit(&mut self, destination: &K, now_ms: u64) -> Admission {
-        let probation = self.0.get_mut(destination).and_then(|record| record.probation.as_mut());
-        let Some(probation) = probation else { return Admission::Admitted };
+        let Some(probation) = self.probation(destination) else { return Admission::Admitted };
         if now_ms < probation.until_ms {
             return Admission::Deferred { until_ms: probation.until_ms };
         }
@@ -132,11 +131,13 @@ impl<K: Eq + Hash + Clone> Probations<K> {
     /// Returns an admission that was not used: if it was the probe, another delivery may be the
     /// probe.
     pub fn release(&mut self, destination: &K) {
-        if let Some(probation) =
-            self.0.get_mut(destination).and_then(|record| record.probation.as_mut())
-        {
+        if let Some(probation) = self.probation(destination) {
             probation.probe_ms = None;
         }
+    }
+
+    fn probation(&mut self, destination: &K) -> Option<&mut Probation> {
+        self.0.get_mut(destination)?.probation.as_mut()
     }
 
     /// Records the outcome of one request with these deliveries, and returns what it changed.

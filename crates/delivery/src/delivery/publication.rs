@@ -1,30 +1,36 @@
 //! A published record that waits before it is divided into deliveries, and how long anything waits
 //! that cannot be decided now.
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// Everything of a published record but its body. It travels with the body when the record is
 /// re-enqueued before it was read, so that its deliveries have the ids and the age that they would
-/// have had at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// have had at once. Its fields are those of version 1 of the wire format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
     /// The SQS message id it was published with.
     pub message: String,
     /// When it was published.
     pub published_ms: u64,
     /// The topic that its publisher named, valid or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// Its publisher's message group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The trace that published it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     /// How it was held.
+    #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
 }
 
 /// How often something was re-enqueued without an attempt since its last one, and until when it is
 /// held. Counted apart from receives, which say that a function may have crashed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Hold {
     /// How often.
     pub count: u32,
@@ -33,6 +39,12 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// Whether it was never held.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The next hold of what cannot be decided before the subscriptions are readable: 5 min, then
     /// twice as long each time, at most an hour.
     #[must_use]

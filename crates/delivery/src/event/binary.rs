@@ -10,6 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde_json::value::RawValue;
 
+use crate::event::json::quoted;
+
 /// The attributes that are written first, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
@@ -77,10 +79,6 @@ pub fn is_json(content_type: &str) -> bool {
     essence
         .split_once('/')
         .is_some_and(|(_, subtype)| subtype == "json" || subtype.ends_with("+json"))
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string is always JSON")
 }
 
 #[cfg(test)]

@@ -53,9 +53,7 @@ fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, Inconvertib
     event.text("source", &reference(&mapped.topic));
     event.text("id", &mapped.id);
     event.text("time", moment("eventTime", &mapped.event_time, CLOUD_EVENT)?);
-    if let Some(subject) = &mapped.subject {
-        event.text("subject", subject);
-    }
+    event.optional("subject", mapped.subject.as_deref());
     event.raw("data", Some(published.text()));
     Ok(event.finish().into())
 }

@@ -12,57 +12,30 @@ use thiserror::Error;
 
 use crate::event::members::{Members, Span};
 
-/// How the records of a topic are read (`spec.input`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Input {
-    /// By their shape: CloudEvents, Event Grid, or custom JSON.
-    #[default]
-    Auto,
-    /// Every event is a CloudEvent.
-    CloudEvents,
-    /// Every event follows the Event Grid schema.
-    EventGrid,
-    /// Any JSON.
-    Custom,
-    /// Any text, not parsed.
-    Opaque,
-    /// Notifications of Amazon SNS, converted to CloudEvents by
-    /// [`envelope`](crate::event::envelope).
-    Sns,
-    /// Events of Amazon EventBridge, converted to CloudEvents by
-    /// [`envelope`](crate::event::envelope).
-    EventBridge,
-    /// Event notifications of Amazon S3: one CloudEvent for each record, converted by
-    /// [`envelope`](crate::event::envelope).
-    S3,
-}
-
-impl Input {
-    /// Every input.
-    pub const ALL: [Self; 8] = [
-        Self::Auto,
-        Self::CloudEvents,
-        Self::EventGrid,
-        Self::Custom,
-        Self::Opaque,
-        Self::Sns,
-        Self::EventBridge,
-        Self::S3,
-    ];
-
-    /// The word used in subscription files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::CloudEvents => "cloudevents",
-            Self::EventGrid => "eventgrid",
-            Self::Custom => "custom",
-            Self::Opaque => "opaque",
-            Self::Sns => "sns",
-            Self::EventBridge => "eventbridge",
-            Self::S3 => "s3",
-        }
+words! {
+    /// How the records of a topic are read (`spec.input`).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Input {
+        /// By their shape: CloudEvents, Event Grid, or custom JSON.
+        #[default]
+        Auto = "auto",
+        /// Every event is a CloudEvent.
+        CloudEvents = "cloudevents",
+        /// Every event follows the Event Grid schema.
+        EventGrid = "eventgrid",
+        /// Any JSON.
+        Custom = "custom",
+        /// Any text, not parsed.
+        Opaque = "opaque",
+        /// Notifications of Amazon SNS, converted to CloudEvents by
+        /// [`envelope`](crate::event::envelope).
+        Sns = "sns",
+        /// Events of Amazon EventBridge, converted to CloudEvents by
+        /// [`envelope`](crate::event::envelope).
+        EventBridge = "eventbridge",
+        /// Event notifications of Amazon S3: one CloudEvent for each record, converted by
+        /// [`envelope`](crate::event::envelope).
+        S3 = "s3",
     }
 }
 

@@ -28,8 +28,7 @@ impl Object {
     pub(crate) fn raw(&mut self, name: &str, value: Option<&str>) {
         let Some(value) = value else { return };
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        let name = serde_json::to_string(name).expect("a string is always JSON");
-        write!(self.0, "{name}:{value}").expect("a String takes everything");
+        write!(self.0, "{}:{value}", quoted(name)).expect("a String takes everything");
     }
 
     /// A member that is a string.
@@ -44,11 +43,23 @@ impl Object {
         self.raw(name, Some(&value));
     }
 
+    /// A member of any value; writes nothing for `None`.
+    pub(crate) fn optional(&mut self, name: &str, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.put(name, &value);
+        }
+    }
+
     /// The whole object.
     pub(crate) fn finish(mut self) -> String {
         self.0.push_str(if self.0.is_empty() { "{}" } else { "}" });
         self.0
     }
+}
+
+/// A text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is always JSON")
 }
 
 /// Whether SQS accepts this character in a message: those of XML 1.0. It refuses a message with any

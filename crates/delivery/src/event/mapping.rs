@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::path::Path;
 use crate::event::{Event, Members};
 use crate::time::moment;
@@ -49,7 +51,7 @@ pub struct Mapping {
 }
 
 /// The mapped attributes of one custom event, with defaults for fields that are not mapped.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapped {
     /// Its id; unmapped: the id of its delivery's record, and its index there unless that is 0.
     pub id: String,
@@ -58,10 +60,13 @@ pub struct Mapped {
     /// When it happened; unmapped: publication.
     pub event_time: String,
     /// Its type, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
     /// Its subject, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The version of its data, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data_version: Option<String>,
 }
 

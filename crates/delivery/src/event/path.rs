@@ -5,13 +5,14 @@
 //! `$.data.order.id`. Values keep the publisher's own spelling: a number of 23 digits keeps all of
 //! them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::value::RawValue;
 
-use crate::event::Members;
+use crate::event::{Members, json_text};
 
 /// A path to one value of an event; its first step is a member of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,17 +41,17 @@ impl Path {
     /// The value as text, if it is a string, a number or a boolean.
     #[must_use]
     pub fn scalar(&self, members: &Members<'_>) -> Option<String> {
-        scalar(self.find(members)?)
+        scalar(self.find(members)?).map(Cow::into_owned)
     }
 }
 
 /// A JSON string, number or boolean as text; `None` for other values.
 #[must_use]
-pub fn scalar(raw: &str) -> Option<String> {
+pub fn scalar(raw: &str) -> Option<Cow<'_, str>> {
     match raw.as_bytes().first()? {
-        b'"' => serde_json::from_str(raw).ok(),
+        b'"' => json_text(raw),
         b'{' | b'[' | b'n' => None,
-        _ => Some(raw.to_owned()),
+        _ => Some(Cow::Borrowed(raw)),
     }
 }
 

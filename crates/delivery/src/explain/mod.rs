@@ -94,23 +94,19 @@ pub struct Endpoint {
 impl Endpoint {
     /// One exchange with it, started at this time.
     fn exchange(&self, subscription: &Subscription, started_ms: u64) -> Exchange {
-        let (result, duration_ms) = match self.always {
-            Always::Status(status) => (
-                TransportResult::Answered {
-                    status,
-                    retry_after: self.retry_after.clone(),
-                    body: Vec::new(),
-                },
-                0,
-            ),
-            Always::Timeout => {
-                (TransportResult::TimedOut, subscription.destination.response_timeout_ms)
+        let retry_after = self.retry_after.clone();
+        let result = match self.always {
+            Always::Status(status) => {
+                TransportResult::Answered { status, retry_after, body: Vec::new() }
             }
-            Always::Refused | Always::Reset => (TransportResult::SocketError, 0),
-            Always::Dns => (TransportResult::ResolutionError, 0),
-            Always::Tls => (TransportResult::TlsError, 0),
-            Always::Blocked => (TransportResult::Blocked, 0),
+            Always::Timeout => TransportResult::TimedOut,
+            Always::Refused | Always::Reset => TransportResult::SocketError,
+            Always::Dns => TransportResult::ResolutionError,
+            Always::Tls => TransportResult::TlsError,
+            Always::Blocked => TransportResult::Blocked,
         };
+        let is_timeout = self.always == Always::Timeout;
+        let duration_ms = if is_timeout { subscription.destination.response_timeout_ms } else { 0 };
         Exchange::new(result, started_ms, duration_ms)
     }
 }

@@ -123,9 +123,11 @@ pub fn group<T: AsRef<Delivery>>(
         let shared = batch_key_of(&subscription, member.as_ref(), now_ms);
         let group_index = shared.and_then(|(batch, batch_key, bytes)| {
             let subscription = Arc::clone(&subscription);
+            let new = Open { subscription, batch_key, group: groups.len(), bytes, members: 1 };
             // An invocation may see two versions of a subscription; they share no request.
             let matches = |open: &&mut Open| {
-                open.batch_key == batch_key && Arc::ptr_eq(&open.subscription, &subscription)
+                open.batch_key == new.batch_key
+                    && Arc::ptr_eq(&open.subscription, &new.subscription)
             };
             match open_groups.iter_mut().find(matches) {
                 Some(open)
@@ -135,16 +137,8 @@ pub fn group<T: AsRef<Delivery>>(
                     open.members += 1;
                     return Some(open.group);
                 }
-                Some(open) => {
-                    *open = Open { subscription, batch_key, group: groups.len(), bytes, members: 1 }
-                }
-                None => open_groups.push(Open {
-                    subscription,
-                    batch_key,
-                    group: groups.len(),
-                    bytes,
-                    members: 1,
-                }),
+                Some(open) => *open = new,
+                None => open_groups.push(new),
             }
             None
         });
@@ -230,17 +224,14 @@ pub fn settle(
     }
     let exhausted = delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX);
     let verdict = judge(policy, exchange);
+    let ended = |reason| end_without_success(delivery, subscription, reason, now_ms);
     let end = match &verdict {
         Verdict::Delivered => End::Done,
         Verdict::Undeliverable(_) if exhausted && policy.last_attempt_names_the_limit => {
-            end_without_success(delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms)
+            ended(Reason::MaxDeliveryAttemptsExceeded)
         }
-        Verdict::Undeliverable(reason) => {
-            end_without_success(delivery, subscription, *reason, now_ms)
-        }
-        Verdict::Retry { .. } if exhausted => {
-            end_without_success(delivery, subscription, Reason::MaxDeliveryAttemptsExceeded, now_ms)
-        }
+        Verdict::Undeliverable(reason) => ended(*reason),
+        Verdict::Retry { .. } if exhausted => ended(Reason::MaxDeliveryAttemptsExceeded),
         Verdict::Retry { least_wait_ms } => {
             let outcome_ms = exchange.ended_ms();
             let moments = Moments {

@@ -54,8 +54,7 @@ impl Target {
         };
         let message =
             Message::new(format!("{what} is not a destination for events, only for dead letters"));
-        at.error(message.help("https://… or http://…"));
-        None
+        at.refuse(message.help("https://… or http://…"))
     }
 }
 
@@ -106,10 +105,7 @@ impl<'a> Destinations<'a> {
         let target = value.text().and_then(|text| match address(text, &value) {
             Resolved::Target(target) => Some(target),
             Resolved::Reported => None,
-            Resolved::Unknown => {
-                value.error(Message::new("not an address").help(ADDRESSES));
-                None
-            }
+            Resolved::Unknown => value.refuse(Message::new("not an address").help(ADDRESSES)),
         });
         // Even without a target: a reference to it is then not reported once more.
         self.0.insert(comparable(name), (key, target));

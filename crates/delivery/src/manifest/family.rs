@@ -39,8 +39,7 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
             );
             continue;
         }
-        let api_version =
-            document.peek("apiVersion").and_then(|version| version.peek_text()).unwrap_or_default();
+        let api_version = document.text_at("apiVersion");
         if api_version == NATIVE {
             sort_native(&mut families, document);
         } else if is_event_grid(&document) {
@@ -48,9 +47,8 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
         } else if is_knative(api_version, &document) {
             families.knative.push(document.lenient());
         } else if is_of_kubernetes(api_version, &document) {
-            let kind = document.peek("kind").and_then(|kind| kind.peek_text()).unwrap_or_default();
-            document
-                .warn(format!("{} has nothing to do with delivery and is ignored", quoted(kind)));
+            let kind = quoted(document.text_at("kind"));
+            document.warn(format!("{kind} has nothing to do with delivery and is ignored"));
         } else {
             report_unknown(&document, api_version);
         }
@@ -86,29 +84,22 @@ fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
             .contains(&group);
     let source = !api_version.is_empty()
         && !group.ends_with("lastmile.dev")
-        && document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
-    let template = api_version == "v1"
-        && document.peek("kind").is_some_and(|kind| kind.peek_text() == Some("ConfigMap"));
+        && document.peek("spec.sink").is_some();
+    let template = api_version == "v1" && document.text_at("kind") == "ConfigMap";
     named || google || source || template
 }
 
 /// A resource of Event Grid, or a template of resources.
 fn is_event_grid(document: &Cursor<'_>) -> bool {
-    let holds = |field: &str, part: &str| {
-        let text = document.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
-        text.to_ascii_lowercase().contains(part)
-    };
-    let properties = document.peek("properties");
-    let has = |field: &str| {
-        properties.as_ref().is_some_and(|properties| properties.peek(field).is_some())
-    };
+    let holds =
+        |field: &str, part: &str| document.text_at(field).to_ascii_lowercase().contains(part);
     holds("type", "microsoft.eventgrid/")
         || holds("type", "/eventsubscriptions")
         || holds("id", "/eventsubscriptions/")
         || eventgrid::is_template(document)
-        || ["destination", "deliveryConfiguration", "deliveryWithResourceIdentity"]
-            .into_iter()
-            .any(has)
+        || document.peek("properties.destination").is_some()
+        || document.peek("properties.deliveryConfiguration").is_some()
+        || document.peek("properties.deliveryWithResourceIdentity").is_some()
 }
 
 /// Any other object of Kubernetes: files for a cluster also hold services and deployments.

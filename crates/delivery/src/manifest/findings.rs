@@ -7,23 +7,14 @@
 use std::cell::RefCell;
 use std::fmt;
 
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Severity {
-    /// The document cannot be used as it is.
-    Error,
-    /// It can be used, but probably does not do what was intended.
-    Warning,
-}
-
-impl Severity {
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        }
+words! {
+    /// How much a finding matters.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Severity {
+        /// The document cannot be used as it is.
+        Error = "error",
+        /// It can be used, but probably does not do what was intended.
+        Warning = "warning",
     }
 }
 

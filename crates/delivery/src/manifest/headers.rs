@@ -59,13 +59,12 @@ pub(super) fn name(cursor: &Cursor<'_>) -> Option<String> {
     let name = cursor.text()?;
     let lower = name.to_ascii_lowercase();
     if !is_name(name) {
-        cursor.error(format!("{} is not the name of a header", quoted(name)));
-        return None;
+        return cursor.refuse(format!("{} is not the name of a header", quoted(name)));
     }
     let is_ours = REFUSED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
     if is_ours || REFUSED_NAMES.contains(&lower.as_str()) {
-        cursor.error(format!("the header {} cannot be set by a subscription", quoted(name)));
-        return None;
+        return cursor
+            .refuse(format!("the header {} cannot be set by a subscription", quoted(name)));
     }
     Some(name.to_owned())
 }
@@ -74,8 +73,7 @@ pub(super) fn name(cursor: &Cursor<'_>) -> Option<String> {
 pub(super) fn value(cursor: &Cursor<'_>) -> Option<String> {
     let value = cursor.scalar()?;
     if let Err(problem) = check_value(&value) {
-        cursor.error(problem);
-        return None;
+        return cursor.refuse(problem);
     }
     Some(value)
 }

@@ -19,6 +19,7 @@
 //! Does not read files, resolve host names or check whether a container exists.
 
 mod batches;
+mod conditions;
 mod conversion;
 mod destinations;
 mod eventgrid;
@@ -40,7 +41,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use destinations::Destinations;
 pub use findings::{Finding, Severity};
 use findings::{Findings, Message};
-pub use origins::{FIELDS, Origins};
+pub use origins::Origins;
 use reader::Cursor;
 use sinks::{DeadLettersAt, Routes, UnusedSettings};
 

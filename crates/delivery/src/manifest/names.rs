@@ -19,12 +19,11 @@ pub(super) fn read(cursor: &Cursor<'_>) -> Option<String> {
 /// Checks a name that was found in, or made from, the value at the cursor.
 pub(super) fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
     if !is_name(text) {
-        cursor.error(Message::new(format!("not a usable name: {NAME_RULE}")));
-        return None;
+        return cursor.refuse(Message::new(format!("not a usable name: {NAME_RULE}")));
     }
     if text.starts_with(RESERVED) {
-        cursor.error(format!("not a usable name: names that begin with {RESERVED} are reserved"));
-        return None;
+        return cursor
+            .refuse(format!("not a usable name: names that begin with {RESERVED} are reserved"));
     }
     Some(text.to_owned())
 }

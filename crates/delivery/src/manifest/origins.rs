@@ -14,45 +14,11 @@ use crate::subscription::profile::Profile;
 /// other text says what else decides (the class of a broker). A field without an entry is the
 /// profile's.
 ///
-/// The names of the fields are [`FIELDS`].
+/// The fields are those of [`settings`](crate::subscription::policy::settings), and `url`.
 pub type Origins = BTreeMap<&'static str, String>;
-
-/// The fields that can have an origin, named as in the native format: those of a policy, and `url`.
-pub const FIELDS: [&str; 29] = [
-    "maxAttempts",
-    "timeToLive",
-    "schedule",
-    "url",
-    "responseTimeout",
-    "schema",
-    "maxConcurrency",
-    "headers",
-    "signing",
-    "lateResponseWindow",
-    "probation",
-    "consent",
-    "batch.maxEvents",
-    "batch.preferredKilobytes",
-    "batch.onRefused",
-    "reply",
-    "success",
-    "neverRetry",
-    "retryOn",
-    "leastWaits",
-    "retryAfterMax",
-    "jitterPercent",
-    "deadLetter.sink",
-    "deadLetter.format",
-    "deadLetter.layout",
-    "deadLetter.eventsPerBlob",
-    "deadLetter.errorData",
-    "deadLetter.delay",
-    "deadLetter.keepTryingFor",
-];
 
 /// Records that the value of a field is stated at the cursor; does nothing without a cursor.
 pub(super) fn note(origins: &mut Origins, field: &'static str, at: Option<&Cursor<'_>>) {
-    debug_assert!(FIELDS.contains(&field), "{field} is a field of a policy");
     origins.extend(at.map(|at| (field, at.location())));
 }
 

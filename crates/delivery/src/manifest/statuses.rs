@@ -13,10 +13,7 @@ pub(super) const STATUSES: RangeInclusive<u16> = 100..=599;
 
 /// A list of statuses such as `202`, and ranges such as `200-299`.
 pub(super) fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
-    let elements = cursor.list()?;
-    let ranges: Vec<_> =
-        elements.iter().map(|element| range_of(&element.scalar()?, element)).collect();
-    Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
+    cursor.each(|element| range_of(&element.scalar()?, element)).map(StatusSet::new)
 }
 
 /// The same as one text, separated by commas.
@@ -63,8 +60,7 @@ fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
                 "{} is neither a status nor a range of statuses",
                 quoted(text)
             ));
-            at.error(message.help("a status is 100 to 599, a range is such as 200-299"));
-            None
+            at.refuse(message.help("a status is 100 to 599, a range is such as 200-299"))
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, Str
         // The body has it as well, so a version that a header cannot hold is left out.
         let first =
             values.next()?.filter(|version| !version.is_empty() && check_value(version).is_ok())?;
-        values.all(|other| other.as_ref() == Some(&first)).then_some(first)
+        values.all(|other| other.as_ref() == Some(&first)).then(|| first.into_owned())
     };
     let values = [
         ("aeg-event-type", Some("Notification".to_owned())),

@@ -33,23 +33,17 @@ pub(super) fn headers(
     let timestamp = (context.now_ms / SECOND_MS).to_string();
     let mut signatures = Vec::with_capacity(secrets.len());
     for name in secrets {
-        let Some(secret) = context.keyring.get(name) else {
-            return Err(Unsendable::Unready(format!(
-                "the signing secret {name} was not looked up"
-            )));
-        };
+        let unready =
+            |problem: &str| Unsendable::Unready(format!("the signing secret {name} {problem}"));
+        let secret = context.keyring.get(name).ok_or_else(|| unready("was not looked up"))?;
         let encoded = secret.expose().trim();
         let Ok(key) = STANDARD.decode(encoded.strip_prefix(PREFIX).unwrap_or(encoded)) else {
-            return Err(Unsendable::Unready(format!(
-                "the signing secret {name} is not base64, with or without {PREFIX} before it"
-            )));
+            let problem = format!("is not base64, with or without {PREFIX} before it");
+            return Err(unready(&problem));
         };
         if key.len() < KEY_MIN_BYTES {
-            let problem = format!(
-                "the signing secret {name} has {} bytes; at least {KEY_MIN_BYTES} are required",
-                key.len()
-            );
-            return Err(Unsendable::Unready(problem));
+            let least = format!("at least {KEY_MIN_BYTES} are required");
+            return Err(unready(&format!("has {} bytes; {least}", key.len())));
         }
         signatures.push(format!("v1,{}", STANDARD.encode(signature(&key, id, &timestamp, body))));
     }

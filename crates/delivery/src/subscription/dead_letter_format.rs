@@ -6,36 +6,22 @@
 use crate::event::Shape;
 use crate::event::schema::Schema;
 
-/// The format of a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Event Grid namespaces: `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`.
-    Namespace,
-    /// Event Grid, Event Grid schema: the event, then why and when.
-    EventGrid,
-    /// Event Grid, CloudEvents schema: the event, then why and when in lower case.
-    CloudEvents,
-    /// Event Grid, custom schema: the mapped fields of the event, why and when, then the payload.
-    Custom,
-    /// Knative: the CloudEvent, then its extensions for errors.
-    Knative,
-}
-
-impl Format {
-    /// Every format.
-    pub const ALL: [Self; 5] =
-        [Self::Namespace, Self::EventGrid, Self::CloudEvents, Self::Custom, Self::Knative];
-
-    /// The word used in subscription files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Namespace => "namespace",
-            Self::EventGrid => "eventgrid",
-            Self::CloudEvents => "cloudevents",
-            Self::Custom => "custom",
-            Self::Knative => "knative",
-        }
+words! {
+    /// The format of a dead letter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Format {
+        /// Event Grid namespaces:
+        /// `{"event":…,"customDeliveryProperties":…,"deadletterProperties":…}`.
+        Namespace = "namespace",
+        /// Event Grid, Event Grid schema: the event, then why and when.
+        EventGrid = "eventgrid",
+        /// Event Grid, CloudEvents schema: the event, then why and when in lower case.
+        CloudEvents = "cloudevents",
+        /// Event Grid, custom schema: the mapped fields of the event, why and when, then the
+        /// payload.
+        Custom = "custom",
+        /// Knative: the CloudEvent, then its extensions for errors.
+        Knative = "knative",
     }
 }
 
@@ -85,48 +71,24 @@ impl DeadLetterFormat {
     }
 }
 
-/// How the namespace format is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Layout {
-    /// The event is a member of its own.
-    Nested,
-    /// The event's members are in one object with those about it.
-    Flat,
-}
-
-impl Layout {
-    /// Every layout.
-    pub const ALL: [Self; 2] = [Self::Nested, Self::Flat];
-
-    /// The word used in subscription files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Nested => "nested",
-            Self::Flat => "flat",
-        }
+words! {
+    /// How the namespace format is laid out.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Layout {
+        /// The event is a member of its own.
+        Nested = "nested",
+        /// The event's members are in one object with those about it.
+        Flat = "flat",
     }
 }
 
-/// How `knativeerrordata` encodes the last answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorData {
-    /// As text.
-    Text,
-    /// In base64, as Knative's own channels write it.
-    Base64,
-}
-
-impl ErrorData {
-    /// Every encoding.
-    pub const ALL: [Self; 2] = [Self::Text, Self::Base64];
-
-    /// The word used in subscription files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Base64 => "base64",
-        }
+words! {
+    /// How `knativeerrordata` encodes the last answer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ErrorData {
+        /// As text.
+        Text = "text",
+        /// In base64, as Knative's own channels write it.
+        Base64 = "base64",
     }
 }

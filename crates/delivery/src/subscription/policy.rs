@@ -206,7 +206,7 @@ pub(crate) fn reply(reply: Option<&ReplyTo>) -> Setting {
 }
 
 /// Texts with commas between, or `none`.
-fn listed(texts: impl Iterator<Item = String>) -> String {
+pub(crate) fn listed(texts: impl Iterator<Item = String>) -> String {
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }

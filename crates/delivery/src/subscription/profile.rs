@@ -19,45 +19,23 @@ pub const LIFETIME_MAX_MS: u64 = 14 * DAY_MS;
 /// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
 pub const RESPONSE_TIMEOUT_MAX_MS: u64 = 10 * MINUTE_MS;
 
-/// Whose rules a subscription follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// Knative Eventing manifests.
-    Knative,
-    /// Azure Event Grid, topics and domains, webhook endpoints.
-    EventGrid,
-    /// Azure Event Grid, topics and domains, endpoints that are Azure resources.
-    EventGridResource,
-    /// Azure Event Grid namespace topics, push delivery.
-    EventGridNamespace,
-    /// Event Grid on Kubernetes.
-    EventGridKubernetes,
-    /// Our own format.
-    Native,
-}
-
-impl Dialect {
-    /// Every dialect; Event Grid has two, because its two classes of endpoints have different
-    /// rules.
-    pub const ALL: [Self; 6] = [
-        Self::Knative,
-        Self::EventGrid,
-        Self::EventGridResource,
-        Self::EventGridNamespace,
-        Self::EventGridKubernetes,
-        Self::Native,
-    ];
-
-    /// The name used in the documentation.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Knative => "knative",
-            Self::EventGrid | Self::EventGridResource => "eventgrid",
-            Self::EventGridNamespace => "eventgrid-namespace",
-            Self::EventGridKubernetes => "eventgrid-kubernetes",
-            Self::Native => "native",
-        }
+words! {
+    /// Whose rules a subscription follows. Two are called `eventgrid`, because its two classes of
+    /// endpoints have different rules.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Dialect {
+        /// Knative Eventing manifests.
+        Knative = "knative",
+        /// Azure Event Grid, topics and domains, webhook endpoints.
+        EventGrid = "eventgrid",
+        /// Azure Event Grid, topics and domains, endpoints that are Azure resources.
+        EventGridResource = "eventgrid",
+        /// Azure Event Grid namespace topics, push delivery.
+        EventGridNamespace = "eventgrid-namespace",
+        /// Event Grid on Kubernetes.
+        EventGridKubernetes = "eventgrid-kubernetes",
+        /// Our own format.
+        Native = "native",
     }
 }
 

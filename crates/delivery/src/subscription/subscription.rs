@@ -181,26 +181,14 @@ pub struct Batch {
     pub on_refused: OnRefused,
 }
 
-/// What a never-retried answer to several events means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnRefused {
-    /// Each is retried once by itself, since perhaps only one of them was refused.
-    Split,
-    /// All of them count as refused.
-    All,
-}
-
-impl OnRefused {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Split, Self::All];
-
-    /// The word used in subscription files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Split => "split",
-            Self::All => "all",
-        }
+words! {
+    /// What a never-retried answer to several events means.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OnRefused {
+        /// Each is retried once by itself, since perhaps only one of them was refused.
+        Split = "split",
+        /// All of them count as refused.
+        All = "all",
     }
 }
 

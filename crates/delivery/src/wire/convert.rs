@@ -1,53 +1,18 @@
 //! Deliveries and dead letters to and from version 1.
 
 use super::history::{history_of, history_v1, last_of, last_v1};
-use super::v1::{
-    AddressesV1, BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, FormatV1, HoldV1, LayoutV1,
-    MappedV1, OriginV1, PublicationV1, ReturnedV1, ShapeV1, TargetV1,
-};
+use super::v1::{BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, ReturnedV1, ShapeV1, TargetV1};
 use super::{VERSION, WireError};
-use crate::delivery::{
-    Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Hold, Origin, Publication, Returned,
-    Store,
-};
-use crate::event::mapping::Mapped;
+use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, Store};
 use crate::event::{Event, Shape};
-use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
-
-pub(super) fn publication_v1(
-    Publication { message, published_ms, topic, group, traceparent, hold }: &Publication,
-) -> PublicationV1 {
-    PublicationV1 {
-        v: VERSION,
-        message: message.clone(),
-        published_ms: *published_ms,
-        topic: topic.clone(),
-        group: group.clone(),
-        traceparent: traceparent.clone(),
-        hold: hold_v1(*hold),
-    }
-}
-
-pub(super) fn publication_of(
-    PublicationV1 { v: _, message, published_ms, topic, group, traceparent, hold }: PublicationV1,
-) -> Publication {
-    Publication { message, published_ms, topic, group, traceparent, hold: hold_of(hold) }
-}
-
-fn hold_v1(hold: Hold) -> Option<HoldV1> {
-    (hold != Hold::default()).then_some(HoldV1 { count: hold.count, until_ms: hold.until_ms })
-}
-
-pub(super) fn hold_of(wire: Option<HoldV1>) -> Hold {
-    wire.map_or_else(Hold::default, |HoldV1 { count, until_ms }| Hold { count, until_ms })
-}
+use crate::subscription::dead_letter_format::ErrorData;
 
 pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
     DeliveryV1 {
         v: VERSION,
         id: delivery.id,
         subscription: delivery.subscription.to_string(),
-        origin: OriginV1 { message: delivery.origin.message.clone(), index: delivery.origin.index },
+        origin: delivery.origin.clone(),
         published_ms: delivery.published_ms,
         attempts: delivery.attempts,
         first_ms: delivery.first_ms,
@@ -74,7 +39,7 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
             Batching::RetryAlone => Some(BatchingV1::RetryAlone),
             Batching::Disabled => Some(BatchingV1::Disabled),
         },
-        hold: hold_v1(delivery.hold),
+        hold: delivery.hold,
         history: history_v1(&delivery.history),
         last: last_v1(delivery.last_response.as_deref()),
         traceparent: delivery.traceparent.clone(),
@@ -93,7 +58,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         target: target_of(wire.target, wire.letter, &event)?,
         event,
         subscription: wire.subscription.parse().map_err(WireError::Unreadable)?,
-        origin: Origin { message: wire.origin.message, index: wire.origin.index },
+        origin: wire.origin,
         published_ms: wire.published_ms,
         attempts: wire.attempts,
         first_ms: wire.first_ms,
@@ -110,7 +75,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
             Some(BatchingV1::RetryAlone) => Batching::RetryAlone,
             Some(BatchingV1::Disabled) => Batching::Disabled,
         },
-        hold: hold_of(wire.hold),
+        hold: wire.hold,
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
         traceparent: wire.traceparent,
@@ -129,12 +94,11 @@ fn target_of(
         (Some(TargetV1::Sink), Some(letter)) => {
             let letter = dead_letter_of(*letter, event.clone())?;
             let is_on_its_way = matches!(letter.delivery.target, DeliveryTarget::Sink(_));
-            let letter = Some(letter)
-                .filter(|_| !is_on_its_way)
-                .map(|letter| DeliveryTarget::Sink(Box::new(letter)));
-            letter.ok_or_else(|| {
-                WireError::Unreadable("a dead letter within a dead letter".to_owned())
-            })
+            if is_on_its_way {
+                let why = "a dead letter within a dead letter";
+                return Err(WireError::Unreadable(why.to_owned()));
+            }
+            Ok(DeliveryTarget::Sink(Box::new(letter)))
         }
         (None | Some(TargetV1::Reply), Some(_)) | (Some(TargetV1::Sink), None) => {
             Err(WireError::Unreadable(
@@ -154,27 +118,15 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         // Left out where it says nothing new: all state has to fit 16 KiB.
         not_before_ms: Some(letter.not_before_ms)
             .filter(|not_before_ms| not_before_ms != decided_ms),
-        container: match &letter.store {
-            Store::Container(container) => Some(container.to_string()),
-            Store::DefaultContainer | Store::Queue(_) => None,
-        },
+        container: letter.store.container().map(ToString::to_string),
         queue: match &letter.store {
             Store::Queue(queue) => Some(queue.to_string()),
             Store::DefaultContainer | Store::Container(_) => None,
         },
         sink_error: letter.sink_error.clone(),
         returned: letter.returned.as_ref().map(returned_v1),
-        format: match letter.format {
-            Format::Namespace => FormatV1::Namespace,
-            Format::EventGrid => FormatV1::EventGrid,
-            Format::CloudEvents => FormatV1::CloudEvents,
-            Format::Custom => FormatV1::Custom,
-            Format::Knative => FormatV1::Knative,
-        },
-        layout: match letter.layout {
-            Layout::Nested => LayoutV1::Nested,
-            Layout::Flat => LayoutV1::Flat,
-        },
+        format: letter.format,
+        layout: letter.layout,
         error_data: match letter.error_data {
             ErrorData::Text => None,
             ErrorData::Base64 => Some(ErrorDataV1::Base64),
@@ -185,11 +137,8 @@ pub(super) fn dead_letter_v1(letter: &DeadLetter) -> DeadLetterV1 {
         headers: headers.clone(),
         destination: destination.clone(),
         opaque: delivery.event.shape() == Shape::Opaque,
-        mapped: letter.mapped.clone().map(mapped_v1),
-        addresses: letter
-            .addresses
-            .clone()
-            .map(|Addresses { subscriber, failed }| AddressesV1 { subscriber, failed }),
+        mapped: letter.mapped.clone(),
+        addresses: letter.addresses.clone(),
     }
 }
 
@@ -203,17 +152,8 @@ pub(super) fn dead_letter_of(wire: DeadLetterV1, event: Event) -> Result<DeadLet
         detail: wire.detail,
         decided_ms: wire.decided_ms,
         not_before_ms: wire.not_before_ms.unwrap_or(wire.decided_ms),
-        format: match wire.format {
-            FormatV1::Namespace => Format::Namespace,
-            FormatV1::EventGrid => Format::EventGrid,
-            FormatV1::CloudEvents => Format::CloudEvents,
-            FormatV1::Custom => Format::Custom,
-            FormatV1::Knative => Format::Knative,
-        },
-        layout: match wire.layout {
-            LayoutV1::Nested => Layout::Nested,
-            LayoutV1::Flat => Layout::Flat,
-        },
+        format: wire.format,
+        layout: wire.layout,
         error_data: match wire.error_data {
             None => ErrorData::Text,
             Some(ErrorDataV1::Base64) => ErrorData::Base64,
@@ -222,10 +162,8 @@ pub(super) fn dead_letter_of(wire: DeadLetterV1, event: Event) -> Result<DeadLet
         keep_trying_for_ms: wire.period_ms,
         headers: wire.headers,
         destination: wire.destination,
-        mapped: wire.mapped.map(mapped_of),
-        addresses: wire
-            .addresses
-            .map(|AddressesV1 { subscriber, failed }| Addresses { subscriber, failed }),
+        mapped: wire.mapped,
+        addresses: wire.addresses,
     })
 }
 
@@ -261,16 +199,4 @@ fn returned_of(wire: ReturnedV1) -> Result<Returned, WireError> {
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
     })
-}
-
-fn mapped_v1(
-    Mapped { id, topic, event_time, event_type, subject, data_version }: Mapped,
-) -> MappedV1 {
-    MappedV1 { id, topic, event_time, event_type, subject, data_version }
-}
-
-fn mapped_of(
-    MappedV1 { id, topic, event_time, event_type, subject, data_version }: MappedV1,
-) -> Mapped {
-    Mapped { id, topic, event_time, event_type, subject, data_version }
 }

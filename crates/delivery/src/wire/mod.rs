@@ -15,11 +15,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use self::convert::{
-    dead_letter_of, dead_letter_v1, delivery_of, delivery_v1, hold_of, publication_of,
-    publication_v1,
-};
-use self::v1::{DeadLetterV1, HoldV1};
+use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
+use self::v1::DeadLetterV1;
 use crate::delivery::{DeadLetter, Delivery, Hold, Publication};
 use crate::event::{Event, Input};
 
@@ -62,7 +59,13 @@ struct Versioned {
 /// Writes the `publication` attribute.
 #[must_use]
 pub fn write_publication(publication: &Publication) -> String {
-    ascii_json(&publication_v1(publication))
+    #[derive(Serialize)]
+    struct PublicationV1<'a> {
+        v: u32,
+        #[serde(flatten)]
+        publication: &'a Publication,
+    }
+    ascii_json(&PublicationV1 { v: VERSION, publication })
 }
 
 /// Reads the `publication` attribute.
@@ -71,19 +74,19 @@ pub fn write_publication(publication: &Publication) -> String {
 /// [`WireError`] when it is not ours or of an unknown version.
 pub fn read_publication(attribute: &str) -> Result<Publication, WireError> {
     check_version(attribute)?;
-    Ok(publication_of(serde_json::from_str(attribute).map_err(unreadable)?))
+    serde_json::from_str(attribute).map_err(unreadable)
 }
 
 /// The hold in a `publication` or `delivery` attribute, without reading the rest: none where the
 /// attribute has none or is not ours.
 #[must_use]
 pub fn read_hold(attribute: &str) -> Hold {
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
     struct Held {
-        hold: Option<HoldV1>,
+        #[serde(default)]
+        hold: Hold,
     }
-    let held = serde_json::from_str(attribute).ok().and_then(|Held { hold }| hold);
-    hold_of(held)
+    serde_json::from_str::<Held>(attribute).unwrap_or_default().hold
 }
 
 /// Writes the `delivery` attribute.

@@ -2,42 +2,23 @@
 //!
 //! Separate from the conversion because a delivery may hold a dead letter and a dead letter holds a
 //! delivery. A field is added as optional, and none is renamed or removed: messages of older
-//! deployments are still in the queues.
+//! deployments are still in the queues. The same holds for the small structs that travel as they
+//! are: [`Origin`], [`Hold`], [`Mapped`] and [`Addresses`].
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::history::{EntryV1, LastV1};
-
-/// A published record without its body.
-#[derive(Serialize, Deserialize)]
-pub(super) struct PublicationV1 {
-    pub(super) v: u32,
-    pub(super) message: String,
-    pub(super) published_ms: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) topic: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) group: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) traceparent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) hold: Option<HoldV1>,
-}
-
-/// Absent: it was never held.
-#[derive(Serialize, Deserialize)]
-pub(super) struct HoldV1 {
-    pub(super) count: u32,
-    pub(super) until_ms: u64,
-}
+use crate::delivery::{Addresses, Hold, Origin};
+use crate::event::mapping::Mapped;
+use crate::subscription::dead_letter_format::{Format, Layout};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct DeliveryV1 {
     pub(super) v: u32,
     pub(super) id: Uuid,
     pub(super) subscription: String,
-    pub(super) origin: OriginV1,
+    pub(super) origin: Origin,
     pub(super) published_ms: u64,
     pub(super) attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,8 +38,8 @@ pub(super) struct DeliveryV1 {
     // The older word, as above.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<BatchingV1>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) hold: Option<HoldV1>,
+    #[serde(default, skip_serializing_if = "Hold::is_none")]
+    pub(super) hold: Hold,
     pub(super) history: Vec<EntryV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<LastV1>,
@@ -101,12 +82,6 @@ pub(super) enum BatchingV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct OriginV1 {
-    pub(super) message: String,
-    pub(super) index: u32,
-}
-
-#[derive(Serialize, Deserialize)]
 pub(super) struct DeadLetterV1 {
     #[serde(flatten)]
     pub(super) delivery: DeliveryV1,
@@ -124,8 +99,10 @@ pub(super) struct DeadLetterV1 {
     pub(super) sink_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) returned: Option<ReturnedV1>,
-    pub(super) format: FormatV1,
-    pub(super) layout: LayoutV1,
+    #[serde(with = "FormatV1")]
+    pub(super) format: Format,
+    #[serde(with = "LayoutV1")]
+    pub(super) layout: Layout,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error_data: Option<ErrorDataV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,14 +115,14 @@ pub(super) struct DeadLetterV1 {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) opaque: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) mapped: Option<MappedV1>,
+    pub(super) mapped: Option<Mapped>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) addresses: Option<AddressesV1>,
+    pub(super) addresses: Option<Addresses>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum FormatV1 {
+#[serde(remote = "Format", rename_all = "lowercase")]
+enum FormatV1 {
     Namespace,
     EventGrid,
     CloudEvents,
@@ -154,8 +131,8 @@ pub(super) enum FormatV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum LayoutV1 {
+#[serde(remote = "Layout", rename_all = "snake_case")]
+enum LayoutV1 {
     Nested,
     Flat,
 }
@@ -165,26 +142,6 @@ pub(super) enum LayoutV1 {
 #[serde(rename_all = "snake_case")]
 pub(super) enum ErrorDataV1 {
     Base64,
-}
-
-/// The mapped attributes of a custom event.
-#[derive(Serialize, Deserialize)]
-pub(super) struct MappedV1 {
-    pub(super) id: String,
-    pub(super) topic: String,
-    pub(super) event_time: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) event_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) subject: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) data_version: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(super) struct AddressesV1 {
-    pub(super) subscriber: String,
-    pub(super) failed: String,
 }
 
 /// The failed delivery to the sink.

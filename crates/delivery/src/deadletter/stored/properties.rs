@@ -4,6 +4,7 @@
 //! `lastDeliveryOutcome`, `lastdeliveryoutcome`), and because a missing or invalid field must not
 //! make the dead letter unreadable.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use serde_json::value::RawValue;
@@ -55,7 +56,7 @@ impl<'a> Properties<'a> {
 
     /// The text, number or boolean of the first of these names that has one.
     fn first(&self, names: &[&str]) -> Option<String> {
-        names.iter().find_map(|name| self.get(name).and_then(scalar))
+        names.iter().find_map(|name| self.get(name).and_then(scalar)).map(Cow::into_owned)
     }
 
     fn number<T: FromStr>(&self, names: &[&str]) -> Option<T> {

@@ -103,19 +103,17 @@ impl Exchange {
         self.started_ms.saturating_add(self.duration_ms)
     }
 
+    /// The status and the beginning of the body, where there was an answer.
+    #[must_use]
+    pub fn answer(&self) -> Option<(u16, &[u8])> {
+        let TransportResult::Answered { status, body, .. } = &self.result else { return None };
+        Some((*status, body))
+    }
+
     /// The status, where there was an answer.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        match &self.result {
-            TransportResult::Answered { status, .. } => Some(*status),
-            TransportResult::TimedOut
-            | TransportResult::SocketError
-            | TransportResult::ResolutionError
-            | TransportResult::TlsError
-            | TransportResult::Blocked
-            | TransportResult::Unsendable
-            | TransportResult::Aborted => None,
-        }
+        self.answer().map(|(status, _)| status)
     }
 
     /// What happened in an attempt, in one word.

@@ -8,62 +8,45 @@ use std::str::FromStr;
 
 use crate::subscription::profile::RetryPolicy;
 
-/// What happened in an attempt, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Outcome {
-    /// A status in the policy's success set.
-    Success,
-    /// 404.
-    NotFound,
-    /// 401.
-    Unauthorized,
-    /// 403.
-    Forbidden,
-    /// 400.
-    BadRequest,
-    /// 413.
-    PayloadTooLarge,
-    /// No answer within the response timeout, or 408.
-    TimedOut,
-    /// 429 or 503.
-    Busy,
-    /// Any other status.
-    GenericError,
-    /// Refused, reset, or broken off.
-    SocketError,
-    /// The name did not resolve.
-    ResolutionError,
-    /// The certificate was refused.
-    TlsError,
-    /// Requests to the address are not allowed; none was sent.
-    Blocked,
-    /// Deferred because the destination is on probation; not an attempt.
-    Probation,
-    /// The attempt was aborted by us, or could not begin: a panic, a request that could not be
-    /// built.
-    Aborted,
+words! {
+    /// What happened in an attempt, in one word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Outcome {
+        /// A status in the policy's success set.
+        Success = "Success",
+        /// 404.
+        NotFound = "NotFound",
+        /// 401.
+        Unauthorized = "Unauthorized",
+        /// 403.
+        Forbidden = "Forbidden",
+        /// 400.
+        BadRequest = "BadRequest",
+        /// 413.
+        PayloadTooLarge = "PayloadTooLarge",
+        /// No answer within the response timeout, or 408.
+        TimedOut = "TimedOut",
+        /// 429 or 503.
+        Busy = "Busy",
+        /// Any other status.
+        GenericError = "GenericError",
+        /// Refused, reset, or broken off.
+        SocketError = "SocketError",
+        /// The name did not resolve.
+        ResolutionError = "ResolutionError",
+        /// The certificate was refused.
+        TlsError = "TlsError",
+        /// Requests to the address are not allowed; none was sent.
+        Blocked = "Blocked",
+        /// Deferred because the destination is on probation; not an attempt.
+        Probation = "Probation",
+        /// The attempt was aborted by us, or could not begin: a panic, a request that could not be
+        /// built.
+        Aborted = "Aborted",
+    }
 }
 
 impl Outcome {
-    /// Every outcome, in the order of the documentation.
-    pub const ALL: [Self; 15] = [
-        Self::Success,
-        Self::NotFound,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::BadRequest,
-        Self::PayloadTooLarge,
-        Self::TimedOut,
-        Self::Busy,
-        Self::GenericError,
-        Self::SocketError,
-        Self::ResolutionError,
-        Self::TlsError,
-        Self::Blocked,
-        Self::Probation,
-        Self::Aborted,
-    ];
-
     /// The outcome of an answer with this status. The policy says which statuses are a success.
     #[must_use]
     pub fn of_status(status: u16, policy: &RetryPolicy) -> Self {
@@ -78,28 +61,6 @@ impl Outcome {
             413 => Self::PayloadTooLarge,
             429 | 503 => Self::Busy,
             _ => Self::GenericError,
-        }
-    }
-
-    /// The word, as written in logs and dead letters.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "Success",
-            Self::NotFound => "NotFound",
-            Self::Unauthorized => "Unauthorized",
-            Self::Forbidden => "Forbidden",
-            Self::BadRequest => "BadRequest",
-            Self::PayloadTooLarge => "PayloadTooLarge",
-            Self::TimedOut => "TimedOut",
-            Self::Busy => "Busy",
-            Self::GenericError => "GenericError",
-            Self::SocketError => "SocketError",
-            Self::ResolutionError => "ResolutionError",
-            Self::TlsError => "TlsError",
-            Self::Blocked => "Blocked",
-            Self::Probation => "Probation",
-            Self::Aborted => "Aborted",
         }
     }
 }

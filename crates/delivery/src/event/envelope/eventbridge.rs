@@ -9,9 +9,10 @@
 
 use serde_json::value::RawValue;
 
-use super::{Converted, cloud_event, non_empty, quoted, required};
+use super::{Converted, cloud_event, non_empty, required};
 use crate::event::Members;
 use crate::event::envelope::Publisher;
+use crate::event::json::quoted;
 use crate::event::uri::reference;
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {

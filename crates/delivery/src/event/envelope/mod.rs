@@ -72,33 +72,23 @@ pub const fn input_of(publisher: &Publisher) -> Input {
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     let whole = |why| vec![Element::Malformed { text: Arc::clone(body), why }];
-    if input == Input::Opaque || !body.trim_start().starts_with('[') {
-        return at_most(decode_object(body, input), body);
-    }
-    match serde_json::from_str::<Vec<&RawValue>>(body) {
-        Ok(elements) if elements.len() > ELEMENTS_MAX => {
-            whole(Malformed::TooManyElements(elements.len()))
+    let decoded: Vec<Element> = if input == Input::Opaque || !body.trim_start().starts_with('[') {
+        decode_object(body, input)
+    } else {
+        let elements: Vec<&RawValue> = match serde_json::from_str(body) {
+            Ok(elements) => elements,
+            Err(error) => return whole(Malformed::NotJson(error.to_string())),
+        };
+        if elements.len() > ELEMENTS_MAX {
+            return whole(Malformed::TooManyElements(elements.len()));
         }
-        Ok(elements) => {
-            let elements = elements
-                .into_iter()
-                .flat_map(|element| decode_object(&element.get().into(), input));
-            at_most(elements.collect(), body)
-        }
-        Err(error) => whole(Malformed::NotJson(error.to_string())),
+        let decode = |element: &RawValue| decode_object(&element.get().into(), input);
+        elements.into_iter().flat_map(decode).collect()
+    };
+    if decoded.len() > ELEMENTS_MAX {
+        return whole(Malformed::TooManyElements(decoded.len()));
     }
-}
-
-fn at_most(elements: Vec<Element>, body: &Arc<str>) -> Vec<Element> {
-    match elements.len() {
-        many if many > ELEMENTS_MAX => {
-            vec![Element::Malformed {
-                text: Arc::clone(body),
-                why: Malformed::TooManyElements(many),
-            }]
-        }
-        _ => elements,
-    }
+    decoded
 }
 
 /// The CloudEvents of one message of SNS, EventBridge or S3; any other input reads it as one event.
@@ -111,19 +101,17 @@ fn decode_object(text: &Arc<str>, input: Input) -> Vec<Element> {
         Input::EventBridge => eventbridge::events,
         Input::S3 => s3::events,
     };
+    let malformed = |why| vec![Element::Malformed { text: Arc::clone(text), why }];
     let members = match Members::parse(text) {
         Ok(members) => members,
-        Err(why) => return vec![Element::Malformed { text: Arc::clone(text), why }],
+        Err(why) => return malformed(why),
     };
     if members.get("specversion").is_some() {
         return vec![decode_one(text, Input::CloudEvents)];
     }
     match convert(text, &members) {
         Ok(converted) => converted.into_iter().map(|converted| element(converted, input)).collect(),
-        Err(why) => vec![Element::Malformed {
-            text: Arc::clone(text),
-            why: Malformed::Envelope(input.as_str(), why),
-        }],
+        Err(why) => malformed(Malformed::Envelope(input.as_str(), why)),
     }
 }
 
@@ -158,10 +146,6 @@ fn inner(value: &str) -> Option<&str> {
 fn joined(parts: &[Option<&str>], between: &str) -> String {
     let parts: Vec<&str> = parts.iter().flatten().filter_map(|value| inner(value)).collect();
     format!("\"{}\"", parts.join(between))
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string is always JSON")
 }
 
 /// A CloudEvent whose attributes are JSON values already; those without a value are left out.

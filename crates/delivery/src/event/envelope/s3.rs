@@ -58,14 +58,9 @@ fn event(record: &str) -> Converted {
         let stored = object(&s3, "object").unwrap_or_default();
         let request = required(&response, "x-amz-request-id")?;
         let (from, at) = (required(&members, "eventSource")?, non_empty(&members, "awsRegion"));
+        let name = required(&members, "eventName")?;
         let attributes = [
-            (
-                "type",
-                Some(joined(
-                    &[Some("\"com.amazonaws.s3\""), Some(required(&members, "eventName")?)],
-                    ".",
-                )),
-            ),
+            ("type", Some(joined(&[Some("\"com.amazonaws.s3\""), Some(name)], "."))),
             ("source", Some(joined(&[Some(from), at, Some(required(&bucket, "name")?)], "."))),
             ("id", Some(joined(&[Some(request), non_empty(&response, "x-amz-id-2")], "."))),
             ("time", non_empty(&members, "eventTime").map(ToOwned::to_owned)),

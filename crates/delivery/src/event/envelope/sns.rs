@@ -8,8 +8,9 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{Converted, cloud_event, non_empty, quoted, required};
+use super::{Converted, cloud_event, non_empty, required};
 use crate::event::envelope::Publisher;
+use crate::event::json::quoted;
 use crate::event::{Members, is_cloud_event};
 
 /// The values of `Type` that SNS sends.

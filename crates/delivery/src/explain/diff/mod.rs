@@ -16,7 +16,7 @@ use crate::event::mapping::{Field, Mapping};
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::policy::{headers, reply, settings, sink, sink_text};
+use crate::subscription::policy::{headers, listed, reply, settings, sink, sink_text};
 use crate::time::moment::rfc3339;
 
 /// What changes.
@@ -95,9 +95,8 @@ fn change<T>(
 
 fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
     let texts = |topic: &Topic| {
-        let input = topic.input.as_str().to_owned();
         [
-            ("input", input),
+            ("input", topic.input.as_str().to_owned()),
             ("from", publishers_text(&topic.from)),
             ("mapping", mapping_text(&topic.mapping)),
         ]
@@ -108,8 +107,7 @@ fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
 }
 
 fn publishers_text(publishers: &[Publisher]) -> String {
-    let texts: Vec<String> = publishers.iter().map(ToString::to_string).collect();
-    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+    listed(publishers.iter().map(ToString::to_string))
 }
 
 fn mapping_text(mapping: &Mapping) -> String {
@@ -122,9 +120,7 @@ fn mapping_text(mapping: &Mapping) -> String {
         ("subject", subject),
         ("dataVersion", data_version),
     ];
-    let texts: Vec<String> =
-        fields.into_iter().filter_map(|(name, field)| field_text(name, field)).collect();
-    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+    listed(fields.into_iter().filter_map(|(name, field)| field_text(name, field)))
 }
 
 fn field_text(name: &str, field: &Field) -> Option<String> {
@@ -151,12 +147,9 @@ fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange>
         }
     }
     if changes.is_empty() {
-        let text = |when: &str| format!("{when}, in a field that has no name here");
-        changes.push(FieldChange {
-            field: "other",
-            old: text("as it was"),
-            new: text("otherwise"),
-        });
+        let [old, new] = ["as it was", "otherwise"]
+            .map(|when| format!("{when}, in a field that has no name here"));
+        changes.push(FieldChange { field: "other", old, new });
     }
     changes
 }
@@ -174,10 +167,10 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("dialect", old.dialect != new.dialect, |of| of.dialect.as_str().to_owned());
     let (from, to) = (&old.destination, &new.destination);
     compare("destination.url", from.url != to.url, |of| of.destination.display());
-    compare("headers", from.headers != to.headers, headers_text);
-    compare("filter", old.filter != new.filter, filter_text);
+    compare("headers", from.headers != to.headers, |of| headers(&of.destination.headers).text);
+    compare("filter", old.filter != new.filter, |of| of.filter.to_string());
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());
-    compare("reply", old.reply != new.reply, reply_text);
+    compare("reply", old.reply != new.reply, |of| reply(of.reply.as_ref()).text);
     compare("expires", old.expires_ms != new.expires_ms, |of| {
         of.expires_ms.map_or("never".to_owned(), rfc3339)
     });
@@ -190,18 +183,6 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
         format!("{:?}", of.dead_letter.layout).to_lowercase()
     });
     changes
-}
-
-fn headers_text(subscription: &Subscription) -> String {
-    headers(&subscription.destination.headers).text
-}
-
-fn filter_text(subscription: &Subscription) -> String {
-    subscription.filter.to_string()
-}
-
-fn reply_text(subscription: &Subscription) -> String {
-    reply(subscription.reply.as_ref()).text
 }
 
 #[cfg(test)]

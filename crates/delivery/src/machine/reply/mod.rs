@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::delivery::outcome::{Content, Exchange, TransportResult};
+use crate::delivery::outcome::{Content, Exchange};
 use crate::delivery::reason::Reason;
 use crate::delivery::{
     DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES, trace,
@@ -149,9 +149,9 @@ enum ReplyContent<'a> {
 }
 
 fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
-    let TransportResult::Answered { status, body, .. } = &exchange.result else { return None };
+    let (status, body) = exchange.answer()?;
     let content =
-        exchange.content.as_ref().filter(|_| matches!(status, 200..=299) && *status != 202)?;
+        exchange.content.as_ref().filter(|_| matches!(status, 200..=299) && status != 202)?;
     let structured = content.content_type.as_deref().is_some_and(is_structured);
     let in_headers = content.attributes.iter().any(|(name, _)| name == "specversion");
     if !(structured || in_headers) {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::delivery::Origin;
+use crate::delivery::outcome::TransportResult;
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Dialect;
 

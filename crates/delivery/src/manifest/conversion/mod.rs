@@ -6,7 +6,7 @@
 
 use super::findings::Message;
 use crate::event::Input;
-use crate::event::mapping::{Field, Mapping};
+use crate::event::mapping::Field;
 use crate::event::schema::Schema;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
@@ -15,15 +15,10 @@ use crate::subscription::catalogue::Topic;
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     let schema = subscription.destination.schema?;
     let (name, word) = (&topic.name, schema.as_str());
-    let mapping = &topic.mapping;
+    let event_type = ("eventType", &topic.mapping.event_type);
+    let subject = ("subject", &topic.mapping.subject);
     match (topic.input, schema) {
-        (
-            Input::Opaque,
-            Schema::CloudEventsStructured
-            | Schema::CloudEventsBinary
-            | Schema::EventGrid
-            | Schema::Custom,
-        ) => {
+        (Input::Opaque, _) => {
             let problem = format!(
                 "the topic {name} has input opaque; its text cannot be delivered as {word}"
             );
@@ -36,26 +31,15 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
             );
             Some(Message::new(problem).help("it can be delivered as a CloudEvent"))
         }
-        (Input::Custom, Schema::EventGrid) => {
-            unmapped(topic, word, &[event_type(mapping), subject(mapping)])
-        }
+        (Input::Custom, Schema::EventGrid) => unmapped(topic, word, &[event_type, subject]),
         (Input::Custom, Schema::CloudEventsStructured | Schema::CloudEventsBinary) => {
-            unmapped(topic, word, &[event_type(mapping)])
+            unmapped(topic, word, &[event_type])
         }
-        (
-            Input::Custom | Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3,
-            Schema::Custom,
-        )
+        (_, Schema::Custom)
+        | (Input::Auto | Input::EventGrid, _)
         | (
             Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3,
             Schema::CloudEventsStructured | Schema::CloudEventsBinary,
-        )
-        | (
-            Input::Auto | Input::EventGrid,
-            Schema::CloudEventsStructured
-            | Schema::CloudEventsBinary
-            | Schema::EventGrid
-            | Schema::Custom,
         ) => None,
     }
 }
@@ -63,49 +47,32 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
 /// Why events of a subscription with batches can never share a request.
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
-    match subscription.destination.schema? {
-        schema @ Schema::CloudEventsBinary => {
-            let problem = format!(
-                "events in the schema {} cannot share a request: its body is the data of one",
-                schema.as_str()
-            );
-            Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
-        }
-        Schema::CloudEventsStructured | Schema::EventGrid | Schema::Custom => None,
+    let schema = subscription.destination.schema?;
+    if schema != Schema::CloudEventsBinary {
+        return None;
     }
+    let problem = format!(
+        "events in the schema {} cannot share a request: its body is the data of one",
+        schema.as_str()
+    );
+    Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
 }
 
 /// Why the topic's events are never batched, although the subscription asks for it.
 pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     subscription.batch?;
-    match topic.input {
-        Input::Opaque => {
-            let warning = format!(
-                "not used: the topic {} has input opaque, and each text has a request of its own",
-                topic.name
-            );
-            Some(Message::new(warning).help("leave batch out"))
-        }
-        Input::Auto
-        | Input::CloudEvents
-        | Input::EventGrid
-        | Input::Custom
-        | Input::Sns
-        | Input::EventBridge
-        | Input::S3 => None,
+    if topic.input != Input::Opaque {
+        return None;
     }
+    let warning = format!(
+        "not used: the topic {} has input opaque, and each text has a request of its own",
+        topic.name
+    );
+    Some(Message::new(warning).help("leave batch out"))
 }
 
 /// An attribute that the schema needs, and where the mapping finds it.
 type Needed<'m> = (&'static str, &'m Field);
-
-fn event_type(mapping: &Mapping) -> Needed<'_> {
-    ("eventType", &mapping.event_type)
-}
-
-fn subject(mapping: &Mapping) -> Needed<'_> {
-    ("subject", &mapping.subject)
-}
 
 fn unmapped(topic: &Topic, schema: &str, needed: &[Needed<'_>]) -> Option<Message> {
     let missing = |(_, field): &&Needed<'_>| field.path.is_none() && field.default.is_none();

@@ -7,13 +7,19 @@
 
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::Message;
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::{endpoint, words};
+use super::{Context, endpoint, words};
 use crate::subscription::DeadLetterPolicy;
 use crate::subscription::profile::Profile;
 use crate::subscription::sink::Sink;
 use crate::time::duration::DAY_MS;
+
+/// The spellings of a dead-letter destination.
+const SPELLINGS: [&str; 3] = [
+    "deadLetterDestination",
+    "deadLetterDestinationWithResourceIdentity",
+    "deadLetterWithResourceIdentity",
+];
 
 /// The dead-letter settings of a resource.
 #[derive(Default)]
@@ -23,39 +29,29 @@ pub(super) struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// Reads the destination, which has one of these names.
-    pub(super) fn read(
-        fields: &Fields<'_>,
-        spellings: &[&'static str],
-        destinations: &Destinations<'_>,
-        origins: &mut Origins,
-    ) -> Self {
+    /// Reads the destination, which has one of several names.
+    pub(super) fn read(fields: &Fields<'_>, context: &mut Context<'_>) -> Self {
         let mut letters = Self::default();
         let mut first = None;
-        for name in spellings {
+        for name in SPELLINGS {
             let Some(cursor) = fields.given(name) else { continue };
             if let Some(first) = first {
                 cursor.error(format!("{first} is given too; it can be only one of them"));
                 continue;
             }
             first = Some(name);
-            cursor.mapping(|of| letters.destination(of, destinations, origins));
+            cursor.mapping(|of| letters.destination(of, context));
         }
         letters
     }
 
     /// The fields of a destination; one with an identity may have the destination itself a level
     /// deeper.
-    fn destination(
-        &mut self,
-        fields: &Fields<'_>,
-        destinations: &Destinations<'_>,
-        origins: &mut Origins,
-    ) {
+    fn destination(&mut self, fields: &Fields<'_>, context: &mut Context<'_>) {
         endpoint::unused(fields, "identity");
-        self.period(fields, origins);
+        self.period(fields, context);
         if let Some(inner) = fields.given("deadLetterDestination") {
-            inner.mapping(|inner| self.destination(inner, destinations, origins));
+            inner.mapping(|inner| self.destination(inner, context));
             return;
         }
         if let Some(kind) = fields.required("endpointType") {
@@ -68,15 +64,15 @@ impl DeadLetters {
         };
         let Some(container) = container else { return };
         container.mapping(|properties| {
-            self.period(properties, origins);
-            note(origins, "deadLetter.sink", properties.given("resourceId").as_ref());
-            self.sink = sink(properties, destinations);
+            self.period(properties, context);
+            context.note("deadLetter.sink", properties.given("resourceId").as_ref());
+            self.sink = sink(properties, context.destinations);
         });
     }
 
-    fn period(&mut self, fields: &Fields<'_>, origins: &mut Origins) {
+    fn period(&mut self, fields: &Fields<'_>, context: &mut Context<'_>) {
         let Some(days) = fields.given("deliveryRetryPeriodInDays") else { return };
-        note(origins, "deadLetter.keepTryingFor", Some(&days));
+        context.note("deadLetter.keepTryingFor", Some(&days));
         self.keep_trying_for_ms = days.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
     }
 

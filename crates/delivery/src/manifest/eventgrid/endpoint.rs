@@ -7,10 +7,9 @@ use url::Url;
 
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::Message;
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{batches, headers};
-use super::words;
+use super::{Context, words};
 use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
 use crate::subscription::Batch;
@@ -64,19 +63,15 @@ pub(super) struct Endpoint<'a> {
 
 impl<'a> Endpoint<'a> {
     /// Reads `destination`.
-    pub(super) fn read(
-        cursor: &Cursor<'a>,
-        destinations: &Destinations<'_>,
-        origins: &mut Origins,
-    ) -> Option<Self> {
+    pub(super) fn read(cursor: &Cursor<'a>, context: &mut Context<'_>) -> Option<Self> {
         cursor.mapping(|fields| {
             let kind = fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
             fields.required("properties")?.mapping(|properties| {
-                let batch = batch(properties, origins);
+                let batch = batch(properties, context);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
                 let schema = schema(properties);
                 let mappings = properties.given("deliveryAttributeMappings");
-                note(origins, "headers", mappings.as_ref());
+                context.note("headers", mappings.as_ref());
                 let headers =
                     mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
                 let Some(kind) = kind else {
@@ -86,8 +81,8 @@ impl<'a> Endpoint<'a> {
                 };
                 let is_resource = kind != WEBHOOK;
                 let read_url = if is_resource { resource } else { webhook };
-                let (url, at) = read_url(properties, destinations)?;
-                note(origins, "url", Some(&at));
+                let (url, at) = read_url(properties, context.destinations)?;
+                context.note("url", Some(&at));
                 Some(Self { url, is_resource, headers: headers?, schema, batch })
             })?
         })?
@@ -104,9 +99,7 @@ pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
 
 /// Warns of a field that has no effect.
 pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
-    if fields.given(field).is_some()
-        && let Some(key) = fields.key(field)
-    {
+    if let Some(key) = fields.given_key(field) {
         key.warn(format!("{field} is not used here"));
     }
 }
@@ -121,11 +114,8 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(
     match destinations.resolve(cursor.text()?, &cursor) {
         Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
         Resolved::Reported => None,
-        Resolved::Unknown => {
-            cursor
-                .error(Message::new("not the address of a webhook").help("http://… or https://…"));
-            None
-        }
+        Resolved::Unknown => cursor
+            .refuse(Message::new("not the address of a webhook").help("http://… or https://…")),
     }
 }
 
@@ -137,24 +127,23 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
         Resolved::Reported => None,
         Resolved::Unknown => {
             let message = Message::new("this resource needs an address in a Destinations document");
-            cursor.error(message.help(format!("spec: {{\"{id}\": https://…}}")));
-            None
+            cursor.refuse(message.help(format!("spec: {{\"{id}\": https://…}}")))
         }
     }
 }
 
 /// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
 /// whatever the size: exported resources without batching have it.
-fn batch<'a>(fields: &Fields<'a>, origins: &mut Origins) -> Option<(Batch, Cursor<'a>)> {
+fn batch<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<(Batch, Cursor<'a>)> {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
     let events = events_at.as_ref().and_then(batches::events);
     let kilobytes = size_at.as_ref().and_then(batches::kilobytes);
-    note(origins, "batch.maxEvents", events_at.as_ref());
+    context.note("batch.maxEvents", events_at.as_ref());
     if events == Some(1) {
         return None;
     }
-    note(origins, "batch.preferredKilobytes", size_at.as_ref());
+    context.note("batch.preferredKilobytes", size_at.as_ref());
     Some((batches::of(events, kilobytes, None)?, events_at.or(size_at)?))
 }
 
@@ -174,8 +163,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
 }
 
 fn static_value(properties: &Fields<'_>) -> Option<Value> {
-    let is_secret =
-        properties.given("isSecret").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let is_secret = properties.is_true("isSecret");
     let value = properties.required("value").and_then(|cursor| headers::value(&cursor))?;
     Some(if is_secret { Value::Concealed(value) } else { Value::Static(value) })
 }

@@ -3,8 +3,9 @@
 //! Separate because the operators' values have types and limits of their own. All parts have to
 //! hold: the type of the event, how its subject begins and ends, and every advanced filter.
 
+use super::super::conditions::Compare;
 use super::super::findings::Message;
-use super::super::reader::{Cursor, Fields};
+use super::super::reader::{Cursor, Fields, all};
 use super::words;
 use crate::subscription::filter::Filter;
 use crate::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
@@ -37,57 +38,44 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Filter> {
     Some(Filter::All(parts.into_iter().flatten().collect()))
 }
 
-fn arrays(fields: &Fields<'_>) -> bool {
-    fields
-        .given("enableAdvancedFilteringOnArrays")
-        .and_then(|cursor| cursor.boolean())
-        .unwrap_or(false)
-}
-
 /// `includedEventTypes`: the type is one of the list; `All`, `null` and an empty list match every
 /// type.
 fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
-    let texts = cursor
-        .list()?
-        .iter()
-        .map(|element| element.text().map(str::to_owned))
-        .collect::<Option<Vec<_>>>()?;
+    let elements = cursor.list()?;
+    let texts = elements.iter().map(Cursor::text).collect::<Option<Vec<&str>>>()?;
     if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
         return Some(Vec::new());
     }
     // The same attribute under its name in either schema.
-    let exact = |text: String| {
+    let exact = |text: &str| {
         ["type", "eventType"]
-            .map(|name| Filter::Exact { name: name.to_owned(), value: text.clone() })
+            .map(|name| Filter::Exact { name: name.to_owned(), value: text.to_owned() })
     };
     Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
 }
 
 /// How the subject begins and ends; compared with case only where the filter says so.
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
-    let sensitive =
-        fields.given("isSubjectCaseSensitive").and_then(|cursor| cursor.boolean()).unwrap_or(false);
+    let sensitive = fields.is_true("isSubjectCaseSensitive");
     let mut filters = Vec::new();
-    for (field, how) in
-        [("subjectBeginsWith", TextMatch::BeginsWith), ("subjectEndsWith", TextMatch::EndsWith)]
-    {
+    let begins: Compare = |name, value| Filter::Prefix { name, value };
+    let ends: Compare = |name, value| Filter::Suffix { name, value };
+    for (field, with_case, how) in [
+        ("subjectBeginsWith", begins, TextMatch::BeginsWith),
+        ("subjectEndsWith", ends, TextMatch::EndsWith),
+    ] {
         let Some(cursor) = fields.given(field) else { continue };
         let value = cursor.text()?.to_owned();
         if value.is_empty() {
             continue;
         }
         let name = "subject".to_owned();
-        filters.push(match how {
-            TextMatch::BeginsWith if sensitive => Filter::Prefix { name, value },
-            TextMatch::EndsWith if sensitive => Filter::Suffix { name, value },
-            TextMatch::BeginsWith | TextMatch::EndsWith | TextMatch::In | TextMatch::Contains => {
-                Filter::Advanced(Condition {
-                    key: Key::parse(&name)?,
-                    test: Test::Text(TextTest::new(how, &[value])),
-                    arrays: false,
-                })
-            }
+        filters.push(if sensitive {
+            with_case(name, value)
+        } else {
+            let test = Test::Text(TextTest::new(how, &[value]));
+            Filter::Advanced(Condition { key: Key::parse(&name)?, test, arrays: false })
         });
     }
     Some(filters)
@@ -95,7 +83,7 @@ fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
 
 /// The advanced filters of a list, and whether they look into arrays.
 fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
-    let arrays = arrays(fields);
+    let arrays = fields.is_true("enableAdvancedFilteringOnArrays");
     let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
     let elements = cursor.list()?;
     if elements.len() > FILTERS_MAX {
@@ -108,10 +96,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
             "at most {VALUES_MAX} values are allowed in all filters together, found {values}"
         ));
     }
-    // Each is read, even after an error: all of them get their findings.
-    let read = |element: &Cursor<'_>| element.mapping(|fields| condition(fields, arrays)).flatten();
-    let conditions: Vec<Option<Filter>> = elements.iter().map(read).collect();
-    conditions.into_iter().collect()
+    all(&elements, |element| element.mapping(|fields| condition(fields, arrays)).flatten())
 }
 
 /// How many values a filter has, in `values` and `value` together; reports nothing.
@@ -123,11 +108,9 @@ fn values_of(filter: &Cursor<'_>) -> usize {
 
 fn condition(fields: &Fields<'_>, arrays: bool) -> Option<Filter> {
     let key = fields.required("key").and_then(|cursor| {
-        let key = Key::parse(cursor.text()?);
-        if key.is_none() {
-            cursor.error(Message::new("not a key").help("such as subject or data.key1.key2"));
-        }
-        key
+        Key::parse(cursor.text()?).or_else(|| {
+            cursor.refuse(Message::new("not a key").help("such as subject or data.key1.key2"))
+        })
     });
     let operator =
         fields.required("operatorType").and_then(|cursor| words::read(&cursor, &OPERATORS));
@@ -196,19 +179,17 @@ fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) 
     let cursor = fields.required("values")?;
     let elements = cursor.list()?;
     if elements.is_empty() {
-        cursor.error("at least one value is required");
-        return None;
+        return cursor.refuse("at least one value is required");
     }
-    let values: Vec<Option<T>> = elements.iter().map(read).collect();
-    values.into_iter().collect()
+    all(&elements, read)
 }
 
 fn text(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     let chars = text.chars().count();
     if chars > TEXT_MAX_CHARS {
-        cursor.error(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
-        return None;
+        return cursor
+            .refuse(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
     }
     Some(text.to_owned())
 }
@@ -219,12 +200,9 @@ fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
     match ends.as_slice() {
         [Some(least), Some(most)] if least <= most => Some((least.clone(), most.clone())),
         [None, _] | [_, None] => None,
-        _ => {
-            cursor.error(
-                Message::new("a range is two numbers, the smaller one first")
-                    .help("such as [3000, 4000]"),
-            );
-            None
-        }
+        _ => cursor.refuse(
+            Message::new("a range is two numbers, the smaller one first")
+                .help("such as [3000, 4000]"),
+        ),
     }
 }

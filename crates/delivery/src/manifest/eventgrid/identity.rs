@@ -5,9 +5,9 @@
 //! else, since it is written for this program.
 
 use super::super::findings::Message;
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{Draft, batches, names, statuses};
+use super::Context;
 use super::template::Resource;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, StatusSet};
@@ -16,10 +16,10 @@ use crate::subscription::{Batch, OnRefused};
 /// The version of the resources that Event Grid on Kubernetes takes.
 const KUBERNETES_VERSION: &str = "2020-10-15-preview";
 
-const DIALECTS: [(&str, Option<Dialect>); 3] = [
-    ("eventgrid", Some(Dialect::EventGrid)),
-    ("eventgrid-namespace", Some(Dialect::EventGridNamespace)),
-    ("eventgrid-kubernetes", Some(Dialect::EventGridKubernetes)),
+const DIALECTS: [(&str, Dialect); 3] = [
+    ("eventgrid", Dialect::EventGrid),
+    ("eventgrid-namespace", Dialect::EventGridNamespace),
+    ("eventgrid-kubernetes", Dialect::EventGridKubernetes),
 ];
 
 /// The `lastmile` section of a resource.
@@ -38,12 +38,12 @@ pub(super) struct LastmileSection<'a> {
 
 impl<'a> LastmileSection<'a> {
     /// Reads the fields of `lastmile`.
-    pub(super) fn read(fields: &Fields<'a>, origins: &mut Origins) -> Self {
+    pub(super) fn read(fields: &Fields<'a>, context: &mut Context<'_>) -> Self {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
-        note(origins, "neverRetry", never_retry.as_ref());
-        note(origins, "retryOn", retry_on.as_ref());
+        context.note("neverRetry", never_retry.as_ref());
+        context.note("retryOn", retry_on.as_ref());
         let on_refused = fields.given("onRefused");
-        note(origins, "batch.onRefused", on_refused.as_ref());
+        context.note("batch.onRefused", on_refused.as_ref());
         let list = |cursor: &Option<Cursor<'_>>| {
             cursor.as_ref().and_then(statuses::list).unwrap_or_default()
         };
@@ -52,7 +52,7 @@ impl<'a> LastmileSection<'a> {
             cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
         }
         Self {
-            dialect: fields.given("dialect").and_then(|cursor| cursor.choice("dialect", &DIALECTS)),
+            dialect: fields.given("dialect").and_then(|cursor| cursor.choice(&DIALECTS)),
             never_retry: never,
             retry_on: retried,
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
@@ -81,8 +81,7 @@ impl LastmileSection<'_> {
 fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
         cursor
-            .error(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"));
-        None
+            .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
     })?;
     Some(TopicName {
         namespace: names::checked(namespace, cursor)?,
@@ -93,23 +92,17 @@ fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
 /// Detects the dialect from a resource's own fields; whether the endpoint is a resource is decided
 /// later.
 pub(super) fn detect_dialect(resource: &Resource<'_>) -> Dialect {
-    let text = |field: &str| {
-        resource.cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default()
-    };
-    let properties = resource.cursor.peek("properties");
-    let inside = |field: &str| properties.as_ref().and_then(|properties| properties.peek(field));
-    let id = text("id").to_ascii_lowercase();
-    let in_namespace = |path: &str| path.contains("/namespaces/") && path.contains("/topics/");
-    if inside("deliveryConfiguration").is_some()
-        || in_namespace(&id)
+    let cursor = &resource.cursor;
+    let id = cursor.text_at("id").to_ascii_lowercase();
+    if cursor.peek("properties.deliveryConfiguration").is_some()
+        || id.contains("/namespaces/") && id.contains("/topics/")
         || resource.kind.starts_with("microsoft.eventgrid/namespaces/topics/")
     {
         return Dialect::EventGridNamespace;
     }
-    let endpoint = inside("destination").and_then(|destination| destination.peek("properties"));
-    let schema_inside =
-        endpoint.is_some_and(|endpoint| endpoint.peek("eventDeliverySchema").is_some());
-    if schema_inside || text("apiVersion").trim().eq_ignore_ascii_case(KUBERNETES_VERSION) {
+    let schema_inside = cursor.peek("properties.destination.properties.eventDeliverySchema");
+    let version = cursor.text_at("apiVersion").trim();
+    if schema_inside.is_some() || version.eq_ignore_ascii_case(KUBERNETES_VERSION) {
         return Dialect::EventGridKubernetes;
     }
     Dialect::EventGrid
@@ -160,10 +153,9 @@ fn topic_of(
     let Some(((namespace, topic), at)) = topic_names else {
         let message =
             Message::new("neither an id nor lastmile names the topic of this subscription");
-        resource.cursor.error(
+        return resource.cursor.refuse(
             message.help("add \"lastmile\": {\"topic\": \"namespace/topic\"} beside properties"),
         );
-        return None;
     };
     Some(TopicName { namespace: names::checked(namespace, at)?, topic: names::checked(topic, at)? })
 }

@@ -21,7 +21,7 @@ mod template;
 mod words;
 
 use super::destinations::Destinations;
-use super::origins::Origins;
+use super::origins::{Origins, note};
 use super::reader::Cursor;
 use super::sinks::DeadLettersAt;
 use super::{Described, Draft};
@@ -46,6 +46,21 @@ const IGNORED_FIELDS: [&str; 11] = [
     "type",
 ];
 
+/// What reading a resource needs and fills in.
+struct Context<'d> {
+    /// The `Destinations` documents.
+    destinations: &'d Destinations<'d>,
+    /// Where the values are written.
+    origins: Origins,
+}
+
+impl Context<'_> {
+    /// Notes where the value of a field is written; does nothing without a cursor.
+    fn note(&mut self, field: &'static str, at: Option<&Cursor<'_>>) {
+        note(&mut self.origins, field, at);
+    }
+}
+
 /// Reads all Event Grid documents into the draft.
 pub(super) fn read<'a>(
     documents: &[Cursor<'a>],
@@ -67,20 +82,20 @@ fn read_resource<'a>(
 ) -> Option<Described<'a>> {
     resource.cursor.mapping(|fields| {
         fields.accept(&IGNORED_FIELDS);
-        let mut origins = Origins::new();
+        let mut context = Context { destinations, origins: Origins::new() };
         let own = fields
-            .section("lastmile", |own| LastmileSection::read(own, &mut origins))
+            .section("lastmile", |own| LastmileSection::read(own, &mut context))
             .unwrap_or_default();
         let dialect = own.dialect.unwrap_or_else(|| identity::detect_dialect(resource));
         let name = identity::name(resource, fields, &own, draft);
         let properties = fields.required("properties");
-        let settings = properties.and_then(|of| {
-            of.mapping(|of| Settings::read(of, dialect, destinations, &mut origins))
-        });
+        let settings =
+            properties.and_then(|of| of.mapping(|of| Settings::read(of, dialect, &mut context)));
         let settings = settings?;
         let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
         let subscription = settings.complete(name?, dialect, &own)?;
         let dead_letters_at = DeadLettersAt::default();
+        let origins = context.origins;
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
     })?
 }

@@ -3,8 +3,8 @@
 //! Separate because the documented ranges differ by kind of resource; missing values are the
 //! profile's. Only limits can be set: the schedule is the dialect's.
 
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
+use super::Context;
 use crate::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
 use crate::time::duration::{DAY_MS, MINUTE_MS};
 
@@ -19,7 +19,11 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Reads the fields of `retryPolicy`.
-    pub(super) fn of_policy(fields: &Fields<'_>, dialect: Dialect, origins: &mut Origins) -> Self {
+    pub(super) fn of_policy(
+        fields: &Fields<'_>,
+        dialect: Dialect,
+        context: &mut Context<'_>,
+    ) -> Self {
         let (attempts_max, minutes_max) = match dialect {
             // Event Grid on Kubernetes names no upper bound; the limits of all dialects apply.
             Dialect::EventGridKubernetes => (ATTEMPTS_MAX, LIFETIME_MAX_MS / MINUTE_MS),
@@ -31,8 +35,8 @@ impl Limits {
         };
         let attempts = attempts(fields);
         let minutes = fields.given("eventTimeToLiveInMinutes");
-        note(origins, "maxAttempts", attempts.as_ref());
-        note(origins, "timeToLive", minutes.as_ref());
+        context.note("maxAttempts", attempts.as_ref());
+        context.note("timeToLive", minutes.as_ref());
         let minutes_max = u32::try_from(minutes_max).unwrap_or(u32::MAX);
         Self {
             max_attempts: attempts.and_then(|cursor| cursor.integer(1..=attempts_max)),
@@ -43,11 +47,11 @@ impl Limits {
     }
 
     /// Reads the limits among the fields of `push`.
-    pub(super) fn of_push(fields: &Fields<'_>, origins: &mut Origins) -> Self {
+    pub(super) fn of_push(fields: &Fields<'_>, context: &mut Context<'_>) -> Self {
         let attempts = fields.given("maxDeliveryCount");
         let time_to_live = fields.given("eventTimeToLive");
-        note(origins, "maxAttempts", attempts.as_ref());
-        note(origins, "timeToLive", time_to_live.as_ref());
+        context.note("maxAttempts", attempts.as_ref());
+        context.note("timeToLive", time_to_live.as_ref());
         Self {
             max_attempts: attempts.and_then(|cursor| cursor.integer(1..=10)),
             time_to_live_ms: time_to_live

@@ -5,30 +5,20 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
-use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::statuses;
 use super::dead_letter::DeadLetters;
 use super::endpoint::{self, Endpoint};
 use super::identity::LastmileSection;
 use super::retry::Limits;
-use super::{filter, words};
+use super::{Context, filter, words};
 use crate::event::schema::Schema;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::{Destination, Subscription};
-
-/// The spellings of a dead-letter destination.
-const DEAD_LETTERS: [&str; 3] = [
-    "deadLetterDestination",
-    "deadLetterDestinationWithResourceIdentity",
-    "deadLetterWithResourceIdentity",
-];
+use crate::time::moment;
 
 /// The delivery settings of a resource.
 pub(super) struct Settings<'a> {
@@ -42,12 +32,7 @@ pub(super) struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     /// Reads the fields of `properties`.
-    pub(super) fn read(
-        fields: &Fields<'a>,
-        dialect: Dialect,
-        destinations: &Destinations<'_>,
-        origins: &mut Origins,
-    ) -> Self {
+    pub(super) fn read(fields: &Fields<'a>, dialect: Dialect, context: &mut Context<'_>) -> Self {
         // Fields that Azure adds to exported resources, and fields for people.
         fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
         let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
@@ -57,8 +42,8 @@ impl<'a> Settings<'a> {
                 let push = configuration.mapping(push).flatten();
                 let read = push.and_then(|push| {
                     push.mapping(|push| {
-                        let limits = Limits::of_push(push, origins);
-                        let (endpoint, dead_letters) = delivery(push, destinations, origins);
+                        let limits = Limits::of_push(push, context);
+                        let (endpoint, dead_letters) = delivery(push, context);
                         (endpoint, limits, dead_letters)
                     })
                 });
@@ -66,8 +51,8 @@ impl<'a> Settings<'a> {
             }
             None => {
                 let limits =
-                    fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, origins));
-                let (endpoint, dead_letters) = delivery(fields, destinations, origins);
+                    fields.section("retryPolicy", |of| Limits::of_policy(of, dialect, context));
+                let (endpoint, dead_letters) = delivery(fields, context);
                 (endpoint, limits.unwrap_or_default(), dead_letters)
             }
         };
@@ -75,7 +60,7 @@ impl<'a> Settings<'a> {
             endpoint::schema(fields),
             endpoint.as_ref().and_then(|of| of.schema.clone()),
         );
-        note(origins, "schema", schema.as_ref().map(|(_, at)| at));
+        context.note("schema", schema.as_ref().map(|(_, at)| at));
         Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
     }
 
@@ -97,14 +82,10 @@ impl<'a> Settings<'a> {
         own: &LastmileSection<'_>,
     ) -> Option<Subscription> {
         let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
-        let dialect = match dialect {
-            Dialect::EventGrid if is_resource => Dialect::EventGridResource,
-            Dialect::EventGrid
-            | Dialect::EventGridResource
-            | Dialect::EventGridNamespace
-            | Dialect::EventGridKubernetes
-            | Dialect::Knative
-            | Dialect::Native => dialect,
+        let dialect = if is_resource && dialect == Dialect::EventGrid {
+            Dialect::EventGridResource
+        } else {
+            dialect
         };
         let profile = Profile::of(dialect);
         let mut retry = profile.retry.clone();
@@ -150,28 +131,23 @@ fn one_schema<'a>(
 /// Where events and dead letters go, the same in `properties` and in `push`.
 fn delivery<'a>(
     fields: &Fields<'a>,
-    destinations: &Destinations<'_>,
-    origins: &mut Origins,
+    context: &mut Context<'_>,
 ) -> (Option<Endpoint<'a>>, DeadLetters) {
-    let endpoint = destination(fields, destinations, origins);
-    (endpoint, DeadLetters::read(fields, &DEAD_LETTERS, destinations, origins))
+    let endpoint = destination(fields, context);
+    (endpoint, DeadLetters::read(fields, context))
 }
 
 /// `destination`, or the one inside `deliveryWithResourceIdentity`.
-fn destination<'a>(
-    fields: &Fields<'a>,
-    destinations: &Destinations<'_>,
-    origins: &mut Origins,
-) -> Option<Endpoint<'a>> {
+fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
-        return Endpoint::read(&fields.required("destination")?, destinations, origins);
+        return Endpoint::read(&fields.required("destination")?, context);
     };
     if let Some(other) = fields.given("destination") {
         other.error("deliveryWithResourceIdentity is given too; it can be only one of them");
     }
     delivery.mapping(|delivery| {
         endpoint::unused(delivery, "identity");
-        Endpoint::read(&delivery.required("destination")?, destinations, origins)
+        Endpoint::read(&delivery.required("destination")?, context)
     })?
 }
 
@@ -182,11 +158,10 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let mode = fields.required("deliveryMode")?;
     let text = mode.peek_text().unwrap_or_default().trim();
     if ["Pull", "Queue"].iter().any(|pull| pull.eq_ignore_ascii_case(text)) {
-        mode.error(
+        return mode.refuse(
             Message::new("pull delivery is not supported")
                 .help("deliveryMode: Push, with a destination"),
         );
-        return None;
     }
     words::read(&mode, &["Push"])?;
     fields.required("push")
@@ -195,13 +170,8 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 /// A time such as 2026-12-31T00:00:00Z.
 fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
     let text = cursor.text()?;
-    let moment = text
-        .parse::<Timestamp>()
-        .ok()
-        .and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
-    if moment.is_none() {
+    moment::parse(text).or_else(|| {
         let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));
-        cursor.error(message.help("a time looks like 2026-12-31T00:00:00Z"));
-    }
-    moment
+        cursor.refuse(message.help("a time looks like 2026-12-31T00:00:00Z"))
+    })
 }

@@ -39,8 +39,7 @@ pub(super) struct Resource<'a> {
 
 /// Whether a document is a template of resources.
 pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
-    let schema = document.peek("$schema").and_then(|schema| schema.peek_text()).unwrap_or_default();
-    schema.to_ascii_lowercase().contains("deploymenttemplate")
+    document.text_at("$schema").to_ascii_lowercase().contains("deploymenttemplate")
 }
 
 /// The event subscriptions of a document: itself, or those of a template.
@@ -85,9 +84,7 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
 
 /// A resource with the type and names of its parents.
 fn resource<'a>(cursor: &Cursor<'a>, around_kind: &str, around_path: &str) -> Resource<'a> {
-    let text =
-        |field: &str| cursor.peek(field).and_then(|value| value.peek_text()).unwrap_or_default();
-    let (kind, name) = (text("type").to_ascii_lowercase(), text("name"));
+    let (kind, name) = (cursor.text_at("type").to_ascii_lowercase(), cursor.text_at("name"));
     let is_full =
         around_kind.is_empty() || kind.starts_with(PROVIDER) && around_kind.starts_with(PROVIDER);
     let joined =

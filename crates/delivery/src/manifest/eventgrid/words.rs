@@ -15,9 +15,8 @@ pub(super) fn read(cursor: &Cursor<'_>, words: &[&'static str]) -> Option<&'stat
         cursor.warn(format!("spaces around {} are ignored", quoted(trimmed)));
     }
     let word = words.iter().find(|word| word.eq_ignore_ascii_case(trimmed)).copied();
-    if word.is_none() {
+    word.or_else(|| {
         let message = Message::new(format!("{} is not known here", quoted(trimmed)));
-        cursor.error(message.help(hint(trimmed, words, words)));
-    }
-    word
+        cursor.refuse(message.help(hint(trimmed, words, words)))
+    })
 }

@@ -77,7 +77,7 @@ impl Addresses<'_> {
     ) -> Option<ResolvedAddress<'a>> {
         cursor.mapping(|fields| {
             for field in ["CACerts", "audience"] {
-                if let Some(key) = fields.given(field).and_then(|_| fields.key(field)) {
+                if let Some(key) = fields.given_key(field) {
                     key.warn(format!("{field} is not used by this version"));
                 }
             }
@@ -93,12 +93,9 @@ impl Addresses<'_> {
                 }
                 (Some(reference), None) => self.of_reference(reference?),
                 (None, Some(uri)) => self.of_uri(uri?),
-                (None, None) => {
-                    fields
-                        .parent()
-                        .error(Message::new("ref or uri is missing").help("uri: https://…"));
-                    None
-                }
+                (None, None) => fields
+                    .parent()
+                    .refuse(Message::new("ref or uri is missing").help("uri: https://…")),
             }
         })?
     }
@@ -138,11 +135,10 @@ impl Addresses<'_> {
         (text, at): (&str, Cursor<'a>),
     ) -> Option<ResolvedAddress<'a>> {
         if Url::parse(text).is_ok() || text.starts_with("//") {
-            at.error(
+            return at.refuse(
                 Message::new("a uri beside a ref is relative to it")
                     .help("a path such as /events, or no ref"),
             );
-            return None;
         }
         match base.address {
             Address::Target(Target::Endpoint(url)) => match url.join(text) {
@@ -150,18 +146,13 @@ impl Addresses<'_> {
                     address: Address::Target(Target::Endpoint(url)),
                     ..base
                 }),
-                Err(error) => {
-                    at.error(format!("not a valid path: {error}"));
-                    None
-                }
+                Err(error) => at.refuse(format!("not a valid path: {error}")),
             },
             Address::Target(Target::Container(_)) => {
-                at.error("the ref is mapped to a container, which has no paths");
-                None
+                at.refuse("the ref is mapped to a container, which has no paths")
             }
             Address::Target(Target::Queue(_)) => {
-                at.error("the ref is mapped to a queue, which has no paths");
-                None
+                at.refuse("the ref is mapped to a queue, which has no paths")
             }
             Address::Topic(_) => {
                 at.warn("not used: the ref is a topic, which has no paths");
@@ -196,10 +187,7 @@ impl ResolvedAddress<'_> {
         match self.address {
             Address::Target(target) => return target.for_events(&self.at),
             Address::Topic(topic) => self.at.unsupported(&format!("delivery to the topic {topic}")),
-            Address::Unresolved(key) => {
-                let message = format!("nothing says what {} is here", quoted(&key));
-                self.at.error(Message::new(message).help(entry(&key, "https://…")));
-            }
+            Address::Unresolved(key) => self.at.error(unresolved(&key)),
         }
         None
     }
@@ -211,13 +199,14 @@ impl ResolvedAddress<'_> {
             Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),
             Address::Target(Target::Container(_)) => self.at.error(no_replies("a container")),
             Address::Target(Target::Queue(_)) => self.at.error(no_replies("a queue")),
-            Address::Unresolved(key) => {
-                let message = format!("nothing says what {} is here", quoted(&key));
-                self.at.error(Message::new(message).help(entry(&key, "https://…")));
-            }
+            Address::Unresolved(key) => self.at.error(unresolved(&key)),
         }
         None
     }
+}
+
+fn unresolved(key: &str) -> Message {
+    Message::new(format!("nothing says what {} is here", quoted(key))).help(entry(key, "https://…"))
 }
 
 fn no_replies(what: &str) -> Message {

@@ -40,11 +40,11 @@ pub(super) struct Delivery<'a> {
     format: Option<Located<'a, Schema>>,
 }
 
-const POLICIES: [(&str, Option<Policy>); 2] =
-    [("linear", Some(Policy::Linear)), ("exponential", Some(Policy::Exponential))];
+const POLICIES: [(&str, Policy); 2] =
+    [("linear", Policy::Linear), ("exponential", Policy::Exponential)];
 /// Both are CloudEvents; without `format`, events are sent as they were published.
-const FORMATS: [(&str, Option<Schema>); 2] =
-    [("json", Some(Schema::CloudEventsStructured)), ("binary", Some(Schema::CloudEventsBinary))];
+const FORMATS: [(&str, Schema); 2] =
+    [("json", Schema::CloudEventsStructured), ("binary", Schema::CloudEventsBinary)];
 /// The default of `backoffDelay`, so that retries are never a hot loop.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
@@ -61,15 +61,13 @@ impl<'a> Delivery<'a> {
         let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
         let delivery = Self {
             retry: located(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
-            policy: located(fields, "backoffPolicy", |cursor| {
-                cursor.choice("backoffPolicy", &POLICIES)
-            }),
+            policy: located(fields, "backoffPolicy", |cursor| cursor.choice(&POLICIES)),
             delay_ms: duration_ms("backoffDelay", 1..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
             sink: resolved.map(sink),
-            format: located(fields, "format", |cursor| cursor.choice("format", &FORMATS)),
+            format: located(fields, "format", |cursor| cursor.choice(&FORMATS)),
         };
         delivery.report_support(fields, class, is_pubsub);
         delivery
@@ -129,19 +127,18 @@ impl<'a> Delivery<'a> {
 
     /// The response timeout.
     pub(super) fn timeout_ms(&self, profile: &Profile) -> u64 {
-        value(self.timeout_ms.as_ref()).unwrap_or(profile.response_timeout_ms)
+        value(&self.timeout_ms).unwrap_or(profile.response_timeout_ms)
     }
 
     /// The retry policy, with the profile's values for missing fields.
     pub(super) fn retry_policy(&self, class: Class, profile: &Profile) -> RetryPolicy {
         let of_profile = profile.retry.clone();
-        let policy = value(self.policy.as_ref()).unwrap_or(Policy::Exponential);
-        let delay_ms = value(self.delay_ms.as_ref()).unwrap_or(DELAY_DEFAULT_MS);
+        let policy = value(&self.policy).unwrap_or(Policy::Exponential);
+        let delay_ms = value(&self.delay_ms).unwrap_or(DELAY_DEFAULT_MS);
         RetryPolicy {
-            max_attempts: value(self.retry.as_ref())
-                .map_or(of_profile.max_attempts, |retries| retries + 1),
-            schedule: class.schedule(policy, delay_ms, value(self.max_ms.as_ref())),
-            retry_after_max_ms: value(self.retry_after_max_ms.as_ref())
+            max_attempts: value(&self.retry).map_or(of_profile.max_attempts, |retries| retries + 1),
+            schedule: class.schedule(policy, delay_ms, value(&self.max_ms)),
+            retry_after_max_ms: value(&self.retry_after_max_ms)
                 .unwrap_or(of_profile.retry_after_max_ms),
             ..of_profile
         }
@@ -160,18 +157,17 @@ impl<'a> Delivery<'a> {
     /// class's.
     pub(super) fn origins(&self, class: Class) -> Origins {
         let mut origins = Origins::new();
-        let parts =
-            [at(self.policy.as_ref()), at(self.delay_ms.as_ref()), at(self.max_ms.as_ref())];
+        let parts = [at(&self.policy), at(&self.delay_ms), at(&self.max_ms)];
         let mut schedule: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
         schedule
             .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
-        note(&mut origins, "maxAttempts", at(self.retry.as_ref()));
+        note(&mut origins, "maxAttempts", at(&self.retry));
         if !schedule.is_empty() {
             origins.insert("schedule", schedule.join(", "));
         }
-        note(&mut origins, "responseTimeout", at(self.timeout_ms.as_ref()));
-        note(&mut origins, "schema", at(self.format.as_ref()));
-        note(&mut origins, "retryAfterMax", at(self.retry_after_max_ms.as_ref()));
+        note(&mut origins, "responseTimeout", at(&self.timeout_ms));
+        note(&mut origins, "schema", at(&self.format));
+        note(&mut origins, "retryAfterMax", at(&self.retry_after_max_ms));
         let followed = self.sink.as_ref().filter(|sink| sink.value != Sink::DefaultContainer);
         note(&mut origins, "deadLetter.sink", followed.map(|sink| &sink.at));
         origins
@@ -187,18 +183,18 @@ fn located<'a, T>(
     read(&at).map(|value| Located { value, at })
 }
 
-fn value<T: Copy>(located: Option<&Located<'_, T>>) -> Option<T> {
-    located.map(|located| located.value)
+fn value<T: Copy>(located: &Option<Located<'_, T>>) -> Option<T> {
+    located.as_ref().map(|located| located.value)
 }
 
-fn at<'s, 'a>(located: Option<&'s Located<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
-    located.map(|located| &located.at)
+fn at<'s, 'a>(located: &'s Option<Located<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
+    located.as_ref().map(|located| &located.at)
 }
 
 /// `deadLetterSink`, or `errorSink` as in an older draft.
 fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     let sink = fields.given("deadLetterSink");
-    if let Some(old) = fields.given("errorSink").and_then(|_| fields.key("errorSink")) {
+    if let Some(old) = fields.given_key("errorSink") {
         let message = if sink.is_some() {
             "not used: deadLetterSink is given too"
         } else {

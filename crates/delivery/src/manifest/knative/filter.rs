@@ -5,22 +5,10 @@
 //! `filters` names one operator; and `filters`, where there are any, replace `filter`. An attribute
 //! that the event does not have fails every comparison, and so matches under `not`.
 
+use super::super::conditions::{Compare, OPERATORS, check_depth, joined, operators};
 use super::super::findings::Message;
-use super::super::reader::{Cursor, Fields};
+use super::super::reader::{Cursor, Fields, all};
 use crate::subscription::filter::Filter;
-
-/// The deepest nesting of `all`, `any` and `not`.
-const DEPTH_MAX: usize = 8;
-/// The operators, for findings.
-const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not";
-
-type Compare = fn(String, String) -> Filter;
-
-const COMPARISONS: [(&str, Compare); 3] = [
-    ("exact", |name, value| Filter::Exact { name, value }),
-    ("prefix", |name, value| Filter::Prefix { name, value }),
-    ("suffix", |name, value| Filter::Suffix { name, value }),
-];
 
 /// Reads the filter of a Trigger's `spec`.
 pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
@@ -32,10 +20,10 @@ pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
     if elements.is_empty() {
         return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
     }
-    if let Some(key) = spec.given("filter").and_then(|_| spec.key("filter")) {
+    if let Some(key) = spec.given_key("filter") {
         key.warn("not used: filters is given too");
     }
-    each(&elements, 1).map(joined)
+    all(&elements, |element| expression(element, 1)).map(joined)
 }
 
 fn attributes(fields: &Fields<'_>) -> Option<Filter> {
@@ -50,13 +38,9 @@ fn attributes(fields: &Fields<'_>) -> Option<Filter> {
         {
             Some(Filter::EVERYTHING)
         }
-        None => {
-            fields.parent().error(
-                Message::new("no condition is known here")
-                    .help("attributes: {type: order.created}"),
-            );
-            None
-        }
+        None => fields.parent().refuse(
+            Message::new("no condition is known here").help("attributes: {type: order.created}"),
+        ),
     }
 }
 
@@ -66,23 +50,13 @@ fn present(name: String) -> Filter {
     Filter::All(vec![Filter::Prefix { name, value: String::new() }, Filter::Not(Box::new(empty))])
 }
 
-/// Each is read, even after an error: all of them get their findings.
-fn each(elements: &[Cursor<'_>], depth: usize) -> Option<Vec<Filter>> {
-    let filters: Vec<Option<Filter>> =
-        elements.iter().map(|element| expression(element, depth)).collect();
-    filters.into_iter().collect()
-}
-
 fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
-    if depth > DEPTH_MAX {
-        cursor.error(format!("conditions nest at most {DEPTH_MAX} deep"));
-        return None;
-    }
+    check_depth(cursor, depth)?;
     if depth == 1 && cursor.entries()?.is_empty() {
         // Knative documents this for an expression without an operator, but only at the top level.
         return Some(Filter::EVERYTHING);
     }
-    let mut conditions = cursor.mapping(|fields| operators(fields, depth))?;
+    let mut conditions = cursor.mapping(|fields| conditions(fields, depth))?;
     match conditions.len() {
         0 => cursor.error(Message::new("no condition is known here").help(OPERATORS)),
         1 => return conditions.pop()?,
@@ -93,19 +67,9 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
 }
 
 /// The condition of each operator in one expression; `None` for one that could not be read.
-fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
-    let mut conditions = Vec::new();
-    for (operator, compare) in COMPARISONS {
-        conditions
-            .extend(fields.given(operator).map(|members| compared_with_values(&members, compare)));
-    }
-    conditions.extend(fields.given("all").map(|list| several(&list, depth).map(Filter::All)));
-    conditions.extend(fields.given("any").map(|list| several(&list, depth).map(Filter::Any)));
-    conditions.extend(
-        fields
-            .given("not")
-            .map(|of| expression(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))),
-    );
+fn conditions(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
+    let inner = |of: &Cursor<'_>| expression(of, depth + 1);
+    let mut conditions = operators(|name| fields.given(name), compared_with_values, inner);
     for dialect in ["cesql", "sql"] {
         if let Some(key) = fields.key(dialect) {
             key.unsupported(dialect);
@@ -115,20 +79,11 @@ fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     conditions
 }
 
-fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
-    let elements = cursor.list()?;
-    if elements.is_empty() {
-        cursor.error("at least one condition is required");
-        return None;
-    }
-    each(&elements, depth + 1)
-}
-
 fn compared_with_values(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     let members = cursor.entries()?;
     if members.is_empty() {
-        cursor.error(Message::new("no attribute to compare").help("such as {type: order.created}"));
-        return None;
+        return cursor
+            .refuse(Message::new("no attribute to compare").help("such as {type: order.created}"));
     }
     for member in members.iter().filter(|member| member.value.peek_text() == Some("")) {
         member.value.error("an empty value cannot be compared");
@@ -152,9 +107,4 @@ fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> 
 fn is_attribute(name: &str) -> bool {
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest)
-}
-
-/// All of them; a single one is returned as it is.
-fn joined(mut filters: Vec<Filter>) -> Filter {
-    if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
 }

@@ -63,14 +63,9 @@ pub(super) fn read<'a>(
     let objects = documents.iter().map(|document| Object::of(document.clone()));
     let objects: Vec<(Role, Object<'a>)> =
         objects.map(|object| (Role::of(&object), object)).collect();
-    let topic = |(role, object): &(Role, Object<'a>)| match role {
-        Role::Topic(topic_kind) => Some((*topic_kind, object.name.clone())),
-        Role::Trigger
-        | Role::Subscription
-        | Role::Source
-        | Role::ConfigMap
-        | Role::Ignored
-        | Role::Unknown => None,
+    let topic = |(role, object): &(Role, Object<'a>)| {
+        let Role::Topic(topic_kind) = role else { return None };
+        Some((*topic_kind, object.name.clone()))
     };
     let topics: BTreeSet<(TopicKind, TopicName)> = objects.iter().filter_map(topic).collect();
     let config_maps =
@@ -126,10 +121,7 @@ impl<'a> Reader<'a, '_> {
             }
             let (metadata, partial) = object.read(|_, spec| match spec {
                 Some(spec) => read_spec(self, spec, object),
-                None => {
-                    object.document.error("spec is missing");
-                    None
-                }
+                None => object.document.refuse("spec is missing"),
             })?;
             let (partial, at) = (partial?, metadata.named_at.clone()?);
             let name =

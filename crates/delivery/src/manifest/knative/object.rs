@@ -39,16 +39,12 @@ pub(super) struct Object<'a> {
 impl<'a> Object<'a> {
     /// Inspects a document; reports nothing.
     pub(super) fn of(document: Cursor<'a>) -> Self {
-        let text =
-            |of: &Cursor<'a>, field: &str| of.peek(field).and_then(|value| value.peek_text());
-        let metadata = document.peek("metadata");
-        let named = |field: &str| metadata.as_ref().and_then(|metadata| text(metadata, field));
+        let namespace = document.peek("metadata.namespace").and_then(|name| name.peek_text());
         let name = TopicName {
-            namespace: named("namespace").unwrap_or(NAMESPACE).to_owned(),
-            topic: named("name").unwrap_or_default().to_owned(),
+            namespace: namespace.unwrap_or(NAMESPACE).to_owned(),
+            topic: document.text_at("metadata.name").to_owned(),
         };
-        let [api_version, kind] =
-            ["apiVersion", "kind"].map(|field| text(&document, field).unwrap_or_default());
+        let [api_version, kind] = ["apiVersion", "kind"].map(|field| document.text_at(field));
         Self { api_version, kind, name, document }
     }
 

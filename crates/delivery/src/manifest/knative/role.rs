@@ -42,7 +42,7 @@ pub(super) enum Role {
 impl Role {
     /// The role of this object, by its API, its kind and whether it has a sink.
     pub(super) fn of(object: &Object<'_>) -> Self {
-        let has_sink = object.document.peek("spec").is_some_and(|spec| spec.peek("sink").is_some());
+        let has_sink = object.document.peek("spec.sink").is_some();
         match (object.group(), object.kind) {
             ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(TopicKind::Broker),
             ("eventing.knative.dev" | GOOGLE_EVENTING, "Trigger") => Self::Trigger,

@@ -20,11 +20,9 @@ impl BatchSettings {
     /// Reads the fields of `batch`.
     pub(super) fn read(fields: &Fields<'_>) -> Self {
         Self {
-            max_events: fields.get("maxEvents").and_then(|cursor| batches::events(&cursor)),
-            preferred_kilobytes: fields
-                .get("preferredKilobytes")
-                .and_then(|cursor| batches::kilobytes(&cursor)),
-            on_refused: fields.get("onRefused").and_then(|cursor| batches::on_refused(&cursor)),
+            max_events: fields.read("maxEvents", batches::events),
+            preferred_kilobytes: fields.read("preferredKilobytes", batches::kilobytes),
+            on_refused: fields.read("onRefused", batches::on_refused),
         }
     }
 

@@ -24,13 +24,12 @@ enum Handshake {
     CloudEvents,
 }
 
-const HANDSHAKES: [(&str, Option<Handshake>); 2] =
-    [("eventgrid", Some(Handshake::EventGrid)), ("cloudevents", Some(Handshake::CloudEvents))];
+const HANDSHAKES: [(&str, Handshake); 2] =
+    [("eventgrid", Handshake::EventGrid), ("cloudevents", Handshake::CloudEvents)];
 
 /// Reads the fields of `consent`.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
-    let handshake =
-        fields.required("handshake").and_then(|cursor| cursor.choice("handshake", &HANDSHAKES));
+    let handshake = fields.required("handshake").and_then(|cursor| cursor.choice(&HANDSHAKES));
     match handshake {
         Some(Handshake::CloudEvents) => {
             let rate = fields.get("rate").map(|cursor| cursor.integer(RATES));
@@ -58,8 +57,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
 fn origin(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     if text.len() > NAME_MAX_BYTES || !text.split('.').all(is_label) {
-        cursor.error(Message::new("not a name of DNS").help(ORIGIN_RULE));
-        return None;
+        return cursor.refuse(Message::new("not a name of DNS").help(ORIGIN_RULE));
     }
     Some(text.to_owned())
 }

@@ -103,22 +103,15 @@ impl DeadLetterSettings {
 
 impl StorageSettings {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
-        let formats = Format::ALL.map(|format| (format.as_str(), Some(format)));
-        let layouts = Layout::ALL.map(|layout| (layout.as_str(), Some(layout)));
-        let forms = ErrorData::ALL.map(|form| (form.as_str(), Some(form)));
-        let per_blob = fields.get("eventsPerBlob");
-        let keep_trying = fields.get("keepTryingFor");
         Self {
-            sink: fields.get("sink").and_then(|cursor| sink(&cursor, destinations)),
-            format: fields.get("format").and_then(|cursor| cursor.choice("format", &formats)),
-            layout: fields.get("layout").and_then(|cursor| cursor.choice("layout", &layouts)),
-            events_per_blob: per_blob.and_then(|cursor| cursor.integer(1..=EVENTS_PER_BLOB_MAX)),
-            error_data: fields
-                .get("errorData")
-                .and_then(|cursor| cursor.choice("errorData", &forms)),
-            delay_ms: fields.get("delay").and_then(|cursor| cursor.duration_ms(0..=DELAY_MAX_MS)),
-            keep_trying_for_ms: keep_trying
-                .and_then(|cursor| cursor.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
+            sink: fields.read("sink", |at| sink(at, destinations)),
+            format: fields.read("format", |at| at.choice(&Format::WORDS)),
+            layout: fields.read("layout", |at| at.choice(&Layout::WORDS)),
+            events_per_blob: fields.read("eventsPerBlob", |at| at.integer(1..=EVENTS_PER_BLOB_MAX)),
+            error_data: fields.read("errorData", |at| at.choice(&ErrorData::WORDS)),
+            delay_ms: fields.read("delay", |at| at.duration_ms(0..=DELAY_MAX_MS)),
+            keep_trying_for_ms: fields
+                .read("keepTryingFor", |at| at.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
         }
     }
 
@@ -144,8 +137,7 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
         Resolved::Reported => None,
         Resolved::Unknown => {
             let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.error(message.help(format!("{ADDRESSES}; {TOPIC_RULE}")));
-            None
+            cursor.refuse(message.help(format!("{ADDRESSES}; {TOPIC_RULE}")))
         }
     }
 }
@@ -155,10 +147,9 @@ fn topic(fields: &Fields<'_>) -> Option<TopicName> {
     let Some(topic) = fields.get("topic") else {
         // Other fields are probably an attempt to name a sink: one finding shows the right form.
         fields.accept_rest();
-        fields
+        return fields
             .parent()
-            .error(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
-        return None;
+            .refuse(Message::new("a sink is an address, or names a topic").help(TOPIC_RULE));
     };
     topic.parsed("the name of a topic", TOPIC_RULE)
 }

@@ -51,7 +51,6 @@ pub(super) struct DestinationSettings {
 impl DestinationSettings {
     /// Reads the fields of `destination`.
     pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
-        let schemas = Schema::ALL.map(|schema| (schema.as_str(), Some(schema)));
         Self {
             url: match scope {
                 Scope::Topic => no_url(fields),
@@ -59,19 +58,14 @@ impl DestinationSettings {
                     fields.required("url").and_then(|cursor| url(&cursor, destinations))
                 }
             },
-            timeout_ms: fields
-                .get("timeout")
-                .and_then(|timeout| timeout.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
-            schema: fields.get("schema").and_then(|cursor| cursor.choice("schema", &schemas)),
-            max_concurrency: fields
-                .get("maxConcurrency")
-                .and_then(|cursor| cursor.integer(CONCURRENCY)),
-            headers: fields.get("headers").and_then(|cursor| headers::list(&cursor, header)),
+            timeout_ms: fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
+            schema: fields.read("schema", |at| at.choice(&Schema::WORDS)),
+            max_concurrency: fields.read("maxConcurrency", |at| at.integer(CONCURRENCY)),
+            headers: fields.read("headers", |at| headers::list(at, header)),
             signing: fields.section("signing", signing).flatten(),
             late_window_ms: fields
-                .get("lateResponseWindow")
-                .and_then(|late| late.duration_ms(0..=LATE_WINDOW_MAX_MS)),
-            probation: fields.get("probation").and_then(|probation| probation.boolean()),
+                .read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS)),
+            probation: fields.read("probation", Cursor::boolean),
             consent: fields.section("consent", consent::read).flatten(),
         }
     }
@@ -119,8 +113,7 @@ fn url(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Url> {
         Resolved::Reported => None,
         Resolved::Unknown => {
             let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.error(message.help("http://… or https://…"));
-            None
+            cursor.refuse(message.help("http://… or https://…"))
         }
     }
 }
@@ -137,14 +130,8 @@ fn header_value(fields: &Fields<'_>) -> Option<Value> {
         [Some(value), None, None] => headers::value(&value).map(Value::Static),
         [None, Some(path), None] => path.parsed("a path", PATH_RULE).map(Value::Path),
         [None, None, Some(name)] => secret(&name).map(Value::Secret),
-        [None, None, None] => {
-            fields.parent().error("value, path or secret is missing");
-            None
-        }
-        [_, _, _] => {
-            fields.parent().error("a header has one of value, path and secret");
-            None
-        }
+        [None, None, None] => fields.parent().refuse("value, path or secret is missing"),
+        [_, _, _] => fields.parent().refuse("a header has one of value, path and secret"),
     }
 }
 

@@ -4,20 +4,10 @@
 //! members under one operator, all have to hold. An empty condition is refused, since it could mean
 //! everything or nothing.
 
+use super::super::conditions::{Compare, OPERATORS, check_depth, joined, operators};
 use super::super::findings::Message;
-use super::super::reader::{Cursor, Fields};
+use super::super::reader::Cursor;
 use crate::subscription::filter::Filter;
-
-/// The deepest nesting of `all`, `any` and `not`.
-const DEPTH_MAX: usize = 8;
-
-type Compare = fn(String, String) -> Filter;
-
-const COMPARISONS: [(&str, Compare); 3] = [
-    ("exact", |name, value| Filter::Exact { name, value }),
-    ("prefix", |name, value| Filter::Prefix { name, value }),
-    ("suffix", |name, value| Filter::Suffix { name, value }),
-];
 
 /// Reads a filter.
 pub(super) fn read(cursor: &Cursor<'_>) -> Option<Filter> {
@@ -25,62 +15,25 @@ pub(super) fn read(cursor: &Cursor<'_>) -> Option<Filter> {
 }
 
 fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
-    if depth > DEPTH_MAX {
-        cursor.error(format!("conditions nest at most {DEPTH_MAX} deep"));
-        return None;
-    }
+    check_depth(cursor, depth)?;
     if cursor.entries()?.is_empty() {
-        cursor.error(
-            Message::new("no condition").help("one of exact, prefix, suffix, all, any, not"),
-        );
-        return None;
+        return cursor.refuse(Message::new("no condition").help(OPERATORS));
     }
-    joined(cursor.mapping(|fields| operators(fields, depth))?)
-}
-
-/// The condition of each operator in one mapping; `None` for one that could not be read.
-fn operators(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
-    let mut conditions = Vec::new();
-    for (operator, compare) in COMPARISONS {
-        conditions.extend(fields.get(operator).map(|members| comparisons(&members, compare)));
-    }
-    conditions.extend(fields.get("all").map(|list| several(&list, depth).map(Filter::All)));
-    conditions.extend(fields.get("any").map(|list| several(&list, depth).map(Filter::Any)));
-    conditions.extend(
-        fields.get("not").map(|of| read_at(&of, depth + 1).map(|of| Filter::Not(Box::new(of)))),
-    );
-    conditions
-}
-
-fn several(cursor: &Cursor<'_>, depth: usize) -> Option<Vec<Filter>> {
-    let elements = cursor.list()?;
-    if elements.is_empty() {
-        cursor.error("at least one condition is required");
-        return None;
-    }
-    // Each is read, even after an error: all of them get their findings.
-    let filters: Vec<Option<Filter>> =
-        elements.iter().map(|element| read_at(element, depth + 1)).collect();
-    filters.into_iter().collect()
+    let inner = |of: &Cursor<'_>| read_at(of, depth + 1);
+    let conditions =
+        cursor.mapping(|fields| operators(|name| fields.get(name), comparisons, inner))?;
+    conditions.into_iter().collect::<Option<_>>().map(joined)
 }
 
 fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     let members = cursor.entries()?;
     if members.is_empty() {
-        cursor.error(Message::new("no member to compare").help("such as {type: order.created}"));
-        return None;
+        return cursor
+            .refuse(Message::new("no member to compare").help("such as {type: order.created}"));
     }
-    let read =
-        members.iter().map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)));
-    joined(read.collect())
-}
-
-/// All of them; a single one is returned as it is.
-fn joined(conditions: Vec<Option<Filter>>) -> Option<Filter> {
-    let mut filters = conditions.into_iter().collect::<Option<Vec<Filter>>>()?;
-    match filters.len() {
-        0 => None,
-        1 => filters.pop(),
-        _ => Some(Filter::All(filters)),
-    }
+    let compared: Vec<Option<Filter>> = members
+        .iter()
+        .map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)))
+        .collect();
+    compared.into_iter().collect::<Option<_>>().map(joined)
 }

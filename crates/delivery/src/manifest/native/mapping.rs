@@ -12,9 +12,7 @@ use crate::event::path::PATH_RULE;
 
 /// Reads `mapping` of a Topic's `spec`; what is not mapped is empty.
 pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {
-    if let Some(key) =
-        spec.get("mapping").filter(|at| !at.is_null()).and_then(|_| spec.key("mapping"))
-    {
+    if let Some(key) = spec.given_key("mapping") {
         report_unused(&key, input);
     }
     let read = |fields: &Fields<'_>| Mapping {
@@ -30,17 +28,12 @@ pub(super) fn read(spec: &Fields<'_>, input: Input) -> Mapping {
 
 /// Only custom events are mapped.
 fn report_unused(key: &Cursor<'_>, input: Input) {
-    let word = match input {
-        Input::Auto | Input::Custom => return,
-        Input::CloudEvents
-        | Input::EventGrid
-        | Input::Opaque
-        | Input::Sns
-        | Input::EventBridge
-        | Input::S3 => input.as_str(),
-    };
+    if matches!(input, Input::Auto | Input::Custom) {
+        return;
+    }
     let message = Message::new(format!(
-        "not used: the input of this topic is {word}, and only custom events are mapped"
+        "not used: the input of this topic is {}, and only custom events are mapped",
+        input.as_str()
     ));
     key.warn(message.help("input: custom or auto"));
 }
@@ -79,8 +72,7 @@ fn found_or_default(fields: &Fields<'_>, name: &'static str) -> Field {
 fn not_empty(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.scalar()?;
     if text.is_empty() {
-        cursor.error("a default cannot be empty");
-        return None;
+        return cursor.refuse("a default cannot be empty");
     }
     Some(text)
 }

@@ -115,12 +115,10 @@ struct TopicSpec<'a> {
 
 impl<'a> TopicSpec<'a> {
     fn read(spec: &Fields<'a>, destinations: &Destinations<'_>) -> Self {
-        let inputs = Input::ALL.map(|input| (input.as_str(), Some(input)));
-        let input =
-            spec.get("input").and_then(|input| input.choice("input", &inputs)).unwrap_or_default();
+        let input = spec.read("input", |input| input.choice(&Input::WORDS)).unwrap_or_default();
         let from = publishers::read(spec);
         publishers::report_unreadable(&from, input);
-        let delivery_at = spec.given("delivery").and_then(|_| spec.key("delivery"));
+        let delivery_at = spec.given_key("delivery");
         let mapping = mapping::read(spec, input);
         let delivery = spec.section("delivery", |delivery| {
             (Settings::read(delivery, Scope::Topic, destinations), Stated::of(delivery.parent()))

@@ -6,44 +6,40 @@ use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 
-/// Field → the section and the field of a `spec` or `delivery` that state it.
-const FIELD_PATHS: [(&str, &str, &str); 28] = [
-    ("maxAttempts", "retry", "maxAttempts"),
-    ("timeToLive", "retry", "timeToLive"),
-    ("schedule", "retry", "schedule"),
-    ("url", DESTINATION, "url"),
-    ("responseTimeout", DESTINATION, "timeout"),
-    (SCHEMA, DESTINATION, SCHEMA),
-    ("maxConcurrency", DESTINATION, "maxConcurrency"),
-    ("headers", DESTINATION, "headers"),
-    ("signing", DESTINATION, "signing"),
-    ("lateResponseWindow", DESTINATION, "lateResponseWindow"),
-    ("probation", DESTINATION, "probation"),
-    ("consent", DESTINATION, "consent"),
-    ("batch.maxEvents", BATCH, "maxEvents"),
-    ("batch.preferredKilobytes", BATCH, "preferredKilobytes"),
-    ("batch.onRefused", BATCH, ON_REFUSED),
-    ("success", "retry", "success"),
-    ("neverRetry", "retry", "neverRetry"),
-    ("retryOn", "retry", "retryOn"),
-    ("leastWaits", "retry", "leastWaits"),
-    ("retryAfterMax", "retry", "retryAfterMax"),
-    ("jitterPercent", "retry", "jitterPercent"),
-    (SINK, DEAD_LETTER, "sink"),
-    ("deadLetter.format", DEAD_LETTER, "format"),
-    ("deadLetter.layout", DEAD_LETTER, "layout"),
-    ("deadLetter.eventsPerBlob", DEAD_LETTER, "eventsPerBlob"),
-    ("deadLetter.errorData", DEAD_LETTER, "errorData"),
-    ("deadLetter.delay", DEAD_LETTER, "delay"),
-    ("deadLetter.keepTryingFor", DEAD_LETTER, "keepTryingFor"),
+/// Field → the path in a `spec` or `delivery` that states it.
+const FIELD_PATHS: [(&str, &str); 28] = [
+    ("maxAttempts", "retry.maxAttempts"),
+    ("timeToLive", "retry.timeToLive"),
+    ("schedule", "retry.schedule"),
+    ("url", "destination.url"),
+    ("responseTimeout", "destination.timeout"),
+    ("schema", "destination.schema"),
+    ("maxConcurrency", "destination.maxConcurrency"),
+    ("headers", "destination.headers"),
+    ("signing", "destination.signing"),
+    ("lateResponseWindow", "destination.lateResponseWindow"),
+    ("probation", "destination.probation"),
+    ("consent", "destination.consent"),
+    ("batch.maxEvents", "batch.maxEvents"),
+    ("batch.preferredKilobytes", "batch.preferredKilobytes"),
+    ("batch.onRefused", "batch.onRefused"),
+    ("success", "retry.success"),
+    ("neverRetry", "retry.neverRetry"),
+    ("retryOn", "retry.retryOn"),
+    ("leastWaits", "retry.leastWaits"),
+    ("retryAfterMax", "retry.retryAfterMax"),
+    ("jitterPercent", "retry.jitterPercent"),
+    ("deadLetter.sink", "deadLetter.sink"),
+    ("deadLetter.format", "deadLetter.format"),
+    ("deadLetter.layout", "deadLetter.layout"),
+    ("deadLetter.eventsPerBlob", "deadLetter.eventsPerBlob"),
+    ("deadLetter.errorData", "deadLetter.errorData"),
+    ("deadLetter.delay", "deadLetter.delay"),
+    ("deadLetter.keepTryingFor", "deadLetter.keepTryingFor"),
 ];
 
 const SINK: &str = "deadLetter.sink";
 const DEAD_LETTER: &str = "deadLetter";
-const DESTINATION: &str = "destination";
-const SCHEMA: &str = "schema";
-const BATCH: &str = "batch";
-const ON_REFUSED: &str = "onRefused";
 
 /// The positions of the values that a document states.
 #[derive(Default)]
@@ -66,22 +62,22 @@ impl<'a> Stated<'a> {
     /// The positions in a Subscription's `spec` or a Topic's `delivery`.
     pub(super) fn of(spec: &Cursor<'a>) -> Self {
         let mut origins = Origins::new();
-        for (field, section, name) in FIELD_PATHS {
-            note(
-                &mut origins,
-                field,
-                spec.peek(section).and_then(|section| section.peek(name)).as_ref(),
-            );
+        for (field, path) in FIELD_PATHS {
+            note(&mut origins, field, spec.peek(path).as_ref());
         }
         let none = spec.peek(DEAD_LETTER).filter(|dead_letter| dead_letter.peek_text().is_some());
         note(&mut origins, SINK, none.as_ref());
-        let schema_at = spec.peek(DESTINATION).and_then(|destination| destination.peek(SCHEMA));
-        let batch_at = spec.peek(BATCH).filter(|batch| !batch.is_null());
-        let on_refused_at = batch_at.as_ref().and_then(|batch| batch.peek(ON_REFUSED));
-        let dead_letters_at = spec
-            .peek(DEAD_LETTER)
-            .map(|dead_letter| dead_letters_at(&dead_letter))
-            .unwrap_or_default();
+        let schema_at = spec.peek("destination.schema");
+        let batch_at = spec.peek("batch").filter(|batch| !batch.is_null());
+        let on_refused_at = spec.peek("batch.onRefused");
+        // A sink that is a topic is at the name of the topic.
+        let sink = spec.peek("deadLetter.sink.topic").or_else(|| spec.peek("deadLetter.sink"));
+        let dead_letters_at = DeadLettersAt {
+            sink,
+            layout: spec.peek("deadLetter.layout"),
+            error_data: spec.peek("deadLetter.errorData"),
+            events_per_blob: spec.peek("deadLetter.eventsPerBlob"),
+        };
         Self { origins, schema_at, batch_at, on_refused_at, dead_letters_at, drops: none.is_some() }
     }
 
@@ -108,13 +104,21 @@ impl<'a> Stated<'a> {
     }
 }
 
-/// The positions in `deadLetter`. A sink that is a topic is at the name of the topic.
-fn dead_letters_at<'a>(dead_letter: &Cursor<'a>) -> DeadLettersAt<'a> {
-    let sink = dead_letter.peek("sink");
-    DeadLettersAt {
-        sink: sink.as_ref().and_then(|sink| sink.peek("topic")).or(sink),
-        layout: dead_letter.peek("layout"),
-        error_data: dead_letter.peek("errorData"),
-        events_per_blob: dead_letter.peek("eventsPerBlob"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::Subscription;
+    use crate::subscription::policy::settings;
+    use crate::subscription::profile::Dialect;
+
+    #[test]
+    fn every_field_with_an_origin_is_a_setting_or_the_address() {
+        let url = "http://h/".parse().unwrap();
+        let subscription = Subscription::new("n/t/s".parse().unwrap(), Dialect::Native, url);
+        let settings = settings(&subscription);
+        for (field, _) in FIELD_PATHS {
+            let is_setting = settings.iter().any(|setting| setting.field == field);
+            assert!(is_setting || field == "url", "{field}");
+        }
     }
 }

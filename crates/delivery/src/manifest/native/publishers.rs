@@ -28,7 +28,7 @@ pub(super) type LocatedPublisher<'a> = (Publisher, Cursor<'a>);
 
 /// Reads `from` of a Topic's `spec`.
 pub(super) fn read<'a>(spec: &Fields<'a>) -> Vec<LocatedPublisher<'a>> {
-    let Some(from) = spec.get("from").filter(|from| !from.is_null()) else { return Vec::new() };
+    let Some(from) = spec.given("from") else { return Vec::new() };
     let elements = from.list().unwrap_or_default();
     if elements.len() > PUBLISHERS_MAX {
         from.error(format!(
@@ -47,35 +47,27 @@ fn publisher<'a>(fields: &Fields<'a>) -> Option<LocatedPublisher<'a>> {
             Some((Publisher::EventSource(event_source(&source)?), source))
         }
         [None, None, Some(name)] => Some((Publisher::Bucket(bucket(&name)?), name)),
-        [None, None, None] => {
-            fields.parent().error(
-                Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"),
-            );
-            None
-        }
+        [None, None, None] => fields.parent().refuse(
+            Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"),
+        ),
         [_, _, _] => {
             let message = Message::new("a publisher has one of snsTopic, eventSource and bucket");
-            fields.parent().error(message.help("give each an element of its own"));
-            None
+            fields.parent().refuse(message.help("give each an element of its own"))
         }
     }
 }
 
 /// Warns of publishers whose records the topic's input cannot read.
 pub(super) fn report_unreadable(publishers: &[LocatedPublisher<'_>], input: Input) {
-    match input {
-        Input::Sns | Input::EventBridge | Input::S3 => {}
-        // With these inputs any publisher may send valid records.
-        Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
-            return;
-        }
+    // With other inputs any publisher may send valid records.
+    if !matches!(input, Input::Sns | Input::EventBridge | Input::S3) {
+        return;
     }
     for (publisher, at) in publishers {
-        let needed = input_of(publisher).as_str();
-        if needed != input.as_str() {
+        let (word, needed) = (input.as_str(), input_of(publisher).as_str());
+        if needed != word {
             let warning = format!(
-                "the input of this topic is {}, and records of this publisher are {needed}",
-                input.as_str()
+                "the input of this topic is {word}, and records of this publisher are {needed}"
             );
             at.warn(Message::new(warning).help("input: auto reads both"));
         }
@@ -85,10 +77,9 @@ pub(super) fn report_unreadable(publishers: &[LocatedPublisher<'_>], input: Inpu
 fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     if !is_sns_topic(text) {
-        cursor.error(
+        return cursor.refuse(
             Message::new(format!("{} is not the ARN of an SNS topic", quoted(text))).help(ARN_RULE),
         );
-        return None;
     }
     Some(text.to_owned())
 }
@@ -120,8 +111,7 @@ fn event_source(cursor: &Cursor<'_>) -> Option<String> {
         let rule = format!(
             "1 to {SOURCE_MAX_BYTES} bytes, without control characters and spaces around them"
         );
-        cursor.error(Message::new("not the source of an event").help(rule));
-        return None;
+        return cursor.refuse(Message::new("not the source of an event").help(rule));
     }
     Some(text.to_owned())
 }
@@ -129,8 +119,7 @@ fn event_source(cursor: &Cursor<'_>) -> Option<String> {
 fn bucket(cursor: &Cursor<'_>) -> Option<String> {
     let text = cursor.text()?;
     if !is_bucket(text) {
-        cursor.error(BUCKET_RULE);
-        return None;
+        return cursor.refuse(BUCKET_RULE);
     }
     Some(text.to_owned())
 }

@@ -31,11 +31,10 @@ pub(super) struct RetrySettings {
 impl RetrySettings {
     /// Reads the fields of `retry`.
     pub(super) fn read(fields: &Fields<'_>) -> Self {
-        let duration_ms =
-            |name, range_ms| fields.get(name).and_then(|cursor| cursor.duration_ms(range_ms));
-        let integer = |name, range| fields.get(name).and_then(|cursor| cursor.integer(range));
-        let [success, never_retry, retry_on] = ["success", "neverRetry", "retryOn"]
-            .map(|name| fields.get(name).and_then(|cursor| statuses::list(&cursor)));
+        let duration_ms = |name, range_ms| fields.read(name, |at| at.duration_ms(range_ms));
+        let integer = |name, range| fields.read(name, |at| at.integer(range));
+        let [success, never_retry, retry_on] =
+            ["success", "neverRetry", "retryOn"].map(|name| fields.read(name, statuses::list));
         if let Some(success) =
             fields.get("success").filter(|_| success == Some(StatusSet::default()))
         {
@@ -53,7 +52,7 @@ impl RetrySettings {
             success,
             never_retry,
             retry_on,
-            least_waits: fields.get("leastWaits").and_then(|cursor| least_waits(&cursor)),
+            least_waits: fields.read("leastWaits", least_waits),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::super::findings::Message;
-use super::super::reader::Fields;
+use super::super::reader::{Fields, all};
 use crate::subscription::profile::LIFETIME_MAX_MS;
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
@@ -28,12 +28,12 @@ enum KindName {
     Moments,
 }
 
-const KINDS: [(&str, Option<KindName>); 5] = [
-    ("linear", Some(KindName::Linear)),
-    ("exponential", Some(KindName::Exponential)),
-    ("constant", Some(KindName::Constant)),
-    ("waits", Some(KindName::Waits)),
-    ("moments", Some(KindName::Moments)),
+const KINDS: [(&str, KindName); 5] = [
+    ("linear", KindName::Linear),
+    ("exponential", KindName::Exponential),
+    ("constant", KindName::Constant),
+    ("waits", KindName::Waits),
+    ("moments", KindName::Moments),
 ];
 
 impl KindName {
@@ -50,7 +50,7 @@ impl KindName {
 /// Reads a schedule; a missing `kind` is exponential, a missing `delay` is PT1S, each on its own.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
     let name = match fields.get("kind") {
-        Some(cursor) => cursor.choice("kind", &KINDS),
+        Some(cursor) => cursor.choice(&KINDS),
         None => Some(KindName::Exponential),
     };
     let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
@@ -102,12 +102,11 @@ fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Optio
         let message =
             format!("delay is {}, which is above max, {}", format_ms(delay_ms), format_ms(max_ms));
         let missing = "max is PT1H where it is missing";
-        fields.parent().error(if fields.get("max").is_some() {
+        return fields.parent().refuse(if fields.get("max").is_some() {
             message.into()
         } else {
             Message::new(message).help(missing)
         });
-        return None;
     }
     Some(Schedule { kind, max_ms })
 }
@@ -116,12 +115,10 @@ fn durations(fields: &Fields<'_>, name: &'static str) -> Option<Arc<[u64]>> {
     let cursor = fields.required(name)?;
     let elements = cursor.list()?;
     if elements.is_empty() || elements.len() > WAITS_MAX {
-        cursor.error(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
-        return None;
+        return cursor
+            .refuse(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
     }
-    let read: Vec<Option<u64>> =
-        elements.iter().map(|element| element.duration_ms(1..=LIFETIME_MAX_MS)).collect();
-    read.into_iter().collect()
+    all(&elements, |element| element.duration_ms(1..=LIFETIME_MAX_MS)).map(Into::into)
 }
 
 fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
@@ -129,8 +126,7 @@ fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
     let elements = fields.get("moments")?.list()?;
     for (pair, later) in moments_ms.windows(2).zip(&elements[1..]) {
         if pair[0] >= pair[1] {
-            later.error("has to be later than the one before it");
-            return None;
+            return later.refuse("has to be later than the one before it");
         }
     }
     Some(moments_ms)

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::super::destinations::Destinations;
-use super::super::reader::Fields;
+use super::super::reader::{Cursor, Fields};
 use super::batch::BatchSettings;
 use super::dead_letter::DeadLetterSettings;
 use super::destination::{DestinationSettings, Scope};
@@ -43,10 +43,8 @@ impl Settings {
             destination: destination.unwrap_or_default(),
             retry: fields.section("retry", RetrySettings::read).unwrap_or_default(),
             batch: fields.section("batch", BatchSettings::read).unwrap_or_default(),
-            dead_letter: fields
-                .get("deadLetter")
-                .and_then(|of| DeadLetterSettings::read(&of, destinations)),
-            paused: fields.get("paused").and_then(|paused| paused.boolean()),
+            dead_letter: fields.read("deadLetter", |at| DeadLetterSettings::read(at, destinations)),
+            paused: fields.read("paused", Cursor::boolean),
         }
     }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
-use super::super::node::{Key, Node, Value};
+use super::super::node::{Key, Node};
 use super::Cursor;
 
 /// The fields of a mapping while they are read.
@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
 
     /// The field, if it is there and not `null`: exported resources have `null` for absent fields.
     pub(in crate::manifest) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
-        self.get(name).filter(|cursor| !matches!(cursor.node.value, Value::Null))
+        self.get(name).filter(|cursor| !cursor.is_null())
     }
 
     /// The field; reported at the mapping where it is missing.
@@ -63,14 +63,27 @@ impl<'a> Fields<'a> {
         field
     }
 
+    /// The field as `read` reads it, if it is there.
+    pub(in crate::manifest) fn read<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&Cursor<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.get(name).and_then(|cursor| read(&cursor))
+    }
+
+    /// Whether the field is `true`.
+    pub(in crate::manifest) fn is_true(&self, name: &'static str) -> bool {
+        self.given(name).and_then(|cursor| cursor.boolean()).unwrap_or(false)
+    }
+
     /// A field that is a mapping; `null` counts as absent.
     pub(in crate::manifest) fn section<T>(
         &self,
         name: &'static str,
         read: impl FnOnce(&Fields<'a>) -> T,
     ) -> Option<T> {
-        let cursor = self.get(name)?;
-        if cursor.is_null() { None } else { cursor.mapping(read) }
+        self.given(name)?.mapping(read)
     }
 
     /// A cursor that reports at the key of a field, if it is there.
@@ -79,20 +92,21 @@ impl<'a> Fields<'a> {
         Some(Cursor { position: key.position(self.of.position.file), ..self.of.child(key, node) })
     }
 
+    /// The same, unless the field is `null`.
+    pub(in crate::manifest) fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.given(name).and_then(|_| self.key(name))
+    }
+
     pub(super) fn report_unknown(&self) {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();
-        for (key, node) in
-            self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str()))
-        {
-            let cursor = Cursor {
-                position: key.position(self.of.position.file),
-                ..self.of.child(key, node)
-            };
+        for (key, _) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
+            let (position, field) =
+                (key.position(self.of.position.file), self.of.path_to(&key.text));
             let message = format!("unknown field {}", quoted(&key.text));
             let message = Message::new(message).help(hint(&key.text, &known, &known));
-            self.of.findings.add(self.of.unknown, cursor.position, &cursor.field, message);
+            self.of.findings.add(self.of.unknown, position, &field, message);
         }
     }
 }

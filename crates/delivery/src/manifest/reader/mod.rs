@@ -65,6 +65,12 @@ impl<'a> Cursor<'a> {
         self.findings.add(Severity::Error, self.position, &self.field, message.into());
     }
 
+    /// Reports an error here, where there is then no value.
+    pub(super) fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
+        self.error(message);
+        None
+    }
+
     /// Reports a warning here.
     pub(super) fn warn(&self, message: impl Into<Message>) {
         self.findings.add(Severity::Warning, self.position, &self.field, message.into());
@@ -94,11 +100,11 @@ impl<'a> Cursor<'a> {
         value.filter(|_| self.findings.errors() == before)
     }
 
-    fn expected(&self, what: &str) {
+    fn expected<T>(&self, what: &str) -> Option<T> {
         let message = Message::new(format!("expected {what}, found {}", self.node.value.kind()));
         let quotes = what == "text"
             && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
-        self.error(if quotes { message.help("write it in quotes") } else { message });
+        self.refuse(if quotes { message.help("write it in quotes") } else { message })
     }
 
     /// Whether this is a mapping; reports nothing.
@@ -116,42 +122,36 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::Null)
     }
 
-    /// The field of this name, if this is a mapping that has one; reports nothing and marks nothing
-    /// as known.
-    pub(super) fn peek(&self, name: &str) -> Option<Self> {
-        let Value::Map(entries) = &self.node.value else { return None };
-        entries.iter().find(|(key, _)| key.text == name).map(|(key, node)| self.child(key, node))
+    /// The value at a path of fields such as `spec.sink`, if there is one; reports nothing and marks
+    /// nothing as known.
+    pub(super) fn peek(&self, path: &str) -> Option<Self> {
+        path.split('.').try_fold(self.clone(), |of, name| {
+            let Value::Map(entries) = &of.node.value else { return None };
+            let (key, node) = entries.iter().find(|(key, _)| key.text == name)?;
+            Some(of.child(key, node))
+        })
     }
 
     /// The text here, if this is text; reports nothing.
     pub(super) fn peek_text(&self) -> Option<&'a str> {
-        match &self.node.value {
-            Value::Text(text) => Some(text),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Integer(_)
-            | Value::Fraction(_)
-            | Value::List(_)
-            | Value::Map(_) => None,
-        }
+        let Value::Text(text) = &self.node.value else { return None };
+        Some(text)
+    }
+
+    /// The text at a path of fields, empty where there is none; reports nothing.
+    pub(super) fn text_at(&self, path: &str) -> &'a str {
+        self.peek(path).and_then(|value| value.peek_text()).unwrap_or_default()
     }
 
     /// Text.
     pub(super) fn text(&self) -> Option<&'a str> {
-        let text = self.peek_text();
-        if text.is_none() {
-            self.expected("text");
-        }
-        text
+        self.peek_text().or_else(|| self.expected("text"))
     }
 
     /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
     pub(super) fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
-        if parsed.is_none() {
-            self.error(Message::new(format!("not {what}")).help(rule));
-        }
-        parsed
+        parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
     }
 
     /// Text; a whole number or boolean is taken as its text.
@@ -167,24 +167,18 @@ impl<'a> Cursor<'a> {
 
     /// `true` or `false`.
     pub(super) fn boolean(&self) -> Option<bool> {
-        if let Value::Bool(value) = self.node.value {
-            return Some(value);
-        }
-        self.expected("true or false");
-        None
+        let Value::Bool(value) = self.node.value else { return self.expected("true or false") };
+        Some(value)
     }
 
     /// A whole number within the range.
     pub(super) fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let Value::Integer(value) = self.node.value else {
-            self.expected("a whole number");
-            return None;
+            return self.expected("a whole number");
         };
         let inside = u32::try_from(value).ok().filter(|value| range.contains(value));
-        if inside.is_none() {
-            self.error(format!("has to be {} to {}, is {value}", range.start(), range.end()));
-        }
-        inside
+        let (least, most) = (range.start(), range.end());
+        inside.or_else(|| self.refuse(format!("has to be {least} to {most}, is {value}")))
     }
 
     /// A number, exactly as it is written.
@@ -197,25 +191,19 @@ impl<'a> Cursor<'a> {
                 value.to_string()
             }
             Value::Fraction(_) => {
-                self.error("a number of so many digits cannot be compared exactly; at most 18 digits are read");
-                return None;
+                return self.refuse("a number of so many digits cannot be compared exactly; at most 18 digits are read");
             }
             Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
                 String::new()
             }
         };
-        let number = Number::parse(&text);
-        if number.is_none() {
-            self.expected("a number");
-        }
-        number
+        Number::parse(&text).or_else(|| self.expected("a number"))
     }
 
     /// A duration within the range, in milliseconds.
     pub(super) fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
         let Some(text) = self.peek_text() else {
-            self.expected("a duration such as PT30S");
-            return None;
+            return self.expected("a duration such as PT30S");
         };
         let ms = match duration::parse_ms(text) {
             Ok(ms) => ms,
@@ -225,49 +213,32 @@ impl<'a> Cursor<'a> {
                     "{} is not an ISO 8601 duration: {problem}",
                     quoted(text)
                 ));
-                self.error(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
-                return None;
+                return self
+                    .refuse(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
             }
         };
-        if !range_ms.contains(&ms) {
-            let [least, most] =
-                [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
-            self.error(format!("has to be {least} to {most}, is {}", quoted(text)));
+        if range_ms.contains(&ms) {
+            return Some(ms);
         }
-        range_ms.contains(&ms).then_some(ms)
+        let [least, most] = [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
+        self.refuse(format!("has to be {least} to {most}, is {}", quoted(text)))
     }
 
-    /// One of these words; `None` beside a word means that this version does not support it.
-    pub(super) fn choice<T: Copy>(
-        &self,
-        what: &str,
-        words: &[(&'static str, Option<T>)],
-    ) -> Option<T> {
+    /// The value of one of these words.
+    pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text()?;
-        match words.iter().find(|(word, _)| *word == text) {
-            Some((_, Some(value))) => return Some(*value),
-            Some((word, None)) => self.unsupported(&format!("{what} {word}")),
-            None => {
-                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                let supported: Vec<&str> = words
-                    .iter()
-                    .filter(|(_, value)| value.is_some())
-                    .map(|(word, _)| *word)
-                    .collect();
-                self.error(
-                    Message::new(format!("{} is not known here", quoted(text)))
-                        .help(hint(text, &known, &supported)),
-                );
-            }
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*value);
         }
-        None
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let message = Message::new(format!("{} is not known here", quoted(text)));
+        self.refuse(message.help(hint(text, &known, &known)))
     }
 
     /// The elements of a list.
     pub(super) fn list(&self) -> Option<Vec<Self>> {
         let Value::List(elements) = &self.node.value else {
-            self.expected("a list");
-            return None;
+            return self.expected("a list");
         };
         let element = |(index, node): (usize, &'a Node)| Self {
             node,
@@ -276,6 +247,11 @@ impl<'a> Cursor<'a> {
             ..*self
         };
         Some(elements.iter().enumerate().map(element).collect())
+    }
+
+    /// The elements of a list, each as `read` reads it.
+    pub(super) fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
+        all(&self.list()?, read)
     }
 
     /// The entries of a mapping with free keys.
@@ -300,11 +276,8 @@ impl<'a> Cursor<'a> {
     }
 
     fn map(&self) -> Option<&'a [(Key, Node)]> {
-        if let Value::Map(entries) = &self.node.value {
-            return Some(entries);
-        }
-        self.expected("a mapping");
-        None
+        let Value::Map(entries) = &self.node.value else { return self.expected("a mapping") };
+        Some(entries)
     }
 
     fn child(&self, key: &Key, node: &'a Node) -> Self {
@@ -320,4 +293,13 @@ impl<'a> Cursor<'a> {
         let dot = if self.field.is_empty() { "" } else { "." };
         format!("{}{dot}{name}", self.field)
     }
+}
+
+/// The values of these elements. Each is read, even after an error: all of them get their findings.
+pub(super) fn all<'a, T>(
+    elements: &[Cursor<'a>],
+    read: impl Fn(&Cursor<'a>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let values: Vec<Option<T>> = elements.iter().map(read).collect();
+    values.into_iter().collect()
 }

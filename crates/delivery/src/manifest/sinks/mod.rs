@@ -176,14 +176,8 @@ fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> O
 }
 
 fn topic_of(sink: &Sink) -> Option<&TopicName> {
-    match sink {
-        Sink::Topic(topic) => Some(topic),
-        Sink::DefaultContainer
-        | Sink::Container(_)
-        | Sink::Queue(_)
-        | Sink::Address(_)
-        | Sink::None => None,
-    }
+    let Sink::Topic(topic) = sink else { return None };
+    Some(topic)
 }
 
 /// Options for dead letters, each with the reason why it is unused; `None` where a subscription
@@ -220,44 +214,22 @@ impl<'a> UnusedSettings<'a> {
 }
 
 fn unused_layout(policy: &DeadLetterPolicy) -> Option<Message> {
-    match (policy.layout, policy.format) {
-        (Layout::Nested, _)
-        | (
-            Layout::Flat,
-            DeadLetterFormat::Fixed(Format::Namespace) | DeadLetterFormat::ByDeliverySchema,
-        ) => None,
-        (
-            Layout::Flat,
-            DeadLetterFormat::Fixed(
-                other
-                @ (Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative),
-            ),
-        ) => {
-            let unused = format!("not used: the format {} has one layout", other.as_str());
-            Some(Message::new(unused).help("format: namespace"))
-        }
+    let DeadLetterFormat::Fixed(format) = policy.format else { return None };
+    if policy.layout == Layout::Nested || format == Format::Namespace {
+        return None;
     }
+    let unused = format!("not used: the format {} has one layout", format.as_str());
+    Some(Message::new(unused).help("format: namespace"))
 }
 
 fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
-    match (policy.error_data, policy.format) {
-        (ErrorData::Text, _) | (ErrorData::Base64, DeadLetterFormat::Fixed(Format::Knative)) => {
-            None
-        }
-        (
-            ErrorData::Base64,
-            DeadLetterFormat::Fixed(
-                Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom,
-            )
-            | DeadLetterFormat::ByDeliverySchema,
-        ) => {
-            let unused = format!(
-                "not used: the format {} has no knativeerrordata",
-                policy.format.name_for(None)
-            );
-            Some(Message::new(unused).help("format: knative"))
-        }
+    let is_knative = policy.format == DeadLetterFormat::Fixed(Format::Knative);
+    if policy.error_data == ErrorData::Text || is_knative {
+        return None;
     }
+    let format = policy.format.name_for(None);
+    let unused = format!("not used: the format {format} has no knativeerrordata");
+    Some(Message::new(unused).help("format: knative"))
 }
 
 fn unused_events_per_blob(policy: &DeadLetterPolicy) -> Option<Message> {

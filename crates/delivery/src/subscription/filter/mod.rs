@@ -9,12 +9,12 @@ pub mod advanced;
 pub mod key;
 pub mod number;
 
-use std::borrow::Cow;
 use std::fmt;
 
 use advanced::Condition;
 
-use crate::event::{Members, json_text};
+use crate::event::Members;
+use crate::event::path::scalar;
 
 /// A condition over an event's members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,31 +78,16 @@ impl Filter {
     /// Whether an event with these members matches.
     #[must_use]
     pub fn takes(&self, members: &Members<'_>) -> bool {
+        let text = |name: &str| members.get(name).and_then(scalar);
         match self {
             Self::All(filters) => filters.iter().all(|filter| filter.takes(members)),
             Self::Any(filters) => filters.iter().any(|filter| filter.takes(members)),
             Self::Not(filter) => !filter.takes(members),
-            Self::Exact { name, value } => {
-                scalar(members, name).is_some_and(|of| of == value.as_str())
-            }
-            Self::Prefix { name, value } => {
-                scalar(members, name).is_some_and(|of| of.starts_with(value))
-            }
-            Self::Suffix { name, value } => {
-                scalar(members, name).is_some_and(|of| of.ends_with(value))
-            }
+            Self::Exact { name, value } => text(name).is_some_and(|of| of == value.as_str()),
+            Self::Prefix { name, value } => text(name).is_some_and(|of| of.starts_with(value)),
+            Self::Suffix { name, value } => text(name).is_some_and(|of| of.ends_with(value)),
             Self::Advanced(condition) => condition.holds(members),
         }
-    }
-}
-
-/// A member as text: a string's content, a number's or boolean's own spelling.
-fn scalar<'a>(members: &Members<'a>, name: &str) -> Option<Cow<'a, str>> {
-    let raw = members.get(name)?;
-    match raw.as_bytes().first()? {
-        b'"' => json_text(raw),
-        b'{' | b'[' | b'n' => None,
-        _ => Some(Cow::Borrowed(raw)),
     }
 }
 

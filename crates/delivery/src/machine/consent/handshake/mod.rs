@@ -17,7 +17,7 @@ use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
 
-use crate::delivery::outcome::{Exchange, TransportResult, Unsendable};
+use crate::delivery::outcome::{Exchange, Unsendable};
 use crate::machine::consent::Rate;
 use crate::request::{
     ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, headers_without_event,
@@ -171,15 +171,8 @@ fn permission_headers(
 /// Judges the answer to a handshake.
 #[must_use]
 pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Answer {
-    let (status, body) = match &exchange.result {
-        TransportResult::Answered { status, body, .. } => (*status, body),
-        TransportResult::TimedOut
-        | TransportResult::SocketError
-        | TransportResult::ResolutionError
-        | TransportResult::TlsError
-        | TransportResult::Blocked
-        | TransportResult::Unsendable
-        | TransportResult::Aborted => return Answer::Refused(unanswered(exchange)),
+    let Some((status, body)) = exchange.answer() else {
+        return Answer::Refused(unanswered(exchange));
     };
     if (300..400).contains(&status) {
         return Answer::Refused(format!("it answered {status}, and redirects are not followed"));

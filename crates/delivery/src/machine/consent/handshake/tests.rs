@@ -1,7 +1,7 @@
 //! The questions to the byte, and every kind of answer.
 
 use super::*;
-use crate::delivery::outcome::Content;
+use crate::delivery::outcome::{Content, TransportResult};
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::Dialect;
 use crate::subscription::secret::{Keyring, Secret};

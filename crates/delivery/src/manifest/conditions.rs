@@ -1,0 +1,61 @@
+//! Conditions of filters: `exact`, `prefix`, `suffix`, `all`, `any` and `not`.
+//!
+//! Separate because two families have these operators of the CloudEvents Subscriptions API, each
+//! with rules of its own about what an operator may hold.
+
+use super::reader::Cursor;
+use crate::subscription::filter::Filter;
+
+/// The deepest nesting of `all`, `any` and `not`.
+const DEPTH_MAX: usize = 8;
+/// The operators, for findings.
+pub(super) const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not";
+
+/// Makes the comparison of a member, by its name, with a value.
+pub(super) type Compare = fn(String, String) -> Filter;
+
+const COMPARISONS: [(&str, Compare); 3] = [
+    ("exact", |name, value| Filter::Exact { name, value }),
+    ("prefix", |name, value| Filter::Prefix { name, value }),
+    ("suffix", |name, value| Filter::Suffix { name, value }),
+];
+
+/// Refuses conditions that nest too deep.
+pub(super) fn check_depth(cursor: &Cursor<'_>, depth: usize) -> Option<()> {
+    if depth > DEPTH_MAX {
+        return cursor.refuse(format!("conditions nest at most {DEPTH_MAX} deep"));
+    }
+    Some(())
+}
+
+/// The condition of each operator in one mapping; `None` for one that could not be read. `field`
+/// finds an operator, `compared` reads a comparison, `inner` a condition within this one.
+pub(super) fn operators<'a>(
+    field: impl Fn(&'static str) -> Option<Cursor<'a>>,
+    compared: impl Fn(&Cursor<'a>, Compare) -> Option<Filter>,
+    inner: impl Fn(&Cursor<'a>) -> Option<Filter>,
+) -> Vec<Option<Filter>> {
+    let mut conditions = Vec::new();
+    for (operator, compare) in COMPARISONS {
+        conditions.extend(field(operator).map(|members| compared(&members, compare)));
+    }
+    conditions.extend(field("all").map(|list| several(&list, &inner).map(Filter::All)));
+    conditions.extend(field("any").map(|list| several(&list, &inner).map(Filter::Any)));
+    conditions.extend(field("not").map(|of| inner(&of).map(|of| Filter::Not(Box::new(of)))));
+    conditions
+}
+
+fn several<'a>(
+    cursor: &Cursor<'a>,
+    inner: impl Fn(&Cursor<'a>) -> Option<Filter>,
+) -> Option<Vec<Filter>> {
+    if cursor.list()?.is_empty() {
+        return cursor.refuse("at least one condition is required");
+    }
+    cursor.each(inner)
+}
+
+/// All of them; a single one is returned as it is.
+pub(super) fn joined(mut filters: Vec<Filter>) -> Filter {
+    if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
+}
