@@ -328,8 +328,9 @@ fn every_fixture_is_used_by_the_tests() {
     let mut found: Vec<String> =
         files.map(|name| name.into_string().expect("a plain name")).collect();
     found.sort();
-    let names =
-        deliveries().map(|(name, _)| name).into_iter().chain(letters().map(|(name, _)| name));
+    let names = deliveries().map(|(name, _)| name).into_iter();
+    let names = names.chain(letters().map(|(name, _)| name));
+    let names = names.chain(publications().map(|(name, _)| name));
     let mut known: Vec<String> = names.map(|name| format!("{name}.json")).collect();
     known.sort();
     assert_eq!(found, known);
