@@ -159,7 +159,7 @@ impl LiveSubscriptions {
         match self.source.get_if_changed(known_etag).await? {
             Fetched::Missing => Err(ReadError::Missing),
             Fetched::Unchanged => Ok(None),
-            Fetched::Changed { bytes, etag } => {
+            Fetched::Changed { bytes, etag, .. } => {
                 let text = String::from_utf8(bytes).map_err(|_| ReadError::NotText)?;
                 Ok(Some((text, etag)))
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
-use aws_sdk_s3::primitives::{ByteStream, SdkBody};
+use aws_sdk_s3::primitives::{ByteStream, DateTime, SdkBody};
 use aws_sdk_s3::types::{Delete, Object, ObjectIdentifier, ObjectVersion};
 
 use super::{
@@ -50,10 +50,11 @@ impl Bucket {
             response => response,
         };
         // Before the content, which consumes the response.
-        let etag = response.as_ref().ok().and_then(GetObjectOutput::e_tag).unwrap_or_default();
-        let etag = etag.to_owned();
+        let found = response.as_ref().ok();
+        let etag = found.and_then(GetObjectOutput::e_tag).unwrap_or_default().to_owned();
+        let modified_ms = millis(found.and_then(GetObjectOutput::last_modified));
         let content = content(response).await?;
-        Ok(content.map_or(Fetched::Missing, |bytes| Fetched::Changed { bytes, etag }))
+        Ok(content.map_or(Fetched::Missing, |bytes| Fetched::Changed { bytes, etag, modified_ms }))
     }
 
     pub(super) async fn put(
@@ -126,6 +127,7 @@ impl Bucket {
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
         let list = self.client.list_objects_v2().bucket(&self.name).prefix(&request.prefix);
         let list = list.set_delimiter(request.by_folder.then(|| "/".to_owned()));
+        let list = list.set_max_keys(request.max_keys.map(i32::from));
         let list = list.set_start_after(request.start_after.clone());
         let list = list.set_continuation_token(request.page_token.clone());
         let page = list.send().await.map_err(|error| failure(&error))?;
@@ -176,12 +178,15 @@ fn valid(key: &str) -> Result<&str, StorageError> {
 }
 
 fn entry(object: &Object) -> Entry {
-    let modified_ms = object.last_modified().and_then(|at| at.to_millis().ok()?.try_into().ok());
     Entry {
         key: object.key().unwrap_or_default().to_owned(),
         bytes: object.size().and_then(|size| size.try_into().ok()).unwrap_or(0),
-        modified_ms: modified_ms.unwrap_or(0),
+        modified_ms: millis(object.last_modified()),
     }
+}
+
+fn millis(at: Option<&DateTime>) -> u64 {
+    at.and_then(|at| at.to_millis().ok()?.try_into().ok()).unwrap_or(0)
 }
 
 /// The content in a response; `None` when there is no such object or version.

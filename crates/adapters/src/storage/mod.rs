@@ -17,6 +17,7 @@
 
 mod bucket;
 mod folder;
+mod listing;
 mod object;
 
 use std::fmt;
@@ -91,6 +92,8 @@ pub enum Fetched {
         bytes: Vec<u8>,
         /// Its ETag; of a file, its modification time and length.
         etag: String,
+        /// When it was written.
+        modified_ms: u64,
     },
 }
 
@@ -116,6 +119,8 @@ pub struct ListRequest {
     pub start_after: Option<String>,
     /// [`Page::next`] of the page before.
     pub page_token: Option<String>,
+    /// At most this many keys and folders; more than [`PAGE_MAX`] are never listed.
+    pub max_keys: Option<u16>,
 }
 
 /// One page of a listing.

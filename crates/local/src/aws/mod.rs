@@ -75,10 +75,10 @@ impl LocalAws {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.map_err(listen)?;
         // For port 0 the system chooses one, and the URLs of the queues contain it.
         let port = listener.local_addr().map_err(listen)?.port();
-        let folder = s3::Folder::create(&config.data, &config.buckets)?;
+        let buckets = s3::Buckets::create(&config.data, &config.buckets)?;
         let queues = Arc::new(sqs::Queues::create(port, &config.queues).await?);
         let mut server = JoinSet::new();
-        server.spawn(server::serve(listener, Arc::clone(&queues), s3::service(folder)));
+        server.spawn(server::serve(listener, Arc::clone(&queues), s3::service(buckets)));
         Ok(Self { port, queues, server })
     }
 
