@@ -75,19 +75,13 @@ impl Ingress {
             Err(error) => {
                 // An error of the service itself (the message is too large with its topic, or has
                 // characters that SQS forbids) would be the same for every retry: 422, not 503.
-                let refused = error.as_service_error().is_some();
-                let status = if refused {
-                    StatusCode::UNPROCESSABLE_ENTITY
-                } else {
-                    StatusCode::SERVICE_UNAVAILABLE
+                let status = match error.as_service_error() {
+                    Some(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                    None => StatusCode::SERVICE_UNAVAILABLE,
                 };
-                Err(Refusal(
-                    status,
-                    format!(
-                        "the events queue did not accept the message: {}",
-                        DisplayErrorContext(&error)
-                    ),
-                ))
+                let error = DisplayErrorContext(&error);
+                let problem = format!("the events queue did not accept the message: {error}");
+                Err(Refusal(status, problem))
             }
         }
     }
@@ -170,16 +164,10 @@ fn effective_input(headers: &HeaderMap, declared_input: Input) -> Input {
         headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let says_cloud_event = headers.contains_key("ce-specversion")
         || content_type.trim_start().to_ascii_lowercase().starts_with("application/cloudevents");
-    match declared_input {
-        Input::Auto if says_cloud_event => Input::CloudEvents,
-        input @ (Input::Auto
-        | Input::CloudEvents
-        | Input::EventGrid
-        | Input::Custom
-        | Input::Opaque
-        | Input::Sns
-        | Input::EventBridge
-        | Input::S3) => input,
+    if declared_input == Input::Auto && says_cloud_event {
+        Input::CloudEvents
+    } else {
+        declared_input
     }
 }
 

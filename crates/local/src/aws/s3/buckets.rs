@@ -11,9 +11,8 @@ use std::{fs, io, iter};
 use adapters::storage::{
     ContentType, Fetched, ListRequest, Page, PutOutcome, Storage, StorageError,
 };
+use anyhow::Context as _;
 use s3s::{S3Error, s3_error};
-
-use super::super::Error;
 
 /// The longest file name, in bytes, on common file systems.
 const SEGMENT_LIMIT_BYTES: usize = 255;
@@ -35,11 +34,11 @@ pub(super) struct Object {
 
 impl Buckets {
     /// Creates the folder and its first buckets.
-    pub(in super::super) fn create(root: &Path, buckets: &[String]) -> Result<Self, Error> {
+    pub(in super::super) fn create(root: &Path, buckets: &[String]) -> anyhow::Result<Self> {
         let folders = buckets.iter().map(|bucket| root.join(bucket));
         for folder in iter::once(root.to_path_buf()).chain(folders) {
-            let failure = |source| Error::Bucket { folder: folder.display().to_string(), source };
-            fs::create_dir_all(&folder).map_err(failure)?;
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create the bucket folder {}", folder.display()))?;
         }
         Ok(Self { root: root.to_path_buf() })
     }
