@@ -13,23 +13,12 @@ use delivery::subscription::sink::{Container, SinkQueue};
 
 use crate::telemetry;
 
-/// Stores a dead letter; `default` is the deployment's container.
-///
-/// # Errors
-/// [`PutError`] when it is not certain that it was stored.
-pub async fn store(
-    ports: &(impl PutBlob + PutMessage),
-    default: &Container,
-    dead_letter: &DeadLetter,
-) -> Result<(), PutError> {
-    store_batch(ports, default, &[dead_letter]).await
-}
-
 /// Stores dead letters that [share a blob](blob::blob_key), or one alone; does nothing without any.
+/// `default` is the deployment's container.
 ///
 /// # Errors
 /// [`PutError`] when it is not certain that all of them were stored.
-pub async fn store_batch(
+pub async fn store(
     ports: &(impl PutBlob + PutMessage),
     default: &Container,
     dead_letters: &[&DeadLetter],
@@ -68,7 +57,7 @@ async fn put_messages(
         let Enriched { json, .. } = blob::enriched(dead_letter);
         // A failure ends the loop; the repeat sends the first ones again, with the same ids.
         ports.put_message(queue, dead_letter.delivery.id, &json).await?;
-        telemetry::sent_to_queue(&dead_letter.delivery, dead_letter.reason, &queue.to_string());
+        telemetry::handed_over(&dead_letter.delivery, dead_letter.reason, &queue.to_string());
     }
     Ok(())
 }

@@ -92,7 +92,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         // One that is not due is a batch of its own, so the list is complete or empty.
         let due: Vec<&DeadLetter> =
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
-        let stored = dead_letter_store::store_batch(&self.ports, &self.container, &due).await;
+        let stored = dead_letter_store::store(&self.ports, &self.container, &due).await;
         for one in batch {
             if !self.is_done(one, stored.as_ref().err(), now_ms).await {
                 redeliver.push(one.record.message.clone());

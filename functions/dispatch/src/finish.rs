@@ -198,7 +198,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn store(&self, letter: &DeadLetter) -> bool {
-        let stored = dead_letter_store::store(&self.ports, &self.container, letter).await;
+        let stored = dead_letter_store::store(&self.ports, &self.container, &[letter]).await;
         match &stored {
             Ok(()) => self.telemetry.dead_lettered(letter),
             Err(error) => {

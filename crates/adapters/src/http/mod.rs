@@ -272,6 +272,7 @@ fn client(
     policy: &Arc<AddressPolicy>,
     kind: ClientKind,
 ) -> Result<Client, reqwest::Error> {
+    let (lookup, policy) = (Arc::clone(&network.lookup), Arc::clone(policy));
     let builder = Client::builder()
         .user_agent(USER_AGENT)
         // A redirect would lead to an address that no subscription names.
@@ -293,7 +294,7 @@ fn client(
         .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
         .tls_version_min(tls::Version::TLS_1_2)
         .https_only(!kind.in_clear)
-        .dns_resolver(names::checking_resolver(&network.lookup, policy, kind));
+        .dns_resolver(names::CheckingResolver { lookup, policy, kind });
     let builder = match kind.in_clear {
         true => builder.tls_certs_only([]),
         false => builder.tls_certs_merge(network.authorities.iter().cloned()),

@@ -9,7 +9,6 @@
 //!
 //! Promises that no error quotes a response, whatever its status. Does not cache anything.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use delivery::ports::Clock;
 use delivery::subscription::secret::Secret;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, StatusCode, redirect};
-use serde_json::value::RawValue;
+use serde_json::Value;
 use thiserror::Error;
 use url::Url;
 
@@ -202,30 +201,17 @@ async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, ExtensionError
 
 /// The value in a response, which is that of `GetSecretValue` or of `GetParameter`.
 fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
-    let response = members(body).ok_or(ExtensionError::Unreadable)?;
-    let value = match id {
-        SecretId::Secret(_) => match text(&response, "SecretString") {
-            None if text(&response, "SecretBinary").is_some() => {
-                return Err(ExtensionError::Binary);
-            }
-            value => value,
-        },
-        SecretId::Parameter(_) => {
-            let parameter =
-                response.get("Parameter").and_then(|parameter| members(parameter.get().as_bytes()));
-            parameter.and_then(|parameter| text(&parameter, "Value"))
-        }
-    };
-    value.map(Secret::new).ok_or(ExtensionError::Unreadable)
-}
-
-fn members(json: &[u8]) -> Option<BTreeMap<String, Box<RawValue>>> {
     // The error is dropped: it might quote the response.
-    serde_json::from_slice(json).ok()
-}
-
-fn text(members: &BTreeMap<String, Box<RawValue>>, name: &str) -> Option<String> {
-    serde_json::from_str(members.get(name)?.get()).ok()
+    let response: Value = serde_json::from_slice(body).map_err(|_| ExtensionError::Unreadable)?;
+    let value = match id {
+        SecretId::Secret(_) => &response["SecretString"],
+        SecretId::Parameter(_) => &response["Parameter"]["Value"],
+    };
+    match value.as_str() {
+        Some(value) => Ok(Secret::new(value.to_owned())),
+        None if response["SecretBinary"].is_string() => Err(ExtensionError::Binary),
+        None => Err(ExtensionError::Unreadable),
+    }
 }
 
 #[cfg(test)]

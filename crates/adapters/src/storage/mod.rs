@@ -155,6 +155,16 @@ impl ContentType {
     }
 }
 
+/// The same for a bucket and for a folder.
+macro_rules! of_either {
+    ($storage:expr, $it:ident => $result:expr) => {
+        match $storage {
+            Storage::Bucket($it) => $result,
+            Storage::Folder($it) => $result,
+        }
+    };
+}
+
 impl Storage {
     /// The bucket of this name, reached through this client.
     #[must_use]
@@ -173,10 +183,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it could not be read.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.get(key).await,
-            Self::Folder(folder) => folder.get(key).await,
-        }
+        of_either!(self, it => it.get(key).await)
     }
 
     /// The content of an object, unless it still has this ETag.
@@ -188,10 +195,7 @@ impl Storage {
         key: &str,
         known_etag: Option<&str>,
     ) -> Result<Fetched, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.get_if_changed(key, known_etag).await,
-            Self::Folder(folder) => folder.get_if_changed(key, known_etag).await,
-        }
+        of_either!(self, it => it.get_if_changed(key, known_etag).await)
     }
 
     /// Writes an object, and replaces one that is there.
@@ -248,10 +252,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when they cannot be listed.
     pub async fn versions(&self, key: &str) -> Result<Vec<Version>, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.versions(key).await,
-            Self::Folder(folder) => folder.versions(key).await,
-        }
+        of_either!(self, it => it.versions(key).await)
     }
 
     /// The content of a version; `None` when there is none.
@@ -259,10 +260,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it could not be read.
     pub async fn get_version(&self, key: &str, id: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.get_version(key, id).await,
-            Self::Folder(folder) => folder.get_version(key, id).await,
-        }
+        of_either!(self, it => it.get_version(key, id).await)
     }
 
     /// One page of a listing.
@@ -270,10 +268,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it cannot be listed.
     pub async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.list_page(request).await,
-            Self::Folder(folder) => folder.list_page(request).await,
-        }
+        of_either!(self, it => it.list_page(request).await)
     }
 
     /// Removes objects; one that does not exist counts as removed.
@@ -281,19 +276,13 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when some may still be there.
     pub async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.delete(keys).await,
-            Self::Folder(folder) => folder.delete(keys).await,
-        }
+        of_either!(self, it => it.delete(keys).await)
     }
 }
 
 /// `s3://bucket`, or the path of the folder.
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bucket(bucket) => bucket.fmt(f),
-            Self::Folder(folder) => folder.fmt(f),
-        }
+        of_either!(self, it => it.fmt(f))
     }
 }
