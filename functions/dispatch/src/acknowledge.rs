@@ -40,11 +40,8 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Returns every record to the queue, because there are no usable subscriptions.
     pub(crate) async fn return_all_to_queue(&self, records: &[Record], why: &str) -> Vec<String> {
-        let returning: Vec<_> = records
-            .iter()
-            .map(|record| self.return_to_queue(record, why, NO_SUBSCRIPTIONS_SECONDS))
-            .collect();
-        stream::iter(returning).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        let return_one = |record| self.return_to_queue(record, why, NO_SUBSCRIPTIONS_SECONDS);
+        stream::iter(records).for_each_concurrent(AT_ONCE, return_one).await;
         records.iter().map(|record| record.message.clone()).collect()
     }
 
@@ -81,9 +78,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let unfinished = of.progress.unfinished_of(index);
         if !unfinished.is_empty() {
-            let leaving: Vec<_> =
-                unfinished.into_iter().map(|entry| self.requeue_unfinished(entry, of)).collect();
-            stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
+            let requeue = |entry| self.requeue_unfinished(entry, of);
+            stream::iter(unfinished).for_each_concurrent(AT_ONCE, requeue).boxed().await;
         }
         // Read again, since re-enqueueing has changed the stages.
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
