@@ -134,15 +134,14 @@ impl SqsQueues {
             Attribute::Delivery(value) => (DELIVERY_ATTRIBUTE, value),
             Attribute::DeadLetter(value) => (DEADLETTER_ATTRIBUTE, value),
         };
-        let topic = message.topic.as_ref().map(|topic| (TOPIC_ATTRIBUTE, topic.to_string()));
         let mut entry = SendMessageBatchRequestEntry::builder()
             // An id has to be unique within its batch only.
             .id(index.to_string())
             .message_body(message.body.as_ref())
             .delay_seconds(delay_seconds(message.wait_ms))
             .message_attributes(name, text_attribute(value));
-        if let Some((name, value)) = topic {
-            entry = entry.message_attributes(name, text_attribute(&value));
+        if let Some(topic) = &message.topic {
+            entry = entry.message_attributes(TOPIC_ATTRIBUTE, text_attribute(&topic.to_string()));
         }
         // A switch, because some emulators refuse a group on a standard queue.
         if self.fair {
@@ -227,7 +226,9 @@ pub fn delay_seconds(wait_ms: u64) -> i32 {
     i32::try_from(wait_ms.div_ceil(1_000).min(DELAY_MAX_SECONDS)).expect("at most 900")
 }
 
-fn text_attribute(value: &str) -> MessageAttributeValue {
+/// A message attribute that holds text.
+#[must_use]
+pub fn text_attribute(value: &str) -> MessageAttributeValue {
     MessageAttributeValue::builder()
         .data_type("String")
         .string_value(value)

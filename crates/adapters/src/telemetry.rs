@@ -184,24 +184,17 @@ impl Telemetry {
         outcome: Outcome,
         is_retried: bool,
     ) {
-        let subscription = &delivery.subscription;
+        let (subscription, label) = (&delivery.subscription, Label::Outcome(outcome));
         // For the others no packet was sent.
         if !matches!(outcome, Outcome::Blocked | Outcome::Aborted) {
-            self.meter.measure(
-                Metric::DestinationProcessingDurationInMs,
-                subscription,
-                exchange.duration_ms,
-            );
+            let metric = Metric::DestinationProcessingDurationInMs;
+            self.meter.measure(metric, subscription, exchange.duration_ms);
         }
         if outcome != Outcome::Success {
-            self.meter.count(
-                Metric::DeliveryAttemptFailCount,
-                subscription,
-                Label::Outcome(outcome),
-            );
+            self.meter.count(Metric::DeliveryAttemptFailCount, subscription, label);
         }
         if is_retried {
-            self.meter.count(Metric::RetryScheduledCount, subscription, Label::Outcome(outcome));
+            self.meter.count(Metric::RetryScheduledCount, subscription, label);
         }
     }
 

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use adapters::queues::text_attribute;
 use adapters::subscriptions::LiveSubscriptions;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
-use aws_sdk_sqs::types::MessageAttributeValue;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
@@ -61,16 +61,9 @@ impl Ingress {
     }
 
     async fn send(&self, topic: &TopicName, body: &str) -> Result<String, Refusal> {
-        let topic_attribute = MessageAttributeValue::builder()
-            .data_type("String")
-            .string_value(topic.to_string())
-            .build();
         let send = self.client.send_message().queue_url(&self.events_queue_url).message_body(body);
-        let sent = send
-            .message_attributes(TOPIC_ATTRIBUTE, topic_attribute.expect("the type is set"))
-            .send()
-            .await;
-        match sent {
+        let topic = text_attribute(&topic.to_string());
+        match send.message_attributes(TOPIC_ATTRIBUTE, topic).send().await {
             Ok(sent) => Ok(sent.message_id().unwrap_or_default().to_owned()),
             Err(error) => {
                 // An error of the service itself (the message is too large with its topic, or has

@@ -5,9 +5,9 @@
 //! attempt (`Aborted`), so that an event that crashes us is attempted as often as its policy says
 //! and ends as a dead letter.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::{Exchange, TransportResult};
@@ -31,11 +31,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
-        stream::iter(answers)
-            .buffer_unordered(AT_ONCE)
-            .filter_map(std::future::ready)
-            .collect()
-            .await
+        let redeliver = stream::iter(answers).buffer_unordered(AT_ONCE);
+        redeliver.filter_map(std::future::ready).collect().await
     }
 
     /// Returns every record to the queue, because there are no usable subscriptions.
@@ -58,10 +55,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         index: usize,
         of: &Invocation<'_>,
     ) -> Option<String> {
-        let closed = AssertUnwindSafe(self.close(record, index, of)).catch_unwind().await;
-        if closed.is_err() {
-            telemetry::panicked("acknowledge");
-        }
+        let closed = contained("acknowledge", self.close(record, index, of)).await;
         (!closed.unwrap_or(false)).then(|| record.message.clone())
     }
 

@@ -2,8 +2,7 @@
 //!
 //! What could not be sent is noted as such, and its record is redelivered.
 
-use std::panic::AssertUnwindSafe;
-
+use adapters::runtime::contained;
 use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, DeliveryTarget};
@@ -48,9 +47,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             return;
         }
         let finish = async |Unfinished { in_flight, end }| {
-            if AssertUnwindSafe(self.finish(of, &in_flight, end)).catch_unwind().await.is_err() {
-                telemetry::panicked("finish");
-            }
+            contained("finish", self.finish(of, &in_flight, end)).await;
         };
         // At once, so that their messages share requests to the queue.
         stream::iter(unfinished).for_each_concurrent(None, finish).await;

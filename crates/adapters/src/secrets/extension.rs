@@ -89,12 +89,6 @@ pub(super) enum ExtensionError {
     Unreadable,
 }
 
-/// The result of one try.
-enum Response {
-    Value(Secret),
-    NotReady,
-}
-
 /// The extension beside this function.
 pub(super) struct Extension {
     client: Client,
@@ -140,11 +134,11 @@ impl Extension {
         let port = self.port.ok_or(ExtensionError::NoPort)?;
         let until_ready = async {
             for _ in 0..NOT_READY_TRIES {
-                match self.fetch_once(id, port).await? {
-                    Response::Value(value) => return Ok(value),
-                    // The extension starts beside the function: the first call may come too early.
-                    Response::NotReady => clock.sleep(NOT_READY_WAIT_MS).await,
+                if let Some(value) = self.fetch_once(id, port).await? {
+                    return Ok(value);
                 }
+                // The extension starts beside the function: the first call may come too early.
+                clock.sleep(NOT_READY_WAIT_MS).await;
             }
             Err(ExtensionError::NotReady)
         };
@@ -152,7 +146,8 @@ impl Extension {
         tokio::time::timeout(DEADLINE, until_ready).await.unwrap_or(Err(ExtensionError::TimedOut))
     }
 
-    async fn fetch_once(&self, id: &SecretId, port: u16) -> Result<Response, ExtensionError> {
+    /// The result of one try; `None` while the extension is not ready.
+    async fn fetch_once(&self, id: &SecretId, port: u16) -> Result<Option<Secret>, ExtensionError> {
         let mut request = self.client.get(url(id, port)?);
         if let Some(token) = &self.token {
             request = request.header(TOKEN_HEADER, token.clone());
@@ -164,11 +159,11 @@ impl Extension {
         let status = response.status();
         let body = body(response).await?;
         if status == StatusCode::OK {
-            return value(id, &body).map(Response::Value);
+            return value(id, &body).map(Some);
         }
         let is_not_ready = body.windows(NOT_READY.len()).any(|window| window == NOT_READY);
         if status == StatusCode::BAD_REQUEST && is_not_ready {
-            return Ok(Response::NotReady);
+            return Ok(None);
         }
         Err(ExtensionError::Refused(status.as_u16()))
     }

@@ -22,17 +22,11 @@ const VERSIONS_MAX: i32 = 100;
 /// An S3 bucket.
 #[derive(Debug, Clone)]
 pub struct Bucket {
-    client: Client,
-    name: String,
+    pub(super) client: Client,
+    pub(super) name: String,
 }
 
 impl Bucket {
-    /// The bucket of this name, reached through this client.
-    #[must_use]
-    pub fn new(client: Client, name: impl Into<String>) -> Self {
-        Self { client, name: name.into() }
-    }
-
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let get = self.client.get_object().bucket(&self.name).key(valid(key)?);
         content(get.send().await).await
@@ -65,10 +59,8 @@ impl Bucket {
     ) -> Result<(), StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
         let put = put.set_content_type(content_type.as_str().map(str::to_owned));
-        match put.body(ByteStream::from(bytes)).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(failure(&error)),
-        }
+        let put = put.body(ByteStream::from(bytes)).send().await;
+        put.map(drop).map_err(|error| failure(&error))
     }
 
     /// `If-None-Match: *` lets the first write of a key win. Of two that race, S3 may answer one

@@ -31,20 +31,11 @@ static WRITES: AtomicU64 = AtomicU64::new(0);
 /// A folder of files.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    root: Arc<Path>,
+    /// It need not exist before the first write.
+    pub(super) root: Arc<Path>,
 }
 
 impl Folder {
-    /// The files below this folder, which need not exist before the first write.
-    #[must_use]
-    pub fn new(root: impl AsRef<Path>) -> Self {
-        Self { root: root.as_ref().into() }
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let path = self.path(key)?;
         blocking(move || unless_missing(std::fs::read(path))).await
@@ -318,9 +309,13 @@ mod tests {
         wins.collect()
     }
 
+    fn path(key: &str) -> Result<PathBuf, StorageError> {
+        Folder { root: Path::new("/data/bucket").into() }.path(key)
+    }
+
     #[test]
     fn a_key_lies_inside_its_folder() {
-        let path = Folder::new("/data/bucket").path("ns/a%2F..%2Fb/2026/.hidden.json");
+        let path = path("ns/a%2F..%2Fb/2026/.hidden.json");
         assert_eq!(path, Ok("/data/bucket/ns/a%2F..%2Fb/2026/.hidden.json".into()));
     }
 
@@ -339,7 +334,7 @@ mod tests {
             "a/\0b",
             "a\nb",
         ] {
-            assert!(Folder::new("/data/bucket").path(key).is_err(), "{key:?}");
+            assert!(path(key).is_err(), "{key:?}");
         }
     }
 

@@ -169,13 +169,13 @@ impl Storage {
     /// The bucket of this name, reached through this client.
     #[must_use]
     pub fn bucket(client: Client, name: impl Into<String>) -> Self {
-        Self::Bucket(Bucket::new(client, name))
+        Self::Bucket(Bucket { client, name: name.into() })
     }
 
     /// The files below this folder.
     #[must_use]
     pub fn folder(root: impl AsRef<Path>) -> Self {
-        Self::Folder(Folder::new(root))
+        Self::Folder(Folder { root: root.as_ref().into() })
     }
 
     /// The content of an object; `None` when there is none.

@@ -55,15 +55,6 @@ pub struct EventSourceMapping {
     pub now_ms: NowMs,
 }
 
-impl fmt::Debug for EventSourceMapping {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("EventSourceMapping")
-            .field("queue_url", &self.queue_url)
-            .finish_non_exhaustive()
-    }
-}
-
 impl EventSourceMapping {
     /// Polls the queue and invokes the handler with each batch and its deadline, in milliseconds
     /// since 1970, until `shutdown` completes; then waits for the running invocations.

@@ -12,6 +12,7 @@ use adapters::storage::{
     ContentType, Fetched, ListRequest, Page, PutOutcome, Storage, StorageError,
 };
 use anyhow::Context as _;
+use bytes::Bytes;
 use s3s::{S3Error, s3_error};
 
 /// The longest file name, in bytes, on common file systems.
@@ -25,9 +26,9 @@ pub(in super::super) struct Buckets {
 
 /// An object that was read.
 #[derive(Debug)]
-pub(super) struct Object {
+pub(super) struct StoredObject {
     /// Its bytes.
-    pub(super) content: Vec<u8>,
+    pub(super) content: Bytes,
     /// When it was written.
     pub(super) modified_ms: u64,
 }
@@ -89,10 +90,10 @@ impl Buckets {
     }
 
     /// Reads an object.
-    pub(super) async fn get(&self, bucket: &str, key: &str) -> Result<Object, S3Error> {
+    pub(super) async fn get(&self, bucket: &str, key: &str) -> Result<StoredObject, S3Error> {
         match self.bucket(bucket)?.get_if_changed(key, None).await {
             Ok(Fetched::Changed { bytes, modified_ms, .. }) => {
-                Ok(Object { content: bytes, modified_ms })
+                Ok(StoredObject { content: bytes.into(), modified_ms })
             }
             Ok(Fetched::Missing | Fetched::Unchanged) => {
                 Err(s3_error!(NoSuchKey, "there is no object {key:?} in {bucket:?}"))

@@ -22,7 +22,7 @@ use s3s::dto::{
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use super::super::REGION;
-use super::buckets::{Buckets, failure};
+use super::buckets::{Buckets, StoredObject, failure};
 
 /// The maximum and the default of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
@@ -32,15 +32,15 @@ const PAGE_LIMIT: i32 = 1000;
 pub(super) struct Operations(pub(super) Buckets);
 
 impl Operations {
-    /// Reads an object if its conditions hold.
+    /// Reads an object if its conditions hold; with its tag.
     async fn read(
         &self,
-        bucket: String,
-        key: String,
+        bucket: &str,
+        key: &str,
         if_match: Option<ETagCondition>,
         if_none_match: Option<ETagCondition>,
-    ) -> Result<ReadObject, S3Error> {
-        let object = self.0.get(&bucket, &key).await?;
+    ) -> Result<(StoredObject, ETag), S3Error> {
+        let object = self.0.get(bucket, key).await?;
         let tag = tag(&object.content);
         // The order of RFC 9110, 13.2.2: If-Match comes first.
         if if_match.is_some_and(|condition| !tag_matches(&condition, &tag)) {
@@ -49,21 +49,8 @@ impl Operations {
         if if_none_match.is_some_and(|condition| tag_matches(&condition, &tag)) {
             return Err(s3_error!(NotModified));
         }
-        Ok(ReadObject {
-            content: Bytes::from(object.content),
-            tag,
-            modified: timestamp(object.modified_ms),
-            content_type: content_type(&key),
-        })
+        Ok((object, tag))
     }
-}
-
-/// An object that was read and whose conditions hold.
-struct ReadObject {
-    content: Bytes,
-    tag: ETag,
-    modified: Timestamp,
-    content_type: &'static str,
 }
 
 #[async_trait::async_trait]
@@ -125,19 +112,20 @@ impl S3 for Operations {
         request: S3Request<GetObjectInput>,
     ) -> S3Result<S3Response<GetObjectOutput>> {
         let input = request.input;
-        let found = self.read(input.bucket, input.key, input.if_match, input.if_none_match).await?;
+        let (object, tag) =
+            self.read(&input.bucket, &input.key, input.if_match, input.if_none_match).await?;
         let (content, content_range) = match input.range {
-            Some(range) => byte_range(&found.content, range.check(found.content.len() as u64)?),
-            None => (found.content, None),
+            Some(range) => byte_range(&object.content, range.check(object.content.len() as u64)?),
+            None => (object.content, None),
         };
         Ok(S3Response::new(GetObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
             content_length: i64::try_from(content.len()).ok(),
             body: Some(StreamingBlob::from(Body::from(content))),
             content_range,
-            content_type: Some(found.content_type.to_owned()),
-            e_tag: Some(found.tag),
-            last_modified: Some(found.modified),
+            content_type: Some(content_type(&input.key).to_owned()),
+            e_tag: Some(tag),
+            last_modified: Some(timestamp(object.modified_ms)),
             ..GetObjectOutput::default()
         }))
     }
@@ -147,13 +135,14 @@ impl S3 for Operations {
         request: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
         let input = request.input;
-        let found = self.read(input.bucket, input.key, input.if_match, input.if_none_match).await?;
+        let (object, tag) =
+            self.read(&input.bucket, &input.key, input.if_match, input.if_none_match).await?;
         Ok(S3Response::new(HeadObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
-            content_length: i64::try_from(found.content.len()).ok(),
-            content_type: Some(found.content_type.to_owned()),
-            e_tag: Some(found.tag),
-            last_modified: Some(found.modified),
+            content_length: i64::try_from(object.content.len()).ok(),
+            content_type: Some(content_type(&input.key).to_owned()),
+            e_tag: Some(tag),
+            last_modified: Some(timestamp(object.modified_ms)),
             ..HeadObjectOutput::default()
         }))
     }
