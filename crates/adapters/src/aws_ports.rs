@@ -92,11 +92,9 @@ impl AwsPorts {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
         let subscriptions = settings.subscriptions.object(s3.clone());
+        let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
         Ok(Self {
-            http: HttpSender::new(AddressPolicy::new(
-                settings.private.clone(),
-                settings.own_addresses.clone(),
-            ))?,
+            http: HttpSender::new(policy)?,
             sinks: SqsSinks(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs(s3),

@@ -105,6 +105,7 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
     // SQS always sends the time. Should it not, now is the safe guess: a guess in the past might
     // make the event expire.
     let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
+    let queue_arn = message.event_source_arn.unwrap_or_default();
     Ok(Record {
         topic,
         delivery,
@@ -115,12 +116,7 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
         receives: number(system.approximate_receive_count)
             .and_then(|count| count.try_into().ok())
             .unwrap_or(1),
-        queue: message
-            .event_source_arn
-            .as_deref()
-            .and_then(|arn| arn.rsplit(':').next())
-            .unwrap_or("")
-            .to_owned(),
+        queue: queue_arn.rsplit(':').next().unwrap_or_default().to_owned(),
         receipt: message.receipt_handle.unwrap_or_default(),
         body: structured.unwrap_or(body).into(),
         message: id,

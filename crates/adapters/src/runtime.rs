@@ -33,12 +33,11 @@ pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
 }
 
 /// What work results in. A panic in it is contained and logged; then there is no result.
-pub async fn contained<T>(what: &str, work: impl Future<Output = T>) -> Option<T> {
-    let ended = AssertUnwindSafe(work).catch_unwind().await;
-    if ended.is_err() {
-        telemetry::panicked(what);
-    }
-    ended.ok()
+pub fn contained<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
+    // No async function: its future would have room for the work twice.
+    AssertUnwindSafe(work)
+        .catch_unwind()
+        .map(move |ended| ended.inspect_err(|_| telemetry::panicked(what)).ok())
 }
 
 #[cfg(test)]

@@ -122,12 +122,8 @@ impl LiveSubscriptions {
                 let name = self.source.to_string();
                 match manifest::read(&[Source { name: &name, text: &text }]).into_result() {
                     Ok(catalogue) => {
-                        let count = catalogue.subscriptions().count();
-                        tracing::info!(
-                            source = name,
-                            subscriptions = count,
-                            "subscriptions.loaded"
-                        );
+                        let subscriptions = catalogue.subscriptions().count();
+                        tracing::info!(source = name, subscriptions, "subscriptions.loaded");
                         state.good = Some(Arc::new(catalogue));
                         (state.problem, state.broken) = (None, None);
                     }

@@ -164,16 +164,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         timeout_ms: u64,
     ) -> Result<Request, Unsendable> {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = self
-            .ports
-            .keyring(&names)
-            .await
-            .map_err(|error| Unsendable::Unready(error.to_string()))?;
-        consent::ask(
-            subscription,
-            wanted,
-            question,
-            AttemptContext { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms },
-        )
+        let keyring = self.ports.keyring(&names).await;
+        let keyring = &keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
+        let context = AttemptContext { keyring, now_ms: self.ports.now_ms(), timeout_ms };
+        consent::ask(subscription, wanted, question, context)
     }
 }

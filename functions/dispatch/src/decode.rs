@@ -63,10 +63,8 @@ impl WorkItem {
         match self {
             Self::Deliver(..) => false,
             Self::DeadLetter(letter) => {
-                matches!(
-                    letter.newest_reason(),
-                    Reason::SubscriptionNotFound | Reason::TopicNotFound
-                )
+                let reason = letter.newest_reason();
+                matches!(reason, Reason::SubscriptionNotFound | Reason::TopicNotFound)
             }
         }
     }

@@ -113,13 +113,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_flight: &InFlightDelivery,
         letter: &DeadLetter,
     ) {
-        let subscription = &in_flight.subscription;
-        let mut follow_ups = follow_up::send_to_sink(
-            letter.clone(),
-            subscription,
-            &of.catalogue,
-            self.ports.now_ms(),
-        );
+        let (subscription, now_ms) = (&in_flight.subscription, self.ports.now_ms());
+        let mut follow_ups =
+            follow_up::send_to_sink(letter.clone(), subscription, &of.catalogue, now_ms);
         if !follow_ups.iter().all(fits_or_ends_by_itself) {
             follow_ups = vec![FollowUp::DeadLetter(Box::new(too_large_for_sink(letter.clone())))];
         }

@@ -26,7 +26,7 @@ pub(in super::super) struct Buckets {
 
 /// An object that was read.
 #[derive(Debug)]
-pub(super) struct StoredObject {
+pub(super) struct ReadObject {
     /// Its bytes.
     pub(super) content: Bytes,
     /// When it was written.
@@ -90,10 +90,10 @@ impl Buckets {
     }
 
     /// Reads an object.
-    pub(super) async fn get(&self, bucket: &str, key: &str) -> Result<StoredObject, S3Error> {
+    pub(super) async fn get(&self, bucket: &str, key: &str) -> Result<ReadObject, S3Error> {
         match self.bucket(bucket)?.get_if_changed(key, None).await {
             Ok(Fetched::Changed { bytes, modified_ms, .. }) => {
-                Ok(StoredObject { content: bytes.into(), modified_ms })
+                Ok(ReadObject { content: bytes.into(), modified_ms })
             }
             Ok(Fetched::Missing | Fetched::Unchanged) => {
                 Err(s3_error!(NoSuchKey, "there is no object {key:?} in {bucket:?}"))
@@ -110,13 +110,10 @@ impl Buckets {
         content: Vec<u8>,
         only_if_absent: bool,
     ) -> Result<(), S3Error> {
-        let objects = self.bucket(bucket)?;
+        let (objects, content_type) = (self.bucket(bucket)?, ContentType::Unspecified);
         let put = match only_if_absent {
-            true => objects.put_if_absent(key, content, ContentType::Unspecified).await,
-            false => {
-                let put = objects.put(key, content, ContentType::Unspecified).await;
-                put.map(|()| PutOutcome::Written)
-            }
+            true => objects.put_if_absent(key, content, content_type).await,
+            false => objects.put(key, content, content_type).await.map(|()| PutOutcome::Written),
         };
         match put {
             Ok(PutOutcome::Written) => Ok(()),

@@ -22,7 +22,7 @@ use s3s::dto::{
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use super::super::REGION;
-use super::buckets::{Buckets, StoredObject, failure};
+use super::buckets::{Buckets, ReadObject, failure};
 
 /// The maximum and the default of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
@@ -39,7 +39,7 @@ impl Operations {
         key: &str,
         if_match: Option<ETagCondition>,
         if_none_match: Option<ETagCondition>,
-    ) -> Result<(StoredObject, ETag), S3Error> {
+    ) -> Result<(ReadObject, ETag), S3Error> {
         let object = self.0.get(bucket, key).await?;
         let tag = tag(&object.content);
         // The order of RFC 9110, 13.2.2: If-Match comes first.
