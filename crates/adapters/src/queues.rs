@@ -99,14 +99,10 @@ impl SqsQueues {
 
     /// Sends one batch; returns the messages to send again, none when this is the last time.
     async fn send_once(&self, url: &str, batch: Vec<Pending>, last: bool) -> Vec<Pending> {
-        let entries = batch
-            .iter()
-            .enumerate()
-            .map(|(index, pending)| self.entry(index, &pending.message))
-            .collect();
-        let sent =
-            self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await;
-        match sent {
+        let entry = |(index, pending): (usize, &Pending)| self.entry(index, &pending.message);
+        let entries = batch.iter().enumerate().map(entry).collect();
+        let send = self.client.send_message_batch().queue_url(url).set_entries(Some(entries));
+        match send.send().await {
             Ok(output) => {
                 let mut retried = Vec::new();
                 for (index, pending) in batch.into_iter().enumerate() {

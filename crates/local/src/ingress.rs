@@ -130,25 +130,22 @@ fn message_body(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String
         return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
     }
     let body = String::from_utf8(body.to_vec());
-    let body = body.map_err(|error| {
-        Refusal(StatusCode::BAD_REQUEST, format!("the body is not UTF-8: {error}"))
-    })?;
-    let shape = content_type
-        .and_then(|essence| essence.split(';').next())
-        .unwrap_or("")
-        .trim()
-        .to_ascii_lowercase();
+    let body = body.map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
+    let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default();
     let is_array = body.trim_start().starts_with('[');
-    match shape.as_str() {
-        "application/cloudevents+json" if is_array => Err(Refusal(
-            StatusCode::BAD_REQUEST,
-            "an array is sent as application/cloudevents-batch+json".to_owned(),
-        )),
+    match essence.trim().to_ascii_lowercase().as_str() {
+        "application/cloudevents+json" if is_array => {
+            Err(bad_request("an array is sent as application/cloudevents-batch+json"))
+        }
         "application/cloudevents-batch+json" if !is_array => {
-            Err(Refusal(StatusCode::BAD_REQUEST, "a batch is a JSON array of events".to_owned()))
+            Err(bad_request("a batch is a JSON array of events"))
         }
         _ => Ok(body),
     }
+}
+
+fn bad_request(problem: impl Into<String>) -> Refusal {
+    Refusal(StatusCode::BAD_REQUEST, problem.into())
 }
 
 /// How the events are read: a publisher that declares CloudEvents has to send valid ones.
@@ -175,7 +172,7 @@ fn binary_attributes(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refus
             let problem = format!(
                 "the header ce-{name} is not ASCII; other characters are percent-encoded as UTF-8"
             );
-            Err(Refusal(StatusCode::BAD_REQUEST, problem))
+            Err(bad_request(problem))
         }
     });
     read.collect()
@@ -192,10 +189,10 @@ fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
             }
             Element::Event(_) => continue,
         };
-        return Err(Refusal(StatusCode::BAD_REQUEST, problem));
+        return Err(bad_request(problem));
     }
     match elements.len() {
-        0 => Err(Refusal(StatusCode::BAD_REQUEST, "the array holds no event".to_owned())),
+        0 => Err(bad_request("the array holds no event")),
         events => Ok(events),
     }
 }

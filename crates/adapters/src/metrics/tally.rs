@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::name::{SubscriptionName, TopicName, segment};
 
 use super::{Dimensions, Label, Metric};
 
@@ -79,8 +79,8 @@ impl Tally {
             .iter()
             .map(|(reason, totals)| (Dimensions::Reason, vec![reason.to_string()], totals));
         let subscriptions = self.subscriptions.iter().map(|(name, totals)| {
-            let name_of = delivery::subscription::name::segment(&name.name).into_owned();
-            (Dimensions::Subscription, vec![value_of(&name.topic), name_of], totals)
+            let values = vec![value_of(&name.topic), segment(&name.name).into_owned()];
+            (Dimensions::Subscription, values, totals)
         });
         all.into_iter().chain(topics).chain(outcomes).chain(reasons).chain(subscriptions)
     }
@@ -134,11 +134,7 @@ fn is_placeholder(name: &str) -> bool {
 /// characters of a value.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html>
 fn value_of(topic: &TopicName) -> String {
-    format!(
-        "{}/{}",
-        delivery::subscription::name::segment(&topic.namespace),
-        delivery::subscription::name::segment(&topic.topic)
-    )
+    format!("{}/{}", segment(&topic.namespace), segment(&topic.topic))
 }
 
 #[cfg(test)]
