@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse};
+use aws_lambda_events::event::sqs::SqsBatchResponse;
 use delivery::delivery::trace::parent_of_xray;
 use delivery::event::binary;
 use delivery::ports::{Clock as _, Record};
@@ -84,14 +84,7 @@ pub fn read(batch: Batch) -> Result<Vec<Record>, RecordError> {
 #[must_use]
 pub fn answer(returned: impl IntoIterator<Item = String>) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
-    response.batch_item_failures = returned
-        .into_iter()
-        .map(|message| {
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = message;
-            failure
-        })
-        .collect();
+    response.set_failures(returned);
     response
 }
 
@@ -112,6 +105,7 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
     // SQS always sends the time. Should it not, now is the safe guess: a guess in the past might
     // make the event expire.
     let sent_ms = number(system.sent_timestamp).unwrap_or_else(|| Machine.now_ms());
+    let queue_arn = message.event_source_arn.unwrap_or_default();
     Ok(Record {
         topic,
         delivery,
@@ -122,12 +116,7 @@ fn record(index: usize, message: Message) -> Result<Record, RecordError> {
         receives: number(system.approximate_receive_count)
             .and_then(|count| count.try_into().ok())
             .unwrap_or(1),
-        queue: message
-            .event_source_arn
-            .as_deref()
-            .and_then(|arn| arn.rsplit(':').next())
-            .unwrap_or("")
-            .to_owned(),
+        queue: queue_arn.rsplit(':').next().unwrap_or_default().to_owned(),
         receipt: message.receipt_handle.unwrap_or_default(),
         body: structured.unwrap_or(body).into(),
         message: id,

@@ -5,9 +5,9 @@
 //! attempt (`Aborted`), so that an event that crashes us is attempted as often as its policy says
 //! and ends as a dead letter.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::{Exchange, TransportResult};
@@ -31,20 +31,14 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
-        stream::iter(answers)
-            .buffer_unordered(AT_ONCE)
-            .filter_map(std::future::ready)
-            .collect()
-            .await
+        let redeliver = stream::iter(answers).buffer_unordered(AT_ONCE);
+        redeliver.filter_map(std::future::ready).collect().await
     }
 
     /// Returns every record to the queue, because there are no usable subscriptions.
     pub(crate) async fn return_all_to_queue(&self, records: &[Record], why: &str) -> Vec<String> {
-        let returning: Vec<_> = records
-            .iter()
-            .map(|record| self.return_to_queue(record, why, NO_SUBSCRIPTIONS_SECONDS))
-            .collect();
-        stream::iter(returning).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        let return_one = |record| self.return_to_queue(record, why, NO_SUBSCRIPTIONS_SECONDS);
+        stream::iter(records).for_each_concurrent(AT_ONCE, return_one).await;
         records.iter().map(|record| record.message.clone()).collect()
     }
 
@@ -61,10 +55,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         index: usize,
         of: &Invocation<'_>,
     ) -> Option<String> {
-        let closed = AssertUnwindSafe(self.close(record, index, of)).catch_unwind().await;
-        if closed.is_err() {
-            telemetry::panicked("acknowledge");
-        }
+        let closed = contained("acknowledge", self.close(record, index, of)).await;
         (!closed.unwrap_or(false)).then(|| record.message.clone())
     }
 
@@ -81,9 +72,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let unfinished = of.progress.unfinished_of(index);
         if !unfinished.is_empty() {
-            let leaving: Vec<_> =
-                unfinished.into_iter().map(|entry| self.requeue_unfinished(entry, of)).collect();
-            stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
+            let requeue = |entry| self.requeue_unfinished(entry, of);
+            stream::iter(unfinished).for_each_concurrent(AT_ONCE, requeue).boxed().await;
         }
         // Read again, since re-enqueueing has changed the stages.
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
