@@ -92,14 +92,12 @@ impl AwsPorts {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
         let subscriptions = settings.subscriptions.object(s3.clone());
+        let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
         Ok(Self {
-            http: HttpSender::new(AddressPolicy::new(
-                settings.private.clone(),
-                settings.own_addresses.clone(),
-            ))?,
-            sinks: SqsSinks::new(sqs.clone()),
+            http: HttpSender::new(policy)?,
+            sinks: SqsSinks(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
-            blobs: S3Blobs::new(s3),
+            blobs: S3Blobs(s3),
             // A consent belongs to an address and not to a delivery, so no message carries it.
             consents: ConsentStore::new(subscriptions.storage().clone()),
             subscriptions: LiveSubscriptions::new(subscriptions),
@@ -114,9 +112,9 @@ impl AwsStoragePorts {
     pub fn new(config: &SdkConfig, settings: &DeadLetterSettings) -> Self {
         let sqs = aws_sdk_sqs::Client::new(config);
         Self {
-            sinks: SqsSinks::new(sqs.clone()),
+            sinks: SqsSinks(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
-            blobs: S3Blobs::new(s3_client(config, settings.s3_force_path_style)),
+            blobs: S3Blobs(s3_client(config, settings.s3_force_path_style)),
         }
     }
 }

@@ -8,23 +8,13 @@ use delivery::ports::{PutBlob, PutError};
 
 use crate::storage::{ContentType, Storage, StorageError};
 
-/// Blobs in S3.
+/// Blobs in S3, reached through this client.
 #[derive(Debug, Clone)]
-pub struct S3Blobs {
-    client: Client,
-}
-
-impl S3Blobs {
-    /// Blobs reached through this client.
-    #[must_use]
-    pub fn new(client: Client) -> Self {
-        Self { client }
-    }
-}
+pub struct S3Blobs(pub Client);
 
 impl PutBlob for S3Blobs {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
-        let storage = Storage::bucket(self.client.clone(), bucket);
+        let storage = Storage::bucket(self.0.clone(), bucket);
         match storage.put_if_absent(key, bytes, ContentType::Json).await {
             Ok(_) => Ok(()),
             Err(error @ (StorageError::NoSuchBucket(_) | StorageError::Refused(_))) => {

@@ -5,31 +5,19 @@
 //! [`delivery::machine::storing`]; here it is written and logged.
 
 use delivery::deadletter::blob;
-use delivery::deadletter::blob::Enriched;
 use delivery::delivery::DeadLetter;
 use delivery::machine::storing::{StoreTarget, fallback, first_target};
 use delivery::ports::{PutBlob, PutError, PutMessage};
-use delivery::subscription::sink::{Container, SinkQueue};
+use delivery::subscription::sink::Container;
 
 use crate::telemetry;
 
-/// Stores a dead letter; `default` is the deployment's container.
-///
-/// # Errors
-/// [`PutError`] when it is not certain that it was stored.
-pub async fn store(
-    ports: &(impl PutBlob + PutMessage),
-    default: &Container,
-    dead_letter: &DeadLetter,
-) -> Result<(), PutError> {
-    store_batch(ports, default, &[dead_letter]).await
-}
-
 /// Stores dead letters that [share a blob](blob::blob_key), or one alone; does nothing without any.
+/// `default` is the deployment's container.
 ///
 /// # Errors
 /// [`PutError`] when it is not certain that all of them were stored.
-pub async fn store_batch(
+pub async fn store(
     ports: &(impl PutBlob + PutMessage),
     default: &Container,
     dead_letters: &[&DeadLetter],
@@ -52,37 +40,22 @@ async fn put(
     dead_letters: &[&DeadLetter],
 ) -> Result<(), PutError> {
     match target {
-        StoreTarget::Queue(queue) => put_messages(ports, queue, dead_letters).await,
-        StoreTarget::Container { container, sink_error } => {
-            put_blob(ports, container, dead_letters, sink_error.as_deref()).await
+        StoreTarget::Queue(queue) => {
+            for dead_letter in dead_letters {
+                let (delivery, json) = (&dead_letter.delivery, blob::enriched(dead_letter).json);
+                // A failure ends the loop; the repeat sends the first ones again, with the same ids.
+                ports.put_message(queue, delivery.id, &json).await?;
+                telemetry::handed_over(delivery, dead_letter.reason, &queue.to_string());
+            }
         }
-    }
-}
-
-async fn put_messages(
-    ports: &impl PutMessage,
-    queue: &SinkQueue,
-    dead_letters: &[&DeadLetter],
-) -> Result<(), PutError> {
-    for dead_letter in dead_letters {
-        let Enriched { json, .. } = blob::enriched(dead_letter);
-        // A failure ends the loop; the repeat sends the first ones again, with the same ids.
-        ports.put_message(queue, dead_letter.delivery.id, &json).await?;
-        telemetry::sent_to_queue(&dead_letter.delivery, dead_letter.reason, &queue.to_string());
-    }
-    Ok(())
-}
-
-async fn put_blob(
-    ports: &impl PutBlob,
-    container: &Container,
-    dead_letters: &[&DeadLetter],
-    sink_error: Option<&str>,
-) -> Result<(), PutError> {
-    let key = blob::shared_key(dead_letters, &container.prefix);
-    ports.put(&container.bucket, &key, blob::shared_bytes(dead_letters, sink_error)).await?;
-    for dead_letter in dead_letters {
-        telemetry::stored(&dead_letter.delivery, dead_letter.reason, &container.bucket, &key);
+        StoreTarget::Container { container, sink_error } => {
+            let key = blob::shared_key(dead_letters, &container.prefix);
+            let bytes = blob::shared_bytes(dead_letters, sink_error.as_deref());
+            ports.put(&container.bucket, &key, bytes).await?;
+            for DeadLetter { delivery, reason, .. } in dead_letters {
+                telemetry::stored(delivery, *reason, &container.bucket, &key);
+            }
+        }
     }
     Ok(())
 }

@@ -98,14 +98,10 @@ impl SqsQueues {
 
     /// Sends one batch; returns the messages to send again, none when this is the last time.
     async fn send_once(&self, url: &str, batch: Vec<Pending>, last: bool) -> Vec<Pending> {
-        let entries = batch
-            .iter()
-            .enumerate()
-            .map(|(index, pending)| self.entry(index, &pending.message))
-            .collect();
-        let sent =
-            self.client.send_message_batch().queue_url(url).set_entries(Some(entries)).send().await;
-        match sent {
+        let entry = |(index, pending): (usize, &Pending)| self.entry(index, &pending.message);
+        let entries = batch.iter().enumerate().map(entry).collect();
+        let send = self.client.send_message_batch().queue_url(url).set_entries(Some(entries));
+        match send.send().await {
             Ok(output) => {
                 let mut retried = Vec::new();
                 for (index, pending) in batch.into_iter().enumerate() {
@@ -219,7 +215,9 @@ pub fn delay_seconds(wait_ms: u64) -> i32 {
     i32::try_from(wait_ms.div_ceil(1_000).min(DELAY_MAX_SECONDS)).expect("at most 900")
 }
 
-fn text_attribute(value: &str) -> MessageAttributeValue {
+/// A message attribute that holds text.
+#[must_use]
+pub fn text_attribute(value: &str) -> MessageAttributeValue {
     MessageAttributeValue::builder()
         .data_type("String")
         .string_value(value)

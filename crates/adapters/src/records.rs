@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse};
+use aws_lambda_events::event::sqs::SqsBatchResponse;
 use delivery::delivery::trace::parent_of_xray;
 use delivery::event::binary;
 use delivery::ports::{Attribute, Clock as _, QueueName, Record};
@@ -113,14 +113,7 @@ pub fn read(batch: Batch, queues: &SourceQueues) -> Result<Vec<Record>, RecordEr
 #[must_use]
 pub fn answer(returned: impl IntoIterator<Item = String>) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
-    response.batch_item_failures = returned
-        .into_iter()
-        .map(|message| {
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = message;
-            failure
-        })
-        .collect();
+    response.set_failures(returned);
     response
 }
 

@@ -10,10 +10,12 @@
 
 use std::future::Future;
 use std::io;
+use std::panic::AssertUnwindSafe;
 
+use futures::FutureExt as _;
 use tokio::runtime::Builder;
 
-use crate::json_log;
+use crate::{json_log, telemetry};
 
 /// Runs a function to its end.
 ///
@@ -30,6 +32,14 @@ pub fn run<T>(function: impl Future<Output = T>) -> io::Result<T> {
     Ok(ended)
 }
 
+/// What work results in. A panic in it is contained and logged; then there is no result.
+pub fn contained<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
+    // No async function: its future would have room for the work twice.
+    AssertUnwindSafe(work)
+        .catch_unwind()
+        .map(move |ended| ended.inspect_err(|_| telemetry::panicked(what)).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead as _, BufReader};
@@ -38,7 +48,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::telemetry;
 
     /// The variable with the task of the process that a test starts.
     const TASK: &str = "TASK_OF_THE_FUNCTION";

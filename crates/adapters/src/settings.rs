@@ -142,17 +142,9 @@ impl DispatchSettings {
                 .optional(DEFAULT_TOPIC)
                 .map(|text| invalid(DEFAULT_TOPIC, text.parse()))
                 .transpose()?,
-            private: invalid(
-                ALLOW_PRIVATE_DESTINATIONS,
-                PrivateDestinations::parse(
-                    &env.optional(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_default(),
-                ),
-            )?,
+            private: env.parse_or(ALLOW_PRIVATE_DESTINATIONS, "", PrivateDestinations::parse)?,
             own_addresses: env.own_addresses()?,
-            max_concurrency: invalid(
-                MAX_CONCURRENCY,
-                sum(&env.optional(MAX_CONCURRENCY).unwrap_or("1".to_owned())),
-            )?,
+            max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
             metrics: env.metrics()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
@@ -202,6 +194,15 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         invalid(name, parse(&self.required(name)?))
     }
 
+    fn parse_or<T>(
+        &self,
+        name: &'static str,
+        default: &str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T, SettingsError> {
+        invalid(name, parse(self.optional(name).as_deref().unwrap_or(default)))
+    }
+
     fn queue(&self, name: &'static str) -> Result<String, SettingsError> {
         self.parse(name, |url| {
             if url.ends_with(".fifo") {
@@ -217,43 +218,40 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     }
 
     fn container(&self) -> Result<Container, SettingsError> {
-        let bucket = self.required(DEAD_LETTER_CONTAINER)?;
-        let prefix = self.optional(DEAD_LETTER_PREFIX).unwrap_or_default();
-        if bucket.contains('/') {
-            let problem = format!(
+        let bucket = self.parse(DEAD_LETTER_CONTAINER, |bucket| match bucket.contains('/') {
+            true => Err(format!(
                 "\"{bucket}\" is not a bucket name; a prefix belongs in {DEAD_LETTER_PREFIX}"
-            );
-            return Err(SettingsError::Invalid { name: DEAD_LETTER_CONTAINER, problem });
-        }
-        let prefix = prefix.trim_matches('/').to_owned();
-        if prefix.len() > PREFIX_MAX_BYTES {
-            let problem =
-                format!("it has {} bytes; at most {PREFIX_MAX_BYTES} are allowed", prefix.len());
-            return Err(SettingsError::Invalid { name: DEAD_LETTER_PREFIX, problem });
-        }
+            )),
+            false => Ok(bucket.to_owned()),
+        })?;
+        let prefix =
+            self.parse_or(DEAD_LETTER_PREFIX, "", |prefix| match prefix.trim_matches('/') {
+                prefix if prefix.len() <= PREFIX_MAX_BYTES => Ok(prefix.to_owned()),
+                prefix => Err(format!(
+                    "it has {} bytes; at most {PREFIX_MAX_BYTES} are allowed",
+                    prefix.len()
+                )),
+            })?;
         Ok(Container { bucket, prefix })
     }
 
     fn metrics(&self) -> Result<MetricsSettings, SettingsError> {
-        let namespace = self.optional(METRICS_NAMESPACE).unwrap_or_else(|| NAMESPACE.to_owned());
-        if !is_namespace(&namespace) {
-            let problem = format!(
-                "\"{namespace}\" is not a namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
-            );
-            return Err(SettingsError::Invalid { name: METRICS_NAMESPACE, problem });
-        }
+        let namespace = self.parse_or(METRICS_NAMESPACE, NAMESPACE, |text| match is_namespace(text) {
+            true => Ok(text.to_owned()),
+            false => Err(format!(
+                "\"{text}\" is not a namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
+            )),
+        })?;
         Ok(MetricsSettings { namespace, per_subscription: self.switch(METRICS_PER_SUBSCRIPTION)? })
     }
 
     /// The endpoints that serve the function in its sandbox.
     fn own_addresses(&self) -> Result<OwnAddresses, SettingsError> {
         let mut own = OwnAddresses::default();
-        let runtime =
-            self.optional(AWS_LAMBDA_RUNTIME_API).unwrap_or_else(|| RUNTIME_API_DEFAULT.to_owned());
-        invalid(AWS_LAMBDA_RUNTIME_API, own.add(&runtime))?;
-        let port = self.optional(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT);
-        let extension = format!("127.0.0.1:{}", port.as_deref().unwrap_or(EXTENSION_PORT_DEFAULT));
-        invalid(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, own.add(&extension))?;
+        self.parse_or(AWS_LAMBDA_RUNTIME_API, RUNTIME_API_DEFAULT, |runtime| own.add(runtime))?;
+        self.parse_or(PARAMETERS_SECRETS_EXTENSION_HTTP_PORT, EXTENSION_PORT_DEFAULT, |port| {
+            own.add(&format!("127.0.0.1:{port}"))
+        })?;
         // One endpoint, or one for each protocol: `tcp:127.0.0.1:2000 udp:127.0.0.1:2001`.
         for daemon in self.optional(AWS_XRAY_DAEMON_ADDRESS).unwrap_or_default().split_whitespace()
         {

@@ -7,10 +7,11 @@
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
 use aws_sdk_sqs::operation::send_message::SendMessageError;
-use aws_sdk_sqs::types::MessageAttributeValue;
 use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage};
 use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
+
+use crate::queues::text_attribute;
 
 /// The attribute with the id of the dead letter.
 pub const ID_ATTRIBUTE: &str = "deadletterid";
@@ -19,17 +20,7 @@ const ATTRIBUTE_BYTES: usize = ID_ATTRIBUTE.len() + "String".len() + uuid::fmt::
 
 /// External queues, reached through this deployment's client: they are in its region.
 #[derive(Debug, Clone)]
-pub struct SqsSinks {
-    client: Client,
-}
-
-impl SqsSinks {
-    /// Queues reached through this client.
-    #[must_use]
-    pub fn new(client: Client) -> Self {
-        Self { client }
-    }
-}
+pub struct SqsSinks(pub Client);
 
 impl PutMessage for SqsSinks {
     async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
@@ -39,14 +30,10 @@ impl PutMessage for SqsSinks {
                 "a message of {bytes} bytes is larger than a queue accepts"
             )));
         }
-        let value =
-            MessageAttributeValue::builder().data_type("String").string_value(id.to_string());
-        let value = value.build().expect("type and value are set");
-        let message = self.client.send_message().queue_url(queue.url()).message_body(json);
-        match message.message_attributes(ID_ATTRIBUTE, value).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(put_error(&error)),
-        }
+        let message = self.0.send_message().queue_url(queue.url()).message_body(json);
+        let id = text_attribute(&id.to_string());
+        let sent = message.message_attributes(ID_ATTRIBUTE, id).send().await;
+        sent.map(drop).map_err(|error| put_error(&error))
     }
 }
 

@@ -19,11 +19,10 @@ use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::ports::{Clock, SubscriptionSource};
 use delivery::subscription::catalogue::Catalogue;
-use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::machine::Machine;
-use crate::storage::{Fetched, StorageError, StoredObject};
+use crate::storage::{Fetched, StoredObject};
 
 /// The source is checked again after this long.
 const CHECK_EVERY_MS: u64 = 30_000;
@@ -74,17 +73,6 @@ impl Location {
             Self::S3 { bucket, key } => StoredObject::in_bucket(client, bucket, key),
         }
     }
-}
-
-/// Why the subscriptions could not be read.
-#[derive(Debug, Error)]
-enum ReadError {
-    #[error("it does not exist")]
-    Missing,
-    #[error("it is not UTF-8 text")]
-    NotText,
-    #[error(transparent)]
-    Storage(#[from] StorageError),
 }
 
 /// The subscriptions of a deployment.
@@ -173,9 +161,9 @@ impl LiveSubscriptions {
                 state.etag = Some(etag);
                 match self.parse(&text) {
                     Ok(catalogue) => {
-                        let count = catalogue.subscriptions().count();
                         let source = self.source.to_string();
-                        tracing::info!(source, subscriptions = count, "subscriptions.loaded");
+                        let subscriptions = catalogue.subscriptions().count();
+                        tracing::info!(source, subscriptions, "subscriptions.loaded");
                         state.good = Some(Arc::new(catalogue));
                         (state.problem, state.broken) = (None, None);
                     }
@@ -190,14 +178,15 @@ impl LiveSubscriptions {
     }
 
     /// The text and ETag of the source; `None` when it still has this ETag.
-    async fn read(&self, known_etag: Option<&str>) -> Result<Option<(String, String)>, ReadError> {
-        match self.source.get_if_changed(known_etag).await? {
-            Fetched::Missing => Err(ReadError::Missing),
-            Fetched::Unchanged => Ok(None),
-            Fetched::Changed { bytes, etag } => {
-                let text = String::from_utf8(bytes).map_err(|_| ReadError::NotText)?;
-                Ok(Some((text, etag)))
-            }
+    async fn read(&self, known_etag: Option<&str>) -> Result<Option<(String, String)>, String> {
+        match self.source.get_if_changed(known_etag).await {
+            Ok(Fetched::Missing) => Err("it does not exist".to_owned()),
+            Ok(Fetched::Unchanged) => Ok(None),
+            Ok(Fetched::Changed { bytes, etag, .. }) => match String::from_utf8(bytes) {
+                Ok(text) => Ok(Some((text, etag))),
+                Err(_) => Err("it is not UTF-8 text".to_owned()),
+            },
+            Err(error) => Err(error.to_string()),
         }
     }
 }

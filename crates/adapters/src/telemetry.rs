@@ -187,24 +187,17 @@ impl Telemetry {
         outcome: Outcome,
         is_retried: bool,
     ) {
-        let subscription = &delivery.subscription;
+        let (subscription, label) = (&delivery.subscription, Label::Outcome(outcome));
         // For the others no packet was sent.
         if !matches!(outcome, Outcome::Blocked | Outcome::Aborted) {
-            self.meter.measure(
-                Metric::DestinationProcessingDurationInMs,
-                subscription,
-                exchange.duration_ms,
-            );
+            let metric = Metric::DestinationProcessingDurationInMs;
+            self.meter.measure(metric, subscription, exchange.duration_ms);
         }
         if outcome != Outcome::Success {
-            self.meter.count(
-                Metric::DeliveryAttemptFailCount,
-                subscription,
-                Label::Outcome(outcome),
-            );
+            self.meter.count(Metric::DeliveryAttemptFailCount, subscription, label);
         }
         if is_retried {
-            self.meter.count(Metric::RetryScheduledCount, subscription, Label::Outcome(outcome));
+            self.meter.count(Metric::RetryScheduledCount, subscription, label);
         }
     }
 
@@ -213,14 +206,7 @@ impl Telemetry {
     pub fn delivered(&self, delivery: &Delivery, now_ms: u64) {
         if let DeliveryTarget::Sink(dead_letter) = &delivery.target {
             self.dead_lettered(dead_letter);
-            let sink = "address";
-            return line!(
-                Level::INFO,
-                &dead_letter.delivery,
-                reason = %dead_letter.reason,
-                sink,
-                "deadletter.handed_over"
-            );
+            return handed_over(&dead_letter.delivery, dead_letter.reason, "address");
         }
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
@@ -238,7 +224,7 @@ impl Telemetry {
     /// Logs and counts a delivery that ends without success and without a dead letter, as its
     /// subscription asks.
     pub fn dropped(&self, delivery: &Delivery, reason: Reason) {
-        self.meter.count(Metric::DroppedEventCount, &delivery.subscription, Label::Reason(reason));
+        self.count_end(Metric::DroppedEventCount, delivery, reason);
         line!(
             Level::WARN,
             delivery,
@@ -262,21 +248,19 @@ impl Telemetry {
 
     /// Counts a dead letter that is stored; [`stored`] logs it, where its key is known.
     pub fn dead_lettered(&self, dead_letter: &DeadLetter) {
-        let subscription = &dead_letter.delivery.subscription;
-        let reason = Label::Reason(dead_letter.reason);
-        self.meter.count(Metric::DeadLetteredCount, subscription, reason);
+        self.count_end(Metric::DeadLetteredCount, &dead_letter.delivery, dead_letter.reason);
     }
 
     /// Logs and counts a dead letter that storage refused for too long: it is in the last-resort
     /// queue now, and a person has to rescue it from there.
     pub fn last_resort(&self, dead_letter: &DeadLetter, problem: &str) {
         let DeadLetter { delivery, reason, .. } = dead_letter;
-        self.meter.count(
-            Metric::FailedDeadLetteredCount,
-            &delivery.subscription,
-            Label::Reason(*reason),
-        );
+        self.count_end(Metric::FailedDeadLetteredCount, delivery, *reason);
         line!(Level::ERROR, delivery, reason = %reason, problem, "deadletter.last_resort");
+    }
+
+    fn count_end(&self, metric: Metric, delivery: &Delivery, reason: Reason) {
+        self.meter.count(metric, &delivery.subscription, Label::Reason(reason));
     }
 }
 
@@ -395,9 +379,9 @@ pub fn stored(delivery: &Delivery, reason: Reason, container: &str, key: &str) {
     line!(Level::INFO, delivery, reason = %reason, container, key, "deadletter.stored");
 }
 
-/// Logs a dead letter that is in an external queue.
-pub fn sent_to_queue(delivery: &Delivery, reason: Reason, queue: &str) {
-    line!(Level::INFO, delivery, reason = %reason, sink = queue, "deadletter.handed_over");
+/// Logs a dead letter that its sink, an external queue or an address, has taken.
+pub fn handed_over(delivery: &Delivery, reason: Reason, sink: &str) {
+    line!(Level::INFO, delivery, reason = %reason, sink, "deadletter.handed_over");
 }
 
 /// Logs a dead letter that its sink did not take; it is stored instead.

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use adapters::queues::text_attribute;
 use adapters::subscriptions::LiveSubscriptions;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
-use aws_sdk_sqs::types::MessageAttributeValue;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
@@ -61,33 +61,20 @@ impl Ingress {
     }
 
     async fn send(&self, topic: &TopicName, body: &str) -> Result<String, Refusal> {
-        let topic_attribute = MessageAttributeValue::builder()
-            .data_type("String")
-            .string_value(topic.to_string())
-            .build();
         let send = self.client.send_message().queue_url(&self.events_queue_url).message_body(body);
-        let sent = send
-            .message_attributes(TOPIC_ATTRIBUTE, topic_attribute.expect("the type is set"))
-            .send()
-            .await;
-        match sent {
+        let topic = text_attribute(&topic.to_string());
+        match send.message_attributes(TOPIC_ATTRIBUTE, topic).send().await {
             Ok(sent) => Ok(sent.message_id().unwrap_or_default().to_owned()),
             Err(error) => {
                 // An error of the service itself (the message is too large with its topic, or has
                 // characters that SQS forbids) would be the same for every retry: 422, not 503.
-                let refused = error.as_service_error().is_some();
-                let status = if refused {
-                    StatusCode::UNPROCESSABLE_ENTITY
-                } else {
-                    StatusCode::SERVICE_UNAVAILABLE
+                let status = match error.as_service_error() {
+                    Some(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                    None => StatusCode::SERVICE_UNAVAILABLE,
                 };
-                Err(Refusal(
-                    status,
-                    format!(
-                        "the events queue did not accept the message: {}",
-                        DisplayErrorContext(&error)
-                    ),
-                ))
+                let error = DisplayErrorContext(&error);
+                let problem = format!("the events queue did not accept the message: {error}");
+                Err(Refusal(status, problem))
             }
         }
     }
@@ -143,25 +130,22 @@ fn message_body(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String
         return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
     }
     let body = String::from_utf8(body.to_vec());
-    let body = body.map_err(|error| {
-        Refusal(StatusCode::BAD_REQUEST, format!("the body is not UTF-8: {error}"))
-    })?;
-    let shape = content_type
-        .and_then(|essence| essence.split(';').next())
-        .unwrap_or("")
-        .trim()
-        .to_ascii_lowercase();
+    let body = body.map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
+    let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default();
     let is_array = body.trim_start().starts_with('[');
-    match shape.as_str() {
-        "application/cloudevents+json" if is_array => Err(Refusal(
-            StatusCode::BAD_REQUEST,
-            "an array is sent as application/cloudevents-batch+json".to_owned(),
-        )),
+    match essence.trim().to_ascii_lowercase().as_str() {
+        "application/cloudevents+json" if is_array => {
+            Err(bad_request("an array is sent as application/cloudevents-batch+json"))
+        }
         "application/cloudevents-batch+json" if !is_array => {
-            Err(Refusal(StatusCode::BAD_REQUEST, "a batch is a JSON array of events".to_owned()))
+            Err(bad_request("a batch is a JSON array of events"))
         }
         _ => Ok(body),
     }
+}
+
+fn bad_request(problem: impl Into<String>) -> Refusal {
+    Refusal(StatusCode::BAD_REQUEST, problem.into())
 }
 
 /// How the events are read: a publisher that declares CloudEvents has to send valid ones.
@@ -170,16 +154,10 @@ fn effective_input(headers: &HeaderMap, declared_input: Input) -> Input {
         headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let says_cloud_event = headers.contains_key("ce-specversion")
         || content_type.trim_start().to_ascii_lowercase().starts_with("application/cloudevents");
-    match declared_input {
-        Input::Auto if says_cloud_event => Input::CloudEvents,
-        input @ (Input::Auto
-        | Input::CloudEvents
-        | Input::EventGrid
-        | Input::Custom
-        | Input::Opaque
-        | Input::Sns
-        | Input::EventBridge
-        | Input::S3) => input,
+    if declared_input == Input::Auto && says_cloud_event {
+        Input::CloudEvents
+    } else {
+        declared_input
     }
 }
 
@@ -194,7 +172,7 @@ fn binary_attributes(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refus
             let problem = format!(
                 "the header ce-{name} is not ASCII; other characters are percent-encoded as UTF-8"
             );
-            Err(Refusal(StatusCode::BAD_REQUEST, problem))
+            Err(bad_request(problem))
         }
     });
     read.collect()
@@ -211,10 +189,10 @@ fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
             }
             Element::Event(_) => continue,
         };
-        return Err(Refusal(StatusCode::BAD_REQUEST, problem));
+        return Err(bad_request(problem));
     }
     match elements.len() {
-        0 => Err(Refusal(StatusCode::BAD_REQUEST, "the array holds no event".to_owned())),
+        0 => Err(bad_request("the array holds no event")),
         events => Ok(events),
     }
 }

@@ -7,7 +7,7 @@
 
 use delivery::deadletter::{UNPROCESSED, nameless_topic};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Origin, Publication};
+use delivery::delivery::{DeadLetter, Delivery, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Record};
 use delivery::subscription::name::SubscriptionName;
@@ -56,8 +56,6 @@ fn unprocessed(record: &Record, publication: &Publication) -> Delivery {
     let topic = publication.topic.as_deref().and_then(|topic| topic.parse().ok());
     let topic = topic.unwrap_or_else(nameless_topic);
     // The array is not split: index 0 stands for the whole record.
-    let origin = Origin { message: publication.message.clone(), index: 0 };
     let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
-    let new = Delivery::new(event_of(record), name, origin, publication.published_ms);
-    Delivery { traceparent: publication.traceparent.clone(), ..new }
+    publication.delivery(0, event_of(record), name)
 }

@@ -13,6 +13,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use adapters::dead_letter_store;
+use adapters::runtime::contained;
 use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::DeadLetter;
 use delivery::ports::{
@@ -22,8 +23,7 @@ use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
 use delivery::time::duration::SECOND_MS;
 use delivery::wire::write_dead_letter;
-use futures::stream::StreamExt as _;
-use futures::{FutureExt as _, stream};
+use futures::stream::{self, StreamExt as _};
 
 use crate::blob_batch::{Received, blob_batches};
 
@@ -81,11 +81,8 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     /// Stores one blob; a panic in it is contained. Names its records that have to be redelivered.
     async fn contained_store(&self, batch: &[Received<'_>], now_ms: u64) -> Vec<String> {
-        let stored = AssertUnwindSafe(self.store(batch, now_ms)).catch_unwind().await;
-        stored.unwrap_or_else(|_| {
-            telemetry::panicked("deadletter");
-            batch.iter().map(|one| one.record.message.clone()).collect()
-        })
+        let stored = contained("deadletter", self.store(batch, now_ms)).await;
+        stored.unwrap_or_else(|| batch.iter().map(|one| one.record.message.clone()).collect())
     }
 
     /// Stores one blob; names its records that have to be redelivered.
@@ -94,7 +91,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         // One that is not due is a batch of its own, so the list is complete or empty.
         let due: Vec<&DeadLetter> =
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
-        let stored = dead_letter_store::store_batch(&self.ports, &self.container, &due).await;
+        let stored = dead_letter_store::store(&self.ports, &self.container, &due).await;
         for one in batch {
             if !self.is_done(one, stored.as_ref().err(), now_ms).await {
                 redeliver.push(one.record.message.clone());

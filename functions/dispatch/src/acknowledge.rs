@@ -5,9 +5,9 @@
 //! as a dead letter. A record returns to the queue only when something of it could not be sent, or
 //! when nothing of it was attempted and it is too large to be re-enqueued.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use adapters::runtime::contained;
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::{Exchange, TransportResult};
@@ -32,11 +32,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn acknowledge(&self, records: &[Record], of: &Invocation<'_>) -> Vec<String> {
         let closing = |(index, record)| self.contained_close(record, index, of);
         let answers: Vec<_> = records.iter().enumerate().map(closing).collect();
-        stream::iter(answers)
-            .buffer_unordered(AT_ONCE)
-            .filter_map(std::future::ready)
-            .collect()
-            .await
+        let redeliver = stream::iter(answers).buffer_unordered(AT_ONCE);
+        redeliver.filter_map(std::future::ready).collect().await
     }
 
     /// Hides a record that returns to the queue, so that it is redelivered after so many seconds.
@@ -52,10 +49,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         index: usize,
         of: &Invocation<'_>,
     ) -> Option<String> {
-        let closed = AssertUnwindSafe(self.close(record, index, of)).catch_unwind().await;
-        if closed.is_err() {
-            telemetry::panicked("acknowledge");
-        }
+        let closed = contained("acknowledge", self.close(record, index, of)).await;
         (!closed.unwrap_or(false)).then(|| record.message.clone())
     }
 
@@ -71,9 +65,8 @@ impl<P: DispatchPorts> Dispatch<P> {
                 self.return_to_queue(record, "no attempt was begun in time", seconds).boxed().await;
                 return false;
             }
-            let leaving: Vec<_> =
-                unfinished.into_iter().map(|entry| self.requeue_unfinished(entry, of)).collect();
-            stream::iter(leaving).buffer_unordered(AT_ONCE).collect::<Vec<()>>().boxed().await;
+            let requeue = |entry| self.requeue_unfinished(entry, of);
+            stream::iter(unfinished).for_each_concurrent(AT_ONCE, requeue).boxed().await;
         }
         // Read again, since re-enqueueing has changed the stages.
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);

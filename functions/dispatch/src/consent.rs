@@ -32,9 +32,8 @@ use crate::progress::{InFlightDelivery, Unfinished};
 /// wait meanwhile: after a failure it is not read again for this long.
 const UNKNOWN_FOR_MS: u64 = 30_000;
 
-/// Whether a request may be sent now.
-enum Decision {
-    Send,
+/// Why no request may be sent now.
+enum Hold {
     /// It is over the allowed rate.
     RateLimited {
         /// When its slot is.
@@ -59,19 +58,16 @@ impl<P: DispatchPorts> Dispatch<P> {
         else {
             return due;
         };
-        let decision = self.consent_of(subscription, wanted, of).boxed().await;
-        if matches!(decision, Decision::Send) {
+        let Err(hold) = self.consent_of(subscription, wanted, of).boxed().await else {
             return due;
-        }
+        };
         // Admitted on arrival but not sent: another delivery has to be able to probe.
         self.probations.release(subscription, &due);
         let now_ms = self.ports.now_ms();
         let leaving = due.into_iter().map(|in_flight| {
-            let (why, wait_ms) = match decision {
-                // Never reached: it has returned above.
-                Decision::Send => (HoldReason::Rate, 0),
-                Decision::RateLimited { wait_ms } => (HoldReason::Rate, wait_ms),
-                Decision::NotValidated => {
+            let (why, wait_ms) = match hold {
+                Hold::RateLimited { wait_ms } => (HoldReason::Rate, wait_ms),
+                Hold::NotValidated => {
                     (HoldReason::Consent, consent::wait_ms(in_flight.delivery.due_ms, now_ms))
                 }
             };
@@ -87,14 +83,14 @@ impl<P: DispatchPorts> Dispatch<P> {
         subscription: &Subscription,
         wanted: &Consent,
         of: &Invocation<'_>,
-    ) -> Decision {
+    ) -> Result<(), Hold> {
         let key = ConsentKey::of(&subscription.destination.url, wanted);
         let gate = self.gates.gate(&key);
         // Held during the validation, so that all waiting deliveries share its answer.
         let mut gate = gate.lock().await;
         // Checked under the lock, so that those who waited for a failed read do not repeat it.
         if self.ports.now_ms() < gate.unknown_until_ms {
-            return Decision::NotValidated;
+            return Err(Hold::NotValidated);
         }
         let rate = match self.ports.consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
@@ -106,11 +102,9 @@ impl<P: DispatchPorts> Dispatch<P> {
                 None
             }
         };
-        let Some(rate) = rate else { return Decision::NotValidated };
-        match gate.pace.go(RateShare::of(rate, self.gates.functions), self.ports.now_ms()) {
-            Ok(()) => Decision::Send,
-            Err(wait_ms) => Decision::RateLimited { wait_ms },
-        }
+        let share = RateShare::of(rate.ok_or(Hold::NotValidated)?, self.gates.functions);
+        let slot = gate.pace.go(share, self.ports.now_ms());
+        slot.map_err(|wait_ms| Hold::RateLimited { wait_ms })
     }
 
     /// Validates the endpoint, unless the pause after the last validation has not ended, or no time is left.
@@ -170,16 +164,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         timeout_ms: u64,
     ) -> Result<Request, Unsendable> {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = self
-            .ports
-            .keyring(&names)
-            .await
-            .map_err(|error| Unsendable::Unready(error.to_string()))?;
-        consent::ask(
-            subscription,
-            wanted,
-            question,
-            AttemptContext { keyring: &keyring, now_ms: self.ports.now_ms(), timeout_ms },
-        )
+        let keyring = self.ports.keyring(&names).await;
+        let keyring = &keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
+        let context = AttemptContext { keyring, now_ms: self.ports.now_ms(), timeout_ms };
+        consent::ask(subscription, wanted, question, context)
     }
 }

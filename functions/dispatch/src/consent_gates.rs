@@ -33,12 +33,7 @@ impl ConsentGates {
     /// The gate of this endpoint, to be locked during a validation.
     pub(crate) fn gate(&self, key: &ConsentKey) -> Arc<tokio::sync::Mutex<ConsentGate>> {
         // A panic cannot leave the map half changed, so a poisoned lock is used as it is.
-        Arc::clone(
-            self.gates
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry(key.clone())
-                .or_default(),
-        )
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(gates.entry(key.clone()).or_default())
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, Origin, Publication};
+use delivery::delivery::{DeadLetter, Delivery, Publication};
 use delivery::event::envelope::{self, Publisher};
 use delivery::event::{Element, Event, Input};
 use delivery::ports::{Attribute, Message, QueueName, Record};
@@ -40,6 +40,12 @@ pub(crate) struct Decoded {
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
 }
 
+impl From<DeadLetter> for WorkItem {
+    fn from(letter: DeadLetter) -> Self {
+        Self::DeadLetter(Box::new(letter))
+    }
+}
+
 impl From<WorkItem> for Decoded {
     fn from(item: WorkItem) -> Self {
         Self { items: vec![item], unmatched: Vec::new() }
@@ -60,10 +66,8 @@ impl WorkItem {
         match self {
             Self::Deliver(..) | Self::Forward(..) => false,
             Self::DeadLetter(letter) => {
-                matches!(
-                    letter.newest_reason(),
-                    Reason::SubscriptionNotFound | Reason::TopicNotFound
-                )
+                let reason = letter.newest_reason();
+                matches!(reason, Reason::SubscriptionNotFound | Reason::TopicNotFound)
             }
         }
     }
@@ -131,21 +135,12 @@ fn unprocessed(
     why: &str,
     now_ms: u64,
 ) -> WorkItem {
-    let subscription = SubscriptionName {
-        topic: topic_of(record.topic.as_deref(), default_topic),
-        name: UNPROCESSED.to_owned(),
-    };
-    let origin = Origin { message: record.message.clone(), index: 0 };
-    let new = Delivery::new(
-        Event::recall(&record.body, Input::Auto),
-        subscription,
-        origin,
-        record.sent_ms,
-    );
-    let delivery = Delivery { traceparent: record.traceparent.clone(), ..new };
-    let letter = DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, now_ms)
-        .with_detail(why);
-    WorkItem::DeadLetter(Box::new(letter))
+    let topic = topic_of(record.topic.as_deref(), default_topic);
+    let subscription = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
+    let event = Event::recall(&record.body, Input::Auto);
+    let delivery = record.as_publication().delivery(0, event, subscription);
+    let letter = DeadLetter::without_subscription(delivery, Reason::ProcessingFailed, now_ms);
+    letter.with_detail(why).into()
 }
 
 /// A re-enqueued delivery: its subscription is looked up by name, so that the current file decides.
@@ -163,7 +158,9 @@ fn resume(
 fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> WorkItem {
     match catalogue.subscription(&delivery.subscription) {
         Some(subscription) => WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)),
-        None => dead_lettered(delivery, Reason::SubscriptionNotFound, now_ms),
+        None => {
+            DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, now_ms).into()
+        }
     }
 }
 
@@ -180,39 +177,31 @@ fn publish(
     let (mut items, mut unmatched) = (Vec::with_capacity(elements.len()), Vec::new());
     // Malformed elements count too: the index is part of the id of every delivery.
     for (index, element) in (0..).zip(elements) {
-        let deliver = |event: &Event, subscription: SubscriptionName| {
-            let origin = Origin { message: publication.message.clone(), index };
-            let new = Delivery::new(event.clone(), subscription, origin, publication.published_ms);
-            Delivery { traceparent: publication.traceparent.clone(), ..new }
-        };
         let name_of = |subscription: &str| SubscriptionName {
             topic: name.clone(),
             name: subscription.to_owned(),
         };
         match element {
             Element::Malformed { text, why } => {
-                let delivery = deliver(&Event::recall(&text, Input::Opaque), name_of(MALFORMED));
+                let event = Event::recall(&text, Input::Opaque);
+                let delivery = publication.delivery(index, event, name_of(MALFORMED));
                 let letter =
-                    DeadLetter::without_subscription(delivery, Reason::MalformedEvent, now_ms)
-                        .with_detail(why);
-                items.push(WorkItem::DeadLetter(Box::new(letter)));
+                    DeadLetter::without_subscription(delivery, Reason::MalformedEvent, now_ms);
+                items.push(letter.with_detail(why).into());
             }
             Element::Event(event) if topic.is_none() => {
-                let delivery = deliver(&event, name_of(UNKNOWN_TOPIC));
+                let delivery = publication.delivery(index, event, name_of(UNKNOWN_TOPIC));
                 let letter =
                     DeadLetter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
-                items.push(WorkItem::DeadLetter(Box::new(
-                    letter.with_detail(missing(publication, publisher.as_ref())),
-                )));
+                items.push(letter.with_detail(missing(publication, publisher.as_ref())).into());
             }
             Element::Event(event) => {
                 let before = items.len();
-                items.extend(catalogue.matching(&name, &event, now_ms).map(|subscription| {
-                    WorkItem::Deliver(
-                        Arc::clone(subscription),
-                        Box::new(deliver(&event, subscription.name.clone())),
-                    )
-                }));
+                for subscription in catalogue.matching(&name, &event, now_ms) {
+                    let name = subscription.name.clone();
+                    let delivery = publication.delivery(index, event.clone(), name);
+                    items.push(WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)));
+                }
                 if items.len() == before {
                     unmatched.push((name_of(NAMELESS), event));
                 }
@@ -220,10 +209,6 @@ fn publish(
         }
     }
     Decoded { items, unmatched }
-}
-
-fn dead_lettered(delivery: Delivery, reason: Reason, now_ms: u64) -> WorkItem {
-    WorkItem::DeadLetter(Box::new(DeadLetter::without_subscription(delivery, reason, now_ms)))
 }
 
 /// Where a published record belongs, and how it is read.
@@ -290,6 +275,7 @@ fn topic_of(named: Option<&str>, default_topic: Option<&TopicName>) -> TopicName
 
 #[cfg(test)]
 mod tests {
+    use delivery::delivery::Origin;
     use delivery::manifest;
     use delivery::manifest::Source;
 

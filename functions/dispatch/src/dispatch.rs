@@ -1,10 +1,10 @@
 //! What the function holds over its invocations, what all work of one invocation shares, and how one
 //! piece of it is run.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use adapters::telemetry::{self, Telemetry};
+use adapters::runtime::contained;
+use adapters::telemetry::Telemetry;
 use delivery::ports::{DispatchPorts, QueueName};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
@@ -100,9 +100,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
         };
         // Boxed, so that the futures of the clients below do not add up to one type without end.
-        if AssertUnwindSafe(running.boxed()).catch_unwind().await.is_err() {
-            telemetry::panicked("deliver");
-        }
+        contained("deliver", running.boxed()).await;
         // After a panic as well, or late answers would be waited for as if work were left.
         of.active_work.one_less();
     }

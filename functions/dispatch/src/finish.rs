@@ -2,8 +2,7 @@
 //!
 //! What could not be sent is noted as such, and its record is redelivered.
 
-use std::panic::AssertUnwindSafe;
-
+use adapters::runtime::contained;
 use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, DeliveryTarget};
@@ -48,9 +47,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             return;
         }
         let finish = async |Unfinished { in_flight, end }| {
-            if AssertUnwindSafe(self.finish(of, &in_flight, end)).catch_unwind().await.is_err() {
-                telemetry::panicked("finish");
-            }
+            contained("finish", self.finish(of, &in_flight, end)).await;
         };
         // At once, so that their messages share requests to the queue.
         stream::iter(unfinished).for_each_concurrent(None, finish).await;
@@ -116,13 +113,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_flight: &InFlightDelivery,
         letter: &DeadLetter,
     ) {
-        let subscription = &in_flight.subscription;
-        let mut follow_ups = follow_up::send_to_sink(
-            letter.clone(),
-            subscription,
-            &of.catalogue,
-            self.ports.now_ms(),
-        );
+        let (subscription, now_ms) = (&in_flight.subscription, self.ports.now_ms());
+        let mut follow_ups =
+            follow_up::send_to_sink(letter.clone(), subscription, &of.catalogue, now_ms);
         if !follow_ups.iter().all(fits_or_ends_by_itself) {
             follow_ups = vec![FollowUp::DeadLetter(Box::new(too_large_for_sink(letter.clone())))];
         }
@@ -198,7 +191,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn store(&self, letter: &DeadLetter) -> bool {
-        let stored = dead_letter_store::store(&self.ports, &self.container, letter).await;
+        let stored = dead_letter_store::store(&self.ports, &self.container, &[letter]).await;
         match &stored {
             Ok(()) => self.telemetry.dead_lettered(letter),
             Err(error) => {

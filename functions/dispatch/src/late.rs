@@ -48,14 +48,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             return self.finish_all(of, unfinished).await;
         };
         for Unfinished { in_flight, .. } in unfinished {
-            telemetry::late(&in_flight.delivery, &exchange);
-            let follow_ups = reply::follow_ups(
-                &in_flight.delivery,
-                subscription,
-                &exchange,
-                &of.catalogue,
-                now_ms,
-            );
+            let delivery = &in_flight.delivery;
+            telemetry::late(delivery, &exchange);
+            let follow_ups =
+                reply::follow_ups(delivery, subscription, &exchange, &of.catalogue, now_ms);
             self.finish_success(of, &in_flight, follow_ups).await;
         }
     }

@@ -49,9 +49,7 @@ impl Probations {
         due: &[InFlightDelivery],
         exchange: &Exchange,
     ) {
-        let to_destination =
-            due.iter().all(|in_flight| in_flight.delivery.target == DeliveryTarget::Destination);
-        if subscription.destination.probation && to_destination {
+        if applies(subscription, due) {
             let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
             let outcome = exchange.outcome(&subscription.retry);
             let change = self.with(|of| {
@@ -65,9 +63,7 @@ impl Probations {
 
     /// Admitted deliveries were not attempted after all.
     pub(crate) fn release(&self, subscription: &Subscription, due: &[InFlightDelivery]) {
-        let to_destination =
-            due.iter().all(|in_flight| in_flight.delivery.target == DeliveryTarget::Destination);
-        if subscription.destination.probation && to_destination {
+        if applies(subscription, due) {
             self.with(|probations| probations.release(&subscription.destination.url));
         }
     }
@@ -75,4 +71,11 @@ impl Probations {
     fn with<T>(&self, act: impl FnOnce(&mut probation::Probations<Url>) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Whether an attempt of these deliveries says something about the destination.
+fn applies(subscription: &Subscription, due: &[InFlightDelivery]) -> bool {
+    let is_to_destination =
+        |one: &InFlightDelivery| one.delivery.target == DeliveryTarget::Destination;
+    subscription.destination.probation && due.iter().all(is_to_destination)
 }

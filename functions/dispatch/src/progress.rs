@@ -55,14 +55,11 @@ pub(crate) struct Unfinished {
 
 impl Unfinished {
     /// The same with what is left of its wait.
-    pub(crate) fn with_rest_of_wait(self, now_ms: u64) -> Self {
-        let end = match self.end {
-            End::Retry { .. } => {
-                End::Retry { wait_ms: self.in_flight.delivery.due_ms.saturating_sub(now_ms) }
-            }
-            end @ (End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => end,
-        };
-        Self { end, ..self }
+    pub(crate) fn with_rest_of_wait(mut self, now_ms: u64) -> Self {
+        if let End::Retry { wait_ms } = &mut self.end {
+            *wait_ms = self.in_flight.delivery.due_ms.saturating_sub(now_ms);
+        }
+        self
     }
 }
 

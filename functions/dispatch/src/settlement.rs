@@ -48,13 +48,9 @@ impl<P: DispatchPorts> Dispatch<P> {
                     settlement.retry_in_place.push(in_flight);
                 }
                 End::Done => {
-                    let follow_ups = reply::follow_ups(
-                        &in_flight.delivery,
-                        subscription,
-                        exchange,
-                        &of.catalogue,
-                        now_ms,
-                    );
+                    let (delivery, catalogue) = (&in_flight.delivery, &of.catalogue);
+                    let follow_ups =
+                        reply::follow_ups(delivery, subscription, exchange, catalogue, now_ms);
                     self.finish_success(of, &in_flight, follow_ups).await;
                 }
                 end @ (End::Retry { .. } | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_)) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use adapters::metrics::MetricsSettings;
+use adapters::metrics::{MetricsSettings, NAMESPACE};
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
 use delivery::delivery::DeadLetter;
@@ -59,7 +59,7 @@ fn catalogue() -> Catalogue {
 }
 
 fn telemetry(per_subscription: bool) -> Telemetry {
-    Telemetry::new(MetricsSettings { per_subscription, ..MetricsSettings::default() })
+    Telemetry::new(MetricsSettings { namespace: NAMESPACE.to_owned(), per_subscription })
 }
 
 fn with_telemetry(ports: &FakePorts, per_subscription: bool) -> Dispatch<FakePorts> {

@@ -69,7 +69,7 @@ async fn a_missing_container_is_a_permanent_error(blobs: &impl PutBlob, missing:
 
 async fn on_s3() -> (Cloud, S3Blobs, Storage) {
     let cloud = Cloud::start().await;
-    let blobs = S3Blobs::new(cloud.s3.clone());
+    let blobs = S3Blobs(cloud.s3.clone());
     let storage = Storage::bucket(cloud.s3.clone(), BUCKET);
     (cloud, blobs, storage)
 }
@@ -129,7 +129,7 @@ async fn unreachable_storage_is_a_temporary_error() {
     let (cloud, ..) = on_s3().await;
     let client = s3_client(&cloud.aws.endpoint());
     cloud.aws.stop().await;
-    let refused = S3Blobs::new(client.clone()).put(BUCKET, "a.json", b"{}".to_vec()).await;
+    let refused = S3Blobs(client.clone()).put(BUCKET, "a.json", b"{}".to_vec()).await;
     assert!(matches!(refused, Err(PutError::Unavailable(_))), "{refused:?}");
     let storage = Storage::bucket(client, BUCKET);
     assert!(storage.get("a.json").await.is_err());

@@ -16,7 +16,7 @@ fn queue(cloud: &Cloud, name: &str) -> SinkQueue {
 #[tokio::test]
 async fn an_accepted_message_is_in_the_queue_with_its_id() {
     let cloud = Cloud::start().await;
-    let sinks = SqsSinks::new(cloud.sqs.clone());
+    let sinks = SqsSinks(cloud.sqs.clone());
     let json = r#"{"id":"größe","data":"\u0001"}"#;
     assert_eq!(
         sinks.put_message(&queue(&cloud, "last-resort"), DELIVERY_NAMESPACE, json).await,
@@ -41,7 +41,7 @@ async fn an_accepted_message_is_in_the_queue_with_its_id() {
 #[tokio::test]
 async fn a_missing_queue_is_a_permanent_error_and_so_is_a_message_that_is_too_large() {
     let cloud = Cloud::start().await;
-    let sinks = SqsSinks::new(cloud.sqs.clone());
+    let sinks = SqsSinks(cloud.sqs.clone());
     let large = "x".repeat(MESSAGE_MAX_BYTES);
     for (name, json) in [("nowhere", "{}"), ("last-resort", large.as_str())] {
         let refused = sinks.put_message(&queue(&cloud, name), DELIVERY_NAMESPACE, json).await;
@@ -53,6 +53,6 @@ async fn a_missing_queue_is_a_permanent_error_and_so_is_a_message_that_is_too_la
 async fn an_unreachable_queue_is_a_temporary_error() {
     let unreachable = crate::cloud::sqs_client("http://127.0.0.1:9");
     let queue = "127.0.0.1:9/000000000000/lost".parse().expect("a queue");
-    let refused = SqsSinks::new(unreachable).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
+    let refused = SqsSinks(unreachable).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
     assert!(matches!(refused, Err(PutError::Unavailable(_))), "{refused:?}");
 }

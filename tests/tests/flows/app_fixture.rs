@@ -205,6 +205,10 @@ fn files(folder: &Path) -> Vec<(String, Value)> {
                 folders.push(path);
                 continue;
             }
+            // A file that is being written.
+            if entry.file_name().to_string_lossy().starts_with(".lastmile-") {
+                continue;
+            }
             let key = path.strip_prefix(folder).expect("below the folder").display().to_string();
             let bytes = std::fs::read(&path).expect("a dead letter can be read");
             found.push((key, serde_json::from_slice(&bytes).expect("a dead letter is JSON")));

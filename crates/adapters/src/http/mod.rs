@@ -135,34 +135,6 @@ impl HttpSender {
         Ok((kind, headers))
     }
 
-    /// The exchange, ended by the deadline at the latest; its times are not set yet.
-    async fn within_deadline(&self, request: &Request) -> Exchange {
-        let (kind, headers) = match self.admit(request) {
-            Ok(admitted) => admitted,
-            Err(exchange) => return *exchange,
-        };
-        let exchange = self.send(request, headers, kind);
-        tokio::time::timeout(timeout(request), exchange)
-            .await
-            .unwrap_or_else(|_| timed_out(request))
-    }
-
-    /// The same; an exchange that the deadline ends stays open and is returned as well.
-    async fn within_deadline_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
-        let (kind, headers) = match self.admit(request) {
-            Ok(admitted) => admitted,
-            Err(exchange) => return (*exchange, None),
-        };
-        // A late response is cut, so that it never holds one of the permits for long responses.
-        let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
-        let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
-        let mut open: Late = Box::pin(async move { sender.send(&cut, headers, kind).await });
-        match tokio::time::timeout(timeout(request), &mut open).await {
-            Ok(exchange) => (exchange, None),
-            Err(_) => (timed_out(request), Some(open)),
-        }
-    }
-
     async fn send(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
         let ended = |result| Exchange::new(result, 0, 0);
         let client = match self.client(kind) {
@@ -239,15 +211,32 @@ impl HttpSender {
 impl SendHttp for HttpSender {
     async fn exchange(&self, request: &Request) -> Exchange {
         let started_ms = Machine.now_ms();
-        timed(self.within_deadline(request).await, started_ms)
+        let exchange = match self.admit(request) {
+            Ok((kind, headers)) => {
+                let exchange = self.send(request, headers, kind);
+                let in_time = tokio::time::timeout(timeout(request), exchange).await;
+                in_time.unwrap_or_else(|_| timed_out(request))
+            }
+            Err(exchange) => *exchange,
+        };
+        timed(exchange, started_ms)
     }
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let started_ms = Machine.now_ms();
-        let (exchange, late) = self.within_deadline_or_late(request).await;
-        let late =
-            late.map(|late| -> Late { Box::pin(async move { timed(late.await, started_ms) }) });
-        (timed(exchange, started_ms), late)
+        let (kind, headers) = match self.admit(request) {
+            Ok(admitted) => admitted,
+            Err(exchange) => return (timed(*exchange, started_ms), None),
+        };
+        // A late response is cut, so that it never holds one of the permits for long responses.
+        let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
+        let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
+        let mut open: Late =
+            Box::pin(async move { timed(sender.send(&cut, headers, kind).await, started_ms) });
+        match tokio::time::timeout(timeout(request), &mut open).await {
+            Ok(exchange) => (exchange, None),
+            Err(_) => (timed(timed_out(request), started_ms), Some(open)),
+        }
     }
 }
 
@@ -272,6 +261,7 @@ fn client(
     policy: &Arc<AddressPolicy>,
     kind: ClientKind,
 ) -> Result<Client, reqwest::Error> {
+    let (lookup, policy) = (Arc::clone(&network.lookup), Arc::clone(policy));
     let builder = Client::builder()
         .user_agent(USER_AGENT)
         // A redirect would lead to an address that no subscription names.
@@ -293,7 +283,7 @@ fn client(
         .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
         .tls_version_min(tls::Version::TLS_1_2)
         .https_only(!kind.in_clear)
-        .dns_resolver(names::checking_resolver(&network.lookup, policy, kind));
+        .dns_resolver(names::CheckingResolver { lookup, policy, kind });
     let builder = match kind.in_clear {
         true => builder.tls_certs_only([]),
         false => builder.tls_certs_merge(network.authorities.iter().cloned()),

@@ -39,19 +39,11 @@ pub(super) fn system_lookup() -> Lookup {
     })
 }
 
-/// A resolver that checks the addresses that this lookup finds.
-pub(super) fn checking_resolver(
-    lookup: &Lookup,
-    policy: &Arc<AddressPolicy>,
-    kind: ClientKind,
-) -> CheckingResolver {
-    CheckingResolver { lookup: Arc::clone(lookup), policy: Arc::clone(policy), kind }
-}
-
+/// A resolver that checks the addresses that its lookup finds.
 pub(super) struct CheckingResolver {
-    lookup: Lookup,
-    policy: Arc<AddressPolicy>,
-    kind: ClientKind,
+    pub(super) lookup: Lookup,
+    pub(super) policy: Arc<AddressPolicy>,
+    pub(super) kind: ClientKind,
 }
 
 impl Resolve for CheckingResolver {

@@ -5,8 +5,6 @@
 //! they are written in every invocation.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
-use std::fmt::{Display, Write as _};
-
 use super::tally::{Tally, Totals};
 use super::{Dimensions, Metric};
 
@@ -41,33 +39,23 @@ fn line(
     values: &[String],
     totals: &Totals,
 ) -> String {
-    let mut line = String::with_capacity(512);
-    let names = joined(dimensions.names().iter().map(|name| format!("\"{name}\"")));
-    let measured: Vec<(Metric, String)> = totals
-        .measured()
-        .map(|(metric, values)| (metric, format!("[{}]", joined(thinned(values)))))
-        .collect();
+    let names = dimensions.names();
     let counted = totals.counts().map(|(metric, count)| (metric, count.to_string()));
+    let measured = totals
+        .measured()
+        .map(|(metric, values)| (metric, format!("[{}]", joined(thinned(values)))));
     let metrics: Vec<(Metric, String)> = counted.chain(measured).collect();
-    let definitions = metrics.iter().map(|(metric, _)| definition(*metric));
-    put(
-        &mut line,
-        format_args!(
-            r#"{{"_aws":{{"Timestamp":{now_ms},"CloudWatchMetrics":[{{"Namespace":"{namespace}","#
-        ),
+    let directive = format!(
+        r#"{{"Namespace":"{namespace}","Dimensions":[[{}]],"Metrics":[{}]}}"#,
+        joined(names.iter().map(|name| format!("\"{name}\""))),
+        joined(metrics.iter().map(|(metric, _)| definition(*metric)))
     );
-    put(
-        &mut line,
-        format_args!(r#""Dimensions":[[{names}]],"Metrics":[{}]}}]}}"#, joined(definitions)),
-    );
-    for (name, value) in dimensions.names().iter().zip(values) {
-        put(&mut line, format_args!(r#","{name}":"{value}""#));
-    }
-    for (metric, value) in &metrics {
-        put(&mut line, format_args!(r#","{}":{value}"#, metric.name()));
-    }
-    line.push('}');
-    line
+    let dimensions = names.iter().zip(values).map(|(name, value)| format!(r#""{name}":"{value}""#));
+    let numbers = metrics.iter().map(|(metric, value)| format!(r#""{}":{value}"#, metric.name()));
+    format!(
+        r#"{{"_aws":{{"Timestamp":{now_ms},"CloudWatchMetrics":[{directive}]}},{}}}"#,
+        joined(dimensions.chain(numbers))
+    )
 }
 
 fn definition(metric: Metric) -> String {
@@ -85,19 +73,9 @@ fn thinned(values: &[u64]) -> Vec<u64> {
     (0..VALUES_MAX).map(|index| sorted[index * (sorted.len() - 1) / (VALUES_MAX - 1)]).collect()
 }
 
-fn joined<T: Display>(parts: impl IntoIterator<Item = T>) -> String {
-    let mut text = String::new();
-    for part in parts {
-        if !text.is_empty() {
-            text.push(',');
-        }
-        put(&mut text, format_args!("{part}"));
-    }
-    text
-}
-
-fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    text.write_fmt(arguments).expect("writing to a String cannot fail");
+fn joined<T: ToString>(parts: impl IntoIterator<Item = T>) -> String {
+    let parts: Vec<String> = parts.into_iter().map(|part| part.to_string()).collect();
+    parts.join(",")
 }
 
 #[cfg(test)]

@@ -85,19 +85,9 @@ impl Metric {
     /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html>
     #[must_use]
     pub const fn unit(self) -> &'static str {
-        match self {
-            Self::MatchedEventCount
-            | Self::UnmatchedEventCount
-            | Self::DeliverySuccessCount
-            | Self::DeliveryAttemptFailCount
-            | Self::DeadLetteredCount
-            | Self::DroppedEventCount
-            | Self::FailedDeadLetteredCount
-            | Self::RetryScheduledCount => "Count",
-            Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs => {
-                "Milliseconds"
-            }
-        }
+        let is_duration =
+            matches!(self, Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs);
+        if is_duration { "Milliseconds" } else { "Count" }
     }
 
     /// Whether it can have the set `[topic, subscription]`: an event that matches no subscription
@@ -174,12 +164,6 @@ pub struct MetricsSettings {
     pub namespace: String,
     /// Whether each subscription has metrics of its own; each combination is billed.
     pub per_subscription: bool,
-}
-
-impl Default for MetricsSettings {
-    fn default() -> Self {
-        Self { namespace: NAMESPACE.to_owned(), per_subscription: false }
-    }
 }
 
 /// Holds the tally of a function between two readings. One without settings counts nothing: a tally

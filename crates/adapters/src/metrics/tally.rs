@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::name::{SubscriptionName, TopicName, segment};
 
 use super::{Dimensions, Label, Metric};
 
@@ -28,20 +28,6 @@ impl Totals {
     pub fn measured(&self) -> impl Iterator<Item = (Metric, &[u64])> {
         self.measured.iter().map(|(metric, values)| (*metric, values.as_slice()))
     }
-
-    fn add(&mut self, metric: Metric, value: Value) {
-        match value {
-            Value::One => *self.counts.entry(metric).or_default() += 1,
-            Value::Measured(value) => self.measured.entry(metric).or_default().push(value),
-        }
-    }
-}
-
-/// What is to be added.
-#[derive(Debug, Clone, Copy)]
-enum Value {
-    One,
-    Measured(u64),
 }
 
 /// All counts and measured values.
@@ -64,12 +50,16 @@ impl Tally {
 
     /// Counts one.
     pub fn count(&mut self, metric: Metric, subscription: &SubscriptionName, label: Label) {
-        self.add(metric, Value::One, subscription, label);
+        self.add(metric, subscription, label, |totals| {
+            *totals.counts.entry(metric).or_default() += 1;
+        });
     }
 
     /// Adds a measured value.
     pub fn measure(&mut self, metric: Metric, subscription: &SubscriptionName, value: u64) {
-        self.add(metric, Value::Measured(value), subscription, Label::None);
+        self.add(metric, subscription, Label::None, |totals| {
+            totals.measured.entry(metric).or_default().push(value);
+        });
     }
 
     /// The totals of each combination, with the values of its dimensions.
@@ -89,13 +79,19 @@ impl Tally {
             .iter()
             .map(|(reason, totals)| (Dimensions::Reason, vec![reason.to_string()], totals));
         let subscriptions = self.subscriptions.iter().map(|(name, totals)| {
-            let name_of = delivery::subscription::name::segment(&name.name).into_owned();
-            (Dimensions::Subscription, vec![value_of(&name.topic), name_of], totals)
+            let values = vec![value_of(&name.topic), segment(&name.name).into_owned()];
+            (Dimensions::Subscription, values, totals)
         });
         all.into_iter().chain(topics).chain(outcomes).chain(reasons).chain(subscriptions)
     }
 
-    fn add(&mut self, metric: Metric, value: Value, subscription: &SubscriptionName, label: Label) {
+    fn add(
+        &mut self,
+        metric: Metric,
+        subscription: &SubscriptionName,
+        label: Label,
+        add: impl Fn(&mut Totals),
+    ) {
         // Declared here, because the references below have to outlive the block.
         let (no_topic, name);
         // Such a topic is free text of a publisher: as a dimension value it could be made to cost
@@ -107,15 +103,15 @@ impl Tally {
         } else {
             (&subscription.topic, subscription)
         };
-        self.all.add(metric, value);
-        entry(&mut self.topics, topic).add(metric, value);
+        add(&mut self.all);
+        add(entry(&mut self.topics, topic));
         match label {
             Label::None => {}
-            Label::Outcome(outcome) => self.outcomes.entry(outcome).or_default().add(metric, value),
-            Label::Reason(reason) => self.reasons.entry(reason).or_default().add(metric, value),
+            Label::Outcome(outcome) => add(self.outcomes.entry(outcome).or_default()),
+            Label::Reason(reason) => add(self.reasons.entry(reason).or_default()),
         }
         if self.per_subscription && metric.is_per_subscription() {
-            entry(&mut self.subscriptions, subscription).add(metric, value);
+            add(entry(&mut self.subscriptions, subscription));
         }
     }
 }
@@ -138,11 +134,7 @@ fn is_placeholder(name: &str) -> bool {
 /// characters of a value.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html>
 fn value_of(topic: &TopicName) -> String {
-    format!(
-        "{}/{}",
-        delivery::subscription::name::segment(&topic.namespace),
-        delivery::subscription::name::segment(&topic.topic)
-    )
+    format!("{}/{}", segment(&topic.namespace), segment(&topic.topic))
 }
 
 #[cfg(test)]

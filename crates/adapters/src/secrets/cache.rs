@@ -35,12 +35,9 @@ pub(super) struct Cache {
 #[derive(Default)]
 struct Entry {
     value: Option<Secret>,
-    last: Option<Lookup>,
-}
-
-/// The last call of the extension.
-struct Lookup {
-    at_ms: u64,
+    /// When the extension was called last.
+    called_ms: Option<u64>,
+    /// What went wrong then.
     problem: Option<ExtensionError>,
 }
 
@@ -72,32 +69,26 @@ impl Cache {
 
 impl Entry {
     fn is_due(&self, now_ms: u64) -> bool {
-        let Some(last) = &self.last else { return true };
-        let fresh_for_ms = match (&last.problem, &self.value) {
+        let Some(called_ms) = self.called_ms else { return true };
+        let fresh_for_ms = match (&self.problem, &self.value) {
             (None, _) => FRESH_MS,
             (Some(_), Some(_)) => STALE_MS,
             (Some(_), None) => FAILED_MS,
         };
         // A clock that is set back must not make a value valid for longer.
-        now_ms.abs_diff(last.at_ms) >= fresh_for_ms
+        now_ms.abs_diff(called_ms) >= fresh_for_ms
     }
 
     fn update(&mut self, fetched: Result<Secret, ExtensionError>, at_ms: u64, id: &SecretId) {
-        let problem = match fetched {
-            Ok(value) => {
-                self.value = Some(value);
-                None
-            }
-            Err(problem) => Some(problem),
-        };
-        if let (Some(problem), Some(_)) = (&problem, &self.value) {
+        self.called_ms = Some(at_ms);
+        self.problem = fetched.map(|value| self.value = Some(value)).err();
+        if let (Some(problem), Some(_)) = (&self.problem, &self.value) {
             tracing::warn!(secret = %id, problem = %problem, "secret.stale");
         }
-        self.last = Some(Lookup { at_ms, problem });
     }
 
     fn result(&self) -> Result<Secret, ExtensionError> {
-        let problem = self.last.as_ref().and_then(|last| last.problem.clone());
-        self.value.clone().ok_or_else(|| problem.unwrap_or(ExtensionError::Unreadable))
+        let problem = || self.problem.clone().unwrap_or(ExtensionError::Unreadable);
+        self.value.clone().ok_or_else(problem)
     }
 }

@@ -9,7 +9,6 @@
 //!
 //! Promises that no error quotes a response, whatever its status. Does not cache anything.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use delivery::ports::Clock;
 use delivery::subscription::secret::Secret;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, StatusCode, redirect};
-use serde_json::value::RawValue;
+use serde_json::Value;
 use thiserror::Error;
 use url::Url;
 
@@ -90,12 +89,6 @@ pub(super) enum ExtensionError {
     Unreadable,
 }
 
-/// The result of one try.
-enum Response {
-    Value(Secret),
-    NotReady,
-}
-
 /// The extension beside this function.
 pub(super) struct Extension {
     client: Client,
@@ -141,11 +134,11 @@ impl Extension {
         let port = self.port.ok_or(ExtensionError::NoPort)?;
         let until_ready = async {
             for _ in 0..NOT_READY_TRIES {
-                match self.fetch_once(id, port).await? {
-                    Response::Value(value) => return Ok(value),
-                    // The extension starts beside the function: the first call may come too early.
-                    Response::NotReady => clock.sleep(NOT_READY_WAIT_MS).await,
+                if let Some(value) = self.fetch_once(id, port).await? {
+                    return Ok(value);
                 }
+                // The extension starts beside the function: the first call may come too early.
+                clock.sleep(NOT_READY_WAIT_MS).await;
             }
             Err(ExtensionError::NotReady)
         };
@@ -153,7 +146,8 @@ impl Extension {
         tokio::time::timeout(DEADLINE, until_ready).await.unwrap_or(Err(ExtensionError::TimedOut))
     }
 
-    async fn fetch_once(&self, id: &SecretId, port: u16) -> Result<Response, ExtensionError> {
+    /// The result of one try; `None` while the extension is not ready.
+    async fn fetch_once(&self, id: &SecretId, port: u16) -> Result<Option<Secret>, ExtensionError> {
         let mut request = self.client.get(url(id, port)?);
         if let Some(token) = &self.token {
             request = request.header(TOKEN_HEADER, token.clone());
@@ -165,11 +159,11 @@ impl Extension {
         let status = response.status();
         let body = body(response).await?;
         if status == StatusCode::OK {
-            return value(id, &body).map(Response::Value);
+            return value(id, &body).map(Some);
         }
         let is_not_ready = body.windows(NOT_READY.len()).any(|window| window == NOT_READY);
         if status == StatusCode::BAD_REQUEST && is_not_ready {
-            return Ok(Response::NotReady);
+            return Ok(None);
         }
         Err(ExtensionError::Refused(status.as_u16()))
     }
@@ -202,30 +196,17 @@ async fn body(mut response: reqwest::Response) -> Result<Vec<u8>, ExtensionError
 
 /// The value in a response, which is that of `GetSecretValue` or of `GetParameter`.
 fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
-    let response = members(body).ok_or(ExtensionError::Unreadable)?;
-    let value = match id {
-        SecretId::Secret(_) => match text(&response, "SecretString") {
-            None if text(&response, "SecretBinary").is_some() => {
-                return Err(ExtensionError::Binary);
-            }
-            value => value,
-        },
-        SecretId::Parameter(_) => {
-            let parameter =
-                response.get("Parameter").and_then(|parameter| members(parameter.get().as_bytes()));
-            parameter.and_then(|parameter| text(&parameter, "Value"))
-        }
-    };
-    value.map(Secret::new).ok_or(ExtensionError::Unreadable)
-}
-
-fn members(json: &[u8]) -> Option<BTreeMap<String, Box<RawValue>>> {
     // The error is dropped: it might quote the response.
-    serde_json::from_slice(json).ok()
-}
-
-fn text(members: &BTreeMap<String, Box<RawValue>>, name: &str) -> Option<String> {
-    serde_json::from_str(members.get(name)?.get()).ok()
+    let response: Value = serde_json::from_slice(body).map_err(|_| ExtensionError::Unreadable)?;
+    let value = match id {
+        SecretId::Secret(_) => &response["SecretString"],
+        SecretId::Parameter(_) => &response["Parameter"]["Value"],
+    };
+    match value.as_str() {
+        Some(value) => Ok(Secret::new(value.to_owned())),
+        None if response["SecretBinary"].is_string() => Err(ExtensionError::Binary),
+        None => Err(ExtensionError::Unreadable),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
-use aws_sdk_s3::primitives::{ByteStream, SdkBody};
+use aws_sdk_s3::primitives::{ByteStream, DateTime, SdkBody};
 use aws_sdk_s3::types::{Delete, Object, ObjectIdentifier, ObjectVersion};
 
 use super::{
@@ -22,17 +22,11 @@ const VERSIONS_MAX: i32 = 100;
 /// An S3 bucket.
 #[derive(Debug, Clone)]
 pub struct Bucket {
-    client: Client,
-    name: String,
+    pub(super) client: Client,
+    pub(super) name: String,
 }
 
 impl Bucket {
-    /// The bucket of this name, reached through this client.
-    #[must_use]
-    pub fn new(client: Client, name: impl Into<String>) -> Self {
-        Self { client, name: name.into() }
-    }
-
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let get = self.client.get_object().bucket(&self.name).key(valid(key)?);
         content(get.send().await).await
@@ -50,10 +44,11 @@ impl Bucket {
             response => response,
         };
         // Before the content, which consumes the response.
-        let etag = response.as_ref().ok().and_then(GetObjectOutput::e_tag).unwrap_or_default();
-        let etag = etag.to_owned();
+        let found = response.as_ref().ok();
+        let etag = found.and_then(GetObjectOutput::e_tag).unwrap_or_default().to_owned();
+        let modified_ms = millis(found.and_then(GetObjectOutput::last_modified));
         let content = content(response).await?;
-        Ok(content.map_or(Fetched::Missing, |bytes| Fetched::Changed { bytes, etag }))
+        Ok(content.map_or(Fetched::Missing, |bytes| Fetched::Changed { bytes, etag, modified_ms }))
     }
 
     pub(super) async fn put(
@@ -64,10 +59,8 @@ impl Bucket {
     ) -> Result<(), StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
         let put = put.set_content_type(content_type.as_str().map(str::to_owned));
-        match put.body(ByteStream::from(bytes)).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(failure(&error)),
-        }
+        let put = put.body(ByteStream::from(bytes)).send().await;
+        put.map(drop).map_err(|error| failure(&error))
     }
 
     /// `If-None-Match: *` lets the first write of a key win. Of two that race, S3 may answer one
@@ -126,6 +119,7 @@ impl Bucket {
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
         let list = self.client.list_objects_v2().bucket(&self.name).prefix(&request.prefix);
         let list = list.set_delimiter(request.by_folder.then(|| "/".to_owned()));
+        let list = list.set_max_keys(request.max_keys.map(i32::from));
         let list = list.set_start_after(request.start_after.clone());
         let list = list.set_continuation_token(request.page_token.clone());
         let page = list.send().await.map_err(|error| failure(&error))?;
@@ -176,12 +170,15 @@ fn valid(key: &str) -> Result<&str, StorageError> {
 }
 
 fn entry(object: &Object) -> Entry {
-    let modified_ms = object.last_modified().and_then(|at| at.to_millis().ok()?.try_into().ok());
     Entry {
         key: object.key().unwrap_or_default().to_owned(),
         bytes: object.size().and_then(|size| size.try_into().ok()).unwrap_or(0),
-        modified_ms: modified_ms.unwrap_or(0),
+        modified_ms: millis(object.last_modified()),
     }
+}
+
+fn millis(at: Option<&DateTime>) -> u64 {
+    at.and_then(|at| at.to_millis().ok()?.try_into().ok()).unwrap_or(0)
 }
 
 /// The content in a response; `None` when there is no such object or version.

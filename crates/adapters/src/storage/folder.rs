@@ -4,17 +4,22 @@
 //! into it, so a reader sees it whole or not at all.
 
 use std::fmt;
+use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
-use super::{Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, StorageError, Version};
+use super::{Fetched, ListRequest, Page, PutOutcome, StorageError, Version, listing};
 
 /// What the names of files begin with that are being written: the id of the process and a number
 /// follow. No segment of a key is such a name.
 const TEMPORARY: &str = ".lastmile-";
+/// The longest file name on common file systems.
+const SEGMENT_MAX_BYTES: usize = 255;
+/// How often a write is begun while concurrent deletes remove its folder.
+const TRIES_MAX: u32 = 16;
 /// The id of the version that a file has now.
 const CURRENT: &str = "current";
 /// The id of the one earlier version of a file, and the extension that is added to its name.
@@ -26,20 +31,11 @@ static WRITES: AtomicU64 = AtomicU64::new(0);
 /// A folder of files.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    root: Arc<Path>,
+    /// It need not exist before the first write.
+    pub(super) root: Arc<Path>,
 }
 
 impl Folder {
-    /// The files below this folder, which need not exist before the first write.
-    #[must_use]
-    pub fn new(root: impl AsRef<Path>) -> Self {
-        Self { root: root.as_ref().into() }
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
         let path = self.path(key)?;
         blocking(move || unless_missing(std::fs::read(path))).await
@@ -125,18 +121,12 @@ impl Folder {
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
         // A prefix need not end in a slash; the part before its last one is a folder.
         let base = request.prefix.rfind('/').map_or("", |slash| &request.prefix[..=slash]);
-        let folder = match base {
-            "" => self.root.to_path_buf(),
-            base => self.path(&base[..base.len() - 1])?,
+        let folder = match base.strip_suffix('/') {
+            Some(folder) => self.path(folder)?,
+            None => self.root.to_path_buf(),
         };
-        let (base, root, request) = (base.to_owned(), Arc::clone(&self.root), request.clone());
-        blocking(move || {
-            let mut names = Vec::new();
-            collect_names(&folder, &base, request.by_folder, &mut names)?;
-            names.retain(|name| name.starts_with(&request.prefix));
-            page(&root, names, &request)
-        })
-        .await
+        let (base, request) = (base.to_owned(), request.clone());
+        blocking(move || listing::page(&folder, &base, &request)).await
     }
 
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
@@ -150,9 +140,7 @@ impl Folder {
     fn path(&self, key: &str) -> Result<PathBuf, StorageError> {
         let mut path = self.root.to_path_buf();
         for segment in key.split('/') {
-            // On Windows a backslash would lead into a folder as well.
-            let is_path = matches!(segment, "" | "." | "..") || segment.contains(MAIN_SEPARATOR);
-            if is_path || segment.contains('\0') || is_temporary(segment) {
+            if !is_segment(segment) {
                 return Err(StorageError::InvalidKey(key.to_owned()));
             }
             path.push(segment);
@@ -184,8 +172,17 @@ fn failure(error: &io::Error) -> StorageError {
     if is_refused { StorageError::Refused(text) } else { StorageError::Unavailable(text) }
 }
 
+/// Whether a name can be the part of a key between two slashes.
+pub(super) fn is_segment(name: &str) -> bool {
+    // On Windows a backslash would lead into a folder as well.
+    let is_path = matches!(name, "" | "." | "..") || name.contains(MAIN_SEPARATOR);
+    // The XML of a listing cannot hold a control character.
+    let is_name = name.len() <= SEGMENT_MAX_BYTES && !name.contains(char::is_control);
+    is_name && !is_path && !is_temporary(name)
+}
+
 /// `None` for nothing, and for a folder where a file would have to be or the other way round.
-fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(error) if is_missing(&error) => Ok(None),
@@ -206,7 +203,13 @@ fn read(path: &Path, known_etag: Option<String>) -> io::Result<Fetched> {
     if known_etag.as_ref() == Some(&etag) {
         return Ok(Fetched::Unchanged);
     }
-    Ok(Fetched::Changed { bytes: std::fs::read(path)?, etag })
+    let modified_ms = modified_ms(&metadata)?;
+    Ok(Fetched::Changed { bytes: std::fs::read(path)?, etag, modified_ms })
+}
+
+pub(super) fn modified_ms(metadata: &Metadata) -> io::Result<u64> {
+    let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -220,10 +223,18 @@ fn write(
     put_in_place: impl FnOnce(&Path) -> io::Result<()>,
 ) -> io::Result<()> {
     let folder = path.parent().expect("a key has at least one segment");
-    std::fs::create_dir_all(folder)?;
     let number = WRITES.fetch_add(1, Ordering::Relaxed);
     let temporary = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
-    let written = std::fs::write(&temporary, bytes).and_then(|()| put_in_place(&temporary));
+    let begin = || std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&temporary, bytes));
+    let mut begun = begin();
+    for _ in 1..TRIES_MAX {
+        // A delete removes empty folders, perhaps this one before there is a file in it.
+        if !matches!(&begun, Err(error) if error.kind() == ErrorKind::NotFound) {
+            break;
+        }
+        begun = begin();
+    }
+    let written = begun.and_then(|()| put_in_place(&temporary));
     // A rename has moved it away; a link, or a failure, has left it.
     let _ = std::fs::remove_file(&temporary);
     written
@@ -244,7 +255,11 @@ fn previous(path: &Path) -> PathBuf {
 
 /// Removes a file, and the folders that it leaves empty.
 fn remove(root: &Path, path: &Path) -> io::Result<()> {
-    unless_missing(std::fs::remove_file(path))?;
+    match std::fs::remove_file(path) {
+        // Unlinking a folder is EISDIR on Linux and EPERM elsewhere.
+        Err(error) if !is_missing(&error) && !path.is_dir() => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
     for folder in path.ancestors().skip(1).take_while(|folder| *folder != root) {
         // A folder that is not empty is refused, and so are all above it.
         if std::fs::remove_dir(folder).is_err() {
@@ -254,49 +269,78 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The keys below a folder; with `by_folder` its own entries alone, folders with a slash.
-fn collect_names(
-    folder: &Path,
-    base: &str,
-    by_folder: bool,
-    names: &mut Vec<String>,
-) -> io::Result<()> {
-    // A folder that does not exist holds no keys: no error, as in a bucket.
-    for entry in unless_missing(std::fs::read_dir(folder))?.into_iter().flatten() {
-        let entry = entry?;
-        // A name that is not UTF-8 cannot be a key.
-        let name = entry.file_name().to_str().map(str::to_owned);
-        let Some(name) = name.filter(|name| !is_temporary(name)) else { continue };
-        match (entry.file_type()?.is_dir(), by_folder) {
-            (true, true) => names.push(format!("{base}{name}/")),
-            (true, false) => {
-                collect_names(&entry.path(), &format!("{base}{name}/"), false, names)?;
-            }
-            (false, _) => names.push(format!("{base}{name}")),
-        }
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
 
-/// The page of these names that a request asks for.
-fn page(root: &Path, mut names: Vec<String>, request: &ListRequest) -> io::Result<Page> {
-    // Keys are unique, so an unstable sort gives S3's order, that of bytes.
-    names.sort_unstable();
-    // As S3 does: a token takes the place of where the listing began.
-    let after = request.page_token.as_ref().or(request.start_after.as_ref());
-    let first = after.map_or(0, |after| names.partition_point(|name| name <= after));
-    let last = names.len().min(first + PAGE_MAX);
-    let next = (last < names.len()).then(|| names[last - 1].clone());
-    let mut page = Page { next, ..Page::default() };
-    for name in names.drain(first..last) {
-        if name.ends_with('/') {
-            page.folders.push(name);
-        } else if let Some(metadata) = unless_missing(std::fs::metadata(root.join(&name)))? {
-            // A file that was removed after it was found is left out.
-            let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-            let modified_ms = u64::try_from(modified.as_millis()).unwrap_or(u64::MAX);
-            page.entries.push(Entry { key: name, bytes: metadata.len(), modified_ms });
+    use super::*;
+
+    const WRITERS: u64 = 8;
+    const ROUNDS: u64 = 300;
+
+    #[test]
+    fn of_writers_that_begin_together_exactly_one_finds_the_key_absent() {
+        let root = tempfile::tempdir().expect("a folder");
+        let (root, start) = (root.path(), &Barrier::new(WRITERS as usize));
+        let wins: Vec<Vec<bool>> = thread::scope(|scope| {
+            let writers: Vec<_> =
+                (0..WRITERS).map(|writer| scope.spawn(move || wins(root, start, writer))).collect();
+            writers.into_iter().map(|writer| writer.join().expect("a writer")).collect()
+        });
+        for round in 0..ROUNDS {
+            let winners = wins.iter().filter(|wins| wins[round as usize]).count();
+            assert_eq!(winners, 1, "in round {round}");
         }
     }
-    Ok(page)
+
+    /// The rounds that a writer won. Each round has its own key, and temporary files are written
+    /// before the barrier, so that the links race.
+    fn wins(root: &Path, start: &Barrier, writer: u64) -> Vec<bool> {
+        let rounds = 0..ROUNDS;
+        let wins = rounds.map(|round| {
+            let path = root.join(format!("bucket/{round}"));
+            let link = |temporary: &Path| {
+                start.wait();
+                std::fs::hard_link(temporary, &path)
+            };
+            write(&path, writer.to_string().as_bytes(), link).is_ok()
+        });
+        wins.collect()
+    }
+
+    fn path(key: &str) -> Result<PathBuf, StorageError> {
+        Folder { root: Path::new("/data/bucket").into() }.path(key)
+    }
+
+    #[test]
+    fn a_key_lies_inside_its_folder() {
+        let path = path("ns/a%2F..%2Fb/2026/.hidden.json");
+        assert_eq!(path, Ok("/data/bucket/ns/a%2F..%2Fb/2026/.hidden.json".into()));
+    }
+
+    #[test]
+    fn a_key_that_would_leave_its_folder_is_refused() {
+        for key in [
+            "../x",
+            "a/../../x",
+            "..",
+            "/etc/passwd",
+            "a//b",
+            "a/",
+            ".",
+            "a/./b",
+            "",
+            "a/\0b",
+            "a\nb",
+        ] {
+            assert!(path(key).is_err(), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_segment_is_as_long_as_a_file_name_and_no_longer() {
+        assert!(is_segment(&"x".repeat(255)));
+        assert!(!is_segment(&"x".repeat(256)));
+    }
 }

@@ -17,6 +17,7 @@
 
 mod bucket;
 mod folder;
+mod listing;
 mod object;
 
 use std::fmt;
@@ -91,6 +92,8 @@ pub enum Fetched {
         bytes: Vec<u8>,
         /// Its ETag; of a file, its modification time and length.
         etag: String,
+        /// When it was written.
+        modified_ms: u64,
     },
 }
 
@@ -116,6 +119,8 @@ pub struct ListRequest {
     pub start_after: Option<String>,
     /// [`Page::next`] of the page before.
     pub page_token: Option<String>,
+    /// At most this many keys and folders; more than [`PAGE_MAX`] are never listed.
+    pub max_keys: Option<u16>,
 }
 
 /// One page of a listing.
@@ -150,17 +155,27 @@ impl ContentType {
     }
 }
 
+/// The same for a bucket and for a folder.
+macro_rules! of_either {
+    ($storage:expr, $it:ident => $result:expr) => {
+        match $storage {
+            Storage::Bucket($it) => $result,
+            Storage::Folder($it) => $result,
+        }
+    };
+}
+
 impl Storage {
     /// The bucket of this name, reached through this client.
     #[must_use]
     pub fn bucket(client: Client, name: impl Into<String>) -> Self {
-        Self::Bucket(Bucket::new(client, name))
+        Self::Bucket(Bucket { client, name: name.into() })
     }
 
     /// The files below this folder.
     #[must_use]
     pub fn folder(root: impl AsRef<Path>) -> Self {
-        Self::Folder(Folder::new(root))
+        Self::Folder(Folder { root: root.as_ref().into() })
     }
 
     /// The content of an object; `None` when there is none.
@@ -168,10 +183,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it could not be read.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.get(key).await,
-            Self::Folder(folder) => folder.get(key).await,
-        }
+        of_either!(self, it => it.get(key).await)
     }
 
     /// The content of an object, unless it still has this ETag.
@@ -183,10 +195,7 @@ impl Storage {
         key: &str,
         known_etag: Option<&str>,
     ) -> Result<Fetched, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.get_if_changed(key, known_etag).await,
-            Self::Folder(folder) => folder.get_if_changed(key, known_etag).await,
-        }
+        of_either!(self, it => it.get_if_changed(key, known_etag).await)
     }
 
     /// Writes an object, and replaces one that is there.
@@ -243,10 +252,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when they cannot be listed.
     pub async fn versions(&self, key: &str) -> Result<Vec<Version>, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.versions(key).await,
-            Self::Folder(folder) => folder.versions(key).await,
-        }
+        of_either!(self, it => it.versions(key).await)
     }
 
     /// The content of a version; `None` when there is none.
@@ -254,10 +260,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it could not be read.
     pub async fn get_version(&self, key: &str, id: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.get_version(key, id).await,
-            Self::Folder(folder) => folder.get_version(key, id).await,
-        }
+        of_either!(self, it => it.get_version(key, id).await)
     }
 
     /// One page of a listing.
@@ -265,10 +268,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it cannot be listed.
     pub async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.list_page(request).await,
-            Self::Folder(folder) => folder.list_page(request).await,
-        }
+        of_either!(self, it => it.list_page(request).await)
     }
 
     /// Removes objects; one that does not exist counts as removed.
@@ -276,19 +276,13 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when some may still be there.
     pub async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.delete(keys).await,
-            Self::Folder(folder) => folder.delete(keys).await,
-        }
+        of_either!(self, it => it.delete(keys).await)
     }
 }
 
 /// `s3://bucket`, or the path of the folder.
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bucket(bucket) => bucket.fmt(f),
-            Self::Folder(folder) => folder.fmt(f),
-        }
+        of_either!(self, it => it.fmt(f))
     }
 }

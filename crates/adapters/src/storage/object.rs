@@ -87,7 +87,7 @@ impl fmt::Display for StoredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.storage {
             Storage::Bucket(bucket) => write!(f, "{bucket}/{}", self.key),
-            Storage::Folder(folder) => folder.root().join(&self.key).display().fmt(f),
+            Storage::Folder(folder) => folder.root.join(&self.key).display().fmt(f),
         }
     }
 }

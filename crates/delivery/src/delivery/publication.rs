@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::delivery::{Delivery, Origin};
+use crate::event::Event;
+use crate::subscription::name::SubscriptionName;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// Everything of a published record but its body. It travels with the body when the record is
@@ -26,6 +29,16 @@ pub struct Publication {
     /// How it was held.
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
+}
+
+impl Publication {
+    /// A delivery of its event with this index, before its first attempt.
+    #[must_use]
+    pub fn delivery(&self, index: u32, event: Event, subscription: SubscriptionName) -> Delivery {
+        let origin = Origin { message: self.message.clone(), index };
+        let new = Delivery::new(event, subscription, origin, self.published_ms);
+        Delivery { traceparent: self.traceparent.clone(), ..new }
+    }
 }
 
 /// How often something was re-enqueued without an attempt since its last one, and until when it is

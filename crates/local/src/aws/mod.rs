@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -33,52 +34,25 @@ pub struct LocalAws {
     server: JoinSet<()>,
 }
 
-/// Why the local AWS did not start or did not respond.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The port is taken or not permitted.
-    #[error(
-        "cannot listen on 127.0.0.1:{port}; is another local AWS running there? choose another port"
-    )]
-    Listen {
-        /// The port that was asked for.
-        port: u16,
-        /// The error of the operating system.
-        source: std::io::Error,
-    },
-    /// The folder of a bucket cannot be created.
-    #[error("cannot create the bucket folder {folder}")]
-    Bucket {
-        /// The path of the folder.
-        folder: String,
-        /// The error of the operating system.
-        source: std::io::Error,
-    },
-    /// A queue cannot be created or read.
-    #[error("the queue {queue} does not work: {reason}")]
-    Queue {
-        /// The name of the queue.
-        queue: String,
-        /// The error of the queues.
-        reason: String,
-    },
-}
-
 impl LocalAws {
     /// Listens, creates the buckets and the queues, and starts to serve.
     ///
     /// # Errors
     /// When the port is taken, a bucket's folder cannot be created, or a queue's settings are invalid.
-    pub async fn start(config: LocalAwsConfig) -> Result<Self, Error> {
+    pub async fn start(config: LocalAwsConfig) -> anyhow::Result<Self> {
         let requested = config.port;
-        let listen = |source| Error::Listen { port: requested, source };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.map_err(listen)?;
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.with_context(|| {
+                format!(
+                    "cannot listen on 127.0.0.1:{requested}; is another local AWS running there? choose another port"
+                )
+            })?;
         // For port 0 the system chooses one, and the URLs of the queues contain it.
-        let port = listener.local_addr().map_err(listen)?.port();
-        let folder = s3::Folder::create(&config.data, &config.buckets)?;
+        let port = listener.local_addr()?.port();
+        let buckets = s3::Buckets::create(&config.data, &config.buckets)?;
         let queues = Arc::new(sqs::Queues::create(port, &config.queues).await?);
         let mut server = JoinSet::new();
-        server.spawn(server::serve(listener, Arc::clone(&queues), s3::service(folder)));
+        server.spawn(server::serve(listener, Arc::clone(&queues), s3::service(buckets)));
         Ok(Self { port, queues, server })
     }
 
@@ -99,7 +73,7 @@ impl LocalAws {
     ///
     /// # Errors
     /// When a queue does not respond.
-    pub async fn messages_held(&self) -> Result<BTreeMap<String, u64>, Error> {
+    pub async fn messages_held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         self.queues.messages_held().await
     }
 

@@ -4,8 +4,6 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>. It promises every member that
 //! Lambda sets. It validates no message.
 
-use std::collections::HashMap;
-
 use adapters::records::Batch;
 use aws_lambda_events::encodings::Base64Data;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
@@ -39,18 +37,13 @@ fn record(message: &Message, queue_name: &str) -> SqsMessage {
     let system = message.attributes.iter().flatten();
     record.attributes =
         system.map(|(name, value)| (name.as_str().to_owned(), value.clone())).collect();
+    let attributes = message.message_attributes.iter().flatten();
     record.message_attributes =
-        message.message_attributes.as_ref().map(attributes).unwrap_or_default();
+        attributes.map(|(name, value)| (name.clone(), attribute(value))).collect();
     record.event_source = Some("aws:sqs".to_owned());
     record.event_source_arn = Some(format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue_name}"));
     record.aws_region = Some(REGION.to_owned());
     record
-}
-
-fn attributes(
-    values: &HashMap<String, MessageAttributeValue>,
-) -> HashMap<String, SqsMessageAttribute> {
-    values.iter().map(|(name, value)| (name.clone(), attribute(value))).collect()
 }
 
 fn attribute(value: &MessageAttributeValue) -> SqsMessageAttribute {

@@ -10,13 +10,13 @@
 pub mod event;
 mod partial_batch;
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use anyhow::{Context as _, anyhow};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
@@ -55,26 +55,6 @@ pub struct EventSourceMapping {
     pub now_ms: NowMs,
 }
 
-impl fmt::Debug for EventSourceMapping {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("EventSourceMapping")
-            .field("queue_url", &self.queue_url)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Why a whole batch failed.
-#[derive(Debug, thiserror::Error)]
-enum BatchError {
-    #[error("the function returned an error: {0}")]
-    Function(Box<dyn StdError + Send + Sync>),
-    #[error("the function timed out")]
-    Timeout,
-    #[error(transparent)]
-    Response(#[from] partial_batch::UnknownMessage),
-}
-
 impl EventSourceMapping {
     /// Polls the queue and invokes the handler with each batch and its deadline, in milliseconds
     /// since 1970, until `shutdown` completes; then waits for the running invocations.
@@ -82,7 +62,7 @@ impl EventSourceMapping {
     where
         H: Fn(SqsEvent, u64) -> F + Send + Sync + 'static,
         F: Future<Output = Result<SqsBatchResponse, E>> + Send + 'static,
-        E: Into<Box<dyn StdError + Send + Sync>> + 'static,
+        E: fmt::Display + 'static,
     {
         let poller = Arc::new(Poller {
             permits: Arc::new(Semaphore::new(usize::from(self.concurrency.max(1)))),
@@ -126,7 +106,7 @@ impl<H, F, E> Poller<H>
 where
     H: Fn(SqsEvent, u64) -> F,
     F: Future<Output = Result<SqsBatchResponse, E>>,
-    E: Into<Box<dyn StdError + Send + Sync>>,
+    E: fmt::Display,
 {
     /// Handles one batch and deletes the messages that are done.
     async fn handle(self: Arc<Self>, messages: Vec<Message>, permit: OwnedSemaphorePermit) {
@@ -144,15 +124,16 @@ where
     }
 
     /// Invokes the handler; returns the messages that are done.
-    async fn invoke<'a>(&self, messages: &'a [Message]) -> Result<Vec<&'a Message>, BatchError> {
+    async fn invoke<'a>(&self, messages: &'a [Message]) -> anyhow::Result<Vec<&'a Message>> {
         let timeout = self.mapping.function_timeout;
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = (self.mapping.now_ms)().saturating_add(timeout_ms);
         let event = event::of(messages, &self.mapping.queue_name);
         let outcome = tokio::time::timeout(timeout, (self.handler)(event, deadline_ms)).await;
-        let response = outcome.map_err(|_| BatchError::Timeout)?;
-        let response = response.map_err(|error| BatchError::Function(error.into()))?;
-        Ok(partial_batch::done(messages, &response)?)
+        let response = outcome.context("the function timed out")?;
+        let response =
+            response.map_err(|error| anyhow!("the function returned an error: {error}"))?;
+        partial_batch::done(messages, &response)
     }
 }
 

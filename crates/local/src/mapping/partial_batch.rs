@@ -9,13 +9,6 @@ use std::collections::HashSet;
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use aws_sdk_sqs::types::Message;
 
-/// A response names a message that is not in the batch.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the response names the message {identifier:?}, which is not in the batch")]
-pub(super) struct UnknownMessage {
-    identifier: String,
-}
-
 /// The messages that are done.
 ///
 /// # Errors
@@ -23,14 +16,14 @@ pub(super) struct UnknownMessage {
 pub(super) fn done<'a>(
     messages: &'a [Message],
     response: &SqsBatchResponse,
-) -> Result<Vec<&'a Message>, UnknownMessage> {
+) -> anyhow::Result<Vec<&'a Message>> {
     let known: HashSet<&str> = messages.iter().filter_map(Message::message_id).collect();
     let failures = response.batch_item_failures.iter();
     let failed: HashSet<&str> = failures.map(|failure| failure.item_identifier.as_str()).collect();
     if let Some(unknown) =
         failed.iter().find(|identifier| identifier.is_empty() || !known.contains(**identifier))
     {
-        return Err(UnknownMessage { identifier: (*unknown).to_owned() });
+        anyhow::bail!("the response names the message {unknown:?}, which is not in the batch");
     }
     let is_done = |message: &&Message| message.message_id().is_some_and(|id| !failed.contains(id));
     Ok(messages.iter().filter(is_done).collect())
@@ -39,19 +32,11 @@ pub(super) fn done<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_lambda_events::event::sqs::BatchItemFailure;
 
     fn ids_done(failed: &[&str]) -> Option<Vec<String>> {
         let messages = ["one", "two", "three"].map(|id| Message::builder().message_id(id).build());
         let mut response = SqsBatchResponse::default();
-        response.batch_item_failures = failed
-            .iter()
-            .map(|id| {
-                let mut failure = BatchItemFailure::default();
-                failure.item_identifier = (*id).to_owned();
-                failure
-            })
-            .collect();
+        response.set_failures(failed.iter().copied());
         let done = done(&messages, &response).ok()?;
         Some(done.iter().filter_map(|message| message.message_id.clone()).collect())
     }

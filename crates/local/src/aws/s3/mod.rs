@@ -1,14 +1,12 @@
 //! S3 on a plain folder: the file `<data>/<bucket>/<key>` is the object, and there are no others.
 //!
 //! It is separate from the queues because the two share only the port. The crate `s3s` implements
-//! the protocol, [`folder`] the storage. It promises put-if-absent that is atomic between processes,
+//! the protocol, `adapters::storage` the storage. It promises put-if-absent that is atomic between processes,
 //! conditional reads, and listings in S3's order. It has no versions, multipart uploads, copies,
 //! metadata, virtual-hosted addresses or access control.
 
+mod buckets;
 mod chunked;
-mod folder;
-mod key;
-mod listing;
 mod operations;
 mod unsigned;
 
@@ -19,14 +17,14 @@ use hyper::body::Incoming;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{Body, S3Error, s3_error};
 
-pub(super) use folder::Folder;
+pub(super) use buckets::Buckets;
 
 /// The largest object; it is held in memory while it is written.
 const OBJECT_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
-/// The S3 service on a folder.
-pub(super) fn service(folder: Folder) -> S3Service {
-    S3ServiceBuilder::new(operations::Operations::new(folder)).build()
+/// The S3 service on these buckets.
+pub(super) fn service(buckets: Buckets) -> S3Service {
+    S3ServiceBuilder::new(operations::Operations(buckets)).build()
 }
 
 /// Responds to one request; credentials are ignored.

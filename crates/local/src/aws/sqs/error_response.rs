@@ -21,13 +21,19 @@ const OLD_PREFIX: &str = "AWS.SimpleQueueService.";
 /// The response to a failed call.
 pub(super) fn for_error(error: &SqsError) -> Response<SqsResponseBody> {
     let body = serde_json::json!({ "__type": format!("com.amazonaws.sqs#{}", name(error.code)), "message": error.message });
-    let mut response = Response::new(SqsResponseBody::from_json(body.to_string().into_bytes()));
+    let mut response = json_response(body.to_string().into_bytes());
     *response.status_mut() = error.code.status_code();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));
     let old_name = format!("{};{}", old_name(error.code), error.code.fault());
     if let Ok(old_name) = HeaderValue::try_from(old_name) {
         response.headers_mut().insert(QUERY_ERROR, old_name);
     }
+    response
+}
+
+/// A response with this JSON.
+pub(super) fn json_response(json: Vec<u8>) -> Response<SqsResponseBody> {
+    let mut response = Response::new(SqsResponseBody::from_json(json));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));
     response
 }
 

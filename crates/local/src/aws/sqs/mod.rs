@@ -28,7 +28,8 @@ use rustack_sqs_model::error::SqsError;
 use rustack_sqs_model::input::{CreateQueueInput, GetQueueAttributesInput};
 use rustack_sqs_model::operations::SqsOperation;
 
-use super::{ACCOUNT, Error, QueueConfig, REGION};
+use super::{ACCOUNT, QueueConfig, REGION};
+use operations::handle;
 
 /// The longest retention of a message, 14 days (SQS quotas, message retention).
 const RETENTION_SECONDS: u32 = 1_209_600;
@@ -51,7 +52,7 @@ pub(super) struct Queues {
 
 impl Queues {
     /// Creates the queues; their URLs contain the port.
-    pub(super) async fn create(port: u16, queues: &[QueueConfig]) -> Result<Self, Error> {
+    pub(super) async fn create(port: u16, queues: &[QueueConfig]) -> anyhow::Result<Self> {
         let config = SqsConfig {
             skip_signature_validation: true,
             default_region: REGION.to_owned(),
@@ -70,7 +71,7 @@ impl Queues {
     }
 
     /// How many messages each of the configured queues holds, by name.
-    pub(super) async fn messages_held(&self) -> Result<BTreeMap<String, u64>, Error> {
+    pub(super) async fn messages_held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         let mut held = BTreeMap::new();
         for name in &self.names {
             held.insert(name.clone(), self.count(name).await?);
@@ -83,7 +84,7 @@ impl Queues {
         self.provider.shutdown_all().await;
     }
 
-    async fn count(&self, name: &str) -> Result<u64, Error> {
+    async fn count(&self, name: &str) -> anyhow::Result<u64> {
         let input = GetQueueAttributesInput {
             queue_url: format!("http://127.0.0.1:{}/{ACCOUNT}/{name}", self.port),
             attribute_names: COUNTS.map(str::to_owned).to_vec(),
@@ -110,8 +111,8 @@ fn create_request(queue: &QueueConfig) -> CreateQueueInput {
     CreateQueueInput { queue_name: queue.name.clone(), attributes, ..CreateQueueInput::default() }
 }
 
-fn queue_error(queue: &str, error: &SqsError) -> Error {
-    Error::Queue { queue: queue.to_owned(), reason: error.message.clone() }
+fn queue_error(queue: &str, error: &SqsError) -> anyhow::Error {
+    anyhow::anyhow!("the queue {queue} does not work: {}", error.message)
 }
 
 type ResponseFuture =
@@ -131,27 +132,17 @@ impl Queues {
     fn handle(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
         let provider = Arc::clone(&self.provider);
         match operation {
-            SqsOperation::CreateQueue => {
-                operations::handle(body, |input| operations::create(provider, input))
-            }
-            SqsOperation::GetQueueAttributes => {
-                operations::handle(body, |input| operations::attributes(provider, input))
-            }
-            SqsOperation::SendMessage => {
-                operations::handle(body, |input| operations::send(provider, input))
-            }
-            SqsOperation::SendMessageBatch => {
-                operations::handle(body, |input| operations::send_batch(provider, input))
-            }
-            SqsOperation::ReceiveMessage => {
-                operations::handle(body, |input| operations::receive(provider, input))
-            }
+            SqsOperation::CreateQueue => handle(provider, body, operations::create),
+            SqsOperation::GetQueueAttributes => handle(provider, body, operations::attributes),
+            SqsOperation::SendMessage => handle(provider, body, operations::send),
+            SqsOperation::SendMessageBatch => handle(provider, body, operations::send_batch),
+            SqsOperation::ReceiveMessage => handle(provider, body, operations::receive),
             SqsOperation::ChangeMessageVisibility => {
-                operations::handle(body, |input| operations::change_visibility(provider, input))
+                handle(provider, body, operations::change_visibility)
             }
-            SqsOperation::ChangeMessageVisibilityBatch => operations::handle(body, |input| {
-                operations::change_visibility_batch(provider, input)
-            }),
+            SqsOperation::ChangeMessageVisibilityBatch => {
+                handle(provider, body, operations::change_visibility_batch)
+            }
             SqsOperation::DeleteQueue
             | SqsOperation::GetQueueUrl
             | SqsOperation::ListQueues

@@ -26,14 +26,18 @@ use rustack_sqs_model::types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ResponseFuture, envelope, limits};
+use super::{ResponseFuture, envelope, error_response, limits};
 
 /// The setting that limits a message. The engine's limit is lower, but applies to the
 /// placeholder body only.
 const MAXIMUM_MESSAGE_SIZE: &str = "MaximumMessageSize";
 
 /// Parses a request, runs the operation, and serializes its output.
-pub(super) fn handle<I, O, F>(body: Bytes, work: impl FnOnce(I) -> F) -> ResponseFuture
+pub(super) fn handle<I, O, F>(
+    provider: Arc<RustackSqs>,
+    body: Bytes,
+    work: impl FnOnce(Arc<RustackSqs>, I) -> F,
+) -> ResponseFuture
 where
     I: DeserializeOwned,
     O: Serialize,
@@ -41,8 +45,8 @@ where
 {
     match serde_json::from_slice(&body) {
         Ok(input) => {
-            let working = work(input);
-            Box::pin(async move { json_response(&working.await?) })
+            let working = work(provider, input);
+            Box::pin(async move { response(&working.await?) })
         }
         Err(error) => {
             let refused =
@@ -55,13 +59,9 @@ where
 /// `CreateQueue`, for standard queues only.
 pub(super) async fn create(
     provider: Arc<RustackSqs>,
-    input: CreateQueueInput,
+    mut input: CreateQueueInput,
 ) -> Result<CreateQueueOutput, SqsError> {
-    let mut input = input;
-    if std::path::Path::new(&input.queue_name)
-        .extension()
-        .is_some_and(|extension| extension == "fifo")
-    {
+    if input.queue_name.ends_with(".fifo") {
         return Err(SqsError::invalid_parameter_value(
             "The local SQS has standard queues only, no FIFO queues.",
         ));
@@ -190,12 +190,9 @@ fn failed(id: String, error: SqsError) -> BatchResultErrorEntry {
     }
 }
 
-fn json_response<O: Serialize>(output: &O) -> Result<Response<SqsResponseBody>, SqsError> {
+fn response<O: Serialize>(output: &O) -> Result<Response<SqsResponseBody>, SqsError> {
     let json = serde_json::to_vec(output).map_err(|error| json_error(&error))?;
-    let mut response = Response::new(SqsResponseBody::from_json(json));
-    let content_type = http::HeaderValue::from_static(rustack_sqs_http::response::CONTENT_TYPE);
-    response.headers_mut().insert(http::header::CONTENT_TYPE, content_type);
-    Ok(response)
+    Ok(error_response::json_response(json))
 }
 
 fn json_error(error: &serde_json::Error) -> SqsError {

@@ -1,0 +1,220 @@
+//! Lists the files below a folder as keys, in S3's order, one page at a time.
+//!
+//! Separate because order and paging are subtle. Promises keys sorted by their bytes, each key and
+//! folder once over all pages, and that only folders under the prefix are read. An empty folder is
+//! not listed: it holds no key.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::folder::{is_segment, modified_ms, unless_missing};
+use super::{Entry, ListRequest, PAGE_MAX, Page};
+
+/// The page that a request asks for. All keys in this folder begin with `base`.
+///
+/// # Errors
+/// When a folder cannot be read. A file or folder that is deleted meanwhile is left out.
+pub(super) fn page(folder: &Path, base: &str, request: &ListRequest) -> io::Result<Page> {
+    // As S3 does: a token takes the place of where the listing began.
+    let after = request.page_token.as_deref().or(request.start_after.as_deref());
+    let mut walk = Walk {
+        prefix: &request.prefix,
+        after: after.unwrap_or_default(),
+        by_folder: request.by_folder,
+        max_keys: request.max_keys.map_or(PAGE_MAX, usize::from).min(PAGE_MAX),
+        page: Page::default(),
+    };
+    walk.folder(folder, base)?;
+    Ok(walk.page)
+}
+
+struct Walk<'a> {
+    prefix: &'a str,
+    after: &'a str,
+    by_folder: bool,
+    max_keys: usize,
+    page: Page,
+}
+
+impl Walk<'_> {
+    /// Adds what a folder holds, whose keys begin with `base`, until the page is full.
+    fn folder(&mut self, folder: &Path, base: &str) -> io::Result<()> {
+        for name in names(folder)? {
+            let (path, key) = (folder.join(&name), format!("{base}{name}"));
+            if !key.starts_with(self.prefix) {
+                continue;
+            }
+            if key.ends_with('/') {
+                self.subfolder(&path, key)?;
+            } else if key.as_str() > self.after {
+                self.file(&path, key)?;
+            }
+            if self.page.next.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, key: String) -> io::Result<()> {
+        if let Some(metadata) = unless_missing(fs::metadata(path))?
+            && self.has_room()
+        {
+            let modified_ms = modified_ms(&metadata)?;
+            self.page.entries.push(Entry { key, bytes: metadata.len(), modified_ms });
+        }
+        Ok(())
+    }
+
+    fn subfolder(&mut self, folder: &Path, key: String) -> io::Result<()> {
+        // A folder is left out only if the page begins behind all of it.
+        if key.as_str() <= self.after && !self.after.starts_with(&key) {
+            return Ok(());
+        }
+        if !self.by_folder {
+            return self.folder(folder, &key);
+        }
+        if key != self.after && self.holds_more(folder, &key)? && self.has_room() {
+            self.page.folders.push(key);
+        }
+        Ok(())
+    }
+
+    /// Whether a folder holds a key that is not passed yet.
+    fn holds_more(&self, folder: &Path, base: &str) -> io::Result<bool> {
+        let after = self.after;
+        let mut inside =
+            Walk { prefix: base, after, by_folder: false, max_keys: 1, page: Page::default() };
+        inside.folder(folder, base)?;
+        Ok(!inside.page.entries.is_empty())
+    }
+
+    /// Whether the page has room for one more. Asked when there is one more: a page that just fits
+    /// has no next one.
+    fn has_room(&mut self) -> bool {
+        let Page { entries, folders, next } = &mut self.page;
+        let has_room = entries.len() + folders.len() < self.max_keys;
+        if !has_room {
+            *next = entries.last().map(|entry| &entry.key).max(folders.last()).cloned();
+        }
+        has_room
+    }
+}
+
+/// The names in a folder that can be part of a key, in the order of the keys; folders end in `/`.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    // A folder that does not exist holds no keys: no error, as in a bucket.
+    for entry in unless_missing(fs::read_dir(folder))?.into_iter().flatten() {
+        let entry = entry?;
+        // A name that is not UTF-8 cannot be in a key.
+        let name = entry.file_name().into_string().ok();
+        let Some(mut name) = name.filter(|name| is_segment(name)) else { continue };
+        if entry.path().is_dir() {
+            name.push('/');
+        }
+        names.push(name);
+    }
+    // Folders have their slash by now: `a-b` and `a.b` come before `a/`, as keys do.
+    names.sort_unstable();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [&str; 9] = [
+        "a!",
+        "a.json",
+        "a/b.json",
+        "a/b/c.json",
+        "a/b/d.json",
+        "a0",
+        "b/x.json",
+        "b/y/z.json",
+        "c.json",
+    ];
+
+    fn bucket() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for key in KEYS {
+            let path = folder.path().join(key);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            fs::write(path, key).expect("a file");
+        }
+        fs::create_dir_all(folder.path().join("empty/inside")).expect("a folder");
+        folder
+    }
+
+    /// Every page of a listing, its keys and folders in one list.
+    fn listed(bucket: &Path, mut request: ListRequest) -> Vec<String> {
+        let base = request.prefix.rfind('/').map_or("", |slash| &request.prefix[..=slash]);
+        let (folder, base) = (bucket.join(base), base.to_owned());
+        let mut all = Vec::new();
+        loop {
+            let page = page(&folder, &base, &request).expect("a page");
+            let mut found: Vec<String> = page.entries.into_iter().map(|entry| entry.key).collect();
+            found.extend(page.folders);
+            assert!(found.len() <= usize::from(request.max_keys.expect("it is set")));
+            found.sort();
+            all.extend(found);
+            request.page_token = page.next;
+            if request.page_token.is_none() {
+                return all;
+            }
+        }
+    }
+
+    fn request(prefix: &str, by_folder: bool, max_keys: u16) -> ListRequest {
+        let (prefix, max_keys) = (prefix.to_owned(), Some(max_keys));
+        ListRequest { prefix, by_folder, max_keys, ..ListRequest::default() }
+    }
+
+    #[test]
+    fn keys_come_in_the_order_of_their_bytes_whatever_the_page() {
+        let bucket = bucket();
+        for limit in 1..=10 {
+            assert_eq!(listed(bucket.path(), request("", false, limit)), KEYS, "pages of {limit}");
+        }
+    }
+
+    #[test]
+    fn folders_that_hold_keys_are_listed_once_and_empty_ones_never() {
+        let bucket = bucket();
+        for limit in 1..=7 {
+            let found = listed(bucket.path(), request("", true, limit));
+            assert_eq!(found, ["a!", "a.json", "a/", "a0", "b/", "c.json"], "pages of {limit}");
+        }
+        assert_eq!(listed(bucket.path(), request("a/", true, 1)), ["a/b.json", "a/b/"]);
+    }
+
+    #[test]
+    fn a_prefix_need_not_end_at_a_slash() {
+        let bucket = bucket();
+        assert_eq!(
+            listed(bucket.path(), request("a/b", false, 2)),
+            ["a/b.json", "a/b/c.json", "a/b/d.json"]
+        );
+        assert_eq!(listed(bucket.path(), request("b/y/z.json", false, 2)), ["b/y/z.json"]);
+        assert_eq!(listed(bucket.path(), request("a.json/", false, 2)), [""; 0]);
+        assert_eq!(listed(bucket.path(), request("nothing/here", false, 2)), [""; 0]);
+    }
+
+    #[test]
+    fn a_listing_begins_after_any_key_even_inside_a_folder() {
+        let bucket = bucket();
+        let after = |after: &str, by_folder| {
+            let start_after = Some(after.to_owned());
+            ListRequest { start_after, ..request("", by_folder, 9) }
+        };
+        assert_eq!(
+            listed(bucket.path(), after("a/b/c.json", false)),
+            ["a/b/d.json", "a0", "b/x.json", "b/y/z.json", "c.json"]
+        );
+        assert_eq!(listed(bucket.path(), after("a/b.json", true)), ["a/", "a0", "b/", "c.json"]);
+        assert_eq!(listed(bucket.path(), after("a/b/d.json", true)), ["a0", "b/", "c.json"]);
+        assert_eq!(listed(bucket.path(), after("zzz", false)), [""; 0]);
+    }
+}

@@ -1,0 +1,163 @@
+//! Buckets as folders, with the errors of S3.
+//!
+//! Their objects are files of `adapters::storage`: it keeps keys inside their folder, lists them in
+//! S3's order, and lets exactly one of several concurrent put-if-absent writers succeed, also
+//! between processes. S3 itself accepts more keys than a file system.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{fs, io, iter};
+
+use adapters::storage::{
+    ContentType, Fetched, ListRequest, Page, PutOutcome, Storage, StorageError,
+};
+use anyhow::Context as _;
+use bytes::Bytes;
+use s3s::{S3Error, s3_error};
+
+/// The longest file name, in bytes, on common file systems.
+const SEGMENT_LIMIT_BYTES: usize = 255;
+
+/// A folder with the buckets.
+#[derive(Debug)]
+pub(in super::super) struct Buckets {
+    root: PathBuf,
+}
+
+/// An object that was read.
+#[derive(Debug)]
+pub(super) struct ReadObject {
+    /// Its bytes.
+    pub(super) content: Bytes,
+    /// When it was written.
+    pub(super) modified_ms: u64,
+}
+
+impl Buckets {
+    /// Creates the folder and its first buckets.
+    pub(in super::super) fn create(root: &Path, buckets: &[String]) -> anyhow::Result<Self> {
+        let folders = buckets.iter().map(|bucket| root.join(bucket));
+        for folder in iter::once(root.to_path_buf()).chain(folders) {
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create the bucket folder {}", folder.display()))?;
+        }
+        Ok(Self { root: root.to_path_buf() })
+    }
+
+    /// The buckets sorted by name, with their modification times.
+    pub(super) fn list(&self) -> io::Result<Vec<(String, SystemTime)>> {
+        let mut buckets = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if let Ok(name) = entry.file_name().into_string()
+                && metadata.is_dir()
+                && !name.starts_with('.')
+            {
+                buckets.push((name, metadata.modified()?));
+            }
+        }
+        buckets.sort();
+        Ok(buckets)
+    }
+
+    /// Creates a bucket; an existing one is kept, because every bucket here has the same owner.
+    pub(super) fn create_bucket(&self, bucket: &str) -> io::Result<()> {
+        fs::create_dir_all(self.root.join(bucket))
+    }
+
+    /// The objects of a bucket that exists.
+    pub(super) fn bucket(&self, bucket: &str) -> Result<Storage, S3Error> {
+        let folder = self.root.join(bucket);
+        let is_hidden = bucket.is_empty() || bucket.starts_with('.');
+        if is_hidden || bucket.contains(std::path::is_separator) || !folder.is_dir() {
+            return Err(s3_error!(NoSuchBucket, "there is no bucket {bucket:?}"));
+        }
+        Ok(Storage::folder(folder))
+    }
+
+    /// Lists one page of the keys of a bucket.
+    pub(super) async fn list_page(
+        &self,
+        bucket: &str,
+        request: &ListRequest,
+    ) -> Result<Page, S3Error> {
+        match self.bucket(bucket)?.list_page(request).await {
+            // A prefix that is no valid key (such as `../`) cannot be the prefix of any key.
+            Err(StorageError::InvalidKey(_)) => Ok(Page::default()),
+            listed => listed.map_err(failure),
+        }
+    }
+
+    /// Reads an object.
+    pub(super) async fn get(&self, bucket: &str, key: &str) -> Result<ReadObject, S3Error> {
+        match self.bucket(bucket)?.get_if_changed(key, None).await {
+            Ok(Fetched::Changed { bytes, modified_ms, .. }) => {
+                Ok(ReadObject { content: bytes.into(), modified_ms })
+            }
+            Ok(Fetched::Missing | Fetched::Unchanged) => {
+                Err(s3_error!(NoSuchKey, "there is no object {key:?} in {bucket:?}"))
+            }
+            Err(error) => Err(self.key_error(bucket, key, error)),
+        }
+    }
+
+    /// Writes an object; replaces one that exists, unless it has to be absent.
+    pub(super) async fn put(
+        &self,
+        bucket: &str,
+        key: &str,
+        content: Vec<u8>,
+        only_if_absent: bool,
+    ) -> Result<(), S3Error> {
+        let (objects, content_type) = (self.bucket(bucket)?, ContentType::Unspecified);
+        let put = match only_if_absent {
+            true => objects.put_if_absent(key, content, content_type).await,
+            false => objects.put(key, content, content_type).await.map(|()| PutOutcome::Written),
+        };
+        match put {
+            Ok(PutOutcome::Written) => Ok(()),
+            Ok(PutOutcome::AlreadyExists) => {
+                Err(s3_error!(PreconditionFailed, "the object {key:?} exists already"))
+            }
+            Err(error) => Err(self.key_error(bucket, key, error)),
+        }
+    }
+
+    /// Deletes an object; deleting one that does not exist succeeds, as in S3.
+    pub(super) async fn delete(&self, bucket: &str, key: &str) -> Result<(), S3Error> {
+        let deleted = self.bucket(bucket)?.delete(&[key.to_owned()]).await;
+        deleted.map_err(|error| self.key_error(bucket, key, error))
+    }
+
+    /// Why an object cannot be read, written or deleted.
+    fn key_error(&self, bucket: &str, key: &str, error: StorageError) -> S3Error {
+        let longest = key.split('/').map(str::len).max().unwrap_or_default();
+        if longest > SEGMENT_LIMIT_BYTES {
+            return s3_error!(
+                KeyTooLongError,
+                "each part of a key between slashes is a file name here, of at most {SEGMENT_LIMIT_BYTES} bytes; \
+                 this one has {longest}"
+            );
+        }
+        if matches!(error, StorageError::InvalidKey(_)) {
+            return s3_error!(
+                InvalidArgument,
+                "the key {key:?} cannot be a file: no part between slashes may be empty, '.' or '..', or hold a control \
+                 character"
+            );
+        }
+        let path = self.root.join(bucket).join(key);
+        if path.is_dir() || path.ancestors().skip(1).any(Path::is_file) {
+            return s3_error!(
+                InvalidArgument,
+                "the key {key:?} cannot be a file: one of two keys is the folder of the other"
+            );
+        }
+        failure(error)
+    }
+}
+
+pub(super) fn failure(error: impl std::error::Error) -> S3Error {
+    s3_error!(InternalError, "the folder of the local S3 cannot be used: {error}")
+}
