@@ -395,7 +395,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
         writer.lock().unwrap().push_str(line);
     });
     // With one subscriber alive, a log line that another thread reaches first is wanted by none.
-    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
+    let _ = tracing_subscriber::registry().try_init();
     let guard = tracing_subscriber::registry().with(lines).set_default();
     let event = include_str!("../../../../examples/events/order-created.json").trim();
     let origin = Origin { message: "059f36b4-87a3-44ab-83d2-661975830a7d".to_owned(), index: 0 };
