@@ -46,8 +46,6 @@ pub(crate) const DEAD_LETTER_MEMORY_MB: u32 = 256;
 /// One line of the bill.
 #[derive(Debug)]
 pub(crate) struct CostItem {
-    /// The service that is billed.
-    pub(crate) service: &'static str,
     /// What is billed.
     pub(crate) what: &'static str,
     /// The quantity of a day, in thousandths of its unit.
@@ -59,26 +57,14 @@ pub(crate) struct CostItem {
 }
 
 impl CostItem {
-    /// A quantity in whole units.
-    fn whole_units(
-        service: &'static str,
-        what: &'static str,
-        quantity: f64,
-        price: &'static Price,
-        formula: String,
-    ) -> Self {
-        Self { service, what, thousandths: rounded(quantity).saturating_mul(1_000), price, formula }
-    }
-
-    /// A quantity to the thousandth of a unit.
-    fn thousandths(
-        service: &'static str,
-        what: &'static str,
-        quantity: f64,
-        price: &'static Price,
-        formula: String,
-    ) -> Self {
-        Self { service, what, thousandths: rounded(quantity * 1_000.0), price, formula }
+    /// A quantity, in whole units where they are counted.
+    fn new(what: &'static str, quantity: f64, price: &'static Price, formula: String) -> Self {
+        let thousandths = if price.is_counted() {
+            rounded(quantity).saturating_mul(1_000)
+        } else {
+            rounded(quantity * 1_000.0)
+        };
+        Self { what, thousandths, price, formula }
     }
 
     /// Its cost in millionths of a millionth of a dollar.
@@ -115,7 +101,7 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
 
 /// Requests to SQS.
 fn sqs_requests(what: &'static str, quantity: f64, formula: String) -> CostItem {
-    CostItem::whole_units("SQS", what, quantity, &SQS_REQUEST, formula)
+    CostItem::new(what, quantity, &SQS_REQUEST, formula)
 }
 
 /// The receive and delete requests of a queue.
@@ -179,7 +165,7 @@ fn fair_queues(load: &Load) -> CostItem {
     let requests =
         queues.iter().fold(sends, |sum, queue| sum + queue.receives - queue.empty + queue.deletes);
     let formula = "split, sent, received and deleted above, of waits and dead letters".to_owned();
-    CostItem::whole_units("SQS", "fair queues", requests, &FAIR_REQUEST, formula)
+    CostItem::new("fair queues", requests, &FAIR_REQUEST, formula)
 }
 
 fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
@@ -199,22 +185,15 @@ fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
         )
     };
     let item = |what, queue_load: &QueueLoad, memory_mb| {
-        CostItem::thousandths(
-            "Lambda",
-            what,
-            queue_load.gb_seconds(memory_mb),
-            price,
-            seconds(queue_load, memory_mb),
-        )
+        CostItem::new(what, queue_load.gb_seconds(memory_mb), price, seconds(queue_load, memory_mb))
     };
     let dead_letters =
         format!("{} dead letters ÷ {}", count(load.dead_letters.records), load.dead_letters.fill);
     vec![
-        CostItem::whole_units("Lambda", "dispatch invoked", dispatched, &INVOCATION, both),
+        CostItem::new("dispatch invoked", dispatched, &INVOCATION, both),
         item("dispatch for events", &load.events, deployment.memory_mb),
         item("dispatch for waits", &load.retries, deployment.memory_mb),
-        CostItem::whole_units(
-            "Lambda",
+        CostItem::new(
             "deadletter invoked",
             load.dead_letters.invocations,
             &INVOCATION,
@@ -277,34 +256,15 @@ fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostIt
     let metrics = if attempts > 0.0 { plan.deployment.metrics() } else { 0.0 };
     let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
     vec![
-        CostItem::thousandths(
-            "CloudWatch",
-            "logs of attempts and ends",
-            attempt_bytes / GB,
-            &LOGS,
-            attempt_bytes_how,
-        ),
-        CostItem::thousandths(
-            "CloudWatch",
-            "logs of invocations",
-            invocation_bytes / GB,
-            &LOGS,
-            invocation_bytes_how,
-        ),
-        CostItem::thousandths(
-            "CloudWatch",
+        CostItem::new("logs of attempts and ends", attempt_bytes / GB, &LOGS, attempt_bytes_how),
+        CostItem::new("logs of invocations", invocation_bytes / GB, &LOGS, invocation_bytes_how),
+        CostItem::new(
             "logs kept",
             kept_gb_months,
             &LOGS_KEPT,
             "the same for 30 days, not compressed".to_owned(),
         ),
-        CostItem::thousandths(
-            "CloudWatch",
-            "metrics",
-            metrics / f64::from(MONTH_DAYS),
-            &METRIC,
-            metrics_how,
-        ),
+        CostItem::new("metrics", metrics / f64::from(MONTH_DAYS), &METRIC, metrics_how),
     ]
 }
 
@@ -325,21 +285,14 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
         format!("{} attempts × {} B, to the internet", count(attempts), count(sent_bytes));
     let puts = format!("{} dead letters", count(dead_letters));
     vec![
-        CostItem::whole_units("S3", "dead letters written", load.blobs, &PUT, puts),
-        CostItem::thousandths(
-            "S3",
+        CostItem::new("dead letters written", load.blobs, &PUT, puts),
+        CostItem::new(
             "dead letters kept",
             dead_letters * dead_letter_bytes / GB * months,
             &STORED,
             stored_how,
         ),
-        CostItem::thousandths(
-            "network",
-            "requests to destinations",
-            attempts * sent_bytes / GB,
-            &DATA_OUT,
-            out_how,
-        ),
+        CostItem::new("requests to destinations", attempts * sent_bytes / GB, &DATA_OUT, out_how),
     ]
 }
 
@@ -358,30 +311,11 @@ pub(crate) fn alternatives(
         || format!("{} deliveries × {} attempts", count(deliveries), precise(average.attempts));
     let chunked = chunks(traffic.event_bytes);
     let mut items = vec![
-        CostItem::whole_units(
-            "EventBridge",
-            "events on a bus",
-            events * chunked,
-            &EVENT_BUS,
-            events_how(),
-        ),
-        CostItem::whole_units(
-            "EventBridge",
-            "API destinations",
-            attempts * chunked,
-            &API_DESTINATION,
-            attempts_how(),
-        ),
-        CostItem::whole_units("SNS", "publications", events * chunked, &SNS_PUBLISH, events_how()),
-        CostItem::whole_units(
-            "SNS",
-            "HTTP deliveries",
-            attempts * chunked,
-            &SNS_HTTP,
-            attempts_how(),
-        ),
-        CostItem::whole_units(
-            "Event Grid",
+        CostItem::new("events on a bus", events * chunked, &EVENT_BUS, events_how()),
+        CostItem::new("API destinations", attempts * chunked, &API_DESTINATION, attempts_how()),
+        CostItem::new("publications", events * chunked, &SNS_PUBLISH, events_how()),
+        CostItem::new("HTTP deliveries", attempts * chunked, &SNS_HTTP, attempts_how()),
+        CostItem::new(
             "publications and attempts",
             (events + attempts) * chunked,
             &EVENT_GRID,
@@ -406,8 +340,7 @@ fn scheduled_waits(deliveries: f64, average: &AverageDelivery, waits: &[Wait]) -
         precise(average.long_waits),
         count(deliveries * hops)
     );
-    CostItem::whole_units(
-        "Scheduler",
+    CostItem::new(
         "one schedule per wait over 15 min",
         deliveries * average.long_waits,
         &SCHEDULE,

@@ -102,7 +102,7 @@ fn bill(items: &[CostItem]) -> String {
         table(&["service", "item", "quantity", "unit price", "$ a day", "formula"], &[2, 4]);
     for item in items {
         table.add_row([
-            item.service.to_owned(),
+            item.price.service.to_owned(),
             item.what.to_owned(),
             thousandths(item.thousandths),
             item.price.quoted(),
@@ -194,7 +194,7 @@ fn wait_json(wait: &Wait) -> Value {
 
 fn item_json(item: &CostItem) -> Value {
     json!({
-        "service": item.service,
+        "service": item.price.service,
         "what": item.what,
         "quantity": thousandths(item.thousandths).replace(',', ""),
         "unit": item.price.unit,
