@@ -17,7 +17,8 @@ use delivery::time::duration::{DAY_MS, parse_ms};
 use crate::cost::estimate::estimate;
 use crate::cost::plan::{Deployment, Plan, Traffic};
 use crate::cost::report;
-use crate::files::{Files, have_errors, print_findings, usage_error};
+use crate::files::{Files, usage_error};
+use crate::output::Output;
 
 /// The most events of a day: quantities are exact up to here.
 const EVENTS_MAX: f64 = 1e13;
@@ -151,29 +152,18 @@ enum DialectDefaults {
     Native,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people
-    Table,
-    /// For tools
-    Json,
-}
-
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let subscription = match policy(arguments) {
-        Ok(subscription) => subscription,
-        Err(code) => return Ok(code),
-    };
+    let Some(subscription) = policy(arguments)? else { return Ok(ExitCode::FAILURE) };
     let plan = Plan { traffic: arguments.traffic(), deployment: arguments.template.deployment() };
     if !(plan.traffic.events <= EVENTS_MAX
         && plan.traffic.events * plan.traffic.fan_out <= EVENTS_MAX)
     {
-        return Ok(usage_error("--events: more than 1e13 deliveries a day are not estimated"));
+        return Err(usage_error("--events: more than 1e13 deliveries a day are not estimated"));
     }
     if plan.traffic.publish_batch * plan.traffic.event_bytes
         > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?)
     {
-        return Ok(usage_error(
+        return Err(usage_error(
             "--publish-batch: this many events of --event-bytes exceed the 1 MiB of one request",
         ));
     }
@@ -187,26 +177,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subscription whose policy is used, or the exit code of an error in the files.
-fn policy(arguments: &Arguments) -> Result<Arc<Subscription>, ExitCode> {
+/// The subscription whose policy is used; `None` when the files have errors.
+fn policy(arguments: &Arguments) -> anyhow::Result<Option<Arc<Subscription>>> {
     if arguments.files.is_empty() {
-        return Ok(Arc::new(arguments.dialect.subscription()));
+        return Ok(Some(Arc::new(arguments.dialect.subscription())));
     }
-    let files = Files::read(&arguments.files).map_err(|problem| usage_error(&problem))?;
-    let reading = files.reading();
-    print_findings(&reading.findings);
-    if have_errors(&reading.findings) {
-        return Err(ExitCode::FAILURE);
-    }
+    let files = Files::read(&arguments.files)?;
+    let Some(reading) = files.valid_reading() else { return Ok(None) };
     let all: Vec<&Arc<Subscription>> = reading.catalogue.subscriptions().collect();
     let found = match (&arguments.subscription, all.as_slice()) {
         (Some(name), _) => reading.catalogue.subscription(name),
         (None, [one]) => Some(*one),
         (None, _) => None,
     };
-    found.cloned().ok_or_else(|| {
+    found.cloned().map(Some).ok_or_else(|| {
         let names: Vec<String> = all.iter().map(|of| format!("  {}", of.name)).collect();
-        usage_error(&format!("choose one with --subscription:\n{}", names.join("\n")))
+        usage_error(format!("choose one with --subscription:\n{}", names.join("\n")))
     })
 }
 

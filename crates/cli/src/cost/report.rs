@@ -2,7 +2,7 @@
 //!
 //! Separate because the members of the JSON are a contract.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use delivery::subscription::Subscription;
 use delivery::time::duration::format_ms;
 use serde_json::{Value, json};
@@ -17,8 +17,7 @@ use crate::numbers::{count, decimals, percent, precise, rounded, thousandths};
 
 /// A table whose columns `right` are numbers.
 fn table(head: &[&str], right: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(head);
+    let mut table = crate::text::table(head);
     for column in right {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);

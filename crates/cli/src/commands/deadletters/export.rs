@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use futures::stream::TryStreamExt as _;
 
 use super::json::DeadLetterJson;
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

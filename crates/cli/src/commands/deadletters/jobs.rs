@@ -2,13 +2,16 @@
 
 use std::process::ExitCode;
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use deadletters::ledger::JobSummary;
 use serde_json::json;
 
-use super::output::Output;
 use super::selection::ContainerArgs;
+use crate::output::Output;
 use crate::text;
+
+const COLUMNS: [&str; 9] =
+    ["job", "started", "target", "dead letters", "sent", "uncertain", "refused", "other", "state"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -50,19 +53,7 @@ fn json(job: &JobSummary) -> serde_json::Value {
 }
 
 fn table(jobs: &[JobSummary]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header([
-        "job",
-        "started",
-        "target",
-        "dead letters",
-        "sent",
-        "uncertain",
-        "refused",
-        "other",
-        "state",
-    ]);
+    let mut table = text::table(&COLUMNS);
     for job in jobs {
         let counts = &job.counts;
         table.add_row([

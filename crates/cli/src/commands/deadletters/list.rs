@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::{ReplayRecord, ReplayState};
 use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
 use super::json::ListedJson;
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 use crate::text;
+
+const COLUMNS: [&str; 8] =
+    ["id", "decided", "subscription", "event", "reason", "last", "attempts", "replayed"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -61,18 +64,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, ReplayRecord>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header([
-        "id",
-        "decided",
-        "subscription",
-        "event",
-        "reason",
-        "last",
-        "attempts",
-        "replayed",
-    ]);
+    let mut table = text::table(&COLUMNS);
     for letter in letters {
         table.add_row(row(letter, replayed.get(&letter.id)));
     }

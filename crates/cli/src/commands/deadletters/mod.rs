@@ -8,7 +8,6 @@ mod export;
 mod jobs;
 mod json;
 mod list;
-mod output;
 mod purge;
 mod replay;
 mod rescue;

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use adapters::storage::PAGE_MAX;
 use futures::stream::TryStreamExt as _;
 
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 use crate::{progress, text};
 
 #[derive(Debug, clap::Args)]

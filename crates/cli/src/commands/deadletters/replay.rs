@@ -12,11 +12,11 @@ use delivery::subscription::name::TopicName;
 use futures::stream::TryStreamExt as _;
 use url::Url;
 
-use super::output::out;
 use super::search::Search;
 use super::selection::ContainerArgs;
 use crate::commands::dev::allow_private;
 use crate::filter_args::FilterArgs;
+use crate::output::out;
 use crate::{progress, replay_sender, text};
 
 /// The most uncertain chunks that are listed by number.

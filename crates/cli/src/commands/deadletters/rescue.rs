@@ -16,8 +16,8 @@ use delivery::deadletter::blob;
 use local::mapping::event;
 use url::Url;
 
-use super::output::out;
 use super::selection::ContainerArgs;
+use crate::output::out;
 use crate::{progress, queue, text};
 
 /// Messages of one receive.

@@ -9,9 +9,9 @@ use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::output::out;
 use super::selection::ContainerArgs;
 use crate::commands::dev::allow_private;
+use crate::output::out;
 use crate::page;
 
 #[derive(Debug, clap::Args)]

@@ -9,9 +9,9 @@ use delivery::time::duration::format_ms;
 use uuid::Uuid;
 
 use super::json::DeadLetterJson;
-use super::output::{Output, out};
 use super::search::Search;
 use super::selection::ContainerArgs;
+use crate::output::{Output, out};
 use crate::text;
 
 #[derive(Debug, clap::Args)]

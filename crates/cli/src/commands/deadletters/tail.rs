@@ -14,8 +14,8 @@ use delivery::ports::Clock as _;
 use delivery::time::duration;
 use delivery::time::duration::HOUR_MS;
 
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 use crate::text;
 
 #[derive(Debug, clap::Args)]
