@@ -83,7 +83,7 @@ async fn main() -> ExitCode {
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
-        Command::Cost(arguments) => commands::cost::run(&arguments),
+        Command::Cost(arguments) => commands::cost::run(*arguments),
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
         Command::Completions(arguments) => Ok(completions::run(&arguments, Arguments::command())),

@@ -7,7 +7,7 @@ use delivery::time::duration::DAY_MS;
 
 use super::average::{AverageDelivery, Wait, as_f64};
 use super::load::Load;
-use super::plan::Plan;
+use super::plan::{Architecture, LogLevel, Plan};
 use super::prices::{
     API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, INVOCATION, LOGS,
     LOGS_KEPT, METRIC, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, X86_64,
@@ -170,7 +170,10 @@ fn fair_queues(load: &Load) -> CostItem {
 
 fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
     let deployment = &plan.deployment;
-    let price = if deployment.arm64 { &ARM64 } else { &X86_64 };
+    let price = match deployment.architecture {
+        Architecture::Arm64 => &ARM64,
+        Architecture::X86_64 => &X86_64,
+    };
     let dispatched = load.events.invocations + load.retries.invocations;
     let both = format!(
         "{} for events + {} for waits",
@@ -210,10 +213,11 @@ fn attempt_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f6
     let per_attempt = ATTEMPT_LINE_BYTES + LINE_OVERHEAD_BYTES;
     let per_end = END_LINE_BYTES + LINE_OVERHEAD_BYTES;
     let per_dead_letter = STORED_LINE_BYTES + LINE_OVERHEAD_BYTES;
-    let bytes = if plan.deployment.logs_attempts {
-        attempts * per_attempt + load.deliveries * per_end + dead_letters * per_dead_letter
-    } else {
-        0.0
+    let bytes = match plan.deployment.log_level {
+        LogLevel::Info => {
+            attempts * per_attempt + load.deliveries * per_end + dead_letters * per_dead_letter
+        }
+        LogLevel::Warn => 0.0,
     };
     let formula = format!(
         "{} attempts × {} B + {} ends × {} B + {} dead letters × {} B",
