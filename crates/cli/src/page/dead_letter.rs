@@ -17,7 +17,7 @@ use super::json::indented;
 use super::layout::{NavSection, PageLayout};
 use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
 use super::list::name;
-use super::markup::{block, boxed, line, outcome, time, word};
+use super::markup::{block, boxed, line, or_none, outcome, time, word};
 use super::query::href;
 use super::reason_text::meaning;
 use super::timeline::{self, timeline};
@@ -33,8 +33,7 @@ pub(super) async fn answer(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    let replayed = app.letters.replayed(&[letter.id]).await;
-    let replayed = replayed.map_err(|error| PageError::storage(&error))?;
+    let replayed = app.letters.replayed(&[letter.id]).await?;
     let main = content(&app, &letter, replayed.get(&letter.id));
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     let page = PageLayout::new(title, NavSection::DeadLetters, main);
@@ -47,7 +46,7 @@ pub(super) async fn raw(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    let bytes = app.letters.bytes(&letter.key).await.map_err(|error| PageError::storage(&error))?;
+    let bytes = app.letters.bytes(&letter.key).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
@@ -78,7 +77,7 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
         FindOneError::Ambiguous { .. } => {
             PageError::new(StatusCode::CONFLICT, "Several dead letters", error.to_string())
         }
-        FindOneError::Storage(error) => PageError::storage(&error),
+        FindOneError::Storage(error) => error.into(),
     })?;
     found.ok_or_else(none)
 }
@@ -86,7 +85,7 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
 /// Whether the cache has an id that begins like this, or does not hold everything.
 async fn may_exist(app: &App, id: &str) -> Result<bool, PageError> {
     let state = app.caches.whole(COUNT_MAX_AGE_MS, WaitMode::UntilRead).await;
-    Ok(match state.map_err(|error| PageError::storage(&error))? {
+    Ok(match state? {
         CacheState::Ready(cache) => {
             let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
             cache.is_truncated || cache.letters.iter().any(|letter| is_match(letter.id))
@@ -154,9 +153,7 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
             div { dt { "Last outcome" } dd { (outcome(letter.outcome.as_deref(), letter.status)) } }
             div {
                 dt { "Destination" }
-                dd .address {
-                    @match &letter.destination { Some(url) => (word(url)), None => span .none { "nowhere" } }
-                }
+                dd .address { (or_none(letter.destination.as_deref().map(word), "nowhere")) }
             }
             div { dt { "Decided" } dd { (time(decided_ms(letter))) } }
             div { dt { "Replayed" } dd { (replay(replayed)) } }
@@ -191,10 +188,7 @@ fn sink_section(sink: &StoredSink) -> Markup {
         section aria-labelledby="sink" {
             h2 #sink { "Its sink did not accept it" }
             dl .facts {
-                div {
-                    dt { "Sink" }
-                    dd { @match &sink.destination { Some(url) => (word(url)), None => span .none { "not known" } } }
-                }
+                div { dt { "Sink" } dd { (or_none(sink.destination.as_deref().map(word), "not known")) } }
                 @if let Some(detail) = &sink.detail { div { dt { "Detail" } dd { (block(detail)) } } }
             }
             (timeline::at_sink(sink))

@@ -7,7 +7,7 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use maud::{Markup, html};
 
 use super::chart::{Palette, swatch};
-use super::markup::{line, outcome, time, word};
+use super::markup::{line, or_none, outcome, time, word};
 use super::query::Query;
 use super::summary::Summary;
 use crate::text;
@@ -52,7 +52,7 @@ fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>, palette: &Pal
         }
         td role="cell" data-label="Last outcome" { (outcome(letter.outcome.as_deref(), letter.status)) }
         td role="cell" .number data-label="Attempts" { (letter.attempts) }
-        td role="cell" data-label="Replayed" { @match replayed { Some(record) => (replayed_by(record)), None => span .none { "–" } } }
+        td role="cell" data-label="Replayed" { (or_none(replayed.map(replayed_by), "–")) }
     } }
 }
 

@@ -60,13 +60,13 @@ pub(super) struct InvalidField {
     pub(super) why: String,
 }
 
-impl From<&InvalidField> for PageError {
-    fn from(invalid: &InvalidField) -> Self {
+impl From<InvalidField> for PageError {
+    fn from(invalid: InvalidField) -> Self {
         let title = match invalid.field.as_str() {
             "" => "A filter cannot be used".to_owned(),
             field => format!("The field {field} cannot be used"),
         };
-        Self::new(StatusCode::BAD_REQUEST, title, invalid.why.clone())
+        Self::new(StatusCode::BAD_REQUEST, title, invalid.why)
     }
 }
 

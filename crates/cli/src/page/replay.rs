@@ -42,8 +42,7 @@ struct ReplayForm {
 impl ReplayForm {
     fn read(form: &[u8]) -> Result<Self, PageError> {
         let pairs = pairs(form);
-        let (query, filter) =
-            Query::read(&pairs, &FIELDS).map_err(|invalid| PageError::from(&invalid))?;
+        let (query, filter) = Query::read(&pairs, &FIELDS)?;
         let target = read_target(&pairs);
         let fields =
             pairs.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str())).collect();
@@ -114,7 +113,7 @@ pub(super) async fn dry_run(
     let container = app.letters.container();
     let (query, filter) = (&form.query, &form.filter);
     let state = app.caches.matching(query, filter, COUNT_MAX_AGE_MS, WaitMode::Briefly).await;
-    let cache = match state.map_err(|error| PageError::storage(&error))? {
+    let cache = match state? {
         CacheState::Ready(cache) => cache,
         CacheState::Reading(requests) => return Ok(reading(container, requests)),
     };
@@ -262,7 +261,7 @@ pub(super) async fn start(
     let form = ReplayForm::read(&body)?;
     let back = form.href();
     let with_link = |error: PageError| error.with_link(back.clone(), "Back to the replay");
-    let invalid = |field: InvalidField| with_link(PageError::from(&field));
+    let invalid = |field: InvalidField| with_link(field.into());
     let (target, rate) = form.target.clone().map_err(invalid)?;
     let job = form.job().map_err(invalid)?;
     let started = Redirect::to(&format!("/jobs/{job}")).into_response();
@@ -272,7 +271,7 @@ pub(super) async fn start(
     }
     // Read now, not from a cache: exactly what was counted is sent, or nothing.
     let state = app.caches.matching(&form.query, &form.filter, 0, WaitMode::UntilRead).await;
-    let CacheState::Ready(cache) = state.map_err(|error| PageError::storage(&error))? else {
+    let CacheState::Ready(cache) = state? else {
         return Err(with_link(PageError::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "Not read yet",
