@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use deadletters::filter::decided_ms;
 use deadletters::ledger::{ReplayRecord, ReplayState};
-use deadletters::{FindOneError, matches_id};
+use deadletters::matches_id;
 use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
 use maud::{Markup, html};
 use uuid::Uuid;
@@ -33,11 +33,11 @@ pub(super) async fn answer(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    let replayed = app.letters.replayed(&[letter.id]).await?;
+    let replayed = app.letters.replayed(Some(&[letter.id])).await?;
     let main = content(&app, &letter, replayed.get(&letter.id));
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     let page = PageLayout::new(title, NavSection::DeadLetters, main);
-    Ok(page.respond(app.letters.container(), StatusCode::OK))
+    Ok(page.respond(&app.letters.container, StatusCode::OK))
 }
 
 /// The blob of a dead letter as it is stored. As plain text: a browser must not interpret it.
@@ -64,7 +64,7 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
     let none = || {
         let why = format!(
             "There is no dead letter {id} in {}. It may have been removed.",
-            app.letters.container().name
+            app.letters.container.name
         );
         PageError::new(StatusCode::NOT_FOUND, "No such dead letter", why)
     };
@@ -73,13 +73,15 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
     if !is_id || !may_exist(app, id).await? {
         return Err(none());
     }
-    let found = app.letters.find_one(id).await.map_err(|error| match error {
-        FindOneError::Ambiguous { .. } => {
-            PageError::new(StatusCode::CONFLICT, "Several dead letters", error.to_string())
+    let mut found = app.letters.find(&[id.to_owned()]).await?;
+    if found.len() > 1 {
+        let mut why = format!("several dead letters match {id}:");
+        for letter in &found {
+            why.push_str(&format!("\n  {}  {}", letter.id, letter.key));
         }
-        FindOneError::Storage(error) => error.into(),
-    })?;
-    found.ok_or_else(none)
+        return Err(PageError::new(StatusCode::CONFLICT, "Several dead letters", why));
+    }
+    found.pop().ok_or_else(none)
 }
 
 /// Whether the cache has an id that begins like this, or does not hold everything.
@@ -237,7 +239,7 @@ fn event(letter: &StoredDeadLetter) -> Markup {
 }
 
 fn storage(app: &App, letter: &StoredDeadLetter) -> Markup {
-    let container = app.letters.container();
+    let container = &app.letters.container;
     html! { section aria-labelledby="stored" {
         h2 #stored { "Where it is stored" }
         dl .facts {

@@ -71,7 +71,7 @@ pub(super) async fn list(
         }
     };
     let page = PageLayout::new("Replays", NavSection::Replays, main);
-    Ok(page.respond(app.letters.container(), StatusCode::OK))
+    Ok(page.respond(&app.letters.container, StatusCode::OK))
 }
 
 fn state(app: &App, header: &JobHeader, counts: ReplayCounts) -> Markup {
@@ -100,7 +100,7 @@ pub(super) async fn one(
         None => not_running(&app, &job).await?,
     };
     page.title = format!("Replay {job}");
-    Ok(page.respond(app.letters.container(), StatusCode::OK))
+    Ok(page.respond(&app.letters.container, StatusCode::OK))
 }
 
 /// A job that does not run here, from its ledger.

@@ -195,7 +195,7 @@ impl LetterCaches {
         let entry = entries.iter().find(|entry| entry.scope == scope);
         match entry.and_then(|entry| entry.cache.clone()) {
             Some(cache) => CacheState::Ready(cache),
-            None => CacheState::Reading(self.letters.container().requests()),
+            None => CacheState::Reading(self.letters.container.requests()),
         }
     }
 

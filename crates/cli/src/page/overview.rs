@@ -39,7 +39,7 @@ pub(super) async fn answer(State(app): State<SharedApp>, uri: Uri) -> Result<Res
         // Redirected, so that a reload does not read everything once more.
         return Ok(Redirect::to(&query.at("/")).into_response());
     }
-    let container = app.letters.container();
+    let container = &app.letters.container;
     let state = app.caches.matching(&query, &filter, LIST_MAX_AGE_MS, WaitMode::Briefly).await;
     let cache = match state? {
         CacheState::Ready(cache) => cache,
@@ -62,7 +62,7 @@ fn invalid_filter(app: &App, query: &Query, invalid: &InvalidField) -> Response 
         (form(query, Some(invalid)))
     };
     PageLayout::new("A filter cannot be used", NavSection::DeadLetters, main)
-        .respond(app.letters.container(), StatusCode::BAD_REQUEST)
+        .respond(&app.letters.container, StatusCode::BAD_REQUEST)
 }
 
 fn content(
@@ -145,7 +145,7 @@ fn empty_container(app: &App) -> Markup {
     html! { section .message {
         h2 { "There are no dead letters" }
         p {
-            "There is no dead letter in " code { (line(&app.letters.container().name)) }
+            "There is no dead letter in " code { (line(&app.letters.container.name)) }
             ". New ones appear here as they are stored."
         }
         p { "To see some: " code { "lastmile demo" } " writes eight of them to " code { ".lastmile" } "." }

@@ -110,7 +110,7 @@ pub(super) async fn dry_run(
     uri: Uri,
 ) -> Result<Response, PageError> {
     let form = ReplayForm::read(uri.query().unwrap_or_default().as_bytes())?;
-    let container = app.letters.container();
+    let container = &app.letters.container;
     let (query, filter) = (&form.query, &form.filter);
     let state = app.caches.matching(query, filter, COUNT_MAX_AGE_MS, WaitMode::Briefly).await;
     let cache = match state? {

@@ -18,7 +18,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (search, filter) = arguments.selection.search().await?;
     search.clear();
     // All at once: asking for each dead letter would read the ledgers each time.
-    let replayed = search.letters.all_replayed().await?;
+    let replayed = search.letters.replayed(None).await?;
     let mut all = search.letters.all(&filter);
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {

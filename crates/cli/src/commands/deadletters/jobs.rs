@@ -28,7 +28,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let json = || jobs.iter().map(json).collect();
     arguments.output.write(jobs.is_empty(), json, || format!("{}\n", table(&jobs)))?;
     if jobs.is_empty() {
-        eprintln!("there is no replay job in {}", letters.container().name);
+        eprintln!("there is no replay job in {}", letters.container.name);
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

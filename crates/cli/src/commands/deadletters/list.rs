@@ -45,7 +45,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
     let found = search.letters.newest(&filter, limit).await?;
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
-    let replayed = search.letters.replayed(&ids).await?;
+    let replayed = search.letters.replayed(Some(&ids)).await?;
     let listed = found.iter().map(|letter| ListedJson::new(letter, replayed.get(&letter.id)));
     search.clear();
     match arguments.output {

@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let bar = progress::bar(keys.len() as u64, "blobs");
     for keys in keys.chunks(PAGE_MAX) {
-        search.letters.container().delete(keys).await?;
+        search.letters.container.delete(keys).await?;
         bar.inc(keys.len() as u64);
     }
     bar.finish_and_clear();

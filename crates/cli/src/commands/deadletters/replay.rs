@@ -190,7 +190,7 @@ async fn summary(
     for (subscription, count) in &plan.subscriptions {
         lines.push_str(&format!("  {:>9}  {}\n", text::grouped(*count), text::line(subscription)));
     }
-    let replayed = letters.replayed(&plan.ids()).await?;
+    let replayed = letters.replayed(Some(&plan.ids())).await?;
     let is_sent = |state: ReplayState| state == ReplayState::Sent;
     let sent = replayed.values().filter(|record| is_sent(record.entry.state)).count() as u64;
     if sent > 0 {

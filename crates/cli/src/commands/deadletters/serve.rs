@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
     out(&format!(
         "ready: the dead letters of {} on http://{}/\n",
-        letters.container().name,
+        letters.container.name,
         listener.local_addr()?
     ))?;
     let replays =

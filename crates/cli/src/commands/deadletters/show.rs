@@ -44,7 +44,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(search.finish(found.len()));
     }
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
-    let replayed = letters.replayed(&ids).await?;
+    let replayed = letters.replayed(Some(&ids)).await?;
     for (index, letter) in found.iter().enumerate() {
         let replayed = replayed.get(&letter.id);
         match arguments.output {

@@ -37,7 +37,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut seen = letters.keys(&recent(&filter)).await?;
     eprintln!(
         "listing {} every {}, until Ctrl-C",
-        letters.container().name,
+        letters.container.name,
         duration::format_ms(arguments.every)
     );
     tokio::select! {
