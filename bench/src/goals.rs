@@ -2,6 +2,7 @@
 
 use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, NODE, PUT_LOOP, PYTHON};
 use crate::events::Topic;
+use crate::measure::Run;
 use crate::results::{Results, Scenario};
 
 /// A goal and what was measured.
@@ -52,14 +53,12 @@ impl Goal {
 
 /// Every goal.
 pub(crate) fn goals(results: &Results) -> Vec<Goal> {
-    let cpu = |name: &str| {
-        results.median(name, Scenario::Accepted(10), crate::measure::Run::cpu_us_per_event)
-    };
-    let memory = |scenario| results.median(DISPATCH, scenario, crate::measure::Run::peak_mib);
+    let cpu = |name| results.median(name, Scenario::Accepted(10), Run::cpu_us_per_event);
+    let memory = |scenario| results.median(DISPATCH, scenario, Run::peak_mib);
     let attempts =
         (memory(Scenario::Many(Topic::RefusedSixTimes)), memory(Scenario::Many(Topic::Refused)));
-    let requests =
-        results.median(DISPATCH, Scenario::Refused, crate::measure::Run::sqs_requests_per_message);
+    let requests = results.median(DISPATCH, Scenario::Refused, Run::sqs_requests_per_message);
+    let starts = results.start_ms(DISPATCH).zip(results.start_ms(FLOOR));
     let goal = |what, bound, unit, measured| Goal { what, bound, unit, measured };
     let (most, least) = (Bound::AtMost, Bound::AtLeast);
     vec![
@@ -85,10 +84,7 @@ pub(crate) fn goals(results: &Results) -> Vec<Goal> {
             "start to first `/next`, dispatch − floor",
             most(8.0),
             " ms",
-            results
-                .start_ms(DISPATCH)
-                .zip(results.start_ms(FLOOR))
-                .map(|(ours, floor)| ours - floor),
+            starts.map(|(ours, floor)| ours - floor),
         ),
         goal(
             "peak memory of dispatch at batch 100",
