@@ -219,6 +219,14 @@ pub struct ReplayRecord {
     pub entry: LedgerEntry,
 }
 
+impl ReplayRecord {
+    /// Whether it is unknown if the dead letter was sent, because the job was interrupted.
+    #[must_use]
+    pub fn is_uncertain(&self) -> bool {
+        self.entry.state == ReplayState::Intent
+    }
+}
+
 /// Keeps the entry that counts for a dead letter: `sent` before `intent`, then the newest.
 pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, job: &str, entry: LedgerEntry) {
     if !matches!(entry.state, ReplayState::Sent | ReplayState::Intent) {

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use deadletters::filter::decided_ms;
-use deadletters::ledger::{ReplayRecord, ReplayState};
+use deadletters::ledger::ReplayRecord;
 use deadletters::matches_id;
 use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
 use maud::{Markup, html};
@@ -167,20 +167,12 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
 }
 
 fn replay(replayed: Option<&ReplayRecord>) -> Markup {
-    let Some(ReplayRecord { job, entry }) = replayed else {
-        return html! { span .none { "not yet" } };
-    };
-    let job = html! { a href={ "/jobs/" (job) } { (line(job)) } };
+    let Some(record) = replayed else { return html! { span .none { "not yet" } } };
+    let job = html! { a href={ "/jobs/" (record.job) } { (line(&record.job)) } };
     html! {
-        @match entry.state {
-            ReplayState::Intent => { "uncertain, by " (job) ", which was interrupted" },
-            ReplayState::Sent
-            | ReplayState::Refused
-            | ReplayState::Skipped
-            | ReplayState::Missing
-            | ReplayState::Unfit => { (text::seconds(&entry.at)) " by " (job) },
-        }
-        " " span .kind { "as delivery " (entry.delivery) }
+        @if record.is_uncertain() { "uncertain, by " (job) ", which was interrupted" }
+        @else { (text::seconds(&record.entry.at)) " by " (job) }
+        " " span .kind { "as delivery " (record.entry.delivery) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use comfy_table::Table;
 use deadletters::filter::decided_ms;
-use deadletters::ledger::{ReplayRecord, ReplayState};
+use deadletters::ledger::ReplayRecord;
 use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
@@ -72,14 +72,12 @@ fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, ReplayRecord>) -
 }
 
 fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8] {
-    let replayed = replayed.map(|record| match record.entry.state {
-        ReplayState::Intent => format!("{} ?", record.job),
-        ReplayState::Sent
-        | ReplayState::Refused
-        | ReplayState::Skipped
-        | ReplayState::Missing
-        | ReplayState::Unfit => record.job.clone(),
-    });
+    let replayed = replayed.map_or_else(
+        || "-".to_owned(),
+        |record| {
+            if record.is_uncertain() { format!("{} ?", record.job) } else { record.job.clone() }
+        },
+    );
     [
         text::short_id(letter.id),
         text::at(decided_ms(letter)),
@@ -88,6 +86,6 @@ fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8
         text::line(&letter.reason),
         text::outcome(letter.outcome.as_deref(), letter.status),
         letter.attempts.to_string(),
-        replayed.unwrap_or_else(|| "-".to_owned()),
+        replayed,
     ]
 }
