@@ -30,12 +30,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = arguments.target.open().await?;
     let versions = store.versions().await?;
     for version in &versions {
-        println!(
-            "{} {}  {}",
-            if version.is_current { "*" } else { " " },
-            version.id,
-            version.description
-        );
+        let mark = if version.is_current { "*" } else { " " };
+        println!("{mark} {}  {}", version.id, version.description);
     }
     if arguments.list {
         return Ok(ExitCode::SUCCESS);

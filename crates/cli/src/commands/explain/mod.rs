@@ -3,7 +3,6 @@
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
 //! people, as JSON for tools, or as an SVG for documents. No wait is computed here.
 
-mod explained;
 mod json;
 mod svg;
 mod table;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
-use delivery::explain::{Always, Endpoint, explain};
+use delivery::explain::{Always, Endpoint, Life, explain};
 use delivery::manifest::Reading;
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
@@ -25,7 +24,6 @@ use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
-use self::explained::Explained;
 use crate::files::{Files, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 
@@ -56,6 +54,14 @@ enum Output {
     Json,
     /// An SVG picture
     Svg,
+}
+
+/// What every output format shows: a subscription and the life of a delivery under it.
+struct Explained {
+    subscription: Arc<Subscription>,
+    /// Each setting, and the origin of its value.
+    policy: Vec<(Setting, String)>,
+    life: Life,
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {

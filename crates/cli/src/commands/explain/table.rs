@@ -4,7 +4,7 @@
 use delivery::explain::{Attempt, Endpoint, Life};
 use delivery::subscription::Subscription;
 
-use super::explained::Explained;
+use super::Explained;
 use super::timeline::{Axis, dead_letter, hms};
 use crate::text;
 
