@@ -17,6 +17,7 @@ use aws_sdk_cloudformation::Client;
 use aws_sdk_cloudformation::config::Builder;
 use aws_sdk_cloudformation::error::ProvideErrorMetadata as _;
 use aws_sdk_cloudformation::types::Stack as Description;
+use aws_sdk_sqs::types::QueueAttributeName;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
 
@@ -92,17 +93,13 @@ impl Stack {
     /// About how many messages the retry queue holds, of all subscriptions: SQS counts messages, it
     /// cannot filter them.
     pub(crate) async fn retries_waiting(&self) -> anyhow::Result<u64> {
-        use aws_sdk_sqs::types::QueueAttributeName::{
-            ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed,
-            ApproximateNumberOfMessagesNotVisible,
-        };
         let url = self.outputs.get("RetryQueueUrl");
         let url = url.with_context(|| format!("the stack {} has no RetryQueueUrl", self.name))?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
         let counts = [
-            ApproximateNumberOfMessages,
-            ApproximateNumberOfMessagesDelayed,
-            ApproximateNumberOfMessagesNotVisible,
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
         ];
         let answer = ask.set_attribute_names(Some(counts.to_vec())).send().await;
         let answer = answer.with_context(|| format!("the retry queue {url} cannot be reached"))?;

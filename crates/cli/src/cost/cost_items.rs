@@ -180,29 +180,19 @@ fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
         count(load.events.invocations),
         count(load.retries.invocations)
     );
-    let seconds = |queue_load: &QueueLoad, memory_mb: u32| {
-        format!(
-            "{} × {} ms × {memory_mb} ÷ 1,024",
-            count(queue_load.invocations),
-            count(queue_load.invocation_ms)
-        )
+    let item = |what, queue: &QueueLoad, memory_mb| {
+        let (invocations, each_ms) = (count(queue.invocations), count(queue.invocation_ms));
+        let formula = format!("{invocations} × {each_ms} ms × {memory_mb} ÷ 1,024");
+        CostItem::new(what, queue.gb_seconds(memory_mb), price, formula)
     };
-    let item = |what, queue_load: &QueueLoad, memory_mb| {
-        CostItem::new(what, queue_load.gb_seconds(memory_mb), price, seconds(queue_load, memory_mb))
-    };
-    let dead_letters =
-        format!("{} dead letters ÷ {}", count(load.dead_letters.records), load.dead_letters.fill);
+    let stores = &load.dead_letters;
+    let dead_letters = format!("{} dead letters ÷ {}", count(stores.records), stores.fill);
     vec![
         CostItem::new("dispatch invoked", dispatched, &INVOCATION, both),
         item("dispatch for events", &load.events, deployment.memory_mb),
         item("dispatch for waits", &load.retries, deployment.memory_mb),
-        CostItem::new(
-            "deadletter invoked",
-            load.dead_letters.invocations,
-            &INVOCATION,
-            dead_letters,
-        ),
-        item("deadletter", &load.dead_letters, DEAD_LETTER_MEMORY_MB),
+        CostItem::new("deadletter invoked", stores.invocations, &INVOCATION, dead_letters),
+        item("deadletter", stores, DEAD_LETTER_MEMORY_MB),
     ]
 }
 
@@ -257,17 +247,13 @@ fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostIt
     let attempts = load.deliveries * average.attempts;
     let kept_gb_months =
         (attempt_bytes + invocation_bytes) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
+    let kept_how = "the same for 30 days, not compressed".to_owned();
     let metrics = if attempts > 0.0 { plan.deployment.metrics() } else { 0.0 };
     let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
     vec![
         CostItem::new("logs of attempts and ends", attempt_bytes / GB, &LOGS, attempt_bytes_how),
         CostItem::new("logs of invocations", invocation_bytes / GB, &LOGS, invocation_bytes_how),
-        CostItem::new(
-            "logs kept",
-            kept_gb_months,
-            &LOGS_KEPT,
-            "the same for 30 days, not compressed".to_owned(),
-        ),
+        CostItem::new("logs kept", kept_gb_months, &LOGS_KEPT, kept_how),
         CostItem::new("metrics", metrics / f64::from(MONTH_DAYS), &METRIC, metrics_how),
     ]
 }
@@ -277,6 +263,7 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
     let dead_letters = load.deliveries * average.dead_letters;
     let dead_letter_bytes = traffic.event_bytes + BLOB_OVERHEAD_BYTES;
     let months = as_f64(deployment.dead_letters_kept_ms) / as_f64(DAY_MS) / f64::from(MONTH_DAYS);
+    let gb_months = dead_letters * dead_letter_bytes / GB * months;
     let stored_how = format!(
         "{} dead letters × {} B, {} months",
         count(dead_letters),
@@ -290,12 +277,7 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
     let puts = format!("{} dead letters", count(dead_letters));
     vec![
         CostItem::new("dead letters written", load.blobs, &PUT, puts),
-        CostItem::new(
-            "dead letters kept",
-            dead_letters * dead_letter_bytes / GB * months,
-            &STORED,
-            stored_how,
-        ),
+        CostItem::new("dead letters kept", gb_months, &STORED, stored_how),
         CostItem::new("requests to destinations", attempts * sent_bytes / GB, &DATA_OUT, out_how),
     ]
 }
@@ -314,17 +296,14 @@ pub(crate) fn alternatives(
     let attempts_how =
         || format!("{} deliveries × {} attempts", count(deliveries), precise(average.attempts));
     let chunked = chunks(traffic.event_bytes);
+    let operations = (events + attempts) * chunked;
+    let operations_how = format!("{} events + {} attempts", count(events), count(attempts));
     let mut items = vec![
         CostItem::new("events on a bus", events * chunked, &EVENT_BUS, events_how()),
         CostItem::new("API destinations", attempts * chunked, &API_DESTINATION, attempts_how()),
         CostItem::new("publications", events * chunked, &SNS_PUBLISH, events_how()),
         CostItem::new("HTTP deliveries", attempts * chunked, &SNS_HTTP, attempts_how()),
-        CostItem::new(
-            "publications and attempts",
-            (events + attempts) * chunked,
-            &EVENT_GRID,
-            format!("{} events + {} attempts", count(events), count(attempts)),
-        ),
+        CostItem::new("publications and attempts", operations, &EVENT_GRID, operations_how),
         scheduled_waits(deliveries, average, waits),
     ];
     items.retain(|item| item.thousandths > 0);
@@ -344,10 +323,6 @@ fn scheduled_waits(deliveries: f64, average: &AverageDelivery, waits: &[Wait]) -
         precise(average.long_waits),
         count(deliveries * hops)
     );
-    CostItem::new(
-        "one schedule per wait over 15 min",
-        deliveries * average.long_waits,
-        &SCHEDULE,
-        formula,
-    )
+    let schedules = deliveries * average.long_waits;
+    CostItem::new("one schedule per wait over 15 min", schedules, &SCHEDULE, formula)
 }

@@ -265,7 +265,7 @@ pub(super) async fn resume(
         |error: PageError| error.with_link(format!("/jobs/{job}"), "Back to the replay");
     let pairs = pairs(&form);
     let rate = value(&pairs, "rate").map(str::parse::<Rate>).transpose();
-    let invalid = |why| PageError::from(InvalidField { field: "rate".to_owned(), why });
+    let invalid = |why| PageError::from(InvalidField::new("rate", why));
     let rate = rate.map_err(|why| with_link(invalid(why)))?;
     let options = RunOptions { rate, skip_uncertain: value(&pairs, "skip_uncertain").is_some() };
     let started = || Redirect::to(&format!("/jobs/{job}")).into_response();

@@ -58,10 +58,10 @@ impl ReplayForm {
         match self.field("job") {
             "" => Ok(job_name(Machine.now_ms())),
             job if is_job_name(job) => Ok(job.to_owned()),
-            job => Err(InvalidField {
-                field: "job".to_owned(),
-                why: format!("\"{job}\" is not a valid job name"),
-            }),
+            job => {
+                let why = format!("\"{job}\" is not a valid job name");
+                Err(InvalidField::new("job", why))
+            }
         }
     }
 
@@ -78,12 +78,11 @@ impl ReplayForm {
 }
 
 fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>), InvalidField> {
-    let invalid = |field: &str, why: String| InvalidField { field: field.to_owned(), why };
     let target = match value(pairs, "to").unwrap_or("subscription") {
         "subscription" => ReplayTarget::Subscription,
         "topic" => {
             let topic = value(pairs, "to_topic").unwrap_or_default();
-            ReplayTarget::Topic(topic.parse().map_err(|why| invalid("to_topic", why))?)
+            ReplayTarget::Topic(topic.parse().map_err(|why| InvalidField::new("to_topic", why))?)
         }
         "url" => {
             let text = value(pairs, "to_url").unwrap_or_default();
@@ -91,17 +90,17 @@ fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>
             let url = text.parse().ok().filter(is_http).ok_or_else(|| {
                 let why =
                     format!("\"{text}\" is not a valid URL: expected https://example.com/events");
-                invalid("to_url", why)
+                InvalidField::new("to_url", why)
             })?;
             ReplayTarget::Url(url)
         }
         other => {
             let why = format!("\"{other}\" is not valid: expected subscription, topic or url");
-            return Err(invalid("to", why));
+            return Err(InvalidField::new("to", why));
         }
     };
     let rate = value(pairs, "rate").map(str::parse).transpose();
-    Ok((target, rate.map_err(|why| invalid("rate", why))?))
+    Ok((target, rate.map_err(|why| InvalidField::new("rate", why))?))
 }
 
 /// What would be sent.
