@@ -182,7 +182,10 @@ fn sink_section(sink: &StoredSink) -> Markup {
         section aria-labelledby="sink" {
             h2 #sink { "Its sink did not accept it" }
             dl .facts {
-                div { dt { "Sink" } dd { (or_none(sink.destination.as_deref().map(word), "not known")) } }
+                div {
+                    dt { "Sink" }
+                    dd { (or_none(sink.destination.as_deref().map(word), "not known")) }
+                }
                 @if let Some(detail) = &sink.detail { div { dt { "Detail" } dd { (block(detail)) } } }
             }
             (timeline::at_sink(sink))

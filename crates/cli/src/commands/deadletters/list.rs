@@ -72,12 +72,11 @@ fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, ReplayRecord>) -
 }
 
 fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8] {
-    let replayed = replayed.map_or_else(
-        || "-".to_owned(),
-        |record| {
-            if record.is_uncertain() { format!("{} ?", record.job) } else { record.job.clone() }
-        },
-    );
+    let replayed = match replayed {
+        Some(record) if record.is_uncertain() => format!("{} ?", record.job),
+        Some(record) => record.job.clone(),
+        None => "-".to_owned(),
+    };
     [
         text::short_id(letter.id),
         text::at(decided_ms(letter)),
