@@ -9,9 +9,9 @@ use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::output::out;
 use super::selection::ContainerArgs;
 use crate::commands::dev::allow_private;
+use crate::output::out;
 use crate::page;
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
     out(&format!(
         "ready: the dead letters of {} on http://{}/\n",
-        letters.container().name,
+        letters.container.name,
         listener.local_addr()?
     ))?;
     let replays =
