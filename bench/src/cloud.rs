@@ -63,13 +63,14 @@ impl Cloud {
             let body = request.into_body().collect().await?.to_bytes();
             return self.sqs(&operation, &body);
         }
-        let response = match *request.method() {
+        let mut response = match *request.method() {
             Method::GET => respond(StatusCode::OK, "application/yaml", self.subscriptions.clone()),
             _ => respond(StatusCode::OK, "application/xml", Bytes::new()),
         };
+        response.headers_mut().insert(header::ETAG, HeaderValue::from_static("\"0\""));
         // A connection with an unread body cannot be reused: the client would connect anew.
         drain(request).await?;
-        Ok(with_etag(response))
+        Ok(response)
     }
 
     fn sqs(&self, operation: &str, body: &[u8]) -> anyhow::Result<Response<Body>> {
@@ -105,9 +106,4 @@ fn accept_all(entries: &[Value]) -> String {
         );
     }
     response + "]}"
-}
-
-fn with_etag(mut response: Response<Body>) -> Response<Body> {
-    response.headers_mut().insert(header::ETAG, HeaderValue::from_static("\"0\""));
-    response
 }

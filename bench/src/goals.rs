@@ -2,6 +2,7 @@
 
 use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, NODE, PUT_LOOP, PYTHON};
 use crate::events::Topic;
+use crate::measure::Run;
 use crate::results::{Results, Scenario};
 
 /// A goal and what was measured.
@@ -52,50 +53,26 @@ impl Goal {
 
 /// Every goal.
 pub(crate) fn goals(results: &Results) -> Vec<Goal> {
-    let cpu = |name: &str| {
-        results.median(name, Scenario::Accepted(10), crate::measure::Run::cpu_us_per_event)
-    };
-    let memory = |scenario| results.median(DISPATCH, scenario, crate::measure::Run::peak_mib);
-    let attempts =
-        (memory(Scenario::Many(Topic::RefusedSixTimes)), memory(Scenario::Many(Topic::Refused)));
-    let requests =
-        results.median(DISPATCH, Scenario::Refused, crate::measure::Run::sqs_requests_per_message);
+    let cpu = |name| results.median(name, Scenario::Accepted(10), Run::cpu_us_per_event);
+    let memory = |scenario| results.median(DISPATCH, scenario, Run::peak_mib);
+    let over_floor = ratio(cpu(DISPATCH), cpu(FLOOR));
+    let node = ratio(cpu(NODE), cpu(DISPATCH));
+    let python = ratio(cpu(PYTHON), cpu(DISPATCH));
+    let over_put_loop = ratio(cpu(DEADLETTER), cpu(PUT_LOOP));
+    let starts = results.start_ms(DISPATCH).zip(results.start_ms(FLOOR));
+    let later_start = starts.map(|(ours, floor)| ours - floor);
+    let hundred = memory(Scenario::Accepted(100));
+    let requests = results.median(DISPATCH, Scenario::Refused, Run::sqs_requests_per_message);
+    let six_attempts = memory(Scenario::Many(Topic::RefusedSixTimes));
+    let growth = ratio(six_attempts, memory(Scenario::Many(Topic::Refused)));
     let goal = |what, bound, unit, measured| Goal { what, bound, unit, measured };
     let (most, least) = (Bound::AtMost, Bound::AtLeast);
     vec![
-        goal(
-            "CPU per event at batch 10, dispatch ÷ floor",
-            most(1.5),
-            "×",
-            ratio(cpu(DISPATCH), cpu(FLOOR)),
-        ),
-        goal(
-            "CPU per event at batch 10, Node ÷ dispatch",
-            least(12.0),
-            "×",
-            ratio(cpu(NODE), cpu(DISPATCH)),
-        ),
-        goal(
-            "CPU per event at batch 10, Python ÷ dispatch",
-            least(25.0),
-            "×",
-            ratio(cpu(PYTHON), cpu(DISPATCH)),
-        ),
-        goal(
-            "start to first `/next`, dispatch − floor",
-            most(8.0),
-            " ms",
-            results
-                .start_ms(DISPATCH)
-                .zip(results.start_ms(FLOOR))
-                .map(|(ours, floor)| ours - floor),
-        ),
-        goal(
-            "peak memory of dispatch at batch 100",
-            most(20.0),
-            " MiB",
-            memory(Scenario::Accepted(100)),
-        ),
+        goal("CPU per event at batch 10, dispatch ÷ floor", most(1.5), "×", over_floor),
+        goal("CPU per event at batch 10, Node ÷ dispatch", least(12.0), "×", node),
+        goal("CPU per event at batch 10, Python ÷ dispatch", least(25.0), "×", python),
+        goal("start to first `/next`, dispatch − floor", most(8.0), " ms", later_start),
+        goal("peak memory of dispatch at batch 100", most(20.0), " MiB", hundred),
         goal(
             "SQS requests per re-enqueued event, all ten of a batch refused",
             most(0.2),
@@ -106,13 +83,13 @@ pub(crate) fn goals(results: &Results) -> Vec<Goal> {
             "CPU per event at batch 10, deadletter ÷ put_object loop",
             most(2.0),
             "×",
-            ratio(cpu(DEADLETTER), cpu(PUT_LOOP)),
+            over_put_loop,
         ),
         goal(
             "peak memory of 1,000 records, six attempts each ÷ one attempt each",
             most(1.1),
             "×",
-            ratio(attempts.0, attempts.1),
+            growth,
         ),
     ]
 }

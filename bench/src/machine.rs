@@ -10,16 +10,8 @@ pub(crate) fn describe(load_before: &str) -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     // Each run writes BENCH.md, so that file is no change of what is measured.
-    let dirty = if output_of(
-        "git",
-        &["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"],
-    )
-    .is_empty()
-    {
-        ""
-    } else {
-        ", with changes"
-    };
+    let status = ["status", "--porcelain", "--untracked-files=no", ":(top,exclude)BENCH.md"];
+    let dirty = if output_of("git", &status).is_empty() { "" } else { ", with changes" };
     vec![
         format!("Machine: {cpus} × {}, {}", value_of("/proc/cpuinfo", "model name"), memory()),
         format!("System: Linux {}", kernel.trim()),
@@ -67,8 +59,8 @@ fn value_of(path: &str, name: &str) -> String {
 fn output_of(program: &str, arguments: &[&str]) -> String {
     let output =
         Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
-    output.map_or_else(
-        |_| "?".to_owned(),
-        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-    )
+    match output {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        Err(_) => "?".to_owned(),
+    }
 }

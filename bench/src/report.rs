@@ -1,6 +1,5 @@
 //! `BENCH.md`: the goals first, then the tables they come from.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::contenders::{DEADLETTER, DISPATCH, FLOOR, FLOOR_THREADED, NODE, PUT_LOOP, PYTHON};
@@ -19,19 +18,17 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
         "# Bench\n\nWritten by `bench/run`; do not edit. [bench/README.md](bench/README.md) explains what is measured, and how.\n\n",
     );
     for line in machine::describe(load_before) {
-        let _ = writeln!(text, "- {line}");
+        text.push_str(&format!("- {line}\n"));
     }
-    let _ = writeln!(
-        text,
-        "- Medians of {ROUNDS} rounds in which all contenders take turns. CPU is the CPU time of the live threads"
-    );
+    text.push_str(&format!(
+        "- Medians of {ROUNDS} rounds in which all contenders take turns. CPU is the CPU time of the live threads\n"
+    ));
     goals_table(&mut text, results);
-    let _ = writeln!(
-        text,
-        "\n## Delivering\n\n{SUBSCRIPTIONS} subscriptions; each event goes to one destination, which responds with 204.\n"
-    );
+    text.push_str(&format!(
+        "\n## Delivering\n\n{SUBSCRIPTIONS} subscriptions; each event goes to one destination, which responds with 204.\n\n"
+    ));
     contenders_table(&mut text, results, &[DISPATCH, FLOOR, FLOOR_THREADED, NODE, PYTHON]);
-    let _ = writeln!(text, "\n## Storing\n");
+    text.push_str("\n## Storing\n\n");
     contenders_table(&mut text, results, &[DEADLETTER, PUT_LOOP]);
     starts_table(&mut text, results, binaries);
     refusals_table(&mut text, results);
@@ -44,14 +41,13 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
 fn goals_table(text: &mut String, results: &Results) {
     text.push_str("\n## Goals\n\n| goal | bound | measured | |\n|---|---|---|---|\n");
     for goal in goals::goals(results) {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} |",
+        text.push_str(&format!(
+            "| {} | {} | {} | {} |\n",
             goal.what,
             goal.bound(),
             goal.measured(),
             goal.verdict()
-        );
+        ));
     }
 }
 
@@ -66,8 +62,9 @@ fn contenders_table(text: &mut String, results: &Results, names: &[&str]) {
             let Some(cpu) = number(Run::cpu_us_per_event) else { continue };
             let speed = number(Run::events_per_second).unwrap_or_default();
             let memory = number(Run::peak_mib).unwrap_or_default();
-            let _ =
-                writeln!(text, "| {name} | {batch} | {cpu:.1} µs | {speed:.0} | {memory:.1} MiB |");
+            text.push_str(&format!(
+                "| {name} | {batch} | {cpu:.1} µs | {speed:.0} | {memory:.1} MiB |\n"
+            ));
         }
     }
 }
@@ -87,11 +84,10 @@ fn starts_table(text: &mut String, results: &Results, binaries: &Path) {
         };
         let first =
             results.median(name, Scenario::Accepted(1), |run| ms(run.first)).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "| {name} | {start:.1} ms | {shortest:.1} ms | {first:.1} ms | {} |",
+        text.push_str(&format!(
+            "| {name} | {start:.1} ms | {shortest:.1} ms | {first:.1} ms | {} |\n",
             binary(name)
-        );
+        ));
     }
 }
 
@@ -102,11 +98,12 @@ fn refusals_table(text: &mut String, results: &Results) {
     };
     let requests = number(Scenario::Refused, Run::sqs_requests_per_message);
     let cpu = number(Scenario::Refused, Run::cpu_us_per_event);
-    let _ = writeln!(
-        text,
-        "Batches of ten; each event gets a 503 and is sent to the retry queue: {cpu:.1} µs of CPU and {requests:.2} requests to SQS per event.\n"
-    );
-    let _ = writeln!(text, "| one invocation of {MANY_RECORDS} records | peak memory |\n|---|---|");
+    text.push_str(&format!(
+        "Batches of ten; each event gets a 503 and is sent to the retry queue: {cpu:.1} µs of CPU and {requests:.2} requests to SQS per event.\n\n"
+    ));
+    text.push_str(&format!(
+        "| one invocation of {MANY_RECORDS} records | peak memory |\n|---|---|\n"
+    ));
     for (what, topic) in [
         ("all accepted", Topic::Accepted),
         ("all refused once and sent to the retry queue", Topic::Refused),
@@ -115,8 +112,10 @@ fn refusals_table(text: &mut String, results: &Results) {
             Topic::RefusedSixTimes,
         ),
     ] {
-        let _ =
-            writeln!(text, "| {what} | {:.1} MiB |", number(Scenario::Many(topic), Run::peak_mib));
+        text.push_str(&format!(
+            "| {what} | {:.1} MiB |\n",
+            number(Scenario::Many(topic), Run::peak_mib)
+        ));
     }
 }
 
@@ -130,6 +129,6 @@ fn instructions_table(text: &mut String, results: &Results) {
         "Per event at batch 10, counted by callgrind, without those of the kernel.\n\n| | instructions per event |\n|---|---|\n",
     );
     for (name, per_event) in results.instructions() {
-        let _ = writeln!(text, "| {name} | {per_event} |");
+        text.push_str(&format!("| {name} | {per_event} |\n"));
     }
 }

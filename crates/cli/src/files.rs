@@ -5,13 +5,19 @@
 //! usage error, exit code 2.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use delivery::manifest;
 use delivery::manifest::{Finding, Reading, Severity, Source};
 
-/// The exit code of a usage error.
-const USAGE: u8 = 2;
+/// What the person who runs a command did wrong: its exit code is 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(String);
+
+/// A usage error, as the error of a command.
+pub(crate) fn usage_error(problem: impl Into<String>) -> anyhow::Error {
+    UsageError(problem.into()).into()
+}
 
 /// Files in memory: each with its name and its text.
 pub(crate) struct Files(Vec<(String, String)>);
@@ -20,11 +26,11 @@ impl Files {
     /// Reads the files.
     ///
     /// # Errors
-    /// When one cannot be read; names it.
-    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, String> {
+    /// A usage error when one cannot be read; names it.
+    pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let read = |path: &PathBuf| match std::fs::read_to_string(path) {
             Ok(text) => Ok((path.display().to_string(), text)),
-            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+            Err(error) => Err(usage_error(format!("{} cannot be read: {error}", path.display()))),
         };
         paths.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
@@ -39,6 +45,13 @@ impl Files {
         let sources: Vec<Source<'_>> =
             self.0.iter().map(|(name, text)| Source { name, text }).collect();
         manifest::read(&sources)
+    }
+
+    /// The same, with the findings printed; `None` when one of them is an error.
+    pub(crate) fn valid_reading(&self) -> Option<Reading> {
+        let reading = self.reading();
+        print_findings(&reading.findings);
+        (!have_errors(&reading.findings)).then_some(reading)
     }
 
     /// One text with all documents: a single file unchanged, several files joined by `---`.
@@ -68,10 +81,4 @@ pub(crate) fn have_errors(findings: &[Finding]) -> bool {
 /// Prints findings on standard error, one line each.
 pub(crate) fn print_findings(findings: &[Finding]) {
     findings.iter().for_each(|finding| eprintln!("{finding}"));
-}
-
-/// Prints a usage error and returns its exit code.
-pub(crate) fn usage_error(problem: &str) -> ExitCode {
-    eprintln!("lastmile: {problem}");
-    ExitCode::from(USAGE)
 }

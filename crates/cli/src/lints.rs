@@ -48,23 +48,22 @@ pub(crate) fn lints(
         let warnings = [
             ("maxAttempts", unreachable_attempts(subscription)),
             ("expirationTimeUtc", expired(subscription, now_ms)),
-            ("url", refused_destination(subscription, &rules)),
-            ("reply", refused_reply(subscription, &rules)),
+            ("url", rules.refusal(subscription, "", Some(&subscription.destination.url))),
+            ("reply", rules.refusal(subscription, " replies", reply_address(subscription))),
             ("reply", unsubscribed_reply(subscription, reading)),
-            (SINK, refused_sink(subscription, &rules)),
+            (SINK, rules.refusal(subscription, " dead letters", sink_address(subscription))),
             (
                 "responseTimeout",
                 cut_to_ms.and_then(|cut_to_ms| shortened_timeout(subscription, cut_to_ms)),
             ),
         ];
-        let warnings = warnings.into_iter().filter_map(|(field, message)| Some((field, message?)));
-        lints.extend(warnings.map(|(field, message)| at.warning(subscription, field, message)));
-        lints.extend(stack.and_then(|stack| problem(subscription, stack)).map(|problem| {
-            match problem {
-                Problem::Refused { message, help } => at.error(subscription, SINK, message, help),
-                Problem::Unverified(message) => at.warning(subscription, SINK, message),
-            }
-        }));
+        let warnings = warnings
+            .into_iter()
+            .filter_map(|(field, message)| Some((field, Problem::warning(message?))));
+        let sink = stack.and_then(|stack| Some((SINK, problem(subscription, stack)?)));
+        for (field, problem) in warnings.chain(sink) {
+            lints.push(at.finding(subscription, field, problem));
+        }
     }
     Ok(lints)
 }
@@ -95,6 +94,17 @@ impl AddressRules {
             },
         })
     }
+
+    /// What a subscription sends to a refused address, and what happens then.
+    fn refusal(&self, subscription: &Subscription, what: &str, to: Option<&Url>) -> Option<String> {
+        let host = match check_address(to?, &self.policy).err()? {
+            Refusal::NotPublic(host) => format!("{host}, which is not a public address"),
+            Refusal::InClear(host) => format!("{host} without TLS"),
+            Refusal::Own(host) => host.to_string(),
+            Refusal::NoHost => return None,
+        };
+        Some(format!("{} sends{what} to {host}; {}", subscription.name, self.consequence))
+    }
 }
 
 /// Attempts that the file allows but that do not fit into the 14 days of every dialect.
@@ -117,32 +127,24 @@ fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
     past.then(|| format!("{} has expired and takes no new events", subscription.name))
 }
 
-/// A destination whose URL is refused.
-fn refused_destination(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
-    let host = refused_address(&subscription.destination.url, rules)?;
-    Some(format!("{} sends to {host}; {}", subscription.name, rules.consequence))
+/// The address that replies are sent to.
+fn reply_address(subscription: &Subscription) -> Option<&Url> {
+    match subscription.reply.as_ref()? {
+        ReplyTo::Address(url) => Some(url),
+        ReplyTo::Topic(_) => None,
+    }
 }
 
-/// A reply address whose URL is refused.
-fn refused_reply(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
-    let host = match subscription.reply.as_ref()? {
-        ReplyTo::Address(url) => refused_address(url, rules)?,
-        ReplyTo::Topic(_) => return None,
-    };
-    Some(format!("{} sends replies to {host}; {}", subscription.name, rules.consequence))
-}
-
-/// A dead-letter address whose URL is refused.
-fn refused_sink(subscription: &Subscription, rules: &AddressRules) -> Option<String> {
-    let host = match &subscription.dead_letter.sink {
-        Sink::Address(url) => refused_address(url, rules)?,
+/// The address that dead letters are sent to.
+fn sink_address(subscription: &Subscription) -> Option<&Url> {
+    match &subscription.dead_letter.sink {
+        Sink::Address(url) => Some(url),
         Sink::DefaultContainer
         | Sink::Container(_)
         | Sink::Queue(_)
         | Sink::Topic(_)
-        | Sink::None => return None,
-    };
-    Some(format!("{} sends dead letters to {host}; {}", subscription.name, rules.consequence))
+        | Sink::None => None,
+    }
 }
 
 /// A reply topic without a subscription.
@@ -158,16 +160,6 @@ fn unsubscribed_reply(subscription: &Subscription, reading: &Reading) -> Option<
             subscription.name
         )
     })
-}
-
-/// The host of a refused address, and why it is refused.
-fn refused_address(url: &Url, rules: &AddressRules) -> Option<String> {
-    match check_address(url, &rules.policy).err()? {
-        Refusal::NotPublic(host) => Some(format!("{host}, which is not a public address")),
-        Refusal::InClear(host) => Some(format!("{host} without TLS")),
-        Refusal::Own(host) => Some(host.to_string()),
-        Refusal::NoHost => None,
-    }
 }
 
 /// What sending would do. Names are not resolved, except that `localhost` and its subdomains are
@@ -195,29 +187,10 @@ struct Locations<'a> {
 }
 
 impl Locations<'_> {
-    fn warning(&self, subscription: &Subscription, field: &str, message: String) -> Finding {
-        self.finding(Severity::Warning, subscription, field, (message, None))
-    }
-
-    fn error(
-        &self,
-        subscription: &Subscription,
-        field: &str,
-        message: String,
-        help: String,
-    ) -> Finding {
-        self.finding(Severity::Error, subscription, field, (message, Some(help)))
-    }
-
     /// A finding at the field, else at any field of the subscription, else at the beginning of the
     /// first file.
-    fn finding(
-        &self,
-        severity: Severity,
-        subscription: &Subscription,
-        field: &str,
-        (message, help): (String, Option<String>),
-    ) -> Finding {
+    fn finding(&self, subscription: &Subscription, field: &str, problem: Problem) -> Finding {
+        let Problem { severity, message, help } = problem;
         let stated = self.reading.origins.get(&subscription.name);
         let stated =
             stated.and_then(|origins| origins.get(field).or_else(|| origins.values().next()));

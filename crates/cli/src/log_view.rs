@@ -21,33 +21,22 @@ pub(crate) fn watch() -> UnboundedReceiver<Line> {
 pub(crate) fn describe(line: &Line) -> Option<String> {
     let field = |name| text::line(line.field(name));
     let subscription = field("subscription");
-    let of_event = || format!("{subscription}  event {}", field("event_id"));
+    let of_event = format!("{subscription}  event {}", field("event_id"));
+    let (attempts, reason) = (field("attempts"), field("reason"));
     Some(match line.name.as_str() {
-        "delivery.attempted" => attempted(line, &of_event()),
+        "delivery.attempted" => attempted(line, &of_event),
         "delivery.ended" if line.field("end") == "DeadLettered" => {
-            format!(
-                "{}  dead-lettered after {} attempts: {}",
-                of_event(),
-                field("attempts"),
-                field("reason")
-            )
+            format!("{of_event}  dead-lettered after {attempts} attempts: {reason}")
         }
         "deadletter.stored" => {
             format!("{subscription}  stored {}/{}", field("container"), field("key"))
         }
         "deadletter.handed_over" => {
-            format!(
-                "{}  dead letter accepted by its sink, {}: {}",
-                of_event(),
-                field("sink"),
-                field("reason")
-            )
+            format!("{of_event}  dead letter accepted by its sink, {}: {reason}", field("sink"))
         }
         "deadletter.returned" => {
-            let (attempts, reason) = (field("attempts"), field("reason"));
             format!(
-                "{}  dead letter not accepted by its sink after {attempts} attempts: {reason}",
-                of_event()
+                "{of_event}  dead letter not accepted by its sink after {attempts} attempts: {reason}"
             )
         }
         "destination.retired" => {

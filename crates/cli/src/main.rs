@@ -13,6 +13,7 @@ mod filter_args;
 mod lints;
 mod log_view;
 mod numbers;
+mod output;
 mod page;
 mod progress;
 mod queue;
@@ -30,6 +31,10 @@ use crate::commands::{
     apply, check, completions, deadletters, demo, dev, explain, publish, rollback, subscriber,
     validate,
 };
+use crate::files::UsageError;
+
+/// The exit code of a usage error, as clap has it.
+const USAGE: u8 = 2;
 
 /// Delivers events from a queue to HTTP endpoints: at least once, never lost
 #[derive(Debug, Parser)]
@@ -78,7 +83,7 @@ async fn main() -> ExitCode {
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
-        Command::Cost(arguments) => commands::cost::run(&arguments),
+        Command::Cost(arguments) => commands::cost::run(*arguments),
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
         Command::Completions(arguments) => Ok(completions::run(&arguments, Arguments::command())),
@@ -87,7 +92,7 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("lastmile: {error:#}");
-            ExitCode::FAILURE
+            if error.is::<UsageError>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -17,6 +17,7 @@ use aws_sdk_cloudformation::Client;
 use aws_sdk_cloudformation::config::Builder;
 use aws_sdk_cloudformation::error::ProvideErrorMetadata as _;
 use aws_sdk_cloudformation::types::Stack as Description;
+use aws_sdk_sqs::types::QueueAttributeName;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
 
@@ -82,28 +83,29 @@ impl Stack {
         }
     }
 
+    /// The value of a parameter; empty if it has none of this name.
+    fn parameter(&self, name: &str) -> &str {
+        self.parameters.get(name).map_or("", String::as_str)
+    }
+
     /// Where its functions read the subscriptions.
     pub(crate) fn subscriptions(&self) -> anyhow::Result<Location> {
-        let named = |of: &BTreeMap<String, String>, name: &str| {
-            of.get(name).cloned().with_context(|| format!("the stack {} has no {name}", self.name))
-        };
-        let bucket = named(&self.outputs, "ConfigBucketName")?;
-        Ok(Location::S3 { bucket, key: named(&self.parameters, "SubscriptionsKey")? })
+        let bucket = self.output("ConfigBucketName")?.to_owned();
+        let key = self.parameters.get("SubscriptionsKey").cloned();
+        let key =
+            key.with_context(|| format!("the stack {} has no SubscriptionsKey", self.name))?;
+        Ok(Location::S3 { bucket, key })
     }
 
     /// About how many messages the retry queue holds, of all subscriptions: SQS counts messages, it
     /// cannot filter them.
     pub(crate) async fn retries_waiting(&self) -> anyhow::Result<u64> {
-        use aws_sdk_sqs::types::QueueAttributeName::{
-            ApproximateNumberOfMessages, ApproximateNumberOfMessagesDelayed,
-            ApproximateNumberOfMessagesNotVisible,
-        };
         let url = self.output("RetryQueueUrl")?;
         let ask = aws_sdk_sqs::Client::new(&aws().await).get_queue_attributes().queue_url(url);
         let counts = [
-            ApproximateNumberOfMessages,
-            ApproximateNumberOfMessagesDelayed,
-            ApproximateNumberOfMessagesNotVisible,
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
         ];
         let answer = ask.set_attribute_names(Some(counts.to_vec())).send().await;
         let answer = answer.with_context(|| format!("the retry queue {url} cannot be reached"))?;
@@ -114,8 +116,7 @@ impl Stack {
     /// The ARNs, with wildcards, that its functions may write dead letters to besides its own bucket
     /// and queues.
     pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
-        let arns = self.parameters.get("ExtraSinkArns").map(String::as_str).unwrap_or_default();
-        arns.split(',').map(str::trim).filter(|arn| !arn.is_empty())
+        self.parameter("ExtraSinkArns").split(',').map(str::trim).filter(|arn| !arn.is_empty())
     }
 
     /// The bucket of its default container.
@@ -149,16 +150,14 @@ impl Stack {
 
     /// The private or plain-HTTP destinations that its functions may send to.
     pub(crate) fn private_destinations(&self) -> anyhow::Result<PrivateDestinations> {
-        let allowed =
-            self.parameters.get("AllowPrivateDestinations").map(String::as_str).unwrap_or_default();
+        let allowed = self.parameter("AllowPrivateDestinations");
         let problem = || format!("the stack {} has an invalid AllowPrivateDestinations", self.name);
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
     /// The timeout of the dispatch function.
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
-        let seconds =
-            self.parameters.get("DispatchTimeout").and_then(|seconds| seconds.parse::<u64>().ok());
+        let seconds = self.parameter("DispatchTimeout").parse::<u64>().ok();
         let seconds =
             seconds.with_context(|| format!("the stack {} has no DispatchTimeout", self.name))?;
         Ok(seconds.saturating_mul(SECOND_MS))

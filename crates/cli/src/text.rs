@@ -3,6 +3,7 @@
 //! Events and responses come from anywhere; on a terminal their control characters could do
 //! anything, and those that reverse or hide text could make it say something else.
 
+use comfy_table::{ContentArrangement, Table, presets};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment;
 use uuid::Uuid;
@@ -47,6 +48,20 @@ pub(crate) fn seconds(rfc3339: &str) -> String {
 /// The beginning of an id, as lists show it.
 pub(crate) fn short_id(id: Uuid) -> String {
     first_chars(&id.to_string(), SHORT_ID_CHARS)
+}
+
+/// A table with these columns.
+pub(crate) fn table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(columns);
+    table
+}
+
+/// A table of this width, in characters; longer cells have several lines.
+pub(crate) fn wrapped_table(columns: &[&str], width: u16) -> Table {
+    let mut table = table(columns);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table
 }
 
 /// The first characters of a text.

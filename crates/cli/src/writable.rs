@@ -6,6 +6,7 @@
 //!
 //! Does not evaluate the policies of buckets and queues.
 
+use delivery::manifest::Severity;
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, segment};
 use delivery::subscription::sink::{Container, Sink, SinkQueue};
@@ -13,18 +14,22 @@ use delivery::subscription::sink::{Container, Sink, SinkQueue};
 use crate::arn::covers;
 use crate::stack::Stack;
 
-/// A problem with a sink.
+/// A problem with a field, and how to solve it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
-    /// The stack may not write there.
-    Refused {
-        /// What is refused.
-        message: String,
-        /// How to allow it.
-        help: String,
-    },
-    /// Permissions cannot be checked.
-    Unverified(String),
+pub(crate) struct Problem {
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn warning(message: String) -> Self {
+        Self { severity: Severity::Warning, message, help: None }
+    }
+
+    fn refused(message: String, help: String) -> Self {
+        Self { severity: Severity::Error, message, help: Some(help) }
+    }
 }
 
 /// Why the dead letters of a subscription cannot reach its sink, if they cannot.
@@ -66,7 +71,7 @@ fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> O
         );
         let help =
             format!("functions only send to queues of their own region: name one in {region}");
-        return Some(Problem::Refused { message, help });
+        return Some(Problem::refused(message, help));
     }
     if stack.own_queues().any(|subscription_segment| is_queue(subscription_segment, &queue.url())) {
         let message = format!(
@@ -75,13 +80,13 @@ fn refused_queue(name: &SubscriptionName, queue: &SinkQueue, stack: &Stack) -> O
         );
         let help = "its messages would be read as events or deliveries again: name another queue"
             .to_owned();
-        return Some(Problem::Refused { message, help });
+        return Some(Problem::refused(message, help));
     }
     let Some(arn) = arn else {
         let message = format!(
             "{sink} is not an AWS host: whether the stack may send there cannot be checked"
         );
-        return Some(Problem::Unverified(message));
+        return Some(Problem::warning(message));
     };
     let may_send = stack.extra_sinks().any(|extra| covers(extra, &[&arn]));
     (!may_send).then(|| refused(name, &sink, &arn, stack))
@@ -94,11 +99,8 @@ fn is_queue(subscription_segment: &str, url: &str) -> bool {
 }
 
 fn refused(name: &SubscriptionName, sink: &str, arn: &str, stack: &Stack) -> Problem {
-    Problem::Refused {
-        message: format!(
-            "{name} sends its dead letters to {sink}, where the stack {} may not write",
-            stack.name
-        ),
-        help: format!("add {arn} to the parameter ExtraSinkArns of the stack"),
-    }
+    let stack = &stack.name;
+    let message =
+        format!("{name} sends its dead letters to {sink}, where the stack {stack} may not write");
+    Problem::refused(message, format!("add {arn} to the parameter ExtraSinkArns of the stack"))
 }

@@ -20,7 +20,8 @@ pub(crate) const READS_AT_ONCE: usize = 32;
 /// The dead letters of a container.
 #[derive(Clone)]
 pub struct DeadLetters {
-    pub(crate) container: DeadLetterContainer,
+    /// The container they are in.
+    pub container: DeadLetterContainer,
     unreadable: Arc<Mutex<UnreadableBlobs>>,
 }
 
@@ -38,12 +39,6 @@ impl DeadLetters {
     #[must_use]
     pub fn new(container: DeadLetterContainer) -> Self {
         Self { container, unreadable: Arc::default() }
-    }
-
-    /// The container they are in.
-    #[must_use]
-    pub fn container(&self) -> &DeadLetterContainer {
-        &self.container
     }
 
     /// The blobs so far that were not dead letters.
@@ -193,13 +188,11 @@ impl DeadLetters {
     /// # Errors
     /// When the container cannot be read.
     pub async fn stats(&self, filter: &Filter) -> anyhow::Result<Stats> {
-        let letters = self.all(filter);
-        letters
-            .try_fold(Stats::default(), |mut stats, letter| {
-                stats.add(&letter);
-                ready(Ok(stats))
-            })
-            .await
+        let (mut stats, mut letters) = (Stats::default(), self.all(filter));
+        while let Some(letter) = letters.try_next().await? {
+            stats.add(&letter);
+        }
+        Ok(stats)
     }
 
     /// The matching dead letters by cause, the most frequent first.
@@ -207,12 +200,11 @@ impl DeadLetters {
     /// # Errors
     /// When the container cannot be read.
     pub async fn causes(&self, filter: &Filter) -> anyhow::Result<Vec<Cause>> {
-        let letters = self.all(filter);
-        let causes = letters.try_fold(Causes::default(), |mut causes, letter| {
+        let (mut causes, mut letters) = (Causes::default(), self.all(filter));
+        while let Some(letter) = letters.try_next().await? {
             causes.add(&letter);
-            ready(Ok(causes))
-        });
-        Ok(causes.await?.sorted())
+        }
+        Ok(causes.sorted())
     }
 }
 

@@ -16,38 +16,7 @@ use crate::key::file_stem;
 /// A shorter beginning of an id is not looked up: it would match by accident.
 const ID_PREFIX_MIN: usize = 8;
 
-/// Why there is no single dead letter of an id.
-#[derive(Debug, thiserror::Error)]
-pub enum FindOneError {
-    /// The id is the beginning of several.
-    #[error("several dead letters match {id}:\n{}", .candidates.join("\n"))]
-    Ambiguous {
-        /// What was looked up.
-        id: String,
-        /// The matching dead letters, id and key.
-        candidates: Vec<String>,
-    },
-    /// The container cannot be read.
-    #[error(transparent)]
-    Storage(#[from] anyhow::Error),
-}
-
 impl DeadLetters {
-    /// The one dead letter of this id, or of an id that begins like this; `None` when there is
-    /// none.
-    ///
-    /// # Errors
-    /// When several begin like this, or the container cannot be read.
-    pub async fn find_one(&self, id: &str) -> Result<Option<StoredDeadLetter>, FindOneError> {
-        let mut found = self.find(&[id.to_owned()]).await?;
-        if found.len() > 1 {
-            let candidates =
-                found.iter().map(|letter| format!("  {}  {}", letter.id, letter.key)).collect();
-            return Err(FindOneError::Ambiguous { id: id.to_owned(), candidates });
-        }
-        Ok(found.pop())
-    }
-
     /// The dead letters of these ids, beginnings of ids, keys, or event ids; each once.
     ///
     /// # Errors

@@ -22,14 +22,14 @@ pub(crate) const CHUNK: usize = 10;
 /// The namespace of the ids of replayed deliveries (UUIDv5).
 const REPLAY_NAMESPACE: Uuid = uuid!("0c1d7b52-5b5e-5a0f-8f52-6f2f0b6d4c11");
 /// The version that is written.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 /// A longer job name is refused.
 const JOB_NAME_MAX_BYTES: usize = 100;
 
 /// What a job is: the first line of its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobHeader {
-    v: u32,
+    pub(crate) v: u32,
     /// The name of the job.
     pub job: String,
     /// When it was started, RFC 3339.
@@ -41,19 +41,6 @@ pub struct JobHeader {
     pub queue: Option<String>,
     /// How many dead letters there are.
     pub letters: usize,
-}
-
-impl JobHeader {
-    /// The header of a job that starts now.
-    pub(crate) fn new(
-        job: String,
-        now_ms: u64,
-        to: String,
-        queue: Option<String>,
-        letters: usize,
-    ) -> Self {
-        Self { v: VERSION, job, at: moment::rfc3339(now_ms), to, queue, letters }
-    }
 }
 
 /// A dead letter that is to be sent.
@@ -232,6 +219,14 @@ pub struct ReplayRecord {
     pub entry: LedgerEntry,
 }
 
+impl ReplayRecord {
+    /// Whether it is unknown if the dead letter was sent, because the job was interrupted.
+    #[must_use]
+    pub fn is_uncertain(&self) -> bool {
+        self.entry.state == ReplayState::Intent
+    }
+}
+
 /// Keeps the entry that counts for a dead letter: `sent` before `intent`, then the newest.
 pub(crate) fn keep_latest(known: &mut HashMap<Uuid, ReplayRecord>, job: &str, entry: LedgerEntry) {
     if !matches!(entry.state, ReplayState::Sent | ReplayState::Intent) {
@@ -332,7 +327,14 @@ mod tests {
     #[test]
     fn a_plan_and_its_chunks_are_read_back_and_a_cut_plan_is_refused() {
         let plan = [planned(1), planned(2)];
-        let header = JobHeader::new("j".to_owned(), 7, "subscription".to_owned(), None, 2);
+        let header = JobHeader {
+            v: VERSION,
+            job: "j".to_owned(),
+            at: moment::rfc3339(7),
+            to: "subscription".to_owned(),
+            queue: None,
+            letters: 2,
+        };
         let text = write_plan(&header, &plan);
         assert_eq!(read_plan(&text), Ok((header, plan.to_vec())));
         let cut = &text[..text.len() - plan[1].key.len() - 70];

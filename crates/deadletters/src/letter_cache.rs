@@ -94,7 +94,7 @@ impl DeadLetters {
         }
         letters.sort_by_cached_key(|letter| Reverse((decided_ms(letter), letter.id)));
         let ids: Vec<Uuid> = letters.iter().map(|letter| letter.id).collect();
-        let replayed = self.replayed(&ids).await?;
+        let replayed = self.replayed(Some(&ids)).await?;
         let read_ms = Machine.now_ms();
         Ok(LetterCache { letters, replayed, is_truncated, read_ms, blobs: kept, range_ms })
     }
@@ -159,12 +159,12 @@ mod tests {
         };
         let first = letters.cache(&until("2026-11-20T07:02:00Z"), None).await.unwrap();
         assert_eq!(shape(&first), (1, 1, 2));
-        let reads = letters.container().requests();
+        let reads = letters.container.requests();
         let again = letters.cache(&until("2026-11-20T07:02:00Z"), Some(&first)).await.unwrap();
-        let listing = letters.container().requests() - reads;
+        let listing = letters.container.requests() - reads;
         assert_eq!(shape(&again), (1, 1, 2));
         let later = letters.cache(&until("2026-11-20T07:03:00Z"), Some(&again)).await.unwrap();
         assert_eq!(shape(&later), (2, 2, 2));
-        assert_eq!(letters.container().requests() - reads, 2 * listing + 2);
+        assert_eq!(letters.container.requests() - reads, 2 * listing + 2);
     }
 }

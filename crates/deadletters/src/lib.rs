@@ -26,4 +26,4 @@ pub mod stats;
 mod walk;
 
 pub use self::dead_letters::{DeadLetters, UnreadableBlobs};
-pub use self::find::{FindOneError, matches_id};
+pub use self::find::matches_id;

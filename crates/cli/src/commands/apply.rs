@@ -55,15 +55,8 @@ impl Target {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let files = match Files::read(&arguments.files) {
-        Ok(files) => files,
-        Err(problem) => return Ok(usage_error(&problem)),
-    };
-    let reading = files.reading();
-    print_findings(&reading.findings);
-    if have_errors(&reading.findings) {
-        return Ok(ExitCode::FAILURE);
-    }
+    let files = Files::read(&arguments.files)?;
+    let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
     let stack = match &arguments.target.stack {
         Some(name) => Some(Stack::describe(name).await?),
         None => None,
@@ -74,7 +67,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
-        return Ok(usage_error("the files contain no subscription; apply them with --allow-empty"));
+        return Err(usage_error(
+            "the files contain no subscription; apply them with --allow-empty",
+        ));
     }
     // After the checks, which without a stack need no credentials.
     let store = arguments.target.open().await?;
@@ -98,10 +93,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let waiting = stack.retries_waiting().await?;
         println!("the retry queue holds about {waiting} deliveries of all subscriptions");
     }
-    match is_confirmed(arguments.yes, &store.name()) {
-        Ok(true) => {}
-        Ok(false) => return Ok(ExitCode::FAILURE),
-        Err(problem) => return Ok(usage_error(problem)),
+    if !is_confirmed(arguments.yes, &store.name())? {
+        return Ok(ExitCode::FAILURE);
     }
     store.write(&text).await?;
     println!("{}: applied", store.name());
@@ -157,12 +150,12 @@ fn consequence(subject: &Subject) -> &'static str {
 }
 
 /// Whether to replace: asks on a terminal, unless `yes`.
-pub(crate) fn is_confirmed(yes: bool, what: &str) -> Result<bool, &'static str> {
+pub(crate) fn is_confirmed(yes: bool, what: &str) -> anyhow::Result<bool> {
     if yes {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        return Err("standard input is not a terminal; confirm with --yes");
+        return Err(usage_error("standard input is not a terminal; confirm with --yes"));
     }
     // Standard output may be redirected, and the question has to be seen.
     eprint!("replace {what}? [y/N] ");

@@ -13,7 +13,7 @@ use delivery::manifest::{Finding, Reading, Severity};
 use delivery::ports::Clock as _;
 use serde::Serialize;
 
-use crate::files::{Files, have_errors, usage_error};
+use crate::files::{Files, have_errors};
 use crate::lints::lints;
 use crate::stack::Stack;
 
@@ -39,10 +39,7 @@ enum Output {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let files = match Files::read(&arguments.files) {
-        Ok(files) => files,
-        Err(problem) => return Ok(usage_error(&problem)),
-    };
+    let files = Files::read(&arguments.files)?;
     let reading = files.reading();
     let mut findings = reading.findings.clone();
     let stack = match &arguments.stack {

@@ -2,29 +2,21 @@
 
 use std::process::ExitCode;
 
-use clap::{Command, ValueEnum};
+use clap::Command;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap_complete::Shell;
+
+/// The shells that are supported.
+const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The shell
-    #[arg(value_enum)]
-    shell: Kind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
-    Bash,
-    Zsh,
-    Fish,
+    #[arg(value_parser = PossibleValuesParser::new(SHELLS).try_map(|name| name.parse::<Shell>()))]
+    shell: Shell,
 }
 
 pub(crate) fn run(arguments: &Arguments, mut command: Command) -> ExitCode {
-    let shell = match arguments.shell {
-        Kind::Bash => Shell::Bash,
-        Kind::Zsh => Shell::Zsh,
-        Kind::Fish => Shell::Fish,
-    };
-    clap_complete::generate(shell, &mut command, "lastmile", &mut std::io::stdout());
+    clap_complete::generate(arguments.shell, &mut command, "lastmile", &mut std::io::stdout());
     ExitCode::SUCCESS
 }

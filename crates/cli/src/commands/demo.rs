@@ -15,7 +15,6 @@ use anyhow::Context as _;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use axum::http::StatusCode;
 use cloudevents::{EventBuilder as _, EventBuilderV10};
-use comfy_table::{Table, presets};
 use delivery::event::Members;
 use delivery::ports::Clock as _;
 use delivery::wire::TOPIC_ATTRIBUTE;
@@ -26,7 +25,7 @@ use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::commands::dev::allow_private;
-use crate::log_view;
+use crate::{log_view, text};
 
 /// The sample subscriptions, whose endpoints are on the port of the sample subscriber.
 const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");
@@ -182,14 +181,7 @@ async fn wait_for_ends(log: &mut UnboundedReceiver<Line>, deliveries: usize) -> 
 
 /// Prints the table and returns whether every delivery ended as expected.
 fn print_ends(ends: &[Ended], storage: &std::path::Path) -> bool {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
-        "subscription",
-        "event",
-        "attempts",
-        "end",
-        "as expected",
-    ]);
+    let mut table = text::table(&["subscription", "event", "attempts", "end", "as expected"]);
     let mut all_as_expected = true;
     for ended in ends {
         let expected = EXPECTED

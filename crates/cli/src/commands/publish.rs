@@ -3,7 +3,6 @@
 //! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
 //! own, byte for byte. An element that is not an event is rejected with its line; the rest is sent.
 
-use std::io::Read as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -76,14 +75,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// The events of a file in order, with an error for each element that is not an event.
 fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
-    let mut text = String::new();
-    match file {
+    let text = match file {
         "-" => {
-            std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?
+            std::io::read_to_string(std::io::stdin()).context("standard input cannot be read")?
         }
-        path => std::fs::File::open(path)
-            .and_then(|mut file| file.read_to_string(&mut text))
-            .with_context(|| format!("{path} cannot be read"))?,
+        path => std::fs::read_to_string(path).with_context(|| format!("{path} cannot be read"))?,
     };
     let mut events = Vec::new();
     for (line, document) in documents(&text) {

@@ -9,7 +9,7 @@ use delivery::manifest;
 use delivery::manifest::Source;
 
 use crate::commands::apply::{Target, current_catalogue, is_confirmed, print_changes};
-use crate::files::{have_errors, print_findings, usage_error};
+use crate::files::{have_errors, print_findings};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -30,12 +30,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = arguments.target.open().await?;
     let versions = store.versions().await?;
     for version in &versions {
-        println!(
-            "{} {}  {}",
-            if version.is_current { "*" } else { " " },
-            version.id,
-            version.description
-        );
+        let mark = if version.is_current { "*" } else { " " };
+        println!("{mark} {}  {}", version.id, version.description);
     }
     if arguments.list {
         return Ok(ExitCode::SUCCESS);
@@ -56,10 +52,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         anyhow::bail!("{}: version {} has errors and is not restored", store.name(), version.id);
     }
     print_changes(&current_catalogue(&store, store.read().await?.as_deref()), &earlier.catalogue);
-    match is_confirmed(arguments.yes, &format!("{} with version {}", store.name(), version.id)) {
-        Ok(true) => {}
-        Ok(false) => return Ok(ExitCode::FAILURE),
-        Err(problem) => return Ok(usage_error(problem)),
+    if !is_confirmed(arguments.yes, &format!("{} with version {}", store.name(), version.id))? {
+        return Ok(ExitCode::FAILURE);
     }
     store.write(&text).await?;
     println!("{}: version {} is restored", store.name(), version.id);

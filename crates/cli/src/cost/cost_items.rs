@@ -7,7 +7,7 @@ use delivery::time::duration::DAY_MS;
 
 use super::average::{AverageDelivery, Wait, as_f64};
 use super::load::Load;
-use super::plan::Plan;
+use super::plan::{Architecture, LogLevel, Plan};
 use super::prices::{
     API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, INVOCATION, LOGS,
     LOGS_KEPT, METRIC, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, X86_64,
@@ -46,8 +46,6 @@ pub(crate) const DEAD_LETTER_MEMORY_MB: u32 = 256;
 /// One line of the bill.
 #[derive(Debug)]
 pub(crate) struct CostItem {
-    /// The service that is billed.
-    pub(crate) service: &'static str,
     /// What is billed.
     pub(crate) what: &'static str,
     /// The quantity of a day, in thousandths of its unit.
@@ -59,26 +57,14 @@ pub(crate) struct CostItem {
 }
 
 impl CostItem {
-    /// A quantity in whole units.
-    fn whole_units(
-        service: &'static str,
-        what: &'static str,
-        quantity: f64,
-        price: &'static Price,
-        formula: String,
-    ) -> Self {
-        Self { service, what, thousandths: rounded(quantity).saturating_mul(1_000), price, formula }
-    }
-
-    /// A quantity to the thousandth of a unit.
-    fn thousandths(
-        service: &'static str,
-        what: &'static str,
-        quantity: f64,
-        price: &'static Price,
-        formula: String,
-    ) -> Self {
-        Self { service, what, thousandths: rounded(quantity * 1_000.0), price, formula }
+    /// A quantity, in whole units where they are counted.
+    fn new(what: &'static str, quantity: f64, price: &'static Price, formula: String) -> Self {
+        let thousandths = if price.is_counted() {
+            rounded(quantity).saturating_mul(1_000)
+        } else {
+            rounded(quantity * 1_000.0)
+        };
+        Self { what, thousandths, price, formula }
     }
 
     /// Its cost in millionths of a millionth of a dollar.
@@ -115,7 +101,7 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
 
 /// Requests to SQS.
 fn sqs_requests(what: &'static str, quantity: f64, formula: String) -> CostItem {
-    CostItem::whole_units("SQS", what, quantity, &SQS_REQUEST, formula)
+    CostItem::new(what, quantity, &SQS_REQUEST, formula)
 }
 
 /// The receive and delete requests of a queue.
@@ -179,48 +165,34 @@ fn fair_queues(load: &Load) -> CostItem {
     let requests =
         queues.iter().fold(sends, |sum, queue| sum + queue.receives - queue.empty + queue.deletes);
     let formula = "split, sent, received and deleted above, of waits and dead letters".to_owned();
-    CostItem::whole_units("SQS", "fair queues", requests, &FAIR_REQUEST, formula)
+    CostItem::new("fair queues", requests, &FAIR_REQUEST, formula)
 }
 
 fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
     let deployment = &plan.deployment;
-    let price = if deployment.arm64 { &ARM64 } else { &X86_64 };
+    let price = match deployment.architecture {
+        Architecture::Arm64 => &ARM64,
+        Architecture::X86_64 => &X86_64,
+    };
     let dispatched = load.events.invocations + load.retries.invocations;
     let both = format!(
         "{} for events + {} for waits",
         count(load.events.invocations),
         count(load.retries.invocations)
     );
-    let seconds = |queue_load: &QueueLoad, memory_mb: u32| {
-        format!(
-            "{} × {} ms × {memory_mb} ÷ 1,024",
-            count(queue_load.invocations),
-            count(queue_load.invocation_ms)
-        )
+    let item = |what, queue: &QueueLoad, memory_mb| {
+        let (invocations, each_ms) = (count(queue.invocations), count(queue.invocation_ms));
+        let formula = format!("{invocations} × {each_ms} ms × {memory_mb} ÷ 1,024");
+        CostItem::new(what, queue.gb_seconds(memory_mb), price, formula)
     };
-    let item = |what, queue_load: &QueueLoad, memory_mb| {
-        CostItem::thousandths(
-            "Lambda",
-            what,
-            queue_load.gb_seconds(memory_mb),
-            price,
-            seconds(queue_load, memory_mb),
-        )
-    };
-    let dead_letters =
-        format!("{} dead letters ÷ {}", count(load.dead_letters.records), load.dead_letters.fill);
+    let stores = &load.dead_letters;
+    let dead_letters = format!("{} dead letters ÷ {}", count(stores.records), stores.fill);
     vec![
-        CostItem::whole_units("Lambda", "dispatch invoked", dispatched, &INVOCATION, both),
+        CostItem::new("dispatch invoked", dispatched, &INVOCATION, both),
         item("dispatch for events", &load.events, deployment.memory_mb),
         item("dispatch for waits", &load.retries, deployment.memory_mb),
-        CostItem::whole_units(
-            "Lambda",
-            "deadletter invoked",
-            load.dead_letters.invocations,
-            &INVOCATION,
-            dead_letters,
-        ),
-        item("deadletter", &load.dead_letters, DEAD_LETTER_MEMORY_MB),
+        CostItem::new("deadletter invoked", stores.invocations, &INVOCATION, dead_letters),
+        item("deadletter", stores, DEAD_LETTER_MEMORY_MB),
     ]
 }
 
@@ -231,10 +203,11 @@ fn attempt_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f6
     let per_attempt = ATTEMPT_LINE_BYTES + LINE_OVERHEAD_BYTES;
     let per_end = END_LINE_BYTES + LINE_OVERHEAD_BYTES;
     let per_dead_letter = STORED_LINE_BYTES + LINE_OVERHEAD_BYTES;
-    let bytes = if plan.deployment.logs_attempts {
-        attempts * per_attempt + load.deliveries * per_end + dead_letters * per_dead_letter
-    } else {
-        0.0
+    let bytes = match plan.deployment.log_level {
+        LogLevel::Info => {
+            attempts * per_attempt + load.deliveries * per_end + dead_letters * per_dead_letter
+        }
+        LogLevel::Warn => 0.0,
     };
     let formula = format!(
         "{} attempts × {} B + {} ends × {} B + {} dead letters × {} B",
@@ -274,37 +247,14 @@ fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostIt
     let attempts = load.deliveries * average.attempts;
     let kept_gb_months =
         (attempt_bytes + invocation_bytes) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
+    let kept_how = "the same for 30 days, not compressed".to_owned();
     let metrics = if attempts > 0.0 { plan.deployment.metrics() } else { 0.0 };
     let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
     vec![
-        CostItem::thousandths(
-            "CloudWatch",
-            "logs of attempts and ends",
-            attempt_bytes / GB,
-            &LOGS,
-            attempt_bytes_how,
-        ),
-        CostItem::thousandths(
-            "CloudWatch",
-            "logs of invocations",
-            invocation_bytes / GB,
-            &LOGS,
-            invocation_bytes_how,
-        ),
-        CostItem::thousandths(
-            "CloudWatch",
-            "logs kept",
-            kept_gb_months,
-            &LOGS_KEPT,
-            "the same for 30 days, not compressed".to_owned(),
-        ),
-        CostItem::thousandths(
-            "CloudWatch",
-            "metrics",
-            metrics / f64::from(MONTH_DAYS),
-            &METRIC,
-            metrics_how,
-        ),
+        CostItem::new("logs of attempts and ends", attempt_bytes / GB, &LOGS, attempt_bytes_how),
+        CostItem::new("logs of invocations", invocation_bytes / GB, &LOGS, invocation_bytes_how),
+        CostItem::new("logs kept", kept_gb_months, &LOGS_KEPT, kept_how),
+        CostItem::new("metrics", metrics / f64::from(MONTH_DAYS), &METRIC, metrics_how),
     ]
 }
 
@@ -313,6 +263,7 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
     let dead_letters = load.deliveries * average.dead_letters;
     let dead_letter_bytes = traffic.event_bytes + BLOB_OVERHEAD_BYTES;
     let months = as_f64(deployment.dead_letters_kept_ms) / as_f64(DAY_MS) / f64::from(MONTH_DAYS);
+    let gb_months = dead_letters * dead_letter_bytes / GB * months;
     let stored_how = format!(
         "{} dead letters × {} B, {} months",
         count(dead_letters),
@@ -325,21 +276,9 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
         format!("{} attempts × {} B, to the internet", count(attempts), count(sent_bytes));
     let puts = format!("{} dead letters", count(dead_letters));
     vec![
-        CostItem::whole_units("S3", "dead letters written", load.blobs, &PUT, puts),
-        CostItem::thousandths(
-            "S3",
-            "dead letters kept",
-            dead_letters * dead_letter_bytes / GB * months,
-            &STORED,
-            stored_how,
-        ),
-        CostItem::thousandths(
-            "network",
-            "requests to destinations",
-            attempts * sent_bytes / GB,
-            &DATA_OUT,
-            out_how,
-        ),
+        CostItem::new("dead letters written", load.blobs, &PUT, puts),
+        CostItem::new("dead letters kept", gb_months, &STORED, stored_how),
+        CostItem::new("requests to destinations", attempts * sent_bytes / GB, &DATA_OUT, out_how),
     ]
 }
 
@@ -357,36 +296,14 @@ pub(crate) fn alternatives(
     let attempts_how =
         || format!("{} deliveries × {} attempts", count(deliveries), precise(average.attempts));
     let chunked = chunks(traffic.event_bytes);
+    let operations = (events + attempts) * chunked;
+    let operations_how = format!("{} events + {} attempts", count(events), count(attempts));
     let mut items = vec![
-        CostItem::whole_units(
-            "EventBridge",
-            "events on a bus",
-            events * chunked,
-            &EVENT_BUS,
-            events_how(),
-        ),
-        CostItem::whole_units(
-            "EventBridge",
-            "API destinations",
-            attempts * chunked,
-            &API_DESTINATION,
-            attempts_how(),
-        ),
-        CostItem::whole_units("SNS", "publications", events * chunked, &SNS_PUBLISH, events_how()),
-        CostItem::whole_units(
-            "SNS",
-            "HTTP deliveries",
-            attempts * chunked,
-            &SNS_HTTP,
-            attempts_how(),
-        ),
-        CostItem::whole_units(
-            "Event Grid",
-            "publications and attempts",
-            (events + attempts) * chunked,
-            &EVENT_GRID,
-            format!("{} events + {} attempts", count(events), count(attempts)),
-        ),
+        CostItem::new("events on a bus", events * chunked, &EVENT_BUS, events_how()),
+        CostItem::new("API destinations", attempts * chunked, &API_DESTINATION, attempts_how()),
+        CostItem::new("publications", events * chunked, &SNS_PUBLISH, events_how()),
+        CostItem::new("HTTP deliveries", attempts * chunked, &SNS_HTTP, attempts_how()),
+        CostItem::new("publications and attempts", operations, &EVENT_GRID, operations_how),
         scheduled_waits(deliveries, average, waits),
     ];
     items.retain(|item| item.thousandths > 0);
@@ -406,11 +323,6 @@ fn scheduled_waits(deliveries: f64, average: &AverageDelivery, waits: &[Wait]) -
         precise(average.long_waits),
         count(deliveries * hops)
     );
-    CostItem::whole_units(
-        "Scheduler",
-        "one schedule per wait over 15 min",
-        deliveries * average.long_waits,
-        &SCHEDULE,
-        formula,
-    )
+    let schedules = deliveries * average.long_waits;
+    CostItem::new("one schedule per wait over 15 min", schedules, &SCHEDULE, formula)
 }

@@ -14,13 +14,16 @@ use crate::numbers::{count, decimals};
 
 /// The most messages of a queue that are received and not yet deleted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
-const IN_FLIGHT_MAX: f64 = 120_000.0;
+const IN_FLIGHT: Limit = (120_000.0, "SQS, per queue");
 /// The default concurrency quota of an account.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
-const ACCOUNT_CONCURRENCY: f64 = 1_000.0;
+const ACCOUNT_CONCURRENCY: Limit = (1_000.0, "a new account");
 /// The most writes per second below one prefix: here, an hour of a subscription.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html>
-const WRITES_PER_PREFIX: f64 = 3_500.0;
+const WRITES_PER_PREFIX: Limit = (3_500.0, "S3, per prefix");
+
+/// A limit and who sets it.
+type Limit = (f64, &'static str);
 
 /// A capacity that the load needs.
 #[derive(Debug)]
@@ -29,8 +32,8 @@ pub(crate) struct Need {
     pub(crate) what: &'static str,
     /// How much of it, on average.
     pub(crate) amount: f64,
-    /// The limit and who sets it; `None` where there is no limit.
-    pub(crate) limit: Option<(f64, &'static str)>,
+    /// `None` where there is no limit.
+    pub(crate) limit: Option<Limit>,
     /// The share of the limit that is used with full batches.
     pub(crate) share: f64,
     /// The formula of the amount, for people.
@@ -42,14 +45,8 @@ impl Need {
         Self { what, amount, limit: None, share: 0.0, formula }
     }
 
-    fn limited(
-        what: &'static str,
-        amount: f64,
-        limit: f64,
-        set_by: &'static str,
-        formula: String,
-    ) -> Self {
-        Self { what, amount, limit: Some((limit, set_by)), share: amount / limit, formula }
+    fn limited(what: &'static str, amount: f64, limit: Limit, formula: String) -> Self {
+        Self { what, amount, limit: Some(limit), share: amount / limit.0, formula }
     }
 }
 
@@ -58,91 +55,55 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &
     let deployment = &plan.deployment;
     let [events, retries, dead_letters] = [&load.events, &load.retries, &load.dead_letters];
     let window_ms = f64::from(deployment.batch_window_s) * 1_000.0;
-    let rate = |records: f64| records / DAY_S;
+    let per_second = |what, a_day: f64| {
+        Need::unlimited(what, a_day / DAY_S, format!("{} ÷ 86,400 s", count(a_day)))
+    };
     let attempts = load.deliveries * average.attempts;
+    let events_limit = (f64::from(deployment.events_concurrency), "EventsConcurrency");
+    let retries_limit = (f64::from(deployment.retry_concurrency), "RetryConcurrency");
+    let dead_letters_limit = (f64::from(DEAD_LETTER_CONCURRENCY), "the template");
     let mut needs = vec![
-        Need::unlimited(
-            "events a second",
-            rate(plan.traffic.events),
-            format!("{} ÷ 86,400 s", count(plan.traffic.events)),
-        ),
-        Need::unlimited(
-            "attempts a second",
-            rate(attempts),
-            format!("{} ÷ 86,400 s", count(attempts)),
-        ),
-        concurrency(
-            "invocations at once, events",
-            events,
-            deployment.events_concurrency,
-            "EventsConcurrency",
-        ),
-        concurrency(
-            "invocations at once, waits",
-            retries,
-            deployment.retry_concurrency,
-            "RetryConcurrency",
-        ),
-        concurrency(
-            "invocations at once, letters",
-            dead_letters,
-            DEAD_LETTER_CONCURRENCY,
-            "the template",
-        ),
+        per_second("events a second", plan.traffic.events),
+        per_second("attempts a second", attempts),
+        concurrency("invocations at once, events", events, events_limit),
+        concurrency("invocations at once, waits", retries, retries_limit),
+        concurrency("invocations at once, letters", dead_letters, dead_letters_limit),
         account([events, retries, dead_letters]),
         in_flight("in flight, events queue", events, window_ms),
         in_flight("in flight, retry queue", retries, window_ms),
         waiting(average, load),
     ];
     needs.extend(outage(plan, life, load));
-    let writes = rate(load.blobs);
-    let writes_formula = format!("{} ÷ 86,400 s, all of one subscription", count(load.blobs));
-    needs.push(Need::limited(
-        "dead letters written a second",
-        writes,
-        WRITES_PER_PREFIX,
-        "S3, per prefix",
-        writes_formula,
-    ));
+    let writes = load.blobs / DAY_S;
+    let formula = format!("{} ÷ 86,400 s, all of one subscription", count(load.blobs));
+    needs.push(Need::limited("dead letters written a second", writes, WRITES_PER_PREFIX, formula));
     needs
 }
 
-fn concurrency(what: &'static str, queue: &QueueLoad, limit: u32, set_by: &'static str) -> Need {
+fn concurrency(what: &'static str, queue: &QueueLoad, limit: Limit) -> Need {
     let formula = format!(
         "{} invocations × {} ms ÷ 86,400 s; {} with full batches",
         count(queue.invocations),
         count(queue.invocation_ms),
         decimals(queue.concurrency_full)
     );
-    let limit = f64::from(limit);
-    Need {
-        what,
-        amount: queue.concurrency,
-        limit: Some((limit, set_by)),
-        share: queue.concurrency_full / limit,
-        formula,
-    }
+    let need = Need::limited(what, queue.concurrency, limit, formula);
+    Need { share: queue.concurrency_full / limit.0, ..need }
 }
 
 fn account(queues: [&QueueLoad; 3]) -> Need {
     let at_once = queues.iter().map(|queue| queue.concurrency).sum();
     let full: f64 = queues.iter().map(|queue| queue.concurrency_full).sum();
     let formula = format!("the three above; {} with full batches", decimals(full));
-    let need = Need::limited(
-        "invocations at once, all",
-        at_once,
-        ACCOUNT_CONCURRENCY,
-        "a new account",
-        formula,
-    );
-    Need { share: full / ACCOUNT_CONCURRENCY, ..need }
+    let need = Need::limited("invocations at once, all", at_once, ACCOUNT_CONCURRENCY, formula);
+    Need { share: full / ACCOUNT_CONCURRENCY.0, ..need }
 }
 
 fn in_flight(what: &'static str, queue: &QueueLoad, window_ms: f64) -> Need {
     let each_ms = queue.invocation_ms + window_ms;
     let amount = queue.records / DAY_S * each_ms / 1_000.0;
     let formula = format!("{} records ÷ 86,400 s × {} ms", count(queue.records), count(each_ms));
-    Need::limited(what, amount, IN_FLIGHT_MAX, "SQS, per queue", formula)
+    Need::limited(what, amount, IN_FLIGHT, formula)
 }
 
 fn waiting(average: &AverageDelivery, load: &Load) -> Need {

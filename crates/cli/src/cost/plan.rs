@@ -1,58 +1,103 @@
-//! The input of an estimate: a load, and the deployment that carries it.
+//! The input of an estimate: a load, and the deployment that carries it. Both are options of the
+//! command line.
 
+use clap::ValueEnum;
+use clap::builder::TypedValueParser as _;
 use delivery::explain::Always;
+use delivery::ports::MESSAGE_MAX_BYTES;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::time::duration::{DAY_MS, parse_ms};
+
+/// The largest event: its message also holds the state of its delivery.
+const EVENT_MAX_BYTES: i64 = MESSAGE_MAX_BYTES as i64 - 1_024;
 
 /// The published events, and how destinations behave.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Traffic {
     /// Events published in a day, evenly.
+    #[arg(skip)]
     pub(crate) events: f64,
-    /// Matching subscriptions per event, on average.
-    pub(crate) fan_out: f64,
     /// The probability that an attempt succeeds while its destination is up, independent of earlier
-    /// attempts.
+    /// attempts
+    #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
     pub(crate) success: f64,
-    /// The outcome of an attempt that fails.
+    /// The outcome of a failed attempt: a status, timeout, refused, reset, dns, tls or blocked
+    #[arg(long = "outcome", value_name = "OUTCOME", default_value = "503")]
     pub(crate) failure: Always,
-    /// How long destinations are down on this day.
+    /// How long destinations are down, from the beginning of the day
+    #[arg(long = "down", value_name = "DURATION", default_value = "PT0S", value_parser = outage_ms)]
     pub(crate) down_ms: u64,
-    /// The share of the deliveries whose destination is down during that time.
+    /// The share of the deliveries whose destinations are down during that time
+    #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
     pub(crate) down_share: f64,
-    /// The size of an event.
+    /// Matching subscriptions per event, on average
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = up_to_a_million)]
+    pub(crate) fan_out: f64,
+    /// The size of an event
+    #[arg(long, value_name = "BYTES", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES).map(f64::from))]
     pub(crate) event_bytes: f64,
-    /// Events that a publisher sends in one request.
+    /// Events that a publisher sends in one request
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10).map(f64::from))]
     pub(crate) publish_batch: f64,
-    /// The response time of destinations.
+    /// The response time of destinations
+    #[arg(long = "answer", value_name = "DURATION", default_value = "PT0.1S", value_parser = answer_ms)]
     pub(crate) answer_ms: f64,
 }
 
-/// The template parameters that matter here, and what is logged and stored.
-#[derive(Debug, Clone)]
+/// The template parameters that matter here, with the defaults of the template, and what is logged
+/// and stored.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Deployment, with the template's defaults")]
 pub(crate) struct Deployment {
-    /// `DispatchBatchSize`.
+    /// DispatchBatchSize
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) batch_size: u32,
-    /// `DispatchBatchWindow`.
+    /// DispatchBatchWindow
+    #[arg(long = "batch-window", value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=300))]
     pub(crate) batch_window_s: u32,
-    /// `EventsConcurrency`.
+    /// EventsConcurrency
+    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) events_concurrency: u32,
-    /// `RetryConcurrency`.
+    /// RetryConcurrency
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) retry_concurrency: u32,
-    /// `MemorySize` of dispatch.
+    /// MemorySize of dispatch
+    #[arg(long = "memory", value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(128..=10_240))]
     pub(crate) memory_mb: u32,
-    /// `Architecture` is arm64, else x86_64.
-    pub(crate) arm64: bool,
-    /// `FairQueues`.
+    /// Architecture
+    #[arg(long, value_enum, default_value_t = Architecture::Arm64)]
+    pub(crate) architecture: Architecture,
+    /// FairQueues
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) fair_queues: bool,
-    /// Whether `LogLevel` includes the log lines of attempts and ends.
-    pub(crate) logs_attempts: bool,
-    /// Topics with traffic.
+    /// LogLevel; warn leaves out the log lines of attempts and ends
+    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    pub(crate) log_level: LogLevel,
+    /// Topics with traffic
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).map(f64::from))]
     pub(crate) topics: f64,
-    /// Subscriptions with traffic.
+    /// Subscriptions with traffic
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).map(f64::from))]
     pub(crate) subscriptions: f64,
-    /// `MetricsPerSubscription`.
+    /// MetricsPerSubscription
+    #[arg(long)]
     pub(crate) metrics_per_subscription: bool,
-    /// How long dead letters are kept.
+    /// How long dead letters are kept
+    #[arg(long = "keep-letters", value_name = "DURATION", default_value = "P30D", value_parser = parse_ms)]
     pub(crate) dead_letters_kept_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Architecture {
+    Arm64,
+    #[value(name = "x86_64")]
+    X86_64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    Info,
+    Warn,
 }
 
 /// This load, on this deployment.
@@ -60,4 +105,44 @@ pub(crate) struct Deployment {
 pub(crate) struct Plan {
     pub(crate) traffic: Traffic,
     pub(crate) deployment: Deployment,
+}
+
+/// A number of the command line.
+pub(crate) fn number(text: &str) -> Result<f64, String> {
+    let number: f64 =
+        text.replace('_', "").parse().map_err(|_| format!("{text:?} is not a number"))?;
+    if number.is_finite() && number >= 0.0 {
+        Ok(number)
+    } else {
+        Err(format!("{text:?} is not zero or more"))
+    }
+}
+
+fn up_to_a_million(text: &str) -> Result<f64, String> {
+    let amount = number(text)?;
+    if amount <= 1e6 { Ok(amount) } else { Err(format!("{text:?} is more than a million")) }
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let probability = number(text)?;
+    if probability <= 1.0 {
+        Ok(probability)
+    } else {
+        Err(format!("{text:?} is not between 0 and 1, such as 0.99"))
+    }
+}
+
+fn answer_ms(text: &str) -> Result<f64, String> {
+    let answer_ms = parse_ms(text).map_err(|error| error.to_string())?;
+    Ok(f64::from(u32::try_from(answer_ms).unwrap_or(u32::MAX)))
+}
+
+fn outage_ms(text: &str) -> Result<u64, String> {
+    let down_ms = parse_ms(text).map_err(|error| error.to_string())?;
+    let days = LIFETIME_MAX_MS / DAY_MS;
+    if down_ms <= LIFETIME_MAX_MS {
+        Ok(down_ms)
+    } else {
+        Err(format!("{text:?} is more than the {days} days that a delivery can last"))
+    }
 }

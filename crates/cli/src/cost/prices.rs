@@ -18,6 +18,8 @@ pub(crate) const DOLLAR: u128 = 1_000_000_000_000;
 /// The price of one unit.
 #[derive(Debug)]
 pub(crate) struct Price {
+    /// The service that is billed.
+    pub(crate) service: &'static str,
     /// The unit.
     pub(crate) unit: &'static str,
     /// The price of one unit in millionths of a millionth of a dollar.
@@ -28,73 +30,80 @@ pub(crate) struct Price {
     pub(crate) source: &'static str,
 }
 
-const SQS: &str = "https://aws.amazon.com/sqs/pricing/";
-const LAMBDA: &str = "https://aws.amazon.com/lambda/pricing/";
-const CLOUDWATCH: &str = "https://aws.amazon.com/cloudwatch/pricing/";
-const S3: &str = "https://aws.amazon.com/s3/pricing/";
+/// A service and the page that sets its prices.
+struct Service(&'static str, &'static str);
 
-const fn per_million(unit: &'static str, cents: u128, source: &'static str) -> Price {
-    Price { unit, pico_dollars: cents * (DOLLAR / 100) / 1_000_000, quoted_for: 1_000_000, source }
+const SQS: Service = Service("SQS", "https://aws.amazon.com/sqs/pricing/");
+const LAMBDA: Service = Service("Lambda", "https://aws.amazon.com/lambda/pricing/");
+const CLOUDWATCH: Service = Service("CloudWatch", "https://aws.amazon.com/cloudwatch/pricing/");
+const S3: Service = Service("S3", "https://aws.amazon.com/s3/pricing/");
+const NETWORK: Service =
+    Service("network", "https://aws.amazon.com/ec2/pricing/on-demand/#Data_Transfer");
+const EVENTBRIDGE_PAGE: &str = "https://aws.amazon.com/eventbridge/pricing/";
+const EVENTBRIDGE: Service = Service("EventBridge", EVENTBRIDGE_PAGE);
+const SCHEDULER: Service = Service("Scheduler", EVENTBRIDGE_PAGE);
+const SNS: Service = Service("SNS", "https://aws.amazon.com/sns/pricing/");
+const AZURE: Service =
+    Service("Event Grid", "https://azure.microsoft.com/pricing/details/event-grid/");
+
+impl Service {
+    /// The price of something that is counted, quoted for a million.
+    const fn per_million(self, unit: &'static str, cents: u128) -> Price {
+        self.quoted(unit, cents * (DOLLAR / 100), 1_000_000)
+    }
+
+    /// The price of something that is measured, quoted for one unit.
+    const fn per_unit(self, unit: &'static str, pico_dollars: u128) -> Price {
+        self.quoted(unit, pico_dollars, 1)
+    }
+
+    const fn quoted(self, unit: &'static str, pico_dollars: u128, quoted_for: u128) -> Price {
+        let Self(service, source) = self;
+        Price { service, unit, pico_dollars: pico_dollars / quoted_for, quoted_for, source }
+    }
 }
 
 /// A request to a standard queue; each 64 KiB of its payload is one.
-pub(crate) const SQS_REQUEST: Price = per_million("requests", 40, SQS);
+pub(crate) const SQS_REQUEST: Price = SQS.per_million("requests", 40);
 /// The surcharge of a request with a message group. Guides name the surcharge but not the calls that
 /// it applies to; it is counted for each.
-pub(crate) const FAIR_REQUEST: Price = per_million("requests", 10, SQS);
+pub(crate) const FAIR_REQUEST: Price = SQS.per_million("requests", 10);
 /// An invocation.
-pub(crate) const INVOCATION: Price = per_million("invocations", 20, LAMBDA);
+pub(crate) const INVOCATION: Price = LAMBDA.per_million("invocations", 20);
 /// A second of 1 GB on arm64.
-pub(crate) const ARM64: Price =
-    Price { unit: "GB-s", pico_dollars: 13_333_400, quoted_for: 1, source: LAMBDA };
+pub(crate) const ARM64: Price = LAMBDA.per_unit("GB-s", 13_333_400);
 /// A second of 1 GB on x86_64.
-pub(crate) const X86_64: Price =
-    Price { unit: "GB-s", pico_dollars: 16_666_700, quoted_for: 1, source: LAMBDA };
+pub(crate) const X86_64: Price = LAMBDA.per_unit("GB-s", 16_666_700);
 /// Ingested logs.
-pub(crate) const LOGS: Price =
-    Price { unit: "GB", pico_dollars: DOLLAR / 2, quoted_for: 1, source: CLOUDWATCH };
+pub(crate) const LOGS: Price = CLOUDWATCH.per_unit("GB", DOLLAR / 2);
 /// Logs stored for a month, not compressed.
-pub(crate) const LOGS_KEPT: Price =
-    Price { unit: "GB-months", pico_dollars: DOLLAR / 100 * 3, quoted_for: 1, source: CLOUDWATCH };
+pub(crate) const LOGS_KEPT: Price = CLOUDWATCH.per_unit("GB-months", DOLLAR / 100 * 3);
 /// A custom metric: a name with one combination of dimensions, a month.
-pub(crate) const METRIC: Price = Price {
-    unit: "metric-months",
-    pico_dollars: DOLLAR / 10 * 3,
-    quoted_for: 1,
-    source: CLOUDWATCH,
-};
+pub(crate) const METRIC: Price = CLOUDWATCH.per_unit("metric-months", DOLLAR / 10 * 3);
 /// Writing an object.
-pub(crate) const PUT: Price =
-    Price { unit: "writes", pico_dollars: DOLLAR / 200_000, quoted_for: 1_000, source: S3 };
+pub(crate) const PUT: Price = S3.quoted("writes", DOLLAR / 200, 1_000);
 /// Objects stored for a month.
-pub(crate) const STORED: Price =
-    Price { unit: "GB-months", pico_dollars: DOLLAR / 1_000 * 23, quoted_for: 1, source: S3 };
+pub(crate) const STORED: Price = S3.per_unit("GB-months", DOLLAR / 1_000 * 23);
 /// Data that leaves for the internet.
-pub(crate) const DATA_OUT: Price = Price {
-    unit: "GB",
-    pico_dollars: DOLLAR / 100 * 9,
-    quoted_for: 1,
-    source: "https://aws.amazon.com/ec2/pricing/on-demand/#Data_Transfer",
-};
+pub(crate) const DATA_OUT: Price = NETWORK.per_unit("GB", DOLLAR / 100 * 9);
 
 /// An event on a bus, and its delivery by an API destination.
-pub(crate) const EVENT_BUS: Price =
-    per_million("events", 100, "https://aws.amazon.com/eventbridge/pricing/");
-pub(crate) const API_DESTINATION: Price =
-    per_million("attempts", 20, "https://aws.amazon.com/eventbridge/pricing/");
+pub(crate) const EVENT_BUS: Price = EVENTBRIDGE.per_million("events", 100);
+pub(crate) const API_DESTINATION: Price = EVENTBRIDGE.per_million("attempts", 20);
 /// A schedule that runs once.
-pub(crate) const SCHEDULE: Price =
-    per_million("schedules", 100, "https://aws.amazon.com/eventbridge/pricing/");
+pub(crate) const SCHEDULE: Price = SCHEDULER.per_million("schedules", 100);
 /// A publication, and its delivery to an HTTP endpoint.
-pub(crate) const SNS_PUBLISH: Price =
-    per_million("events", 50, "https://aws.amazon.com/sns/pricing/");
-pub(crate) const SNS_HTTP: Price =
-    per_million("attempts", 60, "https://aws.amazon.com/sns/pricing/");
+pub(crate) const SNS_PUBLISH: Price = SNS.per_million("events", 50);
+pub(crate) const SNS_HTTP: Price = SNS.per_million("attempts", 60);
 /// An operation of Event Grid's basic tier: a publication or an attempt.
-pub(crate) const EVENT_GRID: Price =
-    per_million("operations", 60, "https://azure.microsoft.com/pricing/details/event-grid/");
+pub(crate) const EVENT_GRID: Price = AZURE.per_million("operations", 60);
 
 impl Price {
+    /// Whether the unit is one of things that are counted, such as requests, and not of an amount.
+    pub(crate) const fn is_counted(&self) -> bool {
+        self.quoted_for > 1
+    }
+
     /// The cost of this many thousandths of a unit, in millionths of a millionth of a dollar.
     pub(crate) const fn of(&self, thousandths: u64) -> u128 {
         thousandths as u128 * self.pico_dollars / 1_000

@@ -2,7 +2,7 @@
 //!
 //! Separate because the members of the JSON are a contract.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use delivery::subscription::Subscription;
 use delivery::time::duration::format_ms;
 use serde_json::{Value, json};
@@ -17,8 +17,7 @@ use crate::numbers::{count, decimals, percent, precise, rounded, thousandths};
 
 /// A table whose columns `right` are numbers.
 fn table(head: &[&str], right: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(head);
+    let mut table = crate::text::table(head);
     for column in right {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -102,7 +101,7 @@ fn bill(items: &[CostItem]) -> String {
         table(&["service", "item", "quantity", "unit price", "$ a day", "formula"], &[2, 4]);
     for item in items {
         table.add_row([
-            item.service.to_owned(),
+            item.price.service.to_owned(),
             item.what.to_owned(),
             thousandths(item.thousandths),
             item.price.quoted(),
@@ -194,7 +193,7 @@ fn wait_json(wait: &Wait) -> Value {
 
 fn item_json(item: &CostItem) -> Value {
     json!({
-        "service": item.service,
+        "service": item.price.service,
         "what": item.what,
         "quantity": thousandths(item.thousandths).replace(',', ""),
         "unit": item.price.unit,

@@ -22,7 +22,7 @@ use super::cost_items::{
 use super::estimate::{Estimate, HALF_JITTER, estimate};
 use super::load::{DEAD_LETTER_BATCH_SIZE, DEAD_LETTER_CONCURRENCY};
 use super::needs;
-use super::plan::{Deployment, Plan, Traffic};
+use super::plan::{Architecture, Deployment, LogLevel, Plan, Traffic};
 use super::prices::DOLLAR;
 
 fn plan() -> Plan {
@@ -44,9 +44,9 @@ fn plan() -> Plan {
             events_concurrency: 50,
             retry_concurrency: 10,
             memory_mb: 512,
-            arm64: true,
+            architecture: Architecture::Arm64,
             fair_queues: true,
-            logs_attempts: true,
+            log_level: LogLevel::Info,
             topics: 1.0,
             subscriptions: 1.0,
             metrics_per_subscription: false,

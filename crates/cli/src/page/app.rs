@@ -36,7 +36,7 @@ impl App {
         random: [u32; 8],
     ) -> Self {
         let caches = Arc::new(LetterCaches::new(&letters));
-        let guard = Arc::new(Guard::new(letters.container().clone(), port, random));
+        let guard = Arc::new(Guard::new(letters.container.clone(), port, random));
         Self { letters, caches, guard, jobs: RunningJobs::default(), replays }
     }
 }

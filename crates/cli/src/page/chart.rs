@@ -65,17 +65,11 @@ pub(super) struct Chart {
 impl Chart {
     /// `None` when no dead letter has a time.
     pub(super) fn of<'a>(letters: impl Iterator<Item = &'a StoredDeadLetter>) -> Option<Self> {
-        let mut hours: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::new();
-        for letter in letters {
-            let Some(at_ms) = decided_ms(letter) else { continue };
-            let hour = hours.entry(at_ms / HOUR_MS).or_default();
-            match hour.get_mut(&letter.reason) {
-                Some(count) => *count += 1,
-                None => _ = hour.insert(letter.reason.clone(), 1),
-            }
-        }
-        let (first_ms, last_ms) =
-            (hours.first_key_value()?.0 * HOUR_MS, hours.last_key_value()?.0 * HOUR_MS);
+        let hour_of = |letter| decided_ms(letter).map(|at_ms| at_ms / HOUR_MS * HOUR_MS);
+        let letters: Vec<(u64, &str)> =
+            letters.filter_map(|letter| Some((hour_of(letter)?, letter.reason.as_str()))).collect();
+        let hours = || letters.iter().map(|(hour_ms, _)| *hour_ms);
+        let (first_ms, last_ms) = (hours().min()?, hours().max()?);
         let columns_of = |width_ms: u64| last_ms / width_ms - first_ms / width_ms + 1;
         let width_ms =
             WIDTHS_MS.into_iter().find(|width_ms| columns_of(*width_ms) <= COLUMNS_MAX).unwrap_or(
@@ -86,12 +80,10 @@ impl Chart {
         let first = (first_ms / width_ms).min((last + 1).saturating_sub(COLUMNS_MIN));
         let column = |number: u64| Column { from_ms: number * width_ms, counts: BTreeMap::new() };
         let mut columns: Vec<Column> = (first..=last).map(column).collect();
-        for (hour, reasons) in hours {
-            let at = usize::try_from(hour * HOUR_MS / width_ms - first).unwrap_or(usize::MAX);
+        for (hour_ms, reason) in letters {
+            let at = usize::try_from(hour_ms / width_ms - first).unwrap_or(usize::MAX);
             let Some(column) = columns.get_mut(at) else { continue };
-            reasons
-                .into_iter()
-                .for_each(|(reason, count)| *column.counts.entry(reason).or_default() += count);
+            *column.counts.entry(reason.to_owned()).or_default() += 1;
         }
         Some(Self { width_ms, columns })
     }

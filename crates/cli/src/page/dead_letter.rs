@@ -5,8 +5,8 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use deadletters::filter::decided_ms;
-use deadletters::ledger::{ReplayRecord, ReplayState};
-use deadletters::{FindOneError, matches_id};
+use deadletters::ledger::ReplayRecord;
+use deadletters::matches_id;
 use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
 use maud::{Markup, html};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use super::json::indented;
 use super::layout::{NavSection, PageLayout};
 use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
 use super::list::name;
-use super::markup::{block, boxed, line, outcome, time, word};
+use super::markup::{block, boxed, line, or_none, outcome, time, word};
 use super::query::href;
 use super::reason_text::meaning;
 use super::timeline::{self, timeline};
@@ -33,12 +33,11 @@ pub(super) async fn answer(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    let replayed = app.letters.replayed(&[letter.id]).await;
-    let replayed = replayed.map_err(|error| PageError::storage(&error))?;
+    let replayed = app.letters.replayed(Some(&[letter.id])).await?;
     let main = content(&app, &letter, replayed.get(&letter.id));
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     let page = PageLayout::new(title, NavSection::DeadLetters, main);
-    Ok(page.respond(app.letters.container(), StatusCode::OK))
+    Ok(page.respond(&app.letters.container, StatusCode::OK))
 }
 
 /// The blob of a dead letter as it is stored. As plain text: a browser must not interpret it.
@@ -47,7 +46,7 @@ pub(super) async fn raw(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    let bytes = app.letters.bytes(&letter.key).await.map_err(|error| PageError::storage(&error))?;
+    let bytes = app.letters.bytes(&letter.key).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
@@ -65,7 +64,7 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
     let none = || {
         let why = format!(
             "There is no dead letter {id} in {}. It may have been removed.",
-            app.letters.container().name
+            app.letters.container.name
         );
         PageError::new(StatusCode::NOT_FOUND, "No such dead letter", why)
     };
@@ -74,19 +73,21 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
     if !is_id || !may_exist(app, id).await? {
         return Err(none());
     }
-    let found = app.letters.find_one(id).await.map_err(|error| match error {
-        FindOneError::Ambiguous { .. } => {
-            PageError::new(StatusCode::CONFLICT, "Several dead letters", error.to_string())
+    let mut found = app.letters.find(&[id.to_owned()]).await?;
+    if found.len() > 1 {
+        let mut why = format!("several dead letters match {id}:");
+        for letter in &found {
+            why.push_str(&format!("\n  {}  {}", letter.id, letter.key));
         }
-        FindOneError::Storage(error) => PageError::storage(&error),
-    })?;
-    found.ok_or_else(none)
+        return Err(PageError::new(StatusCode::CONFLICT, "Several dead letters", why));
+    }
+    found.pop().ok_or_else(none)
 }
 
 /// Whether the cache has an id that begins like this, or does not hold everything.
 async fn may_exist(app: &App, id: &str) -> Result<bool, PageError> {
     let state = app.caches.whole(COUNT_MAX_AGE_MS, WaitMode::UntilRead).await;
-    Ok(match state.map_err(|error| PageError::storage(&error))? {
+    Ok(match state? {
         CacheState::Ready(cache) => {
             let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
             cache.is_truncated || cache.letters.iter().any(|letter| is_match(letter.id))
@@ -154,9 +155,7 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
             div { dt { "Last outcome" } dd { (outcome(letter.outcome.as_deref(), letter.status)) } }
             div {
                 dt { "Destination" }
-                dd .address {
-                    @match &letter.destination { Some(url) => (word(url)), None => span .none { "nowhere" } }
-                }
+                dd .address { (or_none(letter.destination.as_deref().map(word), "nowhere")) }
             }
             div { dt { "Decided" } dd { (time(decided_ms(letter))) } }
             div { dt { "Replayed" } dd { (replay(replayed)) } }
@@ -168,20 +167,12 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
 }
 
 fn replay(replayed: Option<&ReplayRecord>) -> Markup {
-    let Some(ReplayRecord { job, entry }) = replayed else {
-        return html! { span .none { "not yet" } };
-    };
-    let job = html! { a href={ "/jobs/" (job) } { (line(job)) } };
+    let Some(record) = replayed else { return html! { span .none { "not yet" } } };
+    let job = html! { a href={ "/jobs/" (record.job) } { (line(&record.job)) } };
     html! {
-        @match entry.state {
-            ReplayState::Intent => { "uncertain, by " (job) ", which was interrupted" },
-            ReplayState::Sent
-            | ReplayState::Refused
-            | ReplayState::Skipped
-            | ReplayState::Missing
-            | ReplayState::Unfit => { (text::seconds(&entry.at)) " by " (job) },
-        }
-        " " span .kind { "as delivery " (entry.delivery) }
+        @if record.is_uncertain() { "uncertain, by " (job) ", which was interrupted" }
+        @else { (text::seconds(&record.entry.at)) " by " (job) }
+        " " span .kind { "as delivery " (record.entry.delivery) }
     }
 }
 
@@ -193,7 +184,7 @@ fn sink_section(sink: &StoredSink) -> Markup {
             dl .facts {
                 div {
                     dt { "Sink" }
-                    dd { @match &sink.destination { Some(url) => (word(url)), None => span .none { "not known" } } }
+                    dd { (or_none(sink.destination.as_deref().map(word), "not known")) }
                 }
                 @if let Some(detail) = &sink.detail { div { dt { "Detail" } dd { (block(detail)) } } }
             }
@@ -243,7 +234,7 @@ fn event(letter: &StoredDeadLetter) -> Markup {
 }
 
 fn storage(app: &App, letter: &StoredDeadLetter) -> Markup {
-    let container = app.letters.container();
+    let container = &app.letters.container;
     html! { section aria-labelledby="stored" {
         h2 #stored { "Where it is stored" }
         dl .facts {

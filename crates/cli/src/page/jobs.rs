@@ -17,7 +17,7 @@ use super::app::{App, SharedApp};
 use super::error::PageError;
 use super::guard::TOKEN;
 use super::layout::{NavSection, PageLayout};
-use super::markup::{line, word};
+use super::markup::{line, or_none, word};
 use super::query::{InvalidField, pairs, value};
 use super::running_jobs::JobProgress;
 use crate::{replay_sender, text};
@@ -34,7 +34,7 @@ const COLUMNS: [&str; 6] = ["Replay", "Target", "Dead letters", "Sent", "Refused
 pub(super) async fn list(
     extract::State(app): extract::State<SharedApp>,
 ) -> Result<Response, PageError> {
-    let jobs = app.letters.jobs().await.map_err(|error| PageError::storage(&error))?;
+    let jobs = app.letters.jobs().await?;
     let main = html! {
         h1 { "Replays" }
         @if jobs.is_empty() {
@@ -71,7 +71,7 @@ pub(super) async fn list(
         }
     };
     let page = PageLayout::new("Replays", NavSection::Replays, main);
-    Ok(page.respond(app.letters.container(), StatusCode::OK))
+    Ok(page.respond(&app.letters.container, StatusCode::OK))
 }
 
 fn state(app: &App, header: &JobHeader, counts: ReplayCounts) -> Markup {
@@ -100,7 +100,7 @@ pub(super) async fn one(
         None => not_running(&app, &job).await?,
     };
     page.title = format!("Replay {job}");
-    Ok(page.respond(app.letters.container(), StatusCode::OK))
+    Ok(page.respond(&app.letters.container, StatusCode::OK))
 }
 
 /// A job that does not run here, from its ledger.
@@ -233,12 +233,10 @@ fn entries(replay: &ReplayJob) -> Markup {
                 }
                 td role="cell" data-label="State" { (entry.map_or("to go", |entry| describe_state(entry.state))) }
                 td role="cell" .said data-label="Problem" {
-                    @match entry.and_then(|entry| entry.problem.as_deref()) {
-                        Some(problem) => (line(problem)), None => span .none { "–" }
-                    }
+                    (or_none(entry.and_then(|entry| entry.problem.as_deref()).map(line), "–"))
                 }
                 td role="cell" .mono data-label="New delivery" {
-                    @match entry { Some(entry) => (entry.delivery), None => span .none { "–" } }
+                    (or_none(entry.map(|entry| html! { (entry.delivery) }), "–"))
                 }
             } } }
         }
@@ -267,7 +265,7 @@ pub(super) async fn resume(
         |error: PageError| error.with_link(format!("/jobs/{job}"), "Back to the replay");
     let pairs = pairs(&form);
     let rate = value(&pairs, "rate").map(str::parse::<Rate>).transpose();
-    let invalid = |why| PageError::from(&InvalidField { field: "rate".to_owned(), why });
+    let invalid = |why| PageError::from(InvalidField::new("rate", why));
     let rate = rate.map_err(|why| with_link(invalid(why)))?;
     let options = RunOptions { rate, skip_uncertain: value(&pairs, "skip_uncertain").is_some() };
     let started = || Redirect::to(&format!("/jobs/{job}")).into_response();

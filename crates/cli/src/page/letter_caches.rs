@@ -18,6 +18,7 @@ use delivery::time::duration::SECOND_MS;
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 use uuid::Uuid;
 
+use super::error::PageError;
 use super::query::{Query, href};
 
 /// How old a list may be.
@@ -31,8 +32,8 @@ const CACHES_MAX: usize = 4;
 /// The scope of the cache of the whole container.
 const WHOLE: &str = "";
 
-/// The result of a reading; its error is shared by all who wait.
-type ReadResult = Result<Arc<LetterCache>, Arc<anyhow::Error>>;
+/// The result of a reading, for all who wait.
+type ReadResult = Result<Arc<LetterCache>, PageError>;
 /// A reading under way, for all who wait.
 type Reading = Shared<BoxFuture<'static, ReadResult>>;
 
@@ -81,7 +82,7 @@ impl LetterCaches {
         filter: &Filter,
         max_age_ms: u64,
         wait: WaitMode,
-    ) -> Result<CacheState, Arc<anyhow::Error>> {
+    ) -> Result<CacheState, PageError> {
         let whole = self.whole(max_age_ms, wait).await?;
         match whole {
             CacheState::Ready(cache) if cache.is_truncated && !query.is_all() => {
@@ -99,7 +100,7 @@ impl LetterCaches {
         &self,
         max_age_ms: u64,
         wait: WaitMode,
-    ) -> Result<CacheState, Arc<anyhow::Error>> {
+    ) -> Result<CacheState, PageError> {
         self.of(WHOLE.to_owned(), &Filter::default(), max_age_ms, wait).await
     }
 
@@ -122,7 +123,7 @@ impl LetterCaches {
         filter: &Filter,
         max_age_ms: u64,
         wait: WaitMode,
-    ) -> Result<CacheState, Arc<anyhow::Error>> {
+    ) -> Result<CacheState, PageError> {
         let oldest_ms = Machine.now_ms().saturating_sub(max_age_ms);
         let reading = match self.find_or_read(&scope, filter, oldest_ms) {
             Ok(cache) => return Ok(CacheState::Ready(cache)),
@@ -183,7 +184,7 @@ impl LetterCaches {
                 async move { letters.cache(&filter, before.as_deref()).await.map(Arc::new) },
             );
         let read = async move {
-            reading.await.unwrap_or_else(|error| Err(error.into())).map_err(Arc::new)
+            reading.await.unwrap_or_else(|error| Err(error.into())).map_err(PageError::from)
         };
         read.boxed().shared()
     }
@@ -194,7 +195,7 @@ impl LetterCaches {
         let entry = entries.iter().find(|entry| entry.scope == scope);
         match entry.and_then(|entry| entry.cache.clone()) {
             Some(cache) => CacheState::Ready(cache),
-            None => CacheState::Reading(self.letters.container().requests()),
+            None => CacheState::Reading(self.letters.container.requests()),
         }
     }
 

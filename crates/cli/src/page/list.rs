@@ -1,13 +1,13 @@
 //! The list of dead letters, newest first, a page at a time.
 
 use deadletters::filter::decided_ms;
-use deadletters::ledger::{ReplayRecord, ReplayState};
+use deadletters::ledger::ReplayRecord;
 use deadletters::letter_cache::LetterCache;
 use delivery::deadletter::stored::StoredDeadLetter;
 use maud::{Markup, html};
 
 use super::chart::{Palette, swatch};
-use super::markup::{line, outcome, time, word};
+use super::markup::{line, or_none, outcome, time, word};
 use super::query::Query;
 use super::summary::Summary;
 use crate::text;
@@ -52,7 +52,7 @@ fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>, palette: &Pal
         }
         td role="cell" data-label="Last outcome" { (outcome(letter.outcome.as_deref(), letter.status)) }
         td role="cell" .number data-label="Attempts" { (letter.attempts) }
-        td role="cell" data-label="Replayed" { @match replayed { Some(record) => (replayed_by(record)), None => span .none { "–" } } }
+        td role="cell" data-label="Replayed" { (or_none(replayed.map(replayed_by), "–")) }
     } }
 }
 
@@ -65,16 +65,12 @@ pub(super) fn name(letter: &StoredDeadLetter) -> Markup {
 }
 
 /// The job that replayed a dead letter, and whether that is certain.
-fn replayed_by(ReplayRecord { job, entry }: &ReplayRecord) -> Markup {
+fn replayed_by(record: &ReplayRecord) -> Markup {
     html! {
-        a href={ "/jobs/" (job) } { @match entry.state {
-            ReplayState::Intent => "uncertain",
-            ReplayState::Sent
-            | ReplayState::Refused
-            | ReplayState::Skipped
-            | ReplayState::Missing
-            | ReplayState::Unfit => { "yes" span .unseen { ", by the job " (line(job)) } },
-        } }
+        a href={ "/jobs/" (record.job) } {
+            @if record.is_uncertain() { "uncertain" }
+            @else { "yes" span .unseen { ", by the job " (line(&record.job)) } }
+        }
     }
 }
 

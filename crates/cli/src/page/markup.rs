@@ -63,6 +63,11 @@ pub(super) fn word(text: &str) -> Markup {
     html! { @for (at, part) in parts.iter().enumerate() { @if at > 0 { wbr; } (line(part)) } }
 }
 
+/// A value, or in its place what is said without one.
+pub(super) fn or_none(value: Option<Markup>, none: &str) -> Markup {
+    value.unwrap_or_else(|| html! { span .none { (none) } })
+}
+
 /// A time, to the second.
 pub(super) fn time(ms: Option<u64>) -> Markup {
     html! { @match ms {

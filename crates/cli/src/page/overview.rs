@@ -17,7 +17,7 @@ use super::filters::{chips, form};
 use super::layout::{NavSection, PageLayout, reading};
 use super::letter_caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
 use super::list::list;
-use super::markup::{ago, line, outcome, time, word};
+use super::markup::{ago, line, or_none, outcome, time, word};
 use super::query::{InvalidField, Query, pairs};
 use super::summary::Summary;
 use crate::text;
@@ -39,9 +39,9 @@ pub(super) async fn answer(State(app): State<SharedApp>, uri: Uri) -> Result<Res
         // Redirected, so that a reload does not read everything once more.
         return Ok(Redirect::to(&query.at("/")).into_response());
     }
-    let container = app.letters.container();
+    let container = &app.letters.container;
     let state = app.caches.matching(&query, &filter, LIST_MAX_AGE_MS, WaitMode::Briefly).await;
-    let cache = match state.map_err(|error| PageError::storage(&error))? {
+    let cache = match state? {
         CacheState::Ready(cache) => cache,
         CacheState::Reading(requests) => return Ok(reading(container, requests)),
     };
@@ -62,7 +62,7 @@ fn invalid_filter(app: &App, query: &Query, invalid: &InvalidField) -> Response 
         (form(query, Some(invalid)))
     };
     PageLayout::new("A filter cannot be used", NavSection::DeadLetters, main)
-        .respond(app.letters.container(), StatusCode::BAD_REQUEST)
+        .respond(&app.letters.container, StatusCode::BAD_REQUEST)
 }
 
 fn content(
@@ -145,7 +145,7 @@ fn empty_container(app: &App) -> Markup {
     html! { section .message {
         h2 { "There are no dead letters" }
         p {
-            "There is no dead letter in " code { (line(&app.letters.container().name)) }
+            "There is no dead letter in " code { (line(&app.letters.container.name)) }
             ". New ones appear here as they are stored."
         }
         p { "To see some: " code { "lastmile demo" } " writes eight of them to " code { ".lastmile" } "." }
@@ -260,7 +260,7 @@ fn cause(query: &Query, cause: &Cause) -> Markup {
         td role="cell" data-label="Last outcome" { (outcome(key.outcome.as_deref(), key.status)) }
         td role="cell" .said data-label="Response, or reason" { (line(&key.line)) }
         td role="cell" .address data-label="Destination" {
-            @match &key.destination { Some(url) => (word(url)), None => span .none { "nowhere" } }
+            (or_none(key.destination.as_deref().map(word), "nowhere"))
         }
         td role="cell" .when data-label="Newest" { a href={ "/letters/" (cause.example) } { (time(cause.last_ms)) } }
     } }

@@ -60,13 +60,19 @@ pub(super) struct InvalidField {
     pub(super) why: String,
 }
 
-impl From<&InvalidField> for PageError {
-    fn from(invalid: &InvalidField) -> Self {
+impl InvalidField {
+    pub(super) fn new(field: &str, why: String) -> Self {
+        Self { field: field.to_owned(), why }
+    }
+}
+
+impl From<InvalidField> for PageError {
+    fn from(invalid: InvalidField) -> Self {
         let title = match invalid.field.as_str() {
             "" => "A filter cannot be used".to_owned(),
             field => format!("The field {field} cannot be used"),
         };
-        Self::new(StatusCode::BAD_REQUEST, title, invalid.why.clone())
+        Self::new(StatusCode::BAD_REQUEST, title, invalid.why)
     }
 }
 
@@ -123,10 +129,8 @@ impl Query {
                 query.set_paging(name, value.trim())?;
             } else if !others.contains(&name.as_str()) {
                 let names = FIELDS.map(|field| field.name).join(", ");
-                return Err(InvalidField {
-                    field: name.clone(),
-                    why: format!("there is no such filter; there are {names}"),
-                });
+                let why = format!("there is no such filter; there are {names}");
+                return Err(InvalidField::new(name, why));
             }
         }
         let filter = query.filter()?;
@@ -141,20 +145,17 @@ impl Query {
     }
 
     fn set_paging(&mut self, name: &str, value: &str) -> Result<(), InvalidField> {
-        let invalid = |expected: String| InvalidField {
-            field: name.to_owned(),
-            why: format!("\"{value}\" is not {expected}"),
-        };
+        let invalid =
+            |expected: &str| InvalidField::new(name, format!("\"{value}\" is not {expected}"));
         let number = value.parse().ok().filter(|number: &usize| *number > 0);
         match name {
             "page" => {
-                self.page =
-                    number.ok_or_else(|| invalid("a page: expected 1 or more".to_owned()))?;
+                self.page = number.ok_or_else(|| invalid("a page: expected 1 or more"))?;
             }
             "limit" => {
                 let number = number.filter(|number| *number <= LIMIT_MAX);
-                self.limit = number
-                    .ok_or_else(|| invalid(format!("a length: expected 1 to {LIMIT_MAX}")))?;
+                let expected = format!("a length: expected 1 to {LIMIT_MAX}");
+                self.limit = number.ok_or_else(|| invalid(&expected))?;
             }
             _ => self.is_reread = value == "again",
         }
@@ -170,7 +171,7 @@ impl Query {
             // The message begins with the option.
             let text = error.to_string();
             let (option, why) = text.split_once(' ').unwrap_or(("", &text));
-            InvalidField { field: option.trim_start_matches('-').to_owned(), why: why.to_owned() }
+            InvalidField::new(option.trim_start_matches('-'), why.to_owned())
         })
     }
 
@@ -226,14 +227,13 @@ fn invalid_field(error: &clap::Error) -> InvalidField {
         Some(ContextValue::Strings(options)) => options.join(" "),
         Some(_) | None => String::new(),
     };
-    let field =
-        option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default().to_owned();
+    let field = option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
     let why = match (error.kind(), error.source()) {
         (ErrorKind::ArgumentConflict, _) => "only one value is expected here".to_owned(),
         (_, Some(source)) => source.to_string(),
         (_, None) => error.to_string(),
     };
-    InvalidField { field, why }
+    InvalidField::new(field, why)
 }
 
 #[cfg(test)]

@@ -42,8 +42,7 @@ struct ReplayForm {
 impl ReplayForm {
     fn read(form: &[u8]) -> Result<Self, PageError> {
         let pairs = pairs(form);
-        let (query, filter) =
-            Query::read(&pairs, &FIELDS).map_err(|invalid| PageError::from(&invalid))?;
+        let (query, filter) = Query::read(&pairs, &FIELDS)?;
         let target = read_target(&pairs);
         let fields =
             pairs.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str())).collect();
@@ -59,10 +58,10 @@ impl ReplayForm {
         match self.field("job") {
             "" => Ok(job_name(Machine.now_ms())),
             job if is_job_name(job) => Ok(job.to_owned()),
-            job => Err(InvalidField {
-                field: "job".to_owned(),
-                why: format!("\"{job}\" is not a valid job name"),
-            }),
+            job => {
+                let why = format!("\"{job}\" is not a valid job name");
+                Err(InvalidField::new("job", why))
+            }
         }
     }
 
@@ -79,12 +78,11 @@ impl ReplayForm {
 }
 
 fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>), InvalidField> {
-    let invalid = |field: &str, why: String| InvalidField { field: field.to_owned(), why };
     let target = match value(pairs, "to").unwrap_or("subscription") {
         "subscription" => ReplayTarget::Subscription,
         "topic" => {
             let topic = value(pairs, "to_topic").unwrap_or_default();
-            ReplayTarget::Topic(topic.parse().map_err(|why| invalid("to_topic", why))?)
+            ReplayTarget::Topic(topic.parse().map_err(|why| InvalidField::new("to_topic", why))?)
         }
         "url" => {
             let text = value(pairs, "to_url").unwrap_or_default();
@@ -92,17 +90,17 @@ fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>
             let url = text.parse().ok().filter(is_http).ok_or_else(|| {
                 let why =
                     format!("\"{text}\" is not a valid URL: expected https://example.com/events");
-                invalid("to_url", why)
+                InvalidField::new("to_url", why)
             })?;
             ReplayTarget::Url(url)
         }
         other => {
             let why = format!("\"{other}\" is not valid: expected subscription, topic or url");
-            return Err(invalid("to", why));
+            return Err(InvalidField::new("to", why));
         }
     };
     let rate = value(pairs, "rate").map(str::parse).transpose();
-    Ok((target, rate.map_err(|why| invalid("rate", why))?))
+    Ok((target, rate.map_err(|why| InvalidField::new("rate", why))?))
 }
 
 /// What would be sent.
@@ -111,10 +109,10 @@ pub(super) async fn dry_run(
     uri: Uri,
 ) -> Result<Response, PageError> {
     let form = ReplayForm::read(uri.query().unwrap_or_default().as_bytes())?;
-    let container = app.letters.container();
+    let container = &app.letters.container;
     let (query, filter) = (&form.query, &form.filter);
     let state = app.caches.matching(query, filter, COUNT_MAX_AGE_MS, WaitMode::Briefly).await;
-    let cache = match state.map_err(|error| PageError::storage(&error))? {
+    let cache = match state? {
         CacheState::Ready(cache) => cache,
         CacheState::Reading(requests) => return Ok(reading(container, requests)),
     };
@@ -265,7 +263,7 @@ pub(super) async fn start(
     let form = ReplayForm::read(&body)?;
     let back = form.href();
     let with_link = |error: PageError| error.with_link(back.clone(), "Back to the replay");
-    let invalid = |field: InvalidField| with_link(PageError::from(&field));
+    let invalid = |field: InvalidField| with_link(field.into());
     let (target, rate) = form.target.clone().map_err(invalid)?;
     let job = form.job().map_err(invalid)?;
     let started = Redirect::to(&format!("/jobs/{job}")).into_response();
@@ -275,7 +273,7 @@ pub(super) async fn start(
     }
     // Read now, not from a cache: exactly what was counted is sent, or nothing.
     let state = app.caches.matching(&form.query, &form.filter, 0, WaitMode::UntilRead).await;
-    let CacheState::Ready(cache) = state.map_err(|error| PageError::storage(&error))? else {
+    let CacheState::Ready(cache) = state? else {
         return Err(with_link(PageError::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "Not read yet",

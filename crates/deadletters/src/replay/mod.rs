@@ -14,7 +14,6 @@ pub mod sender;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail, ensure};
@@ -23,10 +22,10 @@ use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::NAMELESS;
 use delivery::time::moment;
+use futures::future::ready;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
-use self::ledger_files::{chunk_key, done_key, job_names, plan_key, plan_of, read_chunks};
 use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
 use crate::dead_letters::DeadLetters;
 use crate::filter::decided_ms;
@@ -129,16 +128,21 @@ impl ReplayJob {
         queue: Option<String>,
         plan: ReplayPlan,
     ) -> anyhow::Result<Self> {
-        let plan = plan.ordered();
-        let header = JobHeader::new(job, Machine.now_ms(), target.to_string(), queue, plan.len());
-        let container = letters.container();
-        let key = plan_key(container, &header.job);
-        let job = &header.job;
+        let key = letters.ledger_key(&job, "plan");
         ensure!(
-            container.get(&key).await?.is_none(),
+            letters.container.get(&key).await?.is_none(),
             "there is a job {job} already: use --resume {job}, or another --name"
         );
-        container.put(&key, write_plan(&header, &plan)).await?;
+        let plan = plan.ordered();
+        let header = JobHeader {
+            v: ledger::VERSION,
+            job,
+            at: moment::rfc3339(Machine.now_ms()),
+            to: target.to_string(),
+            queue,
+            letters: plan.len(),
+        };
+        letters.container.put(&key, write_plan(&header, &plan)).await?;
         Ok(Self { letters: letters.clone(), header, plan, chunks: BTreeMap::new() })
     }
 
@@ -147,12 +151,11 @@ impl ReplayJob {
     /// # Errors
     /// When there is none of this name, or its ledger cannot be read.
     pub async fn resume(letters: &DeadLetters, job: &str) -> anyhow::Result<Self> {
-        let container = letters.container();
-        let Some((header, plan)) = plan_of(container, job).await? else {
-            let jobs = job_names(container).await?.join(", ");
-            bail!("there is no job {job} in {}; there are: {jobs}", container.name);
+        let Some((header, plan)) = letters.plan_of(job).await? else {
+            let jobs = letters.job_names().await?.join(", ");
+            bail!("there is no job {job} in {}; there are: {jobs}", letters.container.name);
         };
-        let chunks = read_chunks(container, job, None).await?;
+        let chunks = letters.read_chunks(job, None).await?;
         Ok(Self { letters: letters.clone(), header, plan, chunks })
     }
 
@@ -200,42 +203,38 @@ impl ReplayJob {
         on_chunk: impl Fn(ReplayCounts),
     ) -> anyhow::Result<ReplayCounts> {
         let stop = AtomicBool::new(false);
-        let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
         let this = &*self;
-        let chunks = self.schedule(options.rate).into_iter().map(|(number, at_ms)| {
-            let (stop, failed) = (&stop, &failed);
-            async move {
+        let started =
+            stream::iter(self.schedule(options.rate)).then(|(number, at_ms)| async move {
                 let wait_ms = at_ms.saturating_sub(Machine.now_ms());
-                if wait_ms > 0 && !stop.load(Ordering::Relaxed) {
+                if wait_ms > 0 {
                     Machine.sleep(wait_ms).await;
                 }
-                // Once more: another chunk may have failed during the wait.
-                if stop.load(Ordering::Relaxed) {
-                    return None;
+                number
+            });
+        let mut chunks = started
+            // Chunks under way are finished, so that their entries are written.
+            .take_while(|_| ready(!stop.load(Ordering::Relaxed)))
+            .map(|number| async move { (number, this.run_chunk(number, sender, options).await) })
+            .buffer_unordered(CHUNKS_AT_ONCE)
+            .boxed();
+        let (mut done, mut failed) = (Vec::new(), None);
+        while let Some((number, entries)) = chunks.next().await {
+            match entries {
+                Ok(entries) => {
+                    on_chunk(ReplayCounts::of(&entries));
+                    done.push((number, entries));
                 }
-                match this.run_chunk(number, sender, options).await {
-                    Ok(entries) => Some((number, entries)),
-                    Err(error) => {
-                        // Chunks under way are finished, so that their entries are written.
-                        stop.store(true, Ordering::Relaxed);
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                        None
-                    }
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    failed.get_or_insert(error);
                 }
-            }
-        });
-        let mut chunks = stream::iter(chunks).buffer_unordered(CHUNKS_AT_ONCE);
-        let mut done = Vec::new();
-        while let Some(chunk) = chunks.next().await {
-            if let Some((number, entries)) = chunk {
-                on_chunk(ReplayCounts::of(&entries));
-                done.push((number, entries));
             }
         }
         // The stream borrows this job, which is changed next.
         drop(chunks);
         self.chunks.extend(done);
-        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match failed {
             Some(error) => Err(error),
             None => self.finish().await,
         }
@@ -275,13 +274,13 @@ impl ReplayJob {
         sender: &ReplaySender,
         options: RunOptions,
     ) -> anyhow::Result<Vec<LedgerEntry>> {
-        let (job, container) = (&self.header.job, self.letters.container());
+        let (job, container) = (&self.header.job, &self.letters.container);
         let (planned, before) =
             (self.planned_of_chunk(number), self.chunks.get(&number).map(Vec::as_slice));
         let mut entries =
             start_chunk(job, planned, before, options.skip_uncertain, Machine.now_ms());
         let items = self.read_items(number, &mut entries).await?;
-        let key = chunk_key(container, job, number);
+        let key = self.letters.ledger_key(job, &number.to_string());
         // Before sending: after a crash the ledger has to name what may have been sent.
         container.put(&key, write_entries(&entries)).await?;
         let results = send(sender, &items, options.rate).await;
@@ -309,7 +308,7 @@ impl ReplayJob {
         number: u32,
         entries: &mut [LedgerEntry],
     ) -> anyhow::Result<Vec<ReplayItem>> {
-        let container = self.letters.container();
+        let container = &self.letters.container;
         let wanted = entries
             .iter()
             .zip(self.planned_of_chunk(number))
@@ -338,9 +337,9 @@ impl ReplayJob {
     async fn finish(&self) -> anyhow::Result<ReplayCounts> {
         let counts = self.counts();
         if counts.finished() == self.plan.len() as u64 {
-            let container = self.letters.container();
+            let key = self.letters.ledger_key(&self.header.job, "done");
             let entries = write_entries(self.chunks.values().flatten());
-            container.put(&done_key(container, &self.header.job), entries).await?;
+            self.letters.container.put(&key, entries).await?;
         }
         Ok(counts)
     }

@@ -5,20 +5,14 @@ use std::process::ExitCode;
 use futures::stream::TryStreamExt as _;
 
 use super::json::DeadLetterJson;
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    selection: SelectionArgs,
-}
-
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (search, filter) = arguments.selection.search().await?;
+pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
+    let (search, filter) = selection.search().await?;
     search.clear();
     // All at once: asking for each dead letter would read the ledgers each time.
-    let replayed = search.letters.all_replayed().await?;
+    let replayed = search.letters.replayed(None).await?;
     let mut all = search.letters.all(&filter);
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {

@@ -2,13 +2,16 @@
 
 use std::process::ExitCode;
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use deadletters::ledger::JobSummary;
 use serde_json::json;
 
-use super::output::Output;
 use super::selection::ContainerArgs;
+use crate::output::Output;
 use crate::text;
+
+const COLUMNS: [&str; 9] =
+    ["job", "started", "target", "dead letters", "sent", "uncertain", "refused", "other", "state"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -25,7 +28,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let json = || jobs.iter().map(json).collect();
     arguments.output.write(jobs.is_empty(), json, || format!("{}\n", table(&jobs)))?;
     if jobs.is_empty() {
-        eprintln!("there is no replay job in {}", letters.container().name);
+        eprintln!("there is no replay job in {}", letters.container.name);
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
@@ -50,19 +53,7 @@ fn json(job: &JobSummary) -> serde_json::Value {
 }
 
 fn table(jobs: &[JobSummary]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header([
-        "job",
-        "started",
-        "target",
-        "dead letters",
-        "sent",
-        "uncertain",
-        "refused",
-        "other",
-        "state",
-    ]);
+    let mut table = text::table(&COLUMNS);
     for job in jobs {
         let counts = &job.counts;
         table.add_row([

@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use deadletters::filter::decided_ms;
-use deadletters::ledger::{ReplayRecord, ReplayState};
+use deadletters::ledger::ReplayRecord;
 use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
 use super::json::ListedJson;
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 use crate::text;
+
+const COLUMNS: [&str; 8] =
+    ["id", "decided", "subscription", "event", "reason", "last", "attempts", "replayed"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -42,7 +45,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
     let found = search.letters.newest(&filter, limit).await?;
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
-    let replayed = search.letters.replayed(&ids).await?;
+    let replayed = search.letters.replayed(Some(&ids)).await?;
     let listed = found.iter().map(|letter| ListedJson::new(letter, replayed.get(&letter.id)));
     search.clear();
     match arguments.output {
@@ -61,18 +64,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, ReplayRecord>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header([
-        "id",
-        "decided",
-        "subscription",
-        "event",
-        "reason",
-        "last",
-        "attempts",
-        "replayed",
-    ]);
+    let mut table = text::table(&COLUMNS);
     for letter in letters {
         table.add_row(row(letter, replayed.get(&letter.id)));
     }
@@ -80,14 +72,11 @@ fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, ReplayRecord>) -
 }
 
 fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8] {
-    let replayed = replayed.map(|record| match record.entry.state {
-        ReplayState::Intent => format!("{} ?", record.job),
-        ReplayState::Sent
-        | ReplayState::Refused
-        | ReplayState::Skipped
-        | ReplayState::Missing
-        | ReplayState::Unfit => record.job.clone(),
-    });
+    let replayed = match replayed {
+        Some(record) if record.is_uncertain() => format!("{} ?", record.job),
+        Some(record) => record.job.clone(),
+        None => "-".to_owned(),
+    };
     [
         text::short_id(letter.id),
         text::at(decided_ms(letter)),
@@ -96,6 +85,6 @@ fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> [String; 8
         text::line(&letter.reason),
         text::outcome(letter.outcome.as_deref(), letter.status),
         letter.attempts.to_string(),
-        replayed.unwrap_or_else(|| "-".to_owned()),
+        replayed,
     ]
 }

@@ -8,7 +8,6 @@ mod export;
 mod jobs;
 mod json;
 mod list;
-mod output;
 mod purge;
 mod replay;
 mod rescue;
@@ -52,7 +51,7 @@ enum Verb {
     /// Moves the messages of a last-resort queue into the container
     Rescue(rescue::Arguments),
     /// Writes complete dead letters, one JSON object per line
-    Export(export::Arguments),
+    Export(selection::SelectionArgs),
     /// Removes dead letters
     Purge(purge::Arguments),
     /// Shows dead letters as they are stored, until Ctrl-C

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use adapters::storage::PAGE_MAX;
 use futures::stream::TryStreamExt as _;
 
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 use crate::{progress, text};
 
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let bar = progress::bar(keys.len() as u64, "blobs");
     for keys in keys.chunks(PAGE_MAX) {
-        search.letters.container().delete(keys).await?;
+        search.letters.container.delete(keys).await?;
         bar.inc(keys.len() as u64);
     }
     bar.finish_and_clear();

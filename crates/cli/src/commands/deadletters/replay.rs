@@ -12,11 +12,11 @@ use delivery::subscription::name::TopicName;
 use futures::stream::TryStreamExt as _;
 use url::Url;
 
-use super::output::out;
 use super::search::Search;
 use super::selection::ContainerArgs;
 use crate::commands::dev::allow_private;
 use crate::filter_args::FilterArgs;
+use crate::output::out;
 use crate::replay_sender::{self, ReplayQueueArgs};
 use crate::{progress, text};
 
@@ -189,7 +189,7 @@ async fn summary(
     for (subscription, count) in &plan.subscriptions {
         lines.push_str(&format!("  {:>9}  {}\n", text::grouped(*count), text::line(subscription)));
     }
-    let replayed = letters.replayed(&plan.ids()).await?;
+    let replayed = letters.replayed(Some(&plan.ids())).await?;
     let is_sent = |state: ReplayState| state == ReplayState::Sent;
     let sent = replayed.values().filter(|record| is_sent(record.entry.state)).count() as u64;
     if sent > 0 {

@@ -17,8 +17,8 @@ use delivery::ports::QueueName;
 use local::mapping::event;
 use url::Url;
 
-use super::output::out;
 use super::selection::ContainerArgs;
+use crate::output::out;
 use crate::{progress, queue, text};
 
 /// Messages of one receive.
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
-    let (container, url) = (letters.container(), arguments.queue_url);
+    let (container, url) = (&letters.container, arguments.queue_url);
     let client = queue::reach(&url).await?;
     let bar = progress::count("dead letters");
     let (mut rescued, mut left) = (0_u64, 0_u64);

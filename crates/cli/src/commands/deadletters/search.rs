@@ -18,7 +18,7 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn start(letters: DeadLetters) -> Self {
-        let container = letters.container().clone();
+        let container = letters.container.clone();
         let bar = progress::asking("storage requests", move || container.requests());
         Self { letters, began_ms: Machine.now_ms(), bar }
     }
@@ -32,7 +32,7 @@ impl Search {
     pub(super) fn finish(&self, found: usize) -> ExitCode {
         self.clear();
         let took_ms = Machine.now_ms().saturating_sub(self.began_ms);
-        let container = self.letters.container();
+        let container = &self.letters.container;
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
             eprintln!(

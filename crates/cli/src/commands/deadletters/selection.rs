@@ -4,9 +4,9 @@ use deadletters::DeadLetters;
 use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
 use deadletters::filter::Filter;
 
-use super::output::Output;
 use super::search::Search;
 use crate::filter_args::FilterArgs;
+use crate::output::Output;
 use crate::store;
 
 /// Where the dead letters are.

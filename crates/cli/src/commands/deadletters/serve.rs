@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
 
-use super::output::out;
 use super::selection::ContainerArgs;
 use crate::commands::dev::allow_private;
+use crate::output::out;
 use crate::page;
 use crate::replay_sender::ReplayQueueArgs;
 
@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
     out(&format!(
         "ready: the dead letters of {} on http://{}/\n",
-        letters.container().name,
+        letters.container.name,
         listener.local_addr()?
     ))?;
     let replays = page::ReplaySettings { queues, allow_private: allow_private() };

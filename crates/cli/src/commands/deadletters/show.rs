@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use deadletters::filter::decided_ms;
-use deadletters::ledger::{ReplayRecord, ReplayState};
+use deadletters::ledger::ReplayRecord;
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::time::duration::format_ms;
 use uuid::Uuid;
 
 use super::json::DeadLetterJson;
-use super::output::{Output, out};
 use super::search::Search;
 use super::selection::ContainerArgs;
+use crate::output::{Output, out};
 use crate::text;
 
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(search.finish(found.len()));
     }
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
-    let replayed = letters.replayed(&ids).await?;
+    let replayed = letters.replayed(Some(&ids)).await?;
     for (index, letter) in found.iter().enumerate() {
         let replayed = replayed.get(&letter.id);
         match arguments.output {
@@ -110,19 +110,12 @@ fn describe(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Strin
     description
 }
 
-fn describe_replay(ReplayRecord { job, entry }: &ReplayRecord) -> String {
-    let delivery = entry.delivery;
-    match entry.state {
-        ReplayState::Intent => {
-            format!("uncertain, by the job {job}, as delivery {delivery}: it was interrupted")
-        }
-        ReplayState::Sent
-        | ReplayState::Refused
-        | ReplayState::Skipped
-        | ReplayState::Missing
-        | ReplayState::Unfit => {
-            format!("{}Z by the job {job}, as delivery {delivery}", text::seconds(&entry.at))
-        }
+fn describe_replay(record: &ReplayRecord) -> String {
+    let (job, delivery) = (&record.job, record.entry.delivery);
+    if record.is_uncertain() {
+        format!("uncertain, by the job {job}, as delivery {delivery}: it was interrupted")
+    } else {
+        format!("{}Z by the job {job}, as delivery {delivery}", text::seconds(&record.entry.at))
     }
 }
 

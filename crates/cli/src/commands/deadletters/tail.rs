@@ -14,8 +14,8 @@ use delivery::ports::Clock as _;
 use delivery::time::duration;
 use delivery::time::duration::HOUR_MS;
 
-use super::output::out;
 use super::selection::SelectionArgs;
+use crate::output::out;
 use crate::text;
 
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut seen = letters.keys(&recent(&filter)).await?;
     eprintln!(
         "listing {} every {}, until Ctrl-C",
-        letters.container().name,
+        letters.container.name,
         duration::format_ms(arguments.every)
     );
     tokio::select! {

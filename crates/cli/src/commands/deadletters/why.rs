@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 use deadletters::cause::Cause;
 use delivery::time::moment::rfc3339;
 use serde_json::json;
@@ -12,6 +12,8 @@ use crate::text;
 
 /// The width of the table, in characters.
 const WIDTH: u16 = 150;
+const COLUMNS: [&str; 7] =
+    ["count", "destination", "outcome", "response, or reason", "first", "newest", "example"];
 
 pub(super) async fn run(arguments: SummaryArgs) -> anyhow::Result<ExitCode> {
     let (search, filter) = arguments.selection.search().await?;
@@ -40,19 +42,7 @@ fn json(causes: &[Cause]) -> serde_json::Value {
 }
 
 fn table(causes: &[Cause]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_BORDERS_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH).set_header([
-        "count",
-        "destination",
-        "outcome",
-        "response, or reason",
-        "first",
-        "newest",
-        "example",
-    ]);
+    let mut table = text::wrapped_table(&COLUMNS, WIDTH);
     for cause in causes {
         table.add_row([
             text::grouped(cause.count),

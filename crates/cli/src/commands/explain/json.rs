@@ -6,10 +6,9 @@
 
 use delivery::subscription::policy::{Setting, sink_uri};
 use delivery::subscription::sink::Sink;
-use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::explained::Explained;
+use super::Explained;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -59,11 +58,10 @@ struct Status {
 
 impl Serialize for Policy<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (setting, from) in self.0 {
-            map.serialize_entry(setting.field, &Sourced { value: &setting.value, from })?;
-        }
-        map.end()
+        let fields = self.0.iter();
+        serializer.collect_map(
+            fields.map(|(setting, from)| (setting.field, Sourced { value: &setting.value, from })),
+        )
     }
 }
 
@@ -80,6 +78,11 @@ fn document(explained: &Explained) -> Document<'_> {
     let attempts = life.attempts.iter();
     let stored = life.stored.as_ref();
     let sink = &subscription.dead_letter.sink;
+    let (container, error_channel) = match sink {
+        Sink::Container(container) => (Some(container.to_string()), None),
+        Sink::Topic(topic) => (None, Some(topic.to_string())),
+        Sink::DefaultContainer | Sink::Queue(_) | Sink::Address(_) | Sink::None => (None, None),
+    };
     Document {
         subscription: subscription.name.to_string(),
         dialect: subscription.dialect.as_str(),
@@ -91,37 +94,15 @@ fn document(explained: &Explained) -> Document<'_> {
             reason: life.reason_name(),
             at_ms: life.ended_ms,
             deadletter_after_ms: stored.map(|stored| stored.after_ms),
-            container: stored.and_then(|_| container(sink)),
+            container: stored.and_then(|_| container.clone()),
             format: stored.map(|stored| stored.format),
         },
         status: Status {
             dead_letter_sink_uri: sink_uri(sink),
-            error_channel: error_channel(sink),
-            container: container(sink),
+            error_channel,
+            container,
             format: (*sink != Sink::None)
                 .then(|| subscription.dead_letter.format.name_for(subscription.destination.schema)),
         },
-    }
-}
-
-fn container(sink: &Sink) -> Option<String> {
-    match sink {
-        Sink::Container(container) => Some(container.to_string()),
-        Sink::DefaultContainer
-        | Sink::Queue(_)
-        | Sink::Address(_)
-        | Sink::Topic(_)
-        | Sink::None => None,
-    }
-}
-
-fn error_channel(sink: &Sink) -> Option<String> {
-    match sink {
-        Sink::Topic(topic) => Some(topic.to_string()),
-        Sink::DefaultContainer
-        | Sink::Container(_)
-        | Sink::Queue(_)
-        | Sink::Address(_)
-        | Sink::None => None,
     }
 }

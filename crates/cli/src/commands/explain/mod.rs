@@ -3,7 +3,6 @@
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
 //! people, as JSON for tools, or as an SVG for documents. No wait is computed here.
 
-mod explained;
 mod json;
 mod svg;
 mod table;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
-use delivery::explain::{Always, Endpoint, explain};
+use delivery::explain::{Always, Endpoint, Life, explain};
 use delivery::manifest::Reading;
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
@@ -25,8 +24,7 @@ use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
-use self::explained::Explained;
-use crate::files::{Files, have_errors, print_findings, usage_error};
+use crate::files::{Files, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 
 #[derive(Debug, clap::Args)]
@@ -58,25 +56,23 @@ enum Output {
     Svg,
 }
 
+/// What every output format shows: a subscription and the life of a delivery under it.
+struct Explained {
+    subscription: Arc<Subscription>,
+    /// Each setting, and the origin of its value.
+    policy: Vec<(Setting, String)>,
+    life: Life,
+}
+
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let files = match Files::read(&arguments.files) {
-        Ok(files) => files,
-        Err(problem) => return Ok(usage_error(&problem)),
-    };
-    let reading = files.reading();
-    print_findings(&reading.findings);
-    if have_errors(&reading.findings) {
-        return Ok(ExitCode::FAILURE);
-    }
-    let selected = match selected(&reading, arguments.subscription.as_ref()) {
-        Ok(selected) => selected,
-        Err(problem) => return Ok(usage_error(&problem)),
-    };
+    let files = Files::read(&arguments.files)?;
+    let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
+    let selected = selected(&reading, arguments.subscription.as_ref())?;
     let now_ms = Machine.now_ms();
     if let Some(text) =
         arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none())
     {
-        return Ok(usage_error(&format!(
+        return Err(usage_error(format!(
             "--retry-after {text:?} is neither a number of seconds nor an HTTP date"
         )));
     }
@@ -102,14 +98,14 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn selected(
     reading: &Reading,
     named: Option<&SubscriptionName>,
-) -> Result<Vec<Arc<Subscription>>, String> {
+) -> anyhow::Result<Vec<Arc<Subscription>>> {
     let Some(name) = named else { return Ok(reading.catalogue.subscriptions().cloned().collect()) };
     let found =
         reading.catalogue.subscription(name).cloned().map(|subscription| vec![subscription]);
     found.ok_or_else(|| {
         let names: Vec<String> =
             reading.catalogue.subscriptions().map(|of| format!("  {}", of.name)).collect();
-        format!("there is no subscription {name}; there are\n{}", names.join("\n"))
+        usage_error(format!("there is no subscription {name}; there are\n{}", names.join("\n")))
     })
 }
 

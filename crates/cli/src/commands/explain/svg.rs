@@ -7,7 +7,7 @@ use delivery::subscription::Subscription;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use maud::{Markup, html};
 
-use super::explained::Explained;
+use super::Explained;
 use super::timeline::{Axis, dead_letter, hms};
 
 /// The width of the picture.

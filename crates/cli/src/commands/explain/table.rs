@@ -1,12 +1,12 @@
 //! Explanations as text: the policy with the origin of each value, the attempts on a time axis, and
 //! the end.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use delivery::explain::{Attempt, Endpoint, Life};
 use delivery::subscription::Subscription;
 
-use super::explained::Explained;
+use super::Explained;
 use super::timeline::{Axis, dead_letter, hms};
+use crate::text;
 
 /// The width of a table of the policy, in characters.
 const WIDTH: u16 = 110;
@@ -32,11 +32,7 @@ fn one(Explained { subscription, policy, life }: &Explained, endpoint: &Endpoint
         .as_ref()
         .map_or(String::new(), |value| format!(", Retry-After: {value}"));
     let paused = if subscription.paused { ", paused now" } else { "" };
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_BORDERS_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH).set_header(["policy", "value", "from"]);
+    let mut table = text::wrapped_table(&["policy", "value", "from"], WIDTH);
     for (setting, from) in policy {
         table.add_row([setting.field, setting.text.as_str(), from.as_str()]);
     }

@@ -21,8 +21,9 @@ use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::storage::Storage;
+use anyhow::{Context as _, bail};
 use clap::ValueEnum;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::machine::consent::{
@@ -39,8 +40,8 @@ use futures::future::join_all;
 use url::Url;
 
 use crate::commands::dev::allow_private;
-use crate::files::{Files, have_errors, print_findings, usage_error};
-use crate::store;
+use crate::files::Files;
+use crate::{store, text};
 
 /// The exit code of an error, apart from an endpoint that does not consent.
 const FAILED: u8 = 2;
@@ -115,19 +116,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let files = match Files::read(&arguments.files) {
-        Ok(files) => files,
-        Err(problem) => return Ok(usage_error(&problem)),
-    };
-    let reading = files.reading();
-    print_findings(&reading.findings);
-    if have_errors(&reading.findings) {
-        return Ok(ExitCode::from(FAILED));
-    }
-    let selected = match selected(&reading, &arguments) {
-        Ok(selected) => selected,
-        Err(problem) => return Ok(usage_error(&problem)),
-    };
+    let files = Files::read(&arguments.files)?;
+    let Some(reading) = files.valid_reading() else { return Ok(ExitCode::from(FAILED)) };
+    let selected = selected(&reading, &arguments)?;
     if selected.is_empty() {
         eprintln!("no subscription requires consent");
         return Ok(ExitCode::SUCCESS);
@@ -157,7 +148,7 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn selected(
     reading: &Reading,
     arguments: &Arguments,
-) -> Result<Vec<(Arc<Subscription>, Consent)>, String> {
+) -> anyhow::Result<Vec<(Arc<Subscription>, Consent)>> {
     if arguments.subscription.is_empty() {
         let all = reading.catalogue.subscriptions();
         return Ok(all
@@ -167,14 +158,14 @@ fn selected(
     let named = arguments.subscription.iter().map(|name| {
         let subscription = reading.catalogue.subscription(name);
         let subscription =
-            subscription.ok_or_else(|| format!("there is no subscription {name}"))?;
+            subscription.with_context(|| format!("there is no subscription {name}"))?;
         Ok((Arc::clone(subscription), handshake_of(subscription, arguments)?))
     });
     named.collect()
 }
 
 /// The handshake of a named subscription.
-fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> Result<Consent, String> {
+fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::Result<Consent> {
     let own = subscription.destination.consent.as_ref();
     let (own_origin, own_rate) = match own {
         Some(Consent::CloudEvents { origin, rate }) => (Some(origin.clone()), *rate),
@@ -182,20 +173,19 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> Result<Co
     };
     match (arguments.handshake, own) {
         (None, Some(consent)) => Ok(consent.clone()),
-        (None, None) => Err(format!(
-            "{} requires no consent; choose a handshake with --handshake",
-            subscription.name
-        )),
+        (None, None) => {
+            bail!("{} requires no consent; choose a handshake with --handshake", subscription.name)
+        }
         (Some(Handshake::Eventgrid), _)
             if arguments.origin.is_some() || arguments.rate.is_some() =>
         {
-            Err("--handshake eventgrid has no --origin and no --rate".to_owned())
+            bail!("--handshake eventgrid has no --origin and no --rate")
         }
         (Some(Handshake::Eventgrid), _) => Ok(Consent::EventGrid),
         (Some(Handshake::Cloudevents), _) => {
             let origin = arguments.origin.clone().or(own_origin);
             let origin = origin
-                .ok_or("--handshake cloudevents needs --origin, such as events.example.com")?;
+                .context("--handshake cloudevents needs --origin, such as events.example.com")?;
             Ok(Consent::CloudEvents {
                 origin,
                 rate: arguments.rate.map(NonZeroU32::get).or(own_rate),
@@ -317,11 +307,8 @@ async fn consent_place(
 }
 
 fn table(validations: &[Validation]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_BORDERS_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(WIDTH).set_header(["subscription", "destination", "handshake", "answer"]);
+    let columns = ["subscription", "destination", "handshake", "answer"];
+    let mut table = text::wrapped_table(&columns, WIDTH);
     for Validation { subscription, consent, answer } in validations {
         let handshake = match consent {
             Consent::EventGrid => "eventgrid".to_owned(),

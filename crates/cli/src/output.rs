@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Output {
+pub(crate) enum Output {
     /// For people
     Table,
     /// For tools
@@ -15,7 +15,7 @@ pub(super) enum Output {
 
 impl Output {
     /// Writes one JSON value, or the table; of nothing no table.
-    pub(super) fn write(
+    pub(crate) fn write(
         self,
         is_empty: bool,
         json: impl FnOnce() -> serde_json::Value,
@@ -30,7 +30,7 @@ impl Output {
 }
 
 /// Writes data; unlike `println!` it does not panic when the reader has closed its end.
-pub(super) fn out(text: &str) -> anyhow::Result<()> {
+pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     let mut output = std::io::stdout().lock();
     output.write_all(text.as_bytes())?;
     // At the end of the program an error, such as a closed pipe, would be lost.
