@@ -7,6 +7,7 @@
 //! and no Docker.
 #![cfg(target_os = "linux")]
 
+mod crashing;
 mod notify;
 mod observability;
 mod publishers;
@@ -174,6 +175,8 @@ impl Deployment {
             ("/told/refuses", [400].as_slice()),
             ("/aws", [200].as_slice()),
             ("/samples", [503, 200].as_slice()),
+            ("/crashing", [200].as_slice()),
+            ("/beside", [200].as_slice()),
             ("/killed/left", [200].as_slice()),
             ("/killed/right", [200].as_slice()),
         ]))
@@ -219,7 +222,7 @@ impl Deployment {
             .await;
         let held = arrivals.iter().rfind(|arrival| waits(arrival)).expect("a response is held");
         kill_the_function_at(held.from, self.subscriber.address);
-        self.subscriber.release();
+        self.subscriber.release("/killed/");
     }
 
     /// The deliveries that were neither answered nor dead-lettered.
@@ -258,6 +261,8 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         subscription("retried", "busy", "/busy-twice", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[0], "/killed/left", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[1], "/killed/right", &retry),
+        subscription("crashing", "all", "/crashing", ""),
+        subscription("beside", "all", "/beside", ""),
         subscription("samples", "reader", "/samples", &retry),
         subscription("counted", "takes", "/counted/takes", ""),
         subscription("counted", "busy", "/counted/busy-once", &retry),

@@ -4,7 +4,7 @@
 //! subscribers. It records every request that it has read completely, even if the caller
 //! disconnects before the response.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(crate) struct Subscriber {
 struct Shared {
     scripts: Scripts,
     arrivals: watch::Sender<Vec<Arrival>>,
-    held: watch::Sender<Option<&'static str>>,
+    held: watch::Sender<BTreeSet<&'static str>>,
 }
 
 impl Subscriber {
@@ -53,7 +53,7 @@ impl Subscriber {
             TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
         let arrivals = watch::Sender::new(Vec::new());
-        let shared = Arc::new(Shared { scripts, arrivals, held: watch::Sender::new(None) });
+        let shared = Arc::new(Shared { scripts, arrivals, held: watch::Sender::default() });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         tokio::spawn(async move { axum::serve(listener, service).await });
@@ -88,12 +88,12 @@ impl Subscriber {
 
     /// From now on requests at or below this path get no response, until [`Subscriber::release`].
     pub(crate) fn hold(&self, path: &'static str) {
-        self.shared.held.send_replace(Some(path));
+        self.shared.held.send_modify(|held| drop(held.insert(path)));
     }
 
-    /// Sends the held responses, and later ones at once.
-    pub(crate) fn release(&self) {
-        self.shared.held.send_replace(None);
+    /// Sends the held responses of this path, and later ones at once.
+    pub(crate) fn release(&self, path: &'static str) {
+        self.shared.held.send_modify(|held| drop(held.remove(path)));
     }
 }
 
@@ -123,7 +123,7 @@ async fn answer(
     };
     let (index, earlier_requests) = shared.record(arrival);
     let mut held = shared.held.subscribe();
-    let released = held.wait_for(|held| !held.is_some_and(|held| path.starts_with(held))).await;
+    let released = held.wait_for(|held| !held.iter().any(|held| path.starts_with(held))).await;
     released.expect("the sender lives as long as this server");
     let script = shared.scripts.get(path.as_str()).copied().unwrap_or(&[404]);
     let status = script.get(earlier_requests).or(script.last()).copied().unwrap_or(404);

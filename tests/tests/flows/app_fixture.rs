@@ -89,14 +89,18 @@ impl AppFixture {
 
     /// Sends a record to the events queue, as any publisher would.
     pub(crate) async fn publish(&self, topic: &str, body: &str) {
-        let topic = MessageAttributeValue::builder()
-            .data_type("String")
-            .string_value(topic)
-            .build()
-            .expect("typed");
-        let queue = self.stack.aws().queue_url("events");
-        let send = self.stack.sqs().send_message().queue_url(queue).message_body(body);
-        send.message_attributes("topic", topic).send().await.expect("the queue accepts it");
+        self.send("events", body, &[("topic", topic)]).await;
+    }
+
+    /// Sends a message with these attributes to a queue.
+    pub(crate) async fn send(&self, queue: &str, body: &str, attributes: &[(&str, &str)]) {
+        let queue = self.stack.aws().queue_url(queue);
+        let mut send = self.stack.sqs().send_message().queue_url(queue).message_body(body);
+        for (name, value) in attributes {
+            let text = MessageAttributeValue::builder().data_type("String").string_value(*value);
+            send = send.message_attributes(*name, text.build().expect("typed"));
+        }
+        send.send().await.expect("the queue accepts it");
     }
 
     /// Sends up to ten records in one request, so that one invocation may receive them all.

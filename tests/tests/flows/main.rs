@@ -13,6 +13,7 @@ mod reactions;
 mod replies;
 mod sinks;
 mod slow;
+mod trust;
 
 use axum::http::StatusCode;
 use delivery::manifest::{Source, read};
