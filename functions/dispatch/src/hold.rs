@@ -11,6 +11,8 @@ use crate::message::{held_message, hold_of, queue_of, same_message};
 
 /// A message is delayed no longer than this.
 const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
+/// How far the clocks of SQS and of a function may be apart, and more.
+const CLOCK_SKEW_MS: u64 = 60 * SECOND_MS;
 /// A record that is too large to be re-enqueued with our attribute is hidden for this long.
 const TOO_LARGE_SECONDS: u32 = 3_600;
 
@@ -44,7 +46,8 @@ pub(crate) fn until_newer(record: &Record) -> Wait {
 /// The message that moves a record to isolation, if it has to: it was received before, so it or
 /// another record of its batch may have crashed a function. One that is too large stays where it is.
 pub(crate) fn isolated(record: &Record) -> Option<Message> {
-    let hidden_once = hold_of(record).until_ms > record.sent_ms.saturating_add(DELAY_MAX_MS);
+    let delayed_until_ms = record.sent_ms.saturating_add(DELAY_MAX_MS + CLOCK_SKEW_MS);
+    let hidden_once = hold_of(record).until_ms > delayed_until_ms;
     let expected = if record.queue.is_internal() && hidden_once { 2 } else { 1 };
     if record.queue == QueueName::Isolation || record.receives <= expected {
         return None;

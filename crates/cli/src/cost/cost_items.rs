@@ -12,7 +12,7 @@ use super::prices::{
     API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, INVOCATION, LOGS,
     LOGS_KEPT, METRIC, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, X86_64,
 };
-use super::queue_load::{QueueLoad, chunks};
+use super::queue_load::{QueueLoad, chunks, idle_polls};
 use crate::numbers::{count, decimals, precise, rounded};
 
 /// The length of a month in the bill.
@@ -143,8 +143,8 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     items.extend(drained(&load.retries, ["waits received", "waits deleted"]));
     items.push(sqs_requests("dead letters sent", load.dead_letter_sends, dead_letters));
     items.extend(drained(&load.dead_letters, ["dead letters received", "dead letters deleted"]));
-    let polls = "3 queues × 5 pollers × 86,400 s ÷ 20 s, less what finds something".to_owned();
-    let empty = load.events.empty + load.retries.empty + load.dead_letters.empty;
+    let polls = "6 queues × 5 pollers × 86,400 s ÷ 20 s, less what finds something".to_owned();
+    let empty = load.events.empty + load.retries.empty + load.dead_letters.empty + idle_polls();
     items.push(sqs_requests("polls that find nothing", empty, polls));
     items.extend(plan.deployment.fair_queues.then(|| fair_queues(load)));
     items

@@ -81,6 +81,12 @@ pub(super) struct EventSourceMapping {
     pub(super) concurrency: u32,
 }
 
+/// The polls of the queues that are empty but for what is split or goes wrong: fan-out, isolation,
+/// unprocessed.
+pub(super) fn idle_polls() -> f64 {
+    3.0 * POLLERS * DAY_S / POLL_S
+}
+
 impl QueueLoad {
     pub(super) fn of(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64) -> Self {
         let fill = work.fill(mapping);
