@@ -103,7 +103,7 @@ async fn forged_headers_and_extensions_at_the_ingress_change_nothing_about_the_e
     let app = app().await;
     let ingress = app.ingress().await;
     let mut request = reqwest::Client::new()
-        .post(format!("{ingress}/shop/orders"))
+        .post(format!("{ingress}/topics/shop/orders"))
         .header("content-type", "text/plain")
         .header("ce-specversion", "1.0")
         .header("ce-id", "1")
