@@ -13,6 +13,7 @@ mod observability;
 mod publishers;
 mod stack;
 mod subscriber;
+mod trust;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -175,6 +176,7 @@ impl Deployment {
             ("/told/refuses", [400].as_slice()),
             ("/aws", [200].as_slice()),
             ("/samples", [503, 200].as_slice()),
+            ("/forged", [200].as_slice()),
             ("/crashing", [200].as_slice()),
             ("/beside", [200].as_slice()),
             ("/killed/left", [200].as_slice()),
@@ -261,6 +263,7 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         subscription("retried", "busy", "/busy-twice", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[0], "/killed/left", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[1], "/killed/right", &retry),
+        subscription("forged", "all", "/forged", ""),
         subscription("crashing", "all", "/crashing", ""),
         subscription("beside", "all", "/beside", ""),
         subscription("samples", "reader", "/samples", &retry),

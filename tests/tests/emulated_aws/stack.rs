@@ -84,19 +84,19 @@ impl Stack {
 
     /// Sends one event to the events queue, as any publisher would.
     pub(crate) async fn publish(&self, topic: &str, event: &str) {
-        let attribute = MessageAttributeValue::builder()
-            .data_type("String")
-            .string_value(topic)
-            .build()
-            .expect("a type and a value make an attribute");
-        self.queues
-            .send_message()
-            .queue_url(self.output("EventsQueueUrl"))
-            .message_body(event)
-            .message_attributes("topic", attribute)
-            .send()
-            .await
-            .expect("the events queue accepts an event");
+        self.send(event, &[("topic", topic)]).await;
+    }
+
+    /// Sends a message with these attributes to the events queue.
+    pub(crate) async fn send(&self, body: &str, attributes: &[(&str, &str)]) {
+        let mut send =
+            self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
+        for (name, value) in attributes {
+            let text = MessageAttributeValue::builder().data_type("String").string_value(*value);
+            let text = text.build().expect("a type and a value make an attribute");
+            send = send.message_attributes(*name, text);
+        }
+        send.send().await.expect("the events queue accepts an event");
     }
 
     /// Sends a message without attributes, as AWS services do.
