@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 const QUEUE: &str = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
 const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
 
-const OWN_QUEUES: [&str; 4] = ["Events", "Retry", "DeadLetter", "LastResort"];
+const OWN_QUEUES: [&str; 7] =
+    ["Events", "FanOut", "Retry", "Isolation", "DeadLetter", "Unprocessed", "LastResort"];
 
 /// The response of CloudFormation about the stack `live`.
 fn described(parameters: &[(&str, &str)]) -> String {
@@ -36,7 +37,7 @@ fn described(parameters: &[(&str, &str)]) -> String {
 }
 
 /// A server that gives every request this status and body; its address.
-fn cloud_formation(status: &'static str, body: String) -> String {
+pub(crate) fn cloud_formation(status: &'static str, body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}", listener.local_addr().expect("it listens"));
     std::thread::spawn(move || {

@@ -13,6 +13,7 @@ use local::stack::local_clients;
 use local::subscriber::{StatusSequence, Subscriber};
 use serde_json::Value;
 
+use crate::check_stack::cloud_formation;
 use crate::sample_letters;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, text};
 
@@ -117,6 +118,41 @@ async fn each_dead_letter_is_sent_to_its_subscription_alone_as_a_new_delivery_wi
     let taken = container.run(&["replay", "--yes", "--queue-url", &queue, "--name", "one"]);
     assert_eq!(taken.status.code(), Some(2));
     assert!(text(&taken.stderr).contains("--resume one"), "{}", text(&taken.stderr));
+    aws.stop().await;
+}
+
+/// CloudFormation's description of a stack with these queues.
+fn stack_with(aws: &LocalAws) -> String {
+    let output = |(name, queue)| {
+        let url = aws.queue_url(queue);
+        format!("<member><OutputKey>{name}</OutputKey><OutputValue>{url}</OutputValue></member>")
+    };
+    let outputs = [("EventsQueueUrl", "events"), ("FanOutQueueUrl", "fan-out")].map(output);
+    format!(
+        "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
+         <Outputs>{}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>",
+        outputs.concat()
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_stack_the_fan_out_queue_takes_deliveries_and_the_events_queue_events() {
+    let (container, aws, sqs, _data) = start().await;
+    let endpoint = cloud_formation("200 OK", stack_with(&aws));
+    let replay = |more: &[&str]| {
+        let arguments = [&["replay", "--yes", "--stack", "live"], more].concat();
+        let mut command = container.command(&arguments);
+        command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", &endpoint).env("AWS_REGION", "eu-west-1");
+        command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+        let done = command.output().expect("the program runs");
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    };
+    replay(&["order-5"]);
+    assert_eq!(receive(&sqs, &aws.queue_url("fan-out")).await.len(), 1);
+    assert_eq!(receive(&sqs, &aws.queue_url("events")).await.len(), 0);
+    replay(&["order-5", "--to-topic", "shop/again"]);
+    assert_eq!(receive(&sqs, &aws.queue_url("events")).await.len(), 1);
+    assert_eq!(receive(&sqs, &aws.queue_url("fan-out")).await.len(), 0);
     aws.stop().await;
 }
 
