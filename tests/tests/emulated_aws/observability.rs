@@ -17,7 +17,7 @@ use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 const NAMESPACE: &str = "lastmile/lastmile";
 
 /// Every alarm of infra/observability.yaml.
-const ALARMS: [&str; 11] = [
+const ALARMS: [&str; 14] = [
     "dead-letters",
     "dead-letters-refused",
     "dead-letters-wait",
@@ -27,8 +27,11 @@ const ALARMS: [&str; 11] = [
     "dispatch-throttles",
     "errors-logged",
     "events-wait",
+    "first-attempts-wait",
+    "isolated-records-wait",
     "last-resort",
     "retries-wait",
+    "unprocessed-records-wait",
 ];
 
 /// A metric line: its time, names and values of its dimensions, and its metrics.
