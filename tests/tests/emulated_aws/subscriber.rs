@@ -88,12 +88,12 @@ impl Subscriber {
 
     /// From now on requests at or below this path get no response, until [`Subscriber::release`].
     pub(crate) fn hold(&self, path: &'static str) {
-        self.shared.held.send_modify(|held| drop(held.insert(path)));
+        self.shared.held.send_if_modified(|held| held.insert(path));
     }
 
     /// Sends the held responses of this path, and later ones at once.
     pub(crate) fn release(&self, path: &'static str) {
-        self.shared.held.send_modify(|held| drop(held.remove(path)));
+        self.shared.held.send_if_modified(|held| held.remove(path));
     }
 }
 
