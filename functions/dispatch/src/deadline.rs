@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A response timeout is at most the function's timeout less this.
 pub const RESPONSE_MARGIN_MS: u64 = 15_000;
 /// No attempt begins unless it can time out and leave this much for sending messages: one call to a
-/// queue, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`), and the batch window
+/// queue, all tries together (`adapters::timeouts::OPERATION_TIMEOUT`), and the batch window
 /// of the queue client.
 const FINISH_MARGIN_MS: u64 = 9_000;
 /// However short the function's timeout, a destination gets this long to answer.
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_free_for_sending_is_longer_than_a_call_may_take() {
-        let operation_ms = adapters::aws_ports::OPERATION_TIMEOUT.as_millis();
+        let operation_ms = adapters::timeouts::OPERATION_TIMEOUT.as_millis();
         assert!(
             u128::from(FINISH_MARGIN_MS) > operation_ms && RESPONSE_MARGIN_MS > FINISH_MARGIN_MS
         );
