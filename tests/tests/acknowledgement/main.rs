@@ -373,6 +373,19 @@ fn a_dead_letter_that_storage_refuses_for_too_long_moves_to_the_last_resort_queu
         .with_put_error("letters", PutError::Unavailable("503".to_owned()))
         .with_failing_queue();
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
+    // It stays where it is, hidden for as long as storage is left alone.
+    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 300)]);
+}
+
+#[test]
+fn a_dead_letter_that_its_own_queue_refuses_stays_in_it_hidden_for_its_wait() {
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()))
+        .with_failing_queue();
+    let letter =
+        DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 10)]);
 }
 
 #[test]
