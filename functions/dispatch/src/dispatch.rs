@@ -62,7 +62,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
         let (probations, gates) = (Probations::default(), ConsentGates::shared_by(1));
-        Self { ports, container, default_topic, probations, gates, telemetry: Telemetry::default() }
+        let telemetry = Telemetry::default();
+        Self { ports, container, default_topic, probations, gates, telemetry }
     }
 
     /// Sets how many functions may run at once: they share the rates that destinations allow.
@@ -89,7 +90,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             match work {
                 Work::DeadLetter(item, letter) => self.finish_dead_letter(of, item, &letter).await,
                 Work::Forward(item, queue, message) => {
-                    of.progress.set_sent(item, self.send(queue, *message).await);
+                    let sent = self.send(queue, *message, of.deadline).await;
+                    of.progress.set_sent(item, sent);
                 }
                 // Not to the retry queue: it is a fresh delivery and must not wait behind retries.
                 Work::Split(delivery) => self.requeue(of, &delivery, QueueName::FanOut, 0).await,

@@ -29,7 +29,7 @@ enum Unread {
 impl<P: DispatchPorts> Dispatch<P> {
     /// Hides a record in isolation until little after this invocation, in case it crashes us. Its
     /// queue would hide it for long, so that throttling alone does not use up its receives.
-    pub(crate) async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
+    async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
         let Some(ends_ms) = deadline.ends_ms().filter(|_| record.queue == QueueName::Isolation)
         else {
             return;
@@ -45,7 +45,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
+        deadline: &Deadline,
     ) -> Option<Vec<WorkItem>> {
+        self.hide_isolated(record, deadline).await;
         if let Some(message) = hold::isolated(record) {
             telemetry::isolated(&record.message, message.receives);
             return Some(vec![WorkItem::Forward(QueueName::Isolation, Box::new(message))]);

@@ -22,13 +22,13 @@ mod message;
 mod plan;
 mod probation;
 mod progress;
+mod send;
 mod settlement;
 
 pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS, plan::DELIVERIES_IN_PLACE};
 use crate::{dispatch::Invocation, limits::Permit, plan::BatchPlan, progress::InFlightDelivery};
-use delivery::machine::step::Group;
-use delivery::ports::{DispatchPorts, Record};
+use delivery::{machine::step::Group, ports::DispatchPorts, ports::Record};
 use futures::{FutureExt as _, StreamExt as _, stream};
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -37,8 +37,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let mut catalogue = self.ports.current().await;
         let mut plan = BatchPlan::default();
         for (index, record) in records.iter().enumerate() {
-            self.hide_isolated(record, deadline).await;
-            match self.read_record(record, &mut catalogue).await {
+            match self.read_record(record, &mut catalogue, deadline).await {
                 Some(items) => plan.add(index, items),
                 None => plan.add_returned(record),
             }
