@@ -5,7 +5,7 @@
 //! as a dead letter. A record returns to the queue only when something of it could not be sent, or
 //! when nothing of it was attempted and it is too large to be re-enqueued.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use adapters::runtime::contained;
 use adapters::telemetry::{self, HoldReason};
@@ -15,6 +15,7 @@ use delivery::machine::step;
 use delivery::ports::{DispatchPorts, QueueName, Record};
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
+use uuid::Uuid;
 
 use crate::decode::WorkItem;
 use crate::dispatch::{Dispatch, Invocation};
@@ -50,7 +51,20 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<String> {
         let closed = contained("acknowledge", self.close(record, index, of)).await;
-        (!closed.unwrap_or(false)).then(|| record.message.clone())
+        if closed.unwrap_or(false) {
+            return None;
+        }
+        if is_published(record) {
+            self.remember(&of.progress.done_of(index));
+        }
+        Some(record.message.clone())
+    }
+
+    /// Remembers what is done of a record that is redelivered, so that it is not done again.
+    fn remember(&self, done: &[(String, Uuid)]) {
+        let Some((message, _)) = done.first() else { return };
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.note(message, done.iter().map(|(_, delivery)| *delivery));
     }
 
     /// Whether the record is done; re-enqueues what is unfinished first.

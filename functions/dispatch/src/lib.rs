@@ -14,6 +14,7 @@ mod deadline;
 mod decode;
 mod dispatch;
 mod finish;
+mod finished;
 mod hold;
 mod intake;
 mod late;
@@ -38,7 +39,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let mut plan = BatchPlan::default();
         for (index, record) in records.iter().enumerate() {
             match self.read_record(record, &mut catalogue, deadline).await {
-                Some(items) => plan.add(index, items),
+                Some(items) => plan.add(index, items, |item| self.is_finished(record, item)),
                 None => plan.add_returned(record),
             }
         }

@@ -271,6 +271,11 @@ impl FakePorts {
         self.calls().consents_unreadable = unreadable;
     }
 
+    /// From now on every queue takes messages.
+    pub(crate) fn repair_queues(&self) {
+        self.calls().queue_faults.clear();
+    }
+
     pub(crate) fn advance_ms(&self, wait_ms: u64) {
         self.clock.advance(wait_ms);
     }

@@ -14,6 +14,7 @@ mod late;
 mod metrics;
 mod probation;
 mod reactions;
+mod redelivered;
 mod replies;
 mod sending;
 mod sinks;
