@@ -32,9 +32,7 @@ use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings};
 use crate::sinks::SqsSinks;
 use crate::subscriptions::LiveSubscriptions;
-
-/// The timeout of a call to AWS, all tries together.
-pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
+use crate::timeouts::OPERATION_TIMEOUT;
 
 /// Every port of the dispatch function.
 #[derive(Debug)]
@@ -62,7 +60,6 @@ pub async fn aws_config() -> SdkConfig {
 }
 
 /// This configuration with our time limits: an unreachable service must not use up an invocation.
-/// All tries of a call end within the time that dispatch reserves for sending messages.
 #[must_use]
 pub fn with_limits(config: SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()

@@ -1,7 +1,7 @@
 //! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine.
 //!
 //! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
-//! sends messages; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
+//! sends messages, several times if `resend` says so; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
 //! queues, as `delivery` decides, by [`dead_letter_store`]; [`subscriptions`] keeps the catalogue
 //! fresh; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
@@ -20,6 +20,7 @@ pub mod machine;
 pub mod metrics;
 pub mod queues;
 pub mod records;
+mod resend;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;
@@ -27,3 +28,4 @@ pub mod sinks;
 pub mod storage;
 pub mod subscriptions;
 pub mod telemetry;
+pub mod timeouts;

@@ -2,6 +2,8 @@
 //!
 //! Each caller sends one message and gets the result of its own. Sends within a few milliseconds of
 //! each other share one `SendMessageBatch`, so ten failures in one batch of records cost one call.
+//! What was not taken for a reason that may pass ([`crate::resend`]) is sent again, all tries within
+//! [`OPERATION_TIMEOUT`].
 //! Waits are delayed messages: whole seconds, rounded up, at most 900; a message with a longer wait
 //! is received early and re-enqueued.
 
@@ -10,14 +12,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::DisplayErrorContext;
-use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
+use aws_sdk_sqs::config::Builder;
+use aws_sdk_sqs::config::retry::RetryConfig;
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
+use aws_sdk_sqs::operation::send_message_batch::{SendMessageBatchError, SendMessageBatchOutput};
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use delivery::ports::{
-    ChangeVisibility, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue, QueueError, QueueName,
+    ChangeVisibility, JitterSource as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue,
+    QueueError, QueueName,
 };
 use sha2::{Digest, Sha256};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+
+use crate::machine::Machine;
+use crate::resend::{self, Refusal};
+use crate::timeouts::OPERATION_TIMEOUT;
 
 /// `DelaySeconds` is never more.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
@@ -27,6 +37,10 @@ pub const DELAY_MAX_SECONDS: u64 = 900;
 pub const BATCH_ENTRIES_MAX: usize = 10;
 /// How long the first message of a batch waits for others.
 pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
+/// Calls of one process that are under way at once. Each is a socket and up to 1 MiB of messages,
+/// beside the requests to destinations (`dispatch::limits`); at 20 ms a call they take 8,000 messages
+/// a second, more than one invocation has.
+const CALLS_AT_ONCE: usize = 16;
 
 /// The queues of a deployment.
 #[derive(Debug, Clone)]
@@ -35,6 +49,7 @@ pub struct SqsQueues {
     urls: Arc<HashMap<QueueName, String>>,
     fair: bool,
     pending: Arc<Mutex<HashMap<QueueName, Vec<Pending>>>>,
+    calls: Arc<Semaphore>,
 }
 
 /// A message that waits for others to share its batch, and where its result goes.
@@ -42,6 +57,8 @@ pub struct SqsQueues {
 struct Pending {
     message: Message,
     result: oneshot::Sender<Result<(), QueueError>>,
+    /// Why no try has brought it into the queue so far.
+    problem: String,
 }
 
 impl SqsQueues {
@@ -52,7 +69,9 @@ impl SqsQueues {
         urls: impl IntoIterator<Item = (QueueName, String)>,
         fair: bool,
     ) -> Self {
-        Self { client, urls: Arc::new(urls.into_iter().collect()), fair, pending: Arc::default() }
+        let urls = Arc::new(urls.into_iter().collect());
+        let calls = Arc::new(Semaphore::new(CALLS_AT_ONCE));
+        Self { client, urls, fair, pending: Arc::default(), calls }
     }
 
     /// Adds the message to the pending ones; returns the batch that this filled, if any, and
@@ -81,45 +100,51 @@ impl SqsQueues {
         queues.get_mut(&queue).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Sends one batch and gives each sender the result of its own message. Entries that failed on
-    /// the service's side are sent again at once, up to twice: the client retries whole calls only.
+    /// Sends one batch and gives each sender the result of its own message.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
-        let Some(url) = self.urls.get(&queue) else {
-            let error = QueueError(format!("this function has no queue {queue:?}"));
-            return batch.into_iter().for_each(|pending| resolve(pending, Err(error.clone())));
-        };
-        for last in [false, false, true] {
-            if batch.is_empty() {
-                return;
-            }
-            batch = self.send_once(url, batch, last).await;
+        match self.urls.get(&queue) {
+            // What it has not resolved by then stays in the batch.
+            Some(url) => drop(timeout(OPERATION_TIMEOUT, self.send_again(url, &mut batch)).await),
+            None => batch.iter_mut().for_each(|pending| {
+                pending.problem = format!("this function has no queue {queue:?}");
+            }),
+        }
+        batch.into_iter().for_each(Pending::refuse);
+    }
+
+    /// Sends a batch until each message was taken, or will not be by this queue.
+    async fn send_again(&self, url: &str, batch: &mut Vec<Pending>) {
+        for tries in 1.. {
+            self.send_once(url, batch).await;
+            // A sender that left may have sent its message to another queue.
+            batch.retain(|pending| !pending.result.is_closed());
+            let wait_ms = resend::wait_ms(tries, Machine.next_jitter());
+            let Some(wait_ms) = wait_ms.filter(|_| !batch.is_empty()) else { return };
+            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         }
     }
 
-    /// Sends one batch; returns the messages to send again, none when this is the last time.
-    async fn send_once(&self, url: &str, batch: Vec<Pending>, last: bool) -> Vec<Pending> {
+    /// Sends a batch once; leaves the messages in it that may be taken next time.
+    async fn send_once(&self, url: &str, batch: &mut Vec<Pending>) {
+        // Never closed; should it be, the calls are not limited.
+        let _call = self.calls.acquire().await;
         let entry = |(index, pending): (usize, &Pending)| self.entry(index, &pending.message);
         let entries = batch.iter().enumerate().map(entry).collect();
         let send = self.client.send_message_batch().queue_url(url).set_entries(Some(entries));
-        match send.send().await {
-            Ok(output) => {
-                let mut retried = Vec::new();
-                for (index, pending) in batch.into_iter().enumerate() {
-                    match entry_result(&output, &index.to_string()) {
-                        EntryResult::Accepted => resolve(pending, Ok(())),
-                        EntryResult::ServiceFault(_) if !last => retried.push(pending),
-                        EntryResult::ServiceFault(problem) | EntryResult::Rejected(problem) => {
-                            resolve(pending, Err(QueueError(problem)));
-                        }
-                    }
+        // One place decides about retries, and it is here.
+        let once = Builder::new().retry_config(RetryConfig::disabled());
+        let answer = send.customize().config_override(once).send().await;
+        for (index, mut pending) in std::mem::take(batch).into_iter().enumerate() {
+            let result = match &answer {
+                Ok(output) => result_of_entry(output, &index.to_string()),
+                Err(error) => Err(refusal_of_call(error)),
+            };
+            match result {
+                Ok(()) => pending.accept(),
+                Err((may_pass, problem)) => {
+                    pending.problem = problem;
+                    if may_pass { batch.push(pending) } else { pending.refuse() }
                 }
-                retried
-            }
-            Err(error) => {
-                // Not repeated here: the client has repeated the whole call where that could help.
-                let error = QueueError(DisplayErrorContext(&error).to_string());
-                batch.into_iter().for_each(|pending| resolve(pending, Err(error.clone())));
-                Vec::new()
             }
         }
     }
@@ -144,7 +169,8 @@ impl SqsQueues {
 impl Queue for SqsQueues {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let (result, received) = oneshot::channel();
-        let (full, first) = self.enqueue(queue, Pending { message, result });
+        let problem = "the queue did not answer in time".to_owned();
+        let (full, first) = self.enqueue(queue, Pending { message, result, problem });
         // Spawned: a batch belongs to all its senders, and has to outlive any one of them.
         if !full.is_empty() {
             let queues = self.clone();
@@ -181,31 +207,43 @@ impl ChangeVisibility for SqsQueues {
     }
 }
 
-/// The result of one entry of a batch.
-enum EntryResult {
-    Accepted,
-    /// The service failed; the same entry may be accepted next time.
-    ServiceFault(String),
-    Rejected(String),
+impl Pending {
+    fn accept(self) {
+        // A sender that no longer waits was dropped with its invocation; its record is redelivered.
+        let _ = self.result.send(Ok(()));
+    }
+
+    fn refuse(self) {
+        let _ = self.result.send(Err(QueueError(self.problem)));
+    }
 }
 
-fn entry_result(output: &SendMessageBatchOutput, id: &str) -> EntryResult {
+/// Whether the queue may take what it refused next time, and why it refused.
+type Refused = (bool, String);
+
+fn result_of_entry(output: &SendMessageBatchOutput, id: &str) -> Result<(), Refused> {
     if let Some(entry) = output.failed().iter().find(|entry| entry.id() == id) {
+        let refusal = Refusal::Answered { code: entry.code(), sender_fault: entry.sender_fault() };
         let problem = format!("{}: {}", entry.code(), entry.message().unwrap_or_default());
-        return match entry.sender_fault() {
-            true => EntryResult::Rejected(problem),
-            false => EntryResult::ServiceFault(problem),
-        };
+        return Err((resend::may_pass(refusal), problem));
     }
     if output.successful().iter().any(|entry| entry.id() == id) {
-        return EntryResult::Accepted;
+        return Ok(());
     }
-    EntryResult::Rejected("the response does not mention the message".to_owned())
+    let problem = "the response does not mention the message".to_owned();
+    Err((resend::may_pass(Refusal::Unanswered), problem))
 }
 
-fn resolve(pending: Pending, result: Result<(), QueueError>) {
-    // A sender that no longer waits was dropped with its invocation; its record is redelivered.
-    let _ = pending.result.send(result);
+/// Why a whole call failed.
+fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
+    let refusal = match error.raw_response() {
+        Some(response) if error.as_service_error().is_some() => Refusal::Answered {
+            code: error.code().unwrap_or_default(),
+            sender_fault: response.status().is_client_error(),
+        },
+        Some(_) | None => Refusal::Unanswered,
+    };
+    (resend::may_pass(refusal), DisplayErrorContext(error).to_string())
 }
 
 /// The delay of a message that carries a wait: whole seconds, at most 900. Rounded up, because a

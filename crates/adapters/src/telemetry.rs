@@ -15,6 +15,7 @@ use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, trace};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
+use delivery::ports::QueueName;
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use tracing::{Level, enabled, error, event, info, warn};
@@ -347,6 +348,11 @@ pub fn consent_answered(subscription: &Subscription, answer: &Answer) {
 /// request it again.
 pub fn consent_unknown(subscription: &Subscription, problem: &str) {
     warn!(subscription = %subscription.name, problem, "consent.unknown");
+}
+
+/// Logs a message that its queue did not take; it goes another way to the same end.
+pub fn rerouted(subscription: &str, queue: QueueName, problem: &str) {
+    warn!(subscription, ?queue, problem, "message.rerouted");
 }
 
 /// Logs a message that neither a queue nor storage took; its record is redelivered.

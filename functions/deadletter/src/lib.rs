@@ -118,7 +118,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         // Saturating: another machine decided, and its clock may be ahead of ours.
         let since_ms = now_ms.saturating_sub(letter.decided_ms);
         if since_ms >= letter.keep_trying_for_ms {
-            return self.last_resort(letter, &error.to_string()).await;
+            return self.last_resort(record, letter, &error.to_string(), since_ms).await;
         }
         let wait_ms = storage_wait_ms(since_ms);
         telemetry::refused(&letter.delivery, &error.to_string(), wait_ms);
@@ -126,24 +126,38 @@ impl<P: StoragePorts> DeadLetters<P> {
     }
 
     /// Re-enqueues a dead letter, so that its waits use up no receives. One that does not fit a
-    /// message stays in the queue, hidden.
+    /// message, or that the queue does not take, stays where it is.
     async fn retry_later(&self, record: &Record, letter: &DeadLetter, wait_ms: u64) -> bool {
         let message = message(letter, wait_ms);
-        if message.fits() {
-            return self.send(QueueName::DeadLetter, message).await;
+        if message.fits() && self.send(QueueName::DeadLetter, message).await {
+            return true;
         }
+        self.hide(record, wait_ms).await;
+        false
+    }
+
+    /// Leaves a record in its queue, hidden for this long.
+    async fn hide(&self, record: &Record, wait_ms: u64) {
         // SQS takes whole seconds; rounded down, the record would arrive before it is due.
         let seconds = wait_ms.div_ceil(SECOND_MS).min(INVISIBLE_MAX_SECONDS);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         // Should it fail, the queue's own visibility timeout applies: nothing is lost.
         self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
-        false
     }
 
-    async fn last_resort(&self, letter: &DeadLetter, problem: &str) -> bool {
+    /// Moves a dead letter to the last-resort queue. One that this does not take stays where it is.
+    async fn last_resort(
+        &self,
+        record: &Record,
+        letter: &DeadLetter,
+        problem: &str,
+        since_ms: u64,
+    ) -> bool {
         let is_sent = self.send(QueueName::LastResort, message(letter, 0)).await;
         if is_sent {
             self.telemetry.last_resort(letter, problem);
+        } else {
+            self.hide(record, storage_wait_ms(since_ms)).await;
         }
         is_sent
     }

@@ -5,20 +5,21 @@
 //! as a dead letter. A record returns to the queue only when something of it could not be sent, or
 //! when nothing of it was attempted and it is too large to be re-enqueued.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use adapters::runtime::contained;
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::Batching;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::step;
-use delivery::ports::{Attribute, DispatchPorts, QueueName, Record};
+use delivery::ports::{DispatchPorts, QueueName, Record};
 use futures::stream::StreamExt as _;
 use futures::{FutureExt as _, stream};
+use uuid::Uuid;
 
 use crate::decode::WorkItem;
 use crate::dispatch::{Dispatch, Invocation};
-use crate::message::{fits_a_message, queue_of_delivery};
+use crate::message::{fits_a_message, is_published, queue_of_delivery};
 use crate::progress::{Entry, InFlightDelivery, Stage};
 
 /// Records that are acknowledged at a time.
@@ -50,7 +51,20 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<String> {
         let closed = contained("acknowledge", self.close(record, index, of)).await;
-        (!closed.unwrap_or(false)).then(|| record.message.clone())
+        if closed.unwrap_or(false) {
+            return None;
+        }
+        if is_published(record) {
+            self.remember(&of.progress.done_of(index));
+        }
+        Some(record.message.clone())
+    }
+
+    /// Remembers what is done of a record that is redelivered, so that it is not done again.
+    fn remember(&self, done: &[(String, Uuid)]) {
+        let Some((message, _)) = done.first() else { return };
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.note(message, done.iter().map(|(_, delivery)| *delivery));
     }
 
     /// Whether the record is done; re-enqueues what is unfinished first.
@@ -62,7 +76,9 @@ impl<P: DispatchPorts> Dispatch<P> {
             if is_unstarted && unfinished.iter().any(is_too_large_to_wait) {
                 let seconds = record.receives.min(HIDDEN_MAX_SECONDS);
                 // Boxed, and what follows too: it is rare, and would enlarge every record's future.
-                self.return_to_queue(record, "no attempt was begun in time", seconds).boxed().await;
+                let returned =
+                    self.return_to_queue(record, "no attempt was begun in time", seconds);
+                self.in_time(returned, of.deadline).boxed().await;
                 return false;
             }
             let requeue = |entry| self.requeue_unfinished(entry, of);
@@ -72,9 +88,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let done = of.progress.stages_of(index).iter().all(|stage| *stage == Stage::Done);
         // Counted when it is done: a redelivered record counts once, and a re-enqueued delivery
         // is not counted again.
-        let is_published =
-            matches!(record.trusted_attribute(), None | Some(Attribute::Publication(_)));
-        if done && is_published {
+        if done && is_published(record) {
             of.progress.read(index, |item| {
                 item.subscription().into_iter().for_each(|name| self.telemetry.matched(name));
             });
@@ -93,7 +107,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 WorkItem::DeadLetter(letter),
             ) => self.finish_dead_letter(of, id, &letter).await,
             (_, WorkItem::Forward(queue, message)) => {
-                of.progress.set_sent(id, self.send(queue, *message).await);
+                of.progress.set_sent(id, self.send(queue, *message, of.deadline).await);
             }
             (Stage::NotStarted, WorkItem::Deliver(subscription, mut delivery)) => {
                 let now_ms = self.ports.now_ms();

@@ -27,6 +27,7 @@ use futures::FutureExt as _;
 use crate::consent_gates::ConsentGate;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::progress::{InFlightDelivery, Unfinished};
+use crate::send::NO_ANSWER;
 
 /// A store that cannot be read may take seconds to fail, and the other deliveries of the endpoint
 /// wait meanwhile: after a failure it is not read again for this long.
@@ -134,8 +135,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let granted =
             Granted::new(&subscription.destination.url, wanted, rate, self.ports.now_ms());
         // Used even if it is not stored: then the next delivery validates again, which is harmless.
-        if let Err(error) = self.ports.keep_consent(key, &granted).await {
-            telemetry::consent_unknown(subscription, &error.to_string());
+        match self.in_time(self.ports.keep_consent(key, &granted), of.deadline).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => telemetry::consent_unknown(subscription, &error.to_string()),
+            None => telemetry::consent_unknown(subscription, NO_ANSWER),
         }
         Some(rate)
     }

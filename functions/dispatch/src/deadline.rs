@@ -1,16 +1,19 @@
 //! How long an invocation may go on.
 //!
 //! Work is begun only if it can end before Lambda ends us. An attempt's response timeout is cut so
-//! that a fresh invocation always has time for one.
+//! that a fresh invocation always has time for one. Whatever follows an attempt has one moment to end
+//! by, a second before Lambda's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A response timeout is at most the function's timeout less this.
 pub const RESPONSE_MARGIN_MS: u64 = 15_000;
-/// No attempt begins unless it can time out and leave this much for sending messages: one call to a
-/// queue, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`), and the batch window
-/// of the queue client.
+/// No attempt begins unless it can time out and leave this much for what follows it. Of the eight
+/// seconds without [`ANSWER_MARGIN_MS`], a queue has four, the one after it two, and acknowledging the
+/// rest.
 const FINISH_MARGIN_MS: u64 = 9_000;
+/// Nothing is sent later than this before Lambda ends us: it is for the answer to Lambda.
+const ANSWER_MARGIN_MS: u64 = 1_000;
 /// However short the function's timeout, a destination gets this long to answer.
 const RESPONSE_MIN_MS: u64 = 1_000;
 
@@ -39,6 +42,13 @@ impl Deadline {
     /// When nothing is waited for any more, so that what is left can still be sent.
     pub(crate) fn stops_ms(&self) -> u64 {
         self.ends_ms.map_or(u64::MAX, |ends_ms| ends_ms.saturating_sub(FINISH_MARGIN_MS))
+    }
+
+    /// How long one try to send may take: half of the time until the answer to Lambda. Without a
+    /// deadline there is no limit.
+    pub(crate) fn share_ms(&self, now_ms: u64) -> Option<u64> {
+        let answered_ms = self.ends_ms?.saturating_sub(ANSWER_MARGIN_MS);
+        Some(answered_ms.saturating_sub(now_ms) / 2)
     }
 
     /// The response timeout of an attempt that begins now, if one may; the first of an invocation
@@ -85,10 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_free_for_sending_is_longer_than_a_call_may_take() {
-        let operation_ms = adapters::aws_ports::OPERATION_TIMEOUT.as_millis();
-        assert!(
-            u128::from(FINISH_MARGIN_MS) > operation_ms && RESPONSE_MARGIN_MS > FINISH_MARGIN_MS
-        );
+    fn each_try_to_send_has_half_of_the_time_that_is_left() {
+        let deadline = Deadline::new(100_000, 120_000);
+        for (now_ms, share_ms) in [
+            (100_000, 9_500),
+            (120_000 - FINISH_MARGIN_MS, 4_000),
+            (115_000, 2_000),
+            (118_999, 0),
+            (119_000, 0),
+            (130_000, 0),
+        ] {
+            assert_eq!(deadline.share_ms(now_ms), Some(share_ms), "{now_ms}");
+        }
+        assert_eq!(Deadline::new(1_000, 600).share_ms(1_000), None);
     }
 }

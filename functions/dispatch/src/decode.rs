@@ -61,6 +61,15 @@ impl WorkItem {
         }
     }
 
+    /// The delivery that it carries out or ends; of a record that goes on unread, none is known.
+    pub(crate) fn delivery(&self) -> Option<&Delivery> {
+        match self {
+            Self::Deliver(_, delivery) => Some(delivery),
+            Self::DeadLetter(letter) => Some(&letter.delivery),
+            Self::Forward(..) => None,
+        }
+    }
+
     /// Whether a newer set of subscriptions might know what this one does not.
     pub(crate) fn is_missing_a_name(&self) -> bool {
         match self {

@@ -1,7 +1,7 @@
 //! What the function holds over its invocations, what all work of one invocation shares, and how one
 //! piece of it is run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use adapters::runtime::contained;
 use adapters::telemetry::Telemetry;
@@ -14,6 +14,7 @@ use futures::FutureExt as _;
 use crate::active_work::ActiveWork;
 use crate::consent_gates::ConsentGates;
 use crate::deadline::Deadline;
+use crate::finished::FinishedDeliveries;
 use crate::limits::ConcurrencyLimits;
 use crate::plan::Work;
 use crate::probation::Probations;
@@ -32,6 +33,7 @@ pub struct Dispatch<P> {
     pub(crate) default_topic: Option<TopicName>,
     pub(crate) probations: Probations,
     pub(crate) gates: ConsentGates,
+    pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
 }
 
@@ -62,7 +64,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
         let (probations, gates) = (Probations::default(), ConsentGates::shared_by(1));
-        Self { ports, container, default_topic, probations, gates, telemetry: Telemetry::default() }
+        let (finished, telemetry) = (Mutex::default(), Telemetry::default());
+        Self { ports, container, default_topic, probations, gates, finished, telemetry }
     }
 
     /// Sets how many functions may run at once: they share the rates that destinations allow.
@@ -89,7 +92,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             match work {
                 Work::DeadLetter(item, letter) => self.finish_dead_letter(of, item, &letter).await,
                 Work::Forward(item, queue, message) => {
-                    of.progress.set_sent(item, self.send(queue, *message).await);
+                    let sent = self.send(queue, *message, of.deadline).await;
+                    of.progress.set_sent(item, sent);
                 }
                 // Not to the retry queue: it is a fresh delivery and must not wait behind retries.
                 Work::Split(delivery) => self.requeue(of, &delivery, QueueName::FanOut, 0).await,

@@ -3,17 +3,17 @@
 //! What could not be sent is noted as such, and its record is redelivered.
 
 use adapters::runtime::contained;
-use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, DeliveryTarget};
 use delivery::machine::follow_up::{self, FollowUp};
 use delivery::machine::step::{End, end_without_success};
-use delivery::ports::{DispatchPorts, Message, QueueName};
+use delivery::ports::{DispatchPorts, QueueName};
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
+use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
-use crate::message::{dead_letter_message, delivery_message, fits_a_message};
+use crate::message::{delivery_message, fits_a_message};
 use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -60,7 +60,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_flight: &InFlightDelivery,
         follow_ups: Vec<FollowUp>,
     ) {
-        if follow_ups.is_empty() || self.send_all(follow_ups).boxed().await {
+        if follow_ups.is_empty() || self.send_all(follow_ups, of.deadline).boxed().await {
             self.finish(of, in_flight, End::Done).await;
         } else {
             // The delivery will be repeated: a second request is better than a lost reply.
@@ -68,14 +68,14 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Sends a dead letter to its queue; one that does not fit a message is stored from here.
+    /// Sends a dead letter on its way to its end.
     pub(crate) async fn finish_dead_letter(
         &self,
         of: &Invocation<'_>,
         id: ItemId,
         letter: &DeadLetter,
     ) {
-        of.progress.set_sent(id, self.send_dead_letter(letter).await);
+        of.progress.set_sent(id, self.send_dead_letter(letter, of.deadline).await);
     }
 
     /// Re-enqueues a delivery as a message of its own, to be received after about the wait.
@@ -89,7 +89,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let InFlightDelivery { id, subscription, delivery } = in_flight;
         let message = delivery_message(delivery, wait_ms);
         if message.fits() {
-            return of.progress.set_sent(*id, self.send(queue, message).await);
+            return of.progress.set_sent(*id, self.send(queue, message, of.deadline).await);
         }
         let reason = Reason::EventTooLargeToResend;
         match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
@@ -123,7 +123,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             Some(FollowUp::Deliver(first)) => Some(first.target.clone()),
             Some(FollowUp::DeadLetter(_) | FollowUp::Drop(_)) | None => None,
         };
-        let sent = self.send_all(follow_ups).await;
+        let sent = self.send_all(follow_ups, of.deadline).await;
         of.progress.set_sent(in_flight.id, sent);
         if let Some(target) = target.filter(|_| sent) {
             self.telemetry.sent_to_sink(letter, &target);
@@ -131,17 +131,17 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Sends everything that follows from an end; stops at the first that cannot be sent.
-    async fn send_all(&self, follow_ups: Vec<FollowUp>) -> bool {
+    async fn send_all(&self, follow_ups: Vec<FollowUp>, deadline: &Deadline) -> bool {
         // After a failure the record is redelivered: more messages would only be more duplicates.
         for follow_up in follow_ups {
-            if !self.send_follow_up(follow_up).await {
+            if !self.send_follow_up(follow_up, deadline).await {
                 return false;
             }
         }
         true
     }
 
-    async fn send_follow_up(&self, follow_up: FollowUp) -> bool {
+    async fn send_follow_up(&self, follow_up: FollowUp, deadline: &Deadline) -> bool {
         let now_ms = self.ports.now_ms();
         match follow_up {
             FollowUp::Deliver(next) => {
@@ -150,55 +150,18 @@ impl<P: DispatchPorts> Dispatch<P> {
                 if !message.fits() {
                     let reason = Reason::EventTooLargeToResend;
                     let letter = DeadLetter::without_subscription(*next, reason, now_ms);
-                    return self.send_dead_letter(&letter).await;
+                    return self.send_dead_letter(&letter, deadline).await;
                 }
                 // What is due at once is fresh, and does not wait behind a backlog of retries.
                 let queue = if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry };
-                self.send(queue, message).await
+                self.send(queue, message, deadline).await
             }
-            FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter).await,
+            FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter, deadline).await,
             FollowUp::Drop(letter) => {
                 self.telemetry.dropped(&letter.delivery, letter.reason);
                 true
             }
         }
-    }
-
-    async fn send_dead_letter(&self, letter: &DeadLetter) -> bool {
-        let message = dead_letter_message(letter);
-        let sent = if message.fits() {
-            self.send(QueueName::DeadLetter, message).await
-        } else {
-            self.store(letter).boxed().await
-        };
-        match &letter.returned {
-            Some(returned) if sent => telemetry::returned(letter, returned),
-            None if sent => telemetry::dead_letter_sent(letter),
-            Some(_) | None => {}
-        }
-        sent
-    }
-
-    pub(crate) async fn send(&self, queue: QueueName, message: Message) -> bool {
-        let group = message.group.to_string();
-        match self.ports.send(queue, message).await {
-            Ok(()) => true,
-            Err(error) => {
-                telemetry::unsent(&group, &error.to_string());
-                false
-            }
-        }
-    }
-
-    async fn store(&self, letter: &DeadLetter) -> bool {
-        let stored = dead_letter_store::store(&self.ports, &self.container, &[letter]).await;
-        match &stored {
-            Ok(()) => self.telemetry.dead_lettered(letter),
-            Err(error) => {
-                telemetry::unsent(&letter.delivery.subscription.to_string(), &error.to_string());
-            }
-        }
-        stored.is_ok()
     }
 }
 

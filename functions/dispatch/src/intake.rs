@@ -1,7 +1,7 @@
 //! Reading a record, with a second look at the newest subscriptions before a name counts as missing.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use adapters::telemetry;
 use delivery::ports::{DispatchPorts, QueueName, Record};
@@ -12,6 +12,7 @@ use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
 use crate::dispatch::Dispatch;
 use crate::hold::{self, Wait};
+use crate::message::is_published;
 
 /// How long after the end of an invocation a record in isolation is received again if it crashed.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
@@ -27,9 +28,17 @@ enum Unread {
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
+    /// Whether this process finished it when it received its record before.
+    pub(crate) fn is_finished(&self, record: &Record, item: &WorkItem) -> bool {
+        // A delivery that travels alone was re-enqueued for its next attempt: that is no end.
+        let Some(delivery) = item.delivery().filter(|_| is_published(record)) else { return false };
+        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.contains(&delivery.origin.message, delivery.id)
+    }
+
     /// Hides a record in isolation until little after this invocation, in case it crashes us. Its
     /// queue would hide it for long, so that throttling alone does not use up its receives.
-    pub(crate) async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
+    async fn hide_isolated(&self, record: &Record, deadline: &Deadline) {
         let Some(ends_ms) = deadline.ends_ms().filter(|_| record.queue == QueueName::Isolation)
         else {
             return;
@@ -45,7 +54,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
+        deadline: &Deadline,
     ) -> Option<Vec<WorkItem>> {
+        self.hide_isolated(record, deadline).await;
         if let Some(message) = hold::isolated(record) {
             telemetry::isolated(&record.message, message.receives);
             return Some(vec![WorkItem::Forward(QueueName::Isolation, Box::new(message))]);

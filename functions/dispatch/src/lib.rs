@@ -14,6 +14,7 @@ mod deadline;
 mod decode;
 mod dispatch;
 mod finish;
+mod finished;
 mod hold;
 mod intake;
 mod late;
@@ -22,13 +23,13 @@ mod message;
 mod plan;
 mod probation;
 mod progress;
+mod send;
 mod settlement;
 
 pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS, plan::DELIVERIES_IN_PLACE};
 use crate::{dispatch::Invocation, limits::Permit, plan::BatchPlan, progress::InFlightDelivery};
-use delivery::machine::step::Group;
-use delivery::ports::{DispatchPorts, Record};
+use delivery::{machine::step::Group, ports::DispatchPorts, ports::Record};
 use futures::{FutureExt as _, StreamExt as _, stream};
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -37,9 +38,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         let mut catalogue = self.ports.current().await;
         let mut plan = BatchPlan::default();
         for (index, record) in records.iter().enumerate() {
-            self.hide_isolated(record, deadline).await;
-            match self.read_record(record, &mut catalogue).await {
-                Some(items) => plan.add(index, items),
+            match self.read_record(record, &mut catalogue, deadline).await {
+                Some(items) => plan.add(index, items, |item| self.is_finished(record, item)),
                 None => plan.add_returned(record),
             }
         }

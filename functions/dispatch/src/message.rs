@@ -44,6 +44,11 @@ fn attribute_of(record: &Record) -> Attribute {
     record.trusted_attribute().cloned().unwrap_or_else(published)
 }
 
+/// Whether a record is a published one, perhaps moved, and not a single delivery or dead letter.
+pub(crate) fn is_published(record: &Record) -> bool {
+    matches!(record.trusted_attribute(), None | Some(Attribute::Publication(_)))
+}
+
 /// How a record was held before it was received.
 pub(crate) fn hold_of(record: &Record) -> Hold {
     record.trusted_attribute().map_or_else(Hold::default, |ours| read_hold(ours.value()))

@@ -9,7 +9,7 @@ use delivery::subscription::Subscription;
 
 use crate::decode::WorkItem;
 use crate::message::fits_a_message;
-use crate::progress::{BatchProgress, InFlightDelivery, ItemId};
+use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
 
 /// Deliveries of one record that run in place; a record with more is split into one message each.
 /// An event too large to travel beside its state runs in place even so: otherwise it would become a
@@ -38,12 +38,22 @@ pub(crate) struct BatchPlan {
 }
 
 impl BatchPlan {
-    /// Adds the items of a record. One with more than run in place is split.
-    pub(crate) fn add(&mut self, record: usize, items: Vec<WorkItem>) {
+    /// Adds the items of a record. One with more than run in place is split; nothing is done for what
+    /// an earlier receive of the record finished.
+    pub(crate) fn add(
+        &mut self,
+        record: usize,
+        items: Vec<WorkItem>,
+        is_finished: impl Fn(&WorkItem) -> bool,
+    ) {
         let split = items.len() > DELIVERIES_IN_PLACE;
         for item in items {
             // Before anything is done with it, so that work that breaks off is still known.
             let id = self.progress.add(record, &item);
+            if is_finished(&item) {
+                self.progress.set(id, Stage::Done);
+                continue;
+            }
             match item {
                 WorkItem::DeadLetter(letter) => self.work.push(Work::DeadLetter(id, letter)),
                 WorkItem::Forward(queue, message) => {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use delivery::delivery::Delivery;
 use delivery::machine::step::End;
 use delivery::subscription::Subscription;
+use uuid::Uuid;
 
 use crate::decode::WorkItem;
 
@@ -112,6 +113,15 @@ impl BatchProgress {
     /// How far the items of a record came.
     pub(crate) fn stages_of(&self, record: usize) -> Vec<Stage> {
         self.with(|entries| of_record(entries, record).iter().map(|entry| entry.stage).collect())
+    }
+
+    /// The published message and the id of each delivery of a record that is done.
+    pub(crate) fn done_of(&self, record: usize) -> Vec<(String, Uuid)> {
+        let name = |delivery: &Delivery| (delivery.origin.message.clone(), delivery.id);
+        self.with(|entries| {
+            let done = of_record(entries, record).iter().filter(|one| one.stage == Stage::Done);
+            done.filter_map(|one| one.item.delivery().map(name)).collect()
+        })
     }
 
     /// Reads every item of a record, without a copy.

@@ -101,6 +101,8 @@ struct Calls {
     requests: usize,
     panics_left: usize,
     send_panics_left: usize,
+    queue_faults: HashMap<QueueName, Fault>,
+    storage_hangs: bool,
     sent: Vec<(QueueName, Message)>,
     sent_ms: Vec<u64>,
     visibility_changes: Vec<(QueueName, String, u32)>,
@@ -115,6 +117,15 @@ struct Calls {
     posts: Vec<Request>,
 }
 
+/// What is wrong with a queue.
+#[derive(Clone, Copy)]
+pub(crate) enum Fault {
+    /// It takes nothing.
+    Refuses,
+    /// It never answers.
+    Hangs,
+}
+
 /// All ports of both functions. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct FakePorts {
@@ -123,7 +134,6 @@ pub(crate) struct FakePorts {
     newest_is_readable: bool,
     result: TransportResult,
     duration_ms: u64,
-    queue_accepts: bool,
     storage: BTreeMap<String, PutError>,
     reactions: Arc<Reactions>,
     clock: VirtualClock,
@@ -169,7 +179,6 @@ impl FakePorts {
             newest_is_readable: true,
             result: answer(200),
             duration_ms: 0,
-            queue_accepts: true,
             storage: BTreeMap::new(),
             reactions: Arc::default(),
             clock: VirtualClock::starting_at(NOW_MS),
@@ -212,7 +221,20 @@ impl FakePorts {
     }
 
     pub(crate) fn with_failing_queue(self) -> Self {
-        Self { queue_accepts: false, ..self }
+        let names = [QueueName::FanOut, QueueName::Retry, QueueName::Isolation];
+        let names = names.into_iter().chain([QueueName::DeadLetter, QueueName::LastResort]);
+        names.fold(self, |ports, name| ports.with_queue_fault(name, Fault::Refuses))
+    }
+
+    pub(crate) fn with_queue_fault(self, queue: QueueName, fault: Fault) -> Self {
+        self.calls().queue_faults.insert(queue, fault);
+        self
+    }
+
+    /// No write of a blob ever ends.
+    pub(crate) fn with_hanging_storage(self) -> Self {
+        self.calls().storage_hangs = true;
+        self
     }
 
     /// Writes to this bucket, or to this external queue, fail.
@@ -247,6 +269,11 @@ impl FakePorts {
     /// Whether stored consents cannot be read.
     pub(crate) fn set_consents_unreadable(&self, unreadable: bool) {
         self.calls().consents_unreadable = unreadable;
+    }
+
+    /// From now on every queue takes messages.
+    pub(crate) fn repair_queues(&self) {
+        self.calls().queue_faults.clear();
     }
 
     pub(crate) fn advance_ms(&self, wait_ms: u64) {
@@ -382,8 +409,11 @@ impl Consents for FakePorts {
 
 impl Queue for FakePorts {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        if !self.queue_accepts {
-            return Err(QueueError("injected by the test".to_owned()));
+        let fault = self.calls().queue_faults.get(&queue).copied();
+        match fault {
+            Some(Fault::Refuses) => return Err(QueueError("injected by the test".to_owned())),
+            Some(Fault::Hangs) => std::future::pending().await,
+            None => {}
         }
         let mut calls = self.calls();
         if calls.send_panics_left > 0 {
@@ -417,6 +447,9 @@ impl PutBlob for FakePorts {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
         if let Some(error) = self.storage.get(bucket) {
             return Err(error.clone());
+        }
+        if self.calls().storage_hangs {
+            std::future::pending::<()>().await;
         }
         let text = String::from_utf8(bytes).expect("a blob is text");
         // As in storage, the first write of a key wins.

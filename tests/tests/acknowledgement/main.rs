@@ -14,7 +14,9 @@ mod late;
 mod metrics;
 mod probation;
 mod reactions;
+mod redelivered;
 mod replies;
+mod sending;
 mod sinks;
 mod trust;
 mod virtual_clock;
@@ -143,11 +145,10 @@ fn a_failed_delivery_is_re_enqueued_with_its_state_before_the_record_is_acknowle
 #[test]
 fn a_record_whose_message_cannot_be_sent_is_redelivered_after_its_visibility_timeout() {
     let ports = FakePorts::new(subscriptions(1)).with_status(503).with_failing_queue();
-    assert_eq!(
-        dispatch(&ports, &[record("m1", EVENT), record("m2", "not JSON")], ENDS_MS),
-        ["m1", "m2"]
-    );
-    assert_eq!(ports.visibility_changes(), []);
+    let records = [record("m1", EVENT), record("m2", "not JSON")];
+    // The second is a dead letter, which is stored when its queue refuses it.
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), ["m1"]);
+    assert_eq!((ports.visibility_changes().len(), ports.blobs().len()), (0, 1));
 }
 
 #[test]
@@ -373,6 +374,19 @@ fn a_dead_letter_that_storage_refuses_for_too_long_moves_to_the_last_resort_queu
         .with_put_error("letters", PutError::Unavailable("503".to_owned()))
         .with_failing_queue();
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
+    // It stays where it is, hidden for as long as storage is left alone.
+    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 300)]);
+}
+
+#[test]
+fn a_dead_letter_that_its_own_queue_refuses_stays_in_it_hidden_for_its_wait() {
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()))
+        .with_failing_queue();
+    let letter =
+        DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
+    assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 10)]);
 }
 
 #[test]

@@ -1,71 +1,13 @@
 //! Concurrent sends share requests, and each sender gets the result of its own message alone.
 
-use adapters::queues::SqsQueues;
-use delivery::ports::{Attribute, Message, MessageGroup, Queue as _, QueueError, QueueName};
+use delivery::ports::{Message, Queue as _, QueueError, QueueName};
 use futures::FutureExt as _;
-use futures::future::join_all;
-use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
-use serde_json::{Value, json};
+use lastmile_tests::scripted::{Scripted, Step, answer};
+use serde_json::Value;
 
-use crate::cloud::sqs_client;
-
-/// The scripted result of one entry of a batch.
-enum EntryResult {
-    Accepted,
-    Failed,
-    Missing,
-}
-
-/// A server for `SendMessageBatch` in SQS's JSON protocol; the script decides per entry.
-async fn scripted_sqs(
-    result_of: impl Fn(&str) -> EntryResult + Send + Sync + 'static,
-) -> (Scripted, SqsQueues) {
-    let script = move |received: &ScriptedRequest| {
-        let (mut accepted, mut failed) = (Vec::new(), Vec::new());
-        for (id, body) in batch(received) {
-            match result_of(&body) {
-                EntryResult::Accepted => {
-                    accepted.push(json!({"Id": id, "MessageId": id, "MD5OfMessageBody": ""}));
-                }
-                EntryResult::Failed => {
-                    failed.push(json!({"Id": id, "Code": "Throttled", "Message": "later", "SenderFault": false}));
-                }
-                EntryResult::Missing => {}
-            }
-        }
-        let body = json!({"Successful": accepted, "Failed": failed}).to_string();
-        vec![answer("200 OK", &[("content-type", "application/x-amz-json-1.0")], body.as_bytes())]
-    };
-    let server = Scripted::start(script).await.expect("a free port");
-    let url = format!("{}/000000000000/events", server.endpoint());
-    let queues = SqsQueues::new(sqs_client(&server.endpoint()), [(QueueName::Events, url)], false);
-    (server, queues)
-}
-
-/// Id and body of each entry of a batch request.
-fn batch(received: &ScriptedRequest) -> Vec<(String, String)> {
-    assert_eq!(received.header("x-amz-target"), Some("AmazonSQS.SendMessageBatch"));
-    let request: Value = serde_json::from_slice(&received.body).expect("JSON");
-    let text = |value: &Value| value.as_str().expect("text").to_owned();
-    let entries = request["Entries"].as_array().expect("entries");
-    entries.iter().map(|entry| (text(&entry["Id"]), text(&entry["MessageBody"]))).collect()
-}
-
-fn message(body: &str) -> Message {
-    Message {
-        body: body.into(),
-        topic: None,
-        attribute: Attribute::Delivery("{\"v\":1}".to_owned()),
-        group: MessageGroup::Subscription("shop/orders/billing".parse().expect("well formed")),
-        receives: 0,
-        wait_ms: 0,
-    }
-}
-
-async fn send_all(queues: &SqsQueues, count: usize) -> Vec<Result<(), QueueError>> {
-    let bodies: Vec<String> = (0..count).map(|index| format!("m{index}")).collect();
-    join_all(bodies.iter().map(|body| queues.send(QueueName::Events, message(body)))).await
-}
+use crate::scripted_sqs::{
+    EntryResult, THROTTLED, batch, message, queues_of, scripted_sqs, send_all,
+};
 
 #[tokio::test]
 async fn ten_sends_at_the_same_time_are_at_most_two_requests() {
@@ -109,7 +51,7 @@ async fn a_wait_is_sent_in_whole_seconds_rounded_up_and_at_most_900() {
 #[tokio::test]
 async fn a_failed_entry_reaches_only_its_own_sender() {
     let (_server, queues) = scripted_sqs(|body| match body {
-        "m3" => EntryResult::Failed,
+        "m3" => THROTTLED,
         "m7" => EntryResult::Missing,
         _ => EntryResult::Accepted,
     })
@@ -132,12 +74,7 @@ async fn when_a_whole_request_fails_every_sender_gets_the_error() {
     for steps in [steps(), vec![Step::Reset], vec![answer("200 OK", &[], b"<html>")]] {
         let script = steps.clone();
         let server = Scripted::start(move |_| script.clone()).await.expect("a free port");
-        let queues = SqsQueues::new(
-            sqs_client(&server.endpoint()),
-            [(QueueName::Events, format!("{}/000000000000/events", server.endpoint()))],
-            false,
-        );
-        let results = send_all(&queues, 3).await;
+        let results = send_all(&queues_of(&server), 3).await;
         assert!(results.iter().all(Result::is_err), "{steps:?}: {results:?}");
     }
 }

@@ -12,6 +12,8 @@ mod handshakes;
 mod http;
 mod machine;
 mod queue;
+mod resending;
+mod scripted_sqs;
 mod secrets;
 mod sinks;
 mod storage;

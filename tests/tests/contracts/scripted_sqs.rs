@@ -1,0 +1,83 @@
+//! An SQS that answers each `SendMessageBatch` as a test scripts it.
+
+use adapters::queues::SqsQueues;
+use delivery::ports::{Attribute, Message, MessageGroup, Queue as _, QueueError, QueueName};
+use futures::future::join_all;
+use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
+use serde_json::{Value, json};
+
+use crate::cloud::sqs_client;
+
+/// The scripted result of one entry of a batch.
+pub(crate) enum EntryResult {
+    Accepted,
+    Failed { code: &'static str, sender_fault: bool },
+    Missing,
+}
+
+/// The service has no room for the entry now.
+pub(crate) const THROTTLED: EntryResult =
+    EntryResult::Failed { code: "Throttled", sender_fault: false };
+
+/// A server for `SendMessageBatch` in SQS's JSON protocol; the script decides per entry.
+pub(crate) async fn scripted_sqs(
+    result_of: impl Fn(&str) -> EntryResult + Send + Sync + 'static,
+) -> (Scripted, SqsQueues) {
+    let script = move |received: &ScriptedRequest| vec![answer_to(received, &result_of)];
+    let server = Scripted::start(script).await.expect("a free port");
+    let queues = queues_of(&server);
+    (server, queues)
+}
+
+/// The events queue on this server.
+pub(crate) fn queues_of(server: &Scripted) -> SqsQueues {
+    let url = format!("{}/000000000000/events", server.endpoint());
+    SqsQueues::new(sqs_client(&server.endpoint()), [(QueueName::Events, url)], false)
+}
+
+/// The answer to a batch, with the scripted result of each entry.
+pub(crate) fn answer_to(
+    received: &ScriptedRequest,
+    result_of: impl Fn(&str) -> EntryResult,
+) -> Step {
+    let (mut accepted, mut failed) = (Vec::new(), Vec::new());
+    for (id, body) in batch(received) {
+        match result_of(&body) {
+            EntryResult::Accepted => {
+                accepted.push(json!({"Id": id, "MessageId": id, "MD5OfMessageBody": ""}));
+            }
+            EntryResult::Failed { code, sender_fault } => {
+                failed.push(json!({"Id": id, "Code": code, "Message": "later", "SenderFault": sender_fault}));
+            }
+            EntryResult::Missing => {}
+        }
+    }
+    let body = json!({"Successful": accepted, "Failed": failed}).to_string();
+    answer("200 OK", &[("content-type", "application/x-amz-json-1.0")], body.as_bytes())
+}
+
+/// Id and body of each entry of a batch request.
+pub(crate) fn batch(received: &ScriptedRequest) -> Vec<(String, String)> {
+    assert_eq!(received.header("x-amz-target"), Some("AmazonSQS.SendMessageBatch"));
+    let request: Value = serde_json::from_slice(&received.body).expect("JSON");
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let entries = request["Entries"].as_array().expect("entries");
+    entries.iter().map(|entry| (text(&entry["Id"]), text(&entry["MessageBody"]))).collect()
+}
+
+pub(crate) fn message(body: &str) -> Message {
+    Message {
+        body: body.into(),
+        topic: None,
+        attribute: Attribute::Delivery("{\"v\":1}".to_owned()),
+        group: MessageGroup::Subscription("shop/orders/billing".parse().expect("well formed")),
+        receives: 0,
+        wait_ms: 0,
+    }
+}
+
+/// Sends this many messages at once, `m0` and so on.
+pub(crate) async fn send_all(queues: &SqsQueues, count: usize) -> Vec<Result<(), QueueError>> {
+    let bodies: Vec<String> = (0..count).map(|index| format!("m{index}")).collect();
+    join_all(bodies.iter().map(|body| queues.send(QueueName::Events, message(body)))).await
+}
