@@ -77,8 +77,9 @@ impl Location {
 
 /// The subscriptions of a deployment.
 #[derive(Debug)]
-pub struct LiveSubscriptions {
+pub struct LiveSubscriptions<C = Machine> {
     source: StoredObject,
+    clock: C,
     state: Mutex<State>,
 }
 
@@ -100,14 +101,22 @@ impl LiveSubscriptions {
     /// The subscriptions in this file or object.
     #[must_use]
     pub fn new(source: StoredObject) -> Self {
-        Self { source, state: Mutex::default() }
+        Self::with_clock(source, Machine)
+    }
+}
+
+impl<C: Clock> LiveSubscriptions<C> {
+    /// The same with another clock, by which the source is checked again.
+    #[must_use]
+    pub fn with_clock(source: StoredObject, clock: C) -> Self {
+        Self { source, clock, state: Mutex::default() }
     }
 
     /// Checks the source unless that was done within `fresh_ms`. The lock is held meanwhile, so
     /// one caller reads and the others wait for its result.
     async fn check(&self, fresh_ms: u64) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().await;
-        let now_ms = Machine.now_ms();
+        let now_ms = self.clock.now_ms();
         // Without a good version all records wait, so a repair has to be seen soon.
         let fresh_ms = if state.good.is_some() { fresh_ms } else { REREAD_EVERY_MS };
         if state.checked_ms.is_none_or(|checked_ms| now_ms.saturating_sub(checked_ms) >= fresh_ms) {
@@ -197,7 +206,7 @@ fn report(state: &mut State, problem: &str) {
     state.problem = Some(problem.to_owned());
 }
 
-impl SubscriptionSource for LiveSubscriptions {
+impl<C: Clock + Send + Sync> SubscriptionSource for LiveSubscriptions<C> {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         let state = self.check(CHECK_EVERY_MS).await;
         state.good.clone().ok_or_else(|| state.problem.clone().unwrap_or_default())

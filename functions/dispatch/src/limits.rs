@@ -90,4 +90,16 @@ mod tests {
         drop(held);
         assert!(permit(&fast).is_some());
     }
+
+    #[test]
+    fn what_waits_for_its_subscription_holds_nothing_of_the_total() {
+        let limits = ConcurrencyLimits::default();
+        let (slow, fast) = (subscription("n/t/slow", 2), subscription("n/t/fast", 1));
+        let mut waiting: Vec<_> =
+            (0..=REQUESTS_AT_ONCE).map(|_| Box::pin(limits.acquire(&slow))).collect();
+        let held: Vec<Permit> =
+            waiting.iter_mut().filter_map(|one| one.as_mut().now_or_never()).collect();
+        assert_eq!(held.len(), 2);
+        assert!(limits.acquire(&fast).now_or_never().is_some());
+    }
 }

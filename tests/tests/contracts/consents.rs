@@ -1,32 +1,21 @@
 //! `Consents`: a consent that was kept is found, by its keeper at once and by everybody else within
 //! half a minute.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use adapters::consents::ConsentStore;
 use adapters::storage::Storage;
 use adapters::subscriptions::Location;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
-use delivery::ports::{Clock, Consents as _};
+use delivery::ports::Consents as _;
 use delivery::subscription::Consent;
 use tempfile::TempDir;
 
 use crate::cloud::Cloud;
+use crate::manual_clock::ManualClock;
 
-/// A clock that only a sleep moves on.
-#[derive(Clone, Default)]
-struct ManualClock(Arc<AtomicU64>);
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    async fn sleep(&self, wait_ms: u64) {
-        self.0.fetch_add(wait_ms, Ordering::SeqCst);
-    }
-}
+/// Slightly less than the time that a consent is used.
+const FRESH_MS: u64 = 5 * 60 * 1_000 - 1;
+/// Slightly less than the time that a missing one counts as missing.
+const MISSING_FRESH_MS: u64 = 30_000 - 1;
 
 /// A storage of consents, and changes to it by others.
 trait Fixture {
@@ -82,7 +71,9 @@ async fn keeps_its_promise(of: &impl Fixture) {
     assert_eq!(keeper.consent(&key).await, Ok(Some(granted("7"))));
     // The other read it a moment ago, and reads it again within half a minute.
     assert_eq!(other.consent(&key).await, Ok(None));
-    clock.sleep(30_000).await;
+    clock.advance(MISSING_FRESH_MS);
+    assert_eq!(other.consent(&key).await, Ok(None));
+    clock.advance(1);
     assert_eq!(other.consent(&key).await, Ok(Some(granted("7"))));
     assert_eq!(store().consent(&key).await, Ok(Some(granted("7"))));
     assert_eq!(store().consent(&self::key("https://example.com/other")).await, Ok(None));
@@ -91,7 +82,9 @@ async fn keeps_its_promise(of: &impl Fixture) {
     assert_eq!(store().consent(&key).await, Ok(Some(granted("*"))));
     of.remove(&key).await;
     assert_eq!(keeper.consent(&key).await, Ok(Some(granted("*"))));
-    clock.sleep(300_000).await;
+    clock.advance(FRESH_MS);
+    assert_eq!(keeper.consent(&key).await, Ok(Some(granted("*"))));
+    clock.advance(1);
     assert_eq!(keeper.consent(&key).await, Ok(None));
 }
 
@@ -106,7 +99,7 @@ async fn what_cannot_be_read_is_neither_a_consent_nor_none(of: &impl Fixture) {
         let error = fresh.consent(&key).await.expect_err(broken).to_string();
         assert!(error.contains(key.as_str()), "{error}");
         // A process that has read a good one keeps it.
-        clock.sleep(300_000).await;
+        clock.advance(FRESH_MS + 1);
         assert_eq!(store.consent(&key).await, Ok(Some(granted("7"))), "{broken}");
     }
 }

@@ -16,6 +16,8 @@ use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 use tokio::net::TcpListener;
 
+use crate::manual_clock::ManualClock;
+
 /// A value that no error or log may contain.
 const SECRET_VALUE: &str = "hush-hush";
 /// Slightly less than the time that a value is used.
@@ -25,28 +27,6 @@ const FAILED_MS: u64 = 5_000;
 /// A lookup may exceed its deadline of three seconds by this much on a busy machine.
 const DEADLINE_MS: u64 = 3_000;
 const GRACE_MS: u64 = 1_500;
-
-/// A clock that moves only when a test or a sleep advances it.
-#[derive(Clone, Default)]
-struct ManualClock(Arc<AtomicU64>);
-
-impl ManualClock {
-    fn advance(&self, ms: u64) {
-        self.0.fetch_add(ms, Ordering::SeqCst);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    async fn sleep(&self, wait_ms: u64) {
-        self.advance(wait_ms);
-        // Lets other tasks run, as a real sleep would.
-        tokio::task::yield_now().await;
-    }
-}
 
 /// A scripted extension, its current response, and stores that use it.
 struct ScriptedExtension {

@@ -315,7 +315,7 @@ async fn a_bucket_that_cannot_be_reached_or_does_not_exist_is_not_missing_an_obj
 }
 
 /// What each operation that asks the bucket fails with.
-async fn errors(storage: &Storage) -> [StorageError; 6] {
+pub(crate) async fn errors(storage: &Storage) -> [StorageError; 6] {
     let keys = ["a.json".to_owned()];
     [
         storage.get("a.json").await.expect_err("get"),

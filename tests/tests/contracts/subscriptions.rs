@@ -4,23 +4,51 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use adapters::machine::Machine;
 use adapters::subscriptions::{LiveSubscriptions, Location};
-use delivery::ports::{Clock as _, SubscriptionSource};
+use aws_sdk_s3::Client;
+use delivery::ports::SubscriptionSource;
 use delivery::subscription::catalogue::Catalogue;
 use tempfile::TempDir;
 
 use crate::cloud::{Cloud, s3_client};
+use crate::manual_clock::ManualClock;
 
+/// The source is checked again after this long.
+pub(crate) const CHECK_EVERY_MS: u64 = 30_000;
 /// Rereads happen at most once a second.
-const REREAD_EVERY_MS: u64 = 1_000;
+pub(crate) const REREAD_EVERY_MS: u64 = 1_000;
+
+/// A reader whose time a test moves.
+struct Reader {
+    source: LiveSubscriptions<ManualClock>,
+    clock: ManualClock,
+}
+
+impl Reader {
+    /// One that has not read yet.
+    fn of(location: &Location, client: Client) -> Self {
+        let clock = ManualClock::default();
+        let source = LiveSubscriptions::with_clock(location.object(client), clock.clone());
+        Self { source, clock }
+    }
+
+    async fn current(&self) -> Result<Arc<Catalogue>, String> {
+        self.source.current().await
+    }
+
+    /// A reread that surely reads: the last check is a second ago.
+    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+        self.clock.advance(REREAD_EVERY_MS);
+        self.source.reread().await
+    }
+}
 
 /// A source of subscriptions, and new readers of it.
 trait Fixture {
     /// Puts this text there.
     async fn write(&self, text: &str);
     /// A reader that has not read yet.
-    fn reader(&self) -> impl SubscriptionSource;
+    fn reader(&self) -> Reader;
     /// What messages call the source.
     fn name(&self) -> String;
 }
@@ -42,10 +70,10 @@ impl Fixture for File {
         std::fs::write(&self.path, text).expect("a file");
     }
 
-    fn reader(&self) -> impl SubscriptionSource {
+    fn reader(&self) -> Reader {
         let location =
             Location::parse(&format!("file://{}", self.path.display())).expect("a location");
-        LiveSubscriptions::new(location.object(s3_client("http://127.0.0.1:1")))
+        Reader::of(&location, s3_client("http://127.0.0.1:1"))
     }
 
     fn name(&self) -> String {
@@ -61,9 +89,9 @@ impl Fixture for Object {
         put.body(text.as_bytes().to_vec().into()).send().await.expect("a put");
     }
 
-    fn reader(&self) -> impl SubscriptionSource {
+    fn reader(&self) -> Reader {
         let location = Location::parse("s3://config/a/subscriptions.yaml").expect("a location");
-        LiveSubscriptions::new(location.object(self.0.s3.clone()))
+        Reader::of(&location, self.0.s3.clone())
     }
 
     fn name(&self) -> String {
@@ -72,21 +100,15 @@ impl Fixture for Object {
 }
 
 /// A file with one subscription of this name.
-fn one(name: &str) -> String {
+pub(crate) fn one(name: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
          spec: {{destination: {{url: 'https://{name}.example.com/'}}}}\n"
     )
 }
 
-fn names(catalogue: &Catalogue) -> Vec<String> {
+pub(crate) fn names(catalogue: &Catalogue) -> Vec<String> {
     catalogue.subscriptions().map(|subscription| subscription.name.name.clone()).collect()
-}
-
-/// A reread that surely reads: the last check is over a second ago.
-async fn reread(source: &impl SubscriptionSource) -> Result<Arc<Catalogue>, String> {
-    Machine.sleep(REREAD_EVERY_MS).await;
-    source.reread().await
 }
 
 /// A newer version is seen on the next check.
@@ -95,8 +117,34 @@ async fn sees_a_newer_version_on_a_reread(fixture: &impl Fixture) {
     let source = fixture.reader();
     assert_eq!(names(&source.current().await.expect("a catalogue")), ["first"]);
     fixture.write(&one("second-is-longer")).await;
-    assert_eq!(names(&reread(&source).await.expect("a catalogue")), ["second-is-longer"]);
+    assert_eq!(names(&source.reread().await.expect("a catalogue")), ["second-is-longer"]);
     assert_eq!(names(&source.current().await.expect("a catalogue")), ["second-is-longer"]);
+}
+
+/// The source is asked every 30 seconds, and not more often.
+async fn sees_a_newer_version_within_half_a_minute(fixture: &impl Fixture) {
+    fixture.write(&one("first")).await;
+    let reader = fixture.reader();
+    let current = async || names(&reader.current().await.expect("a catalogue"));
+    assert_eq!(current().await, ["first"]);
+    fixture.write(&one("second-is-longer")).await;
+    reader.clock.advance(CHECK_EVERY_MS - 1);
+    assert_eq!(current().await, ["first"]);
+    reader.clock.advance(1);
+    assert_eq!(current().await, ["second-is-longer"]);
+}
+
+/// A name that is missing causes a check, but at most one a second.
+async fn rereads_once_a_second(fixture: &impl Fixture) {
+    fixture.write(&one("first")).await;
+    let Reader { source, clock } = fixture.reader();
+    let reread = async || names(&source.reread().await.expect("a catalogue"));
+    assert_eq!(reread().await, ["first"]);
+    fixture.write(&one("second-is-longer")).await;
+    clock.advance(REREAD_EVERY_MS - 1);
+    assert_eq!(reread().await, ["first"]);
+    clock.advance(1);
+    assert_eq!(reread().await, ["second-is-longer"]);
 }
 
 /// A broken version, or none at all, leaves the last good one in place until a good one comes.
@@ -107,7 +155,7 @@ async fn keeps_the_last_good_one_while_a_newer_one_is_broken(fixture: &impl Fixt
     for broken in ["apiVersion: [", "apiVersion: lastmile.dev/v1\nkind: Subscription\n", "\u{0}"] {
         fixture.write(broken).await;
         assert!(fixture.reader().current().await.is_err(), "{broken:?} is broken");
-        let newest = reread(&source).await.expect_err("nobody can say what is the newest");
+        let newest = source.reread().await.expect_err("nobody can say what is the newest");
         assert!(newest.contains(&fixture.name()), "{newest}");
         assert_eq!(
             names(&source.current().await.expect("the last good one")),
@@ -116,7 +164,7 @@ async fn keeps_the_last_good_one_while_a_newer_one_is_broken(fixture: &impl Fixt
         );
     }
     fixture.write(&one("repaired")).await;
-    assert_eq!(names(&reread(&source).await.expect("a catalogue")), ["repaired"]);
+    assert_eq!(names(&source.reread().await.expect("a catalogue")), ["repaired"]);
 }
 
 /// What is missing or broken from the start is an error for people, until it is there.
@@ -125,11 +173,11 @@ async fn says_what_is_wrong_with_the_only_one_there_is(fixture: &impl Fixture) {
     let missing = source.current().await.expect_err("nothing is there");
     assert!(missing.contains(&fixture.name()), "{missing}");
     fixture.write(&one("good").replace("url", "urn")).await;
-    let broken = reread(&source).await.expect_err("the only one is broken");
+    let broken = source.reread().await.expect_err("the only one is broken");
     assert!(broken.contains(&fixture.name()) && broken.contains("urn"), "{broken}");
     assert_eq!(source.current().await.expect_err("still broken"), broken);
     fixture.write(&one("good")).await;
-    assert_eq!(names(&reread(&source).await.expect("a catalogue")), ["good"]);
+    assert_eq!(names(&source.reread().await.expect("a catalogue")), ["good"]);
 }
 
 /// Many readers at the same time get the same catalogue.
@@ -151,6 +199,16 @@ async fn of_a_file_a_newer_version_is_seen_on_a_reread() {
 }
 
 #[tokio::test]
+async fn of_a_file_a_newer_version_is_seen_within_half_a_minute() {
+    sees_a_newer_version_within_half_a_minute(&File::new()).await;
+}
+
+#[tokio::test]
+async fn a_file_is_reread_once_a_second() {
+    rereads_once_a_second(&File::new()).await;
+}
+
+#[tokio::test]
 async fn of_a_file_the_last_good_version_is_kept_while_a_newer_one_is_broken() {
     keeps_the_last_good_one_while_a_newer_one_is_broken(&File::new()).await;
 }
@@ -168,6 +226,16 @@ async fn of_a_file_everyone_gets_the_same_catalogue() {
 #[tokio::test]
 async fn of_an_object_a_newer_version_is_seen_on_a_reread() {
     sees_a_newer_version_on_a_reread(&Object(Cloud::start().await)).await;
+}
+
+#[tokio::test]
+async fn of_an_object_a_newer_version_is_seen_within_half_a_minute() {
+    sees_a_newer_version_within_half_a_minute(&Object(Cloud::start().await)).await;
+}
+
+#[tokio::test]
+async fn an_object_is_reread_once_a_second() {
+    rereads_once_a_second(&Object(Cloud::start().await)).await;
 }
 
 #[tokio::test]
@@ -200,6 +268,6 @@ async fn an_object_that_was_removed_leaves_the_last_good_version() {
         .send()
         .await
         .expect("a delete");
-    assert!(reread(&source).await.is_err(), "nobody can say what is the newest");
+    assert!(source.reread().await.is_err(), "nobody can say what is the newest");
     assert_eq!(names(&source.current().await.expect("the last good one")), ["good"]);
 }

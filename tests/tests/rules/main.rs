@@ -21,4 +21,5 @@ mod requests;
 mod samples;
 mod schedules;
 mod statuses;
+mod template;
 mod wire;

@@ -1,8 +1,7 @@
 //! Parameters and outputs of the CloudFormation templates, read line by line.
 //!
-//! Separate because the YAML reader here does not know `!Ref`; the parts that are read have none.
-//! The templates have one form, indented by two spaces with a property per line, and anything else
-//! is an error.
+//! Not as YAML, because the tables have the order of the lines. The templates have one form,
+//! indented by two spaces with a property per line, and anything else is an error.
 
 use std::collections::BTreeMap;
 use std::fs;

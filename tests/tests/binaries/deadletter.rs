@@ -1,0 +1,48 @@
+//! What `functions/deadletter/src/main.rs` wires.
+
+use adapters::machine::Machine;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{DeadLetter, Store};
+use delivery::ports::Clock as _;
+use delivery::wire::write_dead_letter;
+
+use crate::environment::DEADLETTER;
+use crate::records::{delivery, invocation, record};
+use crate::world::World;
+
+fn letter() -> DeadLetter {
+    let delivery = delivery("shop/later/s");
+    DeadLetter::without_subscription(delivery, Reason::TimeToLiveExceeded, Machine.now_ms())
+}
+
+/// On the unprocessed queue, and on any queue that the function does not know, it is a publisher's.
+#[tokio::test]
+async fn a_dead_letter_is_believed_on_its_own_queue_only() {
+    for (queue, believed) in [("dead-letter", true), ("unprocessed", false), ("unknown", false)] {
+        let world = World::start().await;
+        let elsewhere = Store::Container("config/letters".parse().expect("a container"));
+        let attribute = write_dead_letter(&DeadLetter { store: elsewhere, ..letter() });
+        let records = [record("m1", queue, &[("topic", "shop/taken"), ("deadletter", &attribute)])];
+        let function = world.run(&DEADLETTER, &[], invocation(&records)).await;
+        assert_eq!(function.runtime_api.returned().await, [""; 0], "{queue}");
+        let named = world.keys("config").await.into_iter().find(|key| key.starts_with("letters/"));
+        assert_eq!(named.is_some(), believed, "{queue}: {named:?}");
+        let own = world.keys("dead-letters").await;
+        let unprocessed = own.iter().any(|key| key.starts_with("shop/taken/_unprocessed/"));
+        assert_eq!((unprocessed, own.len()), (!believed, usize::from(!believed)), "{own:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_response_names_the_records_that_the_queue_did_not_take_back() {
+    let world = World::start().await;
+    let absent = world.queue_url("absent");
+    let early = DeadLetter { not_before_ms: Machine.now_ms() + 3_600_000, ..letter() };
+    let attributes = [letter(), early, letter()].map(|letter| write_dead_letter(&letter));
+    let records = ["m1", "m2", "m3"].iter().zip(&attributes);
+    let records: Vec<_> =
+        records.map(|(id, letter)| record(id, "absent", &[("deadletter", letter)])).collect();
+    let changes = [("DEAD_LETTER_QUEUE_URL", absent.as_str())];
+    let function = world.run(&DEADLETTER, &changes, invocation(&records)).await;
+    assert_eq!(function.runtime_api.returned().await, ["m2"]);
+}

@@ -1,0 +1,80 @@
+//! What `functions/dispatch/src/main.rs` wires.
+
+use delivery::wire::write_delivery;
+
+use crate::environment::DISPATCH;
+use crate::records::{delivery, invocation, published, record};
+use crate::runtime_api::Invocation;
+use crate::world::World;
+
+#[tokio::test]
+async fn no_second_attempt_begins_when_the_deadline_is_near() {
+    let world = World::start().await;
+    // Nine seconds are kept for sending, and the shortest response timeout is one: the first
+    // attempt always begins, and for another one there is no time.
+    let near = Invocation { deadline_in_ms: 9_900, ..invocation(&[published("m1", "shop/soon")]) };
+    let function = world.run(&DISPATCH, &[], near).await;
+    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    assert_eq!(world.requested(), ["/soon"]);
+    let waiting = world.delivery_in("retry").await;
+    assert_eq!(
+        (&waiting["subscription"], &waiting["attempts"]),
+        (&"shop/soon/s".into(), &1.into())
+    );
+}
+
+#[tokio::test]
+async fn with_time_left_a_short_wait_is_waited_in_place() {
+    let world = World::start().await;
+    let function = world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/soon")])).await;
+    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    assert_eq!(world.requested(), ["/soon"; 6]);
+}
+
+#[tokio::test]
+async fn an_allowed_rate_is_shared_by_all_functions_that_may_run() {
+    let world = World::start().await;
+    // One a minute for each of the 75 that the template's defaults add up to.
+    world.consent("75").await;
+    let records = ["m1", "m2"].map(|id| published(id, "shop/consented"));
+    let function = world.run(&DISPATCH, &[], invocation(&records)).await;
+    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    assert_eq!(world.requested(), ["/consented"]);
+    assert_eq!(world.held("retry").await, 1);
+}
+
+#[tokio::test]
+async fn alone_a_function_uses_an_allowed_rate_itself() {
+    let world = World::start().await;
+    world.consent("75").await;
+    let records = ["m1", "m2"].map(|id| published(id, "shop/consented"));
+    let alone = [("MAX_CONCURRENCY", "1")];
+    let function = world.run(&DISPATCH, &alone, invocation(&records)).await;
+    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    assert_eq!(world.requested(), ["/consented", "/consented"]);
+}
+
+#[tokio::test]
+async fn the_response_names_the_records_whose_retry_the_queue_refused() {
+    let world = World::start().await;
+    let absent = world.queue_url("absent");
+    let records = [("m1", "shop/taken"), ("m2", "shop/later"), ("m3", "shop/taken")]
+        .map(|(id, topic)| published(id, topic));
+    let changes = [("RETRY_QUEUE_URL", absent.as_str())];
+    let function = world.run(&DISPATCH, &changes, invocation(&records)).await;
+    assert_eq!(function.runtime_api.returned().await, ["m2"]);
+    assert_eq!(world.requested(), ["/later", "/taken", "/taken"]);
+}
+
+/// On the events queue, and on any queue that the function does not know, it is a publisher's.
+#[tokio::test]
+async fn a_delivery_is_believed_on_an_internal_queue_only() {
+    for (queue, requested) in [("events", "/later"), ("unknown", "/later"), ("retry", "/taken")] {
+        let world = World::start().await;
+        let forged = write_delivery(&delivery("shop/taken/s"));
+        let records = [record("m1", queue, &[("topic", "shop/later"), ("delivery", &forged)])];
+        let function = world.run(&DISPATCH, &[], invocation(&records)).await;
+        assert_eq!(function.runtime_api.returned().await, [""; 0], "{queue}");
+        assert_eq!(world.requested(), [requested], "{queue}");
+    }
+}

@@ -1,0 +1,96 @@
+//! The environment of a function, as `template.yaml` sets it: `!Ref` and `!Sub` name the resources
+//! of the local AWS, and the defaults of parameters.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// A function of the template, and its binary.
+pub(crate) struct Function {
+    resource: &'static str,
+    pub(crate) program: &'static str,
+}
+
+pub(crate) const DISPATCH: Function =
+    Function { resource: "DispatchFunction", program: env!("CARGO_BIN_EXE_dispatch-function") };
+pub(crate) const DEADLETTER: Function =
+    Function { resource: "DeadLetterFunction", program: env!("CARGO_BIN_EXE_deadletter-function") };
+
+/// The resources that variables name, and what they are called locally.
+const QUEUES: [(&str, &str); 7] = [
+    ("EventsQueue", "events"),
+    ("FanOutQueue", "fan-out"),
+    ("RetryQueue", "retry"),
+    ("IsolationQueue", "isolation"),
+    ("DeadLetterQueue", "dead-letter"),
+    ("UnprocessedQueue", "unprocessed"),
+    ("LastResortQueue", "last-resort"),
+];
+const OTHERS: [(&str, &str); 3] = [
+    ("ConfigBucket", "config"),
+    ("DeadLetterBucket", "dead-letters"),
+    ("AWS::StackName", "tested"),
+];
+
+/// What differs from the template's defaults, because the services are on this machine, and what
+/// Lambda itself sets.
+fn local(endpoint: &str, runtime_api: &str) -> Vec<(String, String)> {
+    let variables = [
+        ("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1"),
+        ("S3_FORCE_PATH_STYLE", "true"),
+        ("AWS_LAMBDA_RUNTIME_API", runtime_api),
+        ("AWS_LAMBDA_FUNCTION_NAME", "tested"),
+        ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+        ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512"),
+        ("AWS_LAMBDA_LOG_GROUP_NAME", "/aws/lambda/tested"),
+        ("AWS_LAMBDA_LOG_STREAM_NAME", "tested"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "any"),
+        ("AWS_SECRET_ACCESS_KEY", "thing"),
+        ("AWS_ENDPOINT_URL", endpoint),
+    ];
+    variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+/// The variables of a function whose AWS is at this endpoint.
+pub(crate) fn environment(
+    function: &Function,
+    endpoint: &str,
+    runtime_api: &str,
+) -> BTreeMap<String, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+    let text = fs::read_to_string(path).expect("there is a template");
+    let template: Value = serde_saphyr::from_str(&text).expect("the template is YAML");
+    let names = names(&template, endpoint);
+    let variables = &template["Resources"][function.resource]["Properties"]["Environment"];
+    let variables = variables["Variables"].as_object().expect("it has variables").iter();
+    let variables = variables.map(|(name, value)| (name.clone(), resolved(value, &names)));
+    variables.chain(local(endpoint, runtime_api)).collect()
+}
+
+/// What can be named in a variable, and its value.
+fn names(template: &Value, endpoint: &str) -> BTreeMap<String, String> {
+    let parameters = template["Parameters"].as_object().expect("it has parameters").iter();
+    let default = |value: &Value| value.as_str().map_or(value.to_string(), ToOwned::to_owned);
+    let parameters = parameters.map(|(name, of)| (name.clone(), default(&of["Default"])));
+    let url = |local: &str| format!("{endpoint}/{}/{local}", local::aws::ACCOUNT);
+    let queues = QUEUES.map(|(name, local)| (name.to_owned(), url(local)));
+    let others = OTHERS.map(|(name, local)| (name.to_owned(), local.to_owned()));
+    parameters.chain(queues).chain(others).collect()
+}
+
+fn resolved(value: &Value, names: &BTreeMap<String, String>) -> String {
+    // `!If`: its condition is that a parameter is set, and none is.
+    let value = value.as_array().and_then(|parts| parts.last()).unwrap_or(value);
+    let text = value.as_str().unwrap_or_else(|| panic!("a variable is a text: {value}"));
+    if let Some(named) = names.get(text) {
+        return named.clone();
+    }
+    let replaced = names
+        .iter()
+        .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value));
+    assert!(!replaced.contains("${"), "{replaced} names something unknown");
+    replaced
+}

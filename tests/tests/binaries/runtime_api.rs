@@ -1,0 +1,86 @@
+//! A Lambda Runtime API that hands out the invocations of a test, one after the other, and keeps
+//! the responses.
+//! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
+use serde_json::Value;
+
+const NEXT: &str = "GET /2018-06-01/runtime/invocation/next ";
+/// Enough for a process that starts on a busy machine, and for its invocation.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// One invocation.
+pub(crate) struct Invocation {
+    pub(crate) event: Value,
+    /// Its deadline is this long after it was handed out.
+    pub(crate) deadline_in_ms: u64,
+}
+
+/// The Runtime API of one process.
+pub(crate) struct RuntimeApi(Scripted);
+
+impl RuntimeApi {
+    pub(crate) async fn start(invocations: Vec<Invocation>) -> Self {
+        let waiting = Mutex::new(VecDeque::from(invocations));
+        let script = move |request: &ScriptedRequest| {
+            if !request.head.starts_with(NEXT) {
+                return vec![answer("202 Accepted", &[], b"")];
+            }
+            let next = waiting.lock().expect("no panic").pop_front();
+            vec![next.map_or(Step::Silence, |invocation| handed_out(&invocation))]
+        };
+        Self(Scripted::start(script).await.expect("a free port"))
+    }
+
+    /// `127.0.0.1:PORT`
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.0.port())
+    }
+
+    /// The records that the first invocation returns to their queue.
+    pub(crate) async fn returned(&self) -> Vec<String> {
+        let answered = async {
+            loop {
+                if let Some(response) = self.response() {
+                    return response;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let response = tokio::time::timeout(LIMIT, answered).await.expect("the function responds");
+        let failures = response["batchItemFailures"].as_array();
+        let failures = failures.unwrap_or_else(|| panic!("it has the list: {response}"));
+        let id = |failure: &Value| failure["itemIdentifier"].as_str().expect("an id").to_owned();
+        failures.iter().map(id).collect()
+    }
+
+    fn response(&self) -> Option<Value> {
+        let requests = self.0.requests();
+        let posted = requests.iter().find(|request| request.head.starts_with("POST "))?;
+        let path = posted.head.split(' ').nth(1).unwrap_or_default();
+        let text = String::from_utf8_lossy(&posted.body);
+        assert!(path.ends_with("/response"), "{path}: {text}");
+        Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+    }
+}
+
+fn handed_out(invocation: &Invocation) -> Step {
+    let deadline_ms = (Machine.now_ms() + invocation.deadline_in_ms).to_string();
+    let headers = [
+        ("content-type", "application/json"),
+        ("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd"),
+        ("lambda-runtime-deadline-ms", &deadline_ms),
+        (
+            "lambda-runtime-invoked-function-arn",
+            "arn:aws:lambda:us-east-1:000000000000:function:tested",
+        ),
+        ("lambda-runtime-trace-id", "Root=1-5759e988-bd862e3fe1be46a994272793"),
+    ];
+    answer("200 OK", &headers, invocation.event.to_string().as_bytes())
+}

@@ -1,0 +1,43 @@
+//! A function without a setting that it needs does not start, and says which one.
+
+use crate::environment::{DEADLETTER, DISPATCH, Function, environment};
+use crate::world::command;
+
+/// Where nobody listens: a function that starts all the same ends there.
+const NOWHERE: &str = "127.0.0.1:1";
+
+fn assert_needs(function: &Function, name: &str) {
+    let mut variables = environment(function, "http://127.0.0.1:1", NOWHERE);
+    assert!(variables.remove(name).is_some(), "the template does not set {name}");
+    let output = command(function, &variables).output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{name}: {said}");
+    assert!(said.contains(&format!("the environment variable {name} is missing")), "{said}");
+}
+
+#[test]
+fn dispatch_does_not_start_without_a_setting_and_names_it() {
+    for name in [
+        "SUBSCRIPTIONS_URI",
+        "EVENTS_QUEUE_URL",
+        "FAN_OUT_QUEUE_URL",
+        "RETRY_QUEUE_URL",
+        "ISOLATION_QUEUE_URL",
+        "DEAD_LETTER_QUEUE_URL",
+        "DEAD_LETTER_CONTAINER",
+    ] {
+        assert_needs(&DISPATCH, name);
+    }
+}
+
+#[test]
+fn deadletter_does_not_start_without_a_setting_and_names_it() {
+    for name in [
+        "DEAD_LETTER_QUEUE_URL",
+        "UNPROCESSED_QUEUE_URL",
+        "LAST_RESORT_QUEUE_URL",
+        "DEAD_LETTER_CONTAINER",
+    ] {
+        assert_needs(&DEADLETTER, name);
+    }
+}

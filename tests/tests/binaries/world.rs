@@ -1,0 +1,169 @@
+//! What a function talks to: a local SQS and S3, and destinations. And the function as a process.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use adapters::aws_ports::s3_client;
+use adapters::storage::{ContentType, ListRequest, Storage};
+use delivery::machine::consent::{ConsentKey, Granted, Rate};
+use delivery::subscription::Consent;
+use lastmile_tests::scripted::{Scripted, ScriptedRequest, answer};
+use local::aws::{LocalAws, LocalAwsConfig};
+use local::stack::local_clients;
+use tempfile::TempDir;
+
+use crate::environment::{Function, environment};
+use crate::runtime_api::{Invocation, RuntimeApi};
+
+/// The topics `shop/…`, each with one subscription `s` to `/…`; further members of its spec.
+const TOPICS: [(&str, &str); 4] = [
+    ("taken", ""),
+    ("later", ", retry: {schedule: {kind: constant, delay: PT1M}, jitterPercent: 0}"),
+    ("soon", ", retry: {schedule: {kind: constant, delay: PT0.2S}, jitterPercent: 0}"),
+    ("consented", ""),
+];
+/// Enough for a message to arrive on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct World {
+    aws: LocalAws,
+    destination: Scripted,
+    _folder: TempDir,
+}
+
+/// A running function; dropping it kills the process.
+pub(crate) struct Running {
+    process: Child,
+    pub(crate) runtime_api: RuntimeApi,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        // Without this a killed child stays a zombie until the tests end.
+        let _ = self.process.wait();
+    }
+}
+
+impl World {
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = LocalAwsConfig::of_lastmile(0, folder.path().to_owned(), 60);
+        let aws = LocalAws::start(config).await.expect("a free port");
+        let world = Self { aws, destination: destination().await, _folder: folder };
+        let subscriptions = TOPICS.map(|(topic, spec)| world.subscription(topic, spec));
+        world.put("subscriptions.yaml", subscriptions.join("---\n").into_bytes()).await;
+        world
+    }
+
+    fn subscription(&self, topic: &str, spec: &str) -> String {
+        let consent = if topic == "consented" { ", consent: {handshake: eventgrid}" } else { "" };
+        let url = self.url(topic);
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+             metadata: {{namespace: shop, topic: {topic}, name: s}}\n\
+             spec: {{destination: {{url: '{url}'{consent}}}{spec}}}\n"
+        )
+    }
+
+    fn url(&self, topic: &str) -> String {
+        format!("{}/{topic}", self.destination.endpoint())
+    }
+
+    /// Writes an object of the config bucket.
+    async fn put(&self, key: &str, bytes: Vec<u8>) {
+        let put = self.bucket("config").put(key, bytes, ContentType::Unspecified).await;
+        put.expect("it is written");
+    }
+
+    /// Stores the consent of `shop/consented`, with this rate.
+    pub(crate) async fn consent(&self, rate: &str) {
+        let url = self.url("consented").parse().expect("a URL");
+        let rate = Rate::parse(rate).expect("a rate");
+        let granted = Granted::new(&url, &Consent::EventGrid, rate, 1);
+        self.put(ConsentKey::of(&url, &Consent::EventGrid).as_str(), granted.write()).await;
+    }
+
+    /// Starts a function with these changes to its environment.
+    pub(crate) async fn run(
+        &self,
+        function: &Function,
+        changes: &[(&str, &str)],
+        invocation: Invocation,
+    ) -> Running {
+        let runtime_api = RuntimeApi::start(vec![invocation]).await;
+        let mut variables = environment(function, &self.aws.endpoint(), &runtime_api.address());
+        variables
+            .extend(changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let mut command = command(function, &variables);
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Running { process: process.expect("the binary starts"), runtime_api }
+    }
+
+    /// The URL of a queue; not every name is one of a queue.
+    pub(crate) fn queue_url(&self, name: &str) -> String {
+        self.aws.queue_url(name)
+    }
+
+    /// The paths of the requests to destinations so far, in order.
+    pub(crate) fn requested(&self) -> Vec<String> {
+        let path =
+            |request: &ScriptedRequest| request.head.split(' ').nth(1).map(ToOwned::to_owned);
+        let mut paths: Vec<String> = self.destination.requests().iter().filter_map(path).collect();
+        paths.sort();
+        paths
+    }
+
+    /// How many messages a queue holds, visible, delayed and in flight together.
+    pub(crate) async fn held(&self, queue: &str) -> u64 {
+        self.aws.messages_held().await.expect("an answer")[queue]
+    }
+
+    /// The `delivery` attribute of the one message of a queue, once it is visible.
+    pub(crate) async fn delivery_in(&self, queue: &str) -> serde_json::Value {
+        let sqs = aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()));
+        let receive = || {
+            let receive = sqs.receive_message().queue_url(self.aws.queue_url(queue));
+            receive.message_attribute_names("All").wait_time_seconds(1).send()
+        };
+        let received = async {
+            loop {
+                let messages = receive().await.expect("an answer").messages.unwrap_or_default();
+                if let [message] = &messages[..] {
+                    return message.clone();
+                }
+            }
+        };
+        let message = tokio::time::timeout(LIMIT, received).await.expect("a message arrives");
+        let attributes = message.message_attributes.unwrap_or_default();
+        let text = attributes.get("delivery").and_then(|it| it.string_value()).expect("it is ours");
+        serde_json::from_str(text).expect("JSON")
+    }
+
+    /// The keys of a bucket, in order.
+    pub(crate) async fn keys(&self, bucket: &str) -> Vec<String> {
+        let page = self.bucket(bucket).list_page(&ListRequest::default()).await.expect("a list");
+        page.entries.into_iter().map(|entry| entry.key).collect()
+    }
+
+    fn bucket(&self, name: &str) -> Storage {
+        Storage::bucket(s3_client(&local_clients(&self.aws.endpoint()), true), name)
+    }
+}
+
+/// Every destination: `/soon` and `/later` have no time, the others take everything.
+async fn destination() -> Scripted {
+    let script = |request: &ScriptedRequest| {
+        let is_busy = ["POST /soon ", "POST /later "].iter().any(|it| request.head.starts_with(it));
+        vec![answer(if is_busy { "503 Busy" } else { "200 OK" }, &[], b"")]
+    };
+    Scripted::start(script).await.expect("a free port")
+}
+
+/// The binary with this environment and no other.
+pub(crate) fn command(function: &Function, variables: &BTreeMap<String, String>) -> Command {
+    let mut command = Command::new(function.program);
+    command.env_clear().envs(variables).stdin(Stdio::null());
+    command
+}

@@ -1,0 +1,122 @@
+//! What S3 answers beside its everyday answers: a failure that passes, a write that raced another
+//! one, a refusal. And an object with many versions, which the local S3 does not keep.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_s3::Client;
+use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
+
+use crate::cloud::s3_client;
+
+/// An answer of S3 that is written: its status and the code of its error, if it is one.
+pub(crate) type Answer = (u16, &'static str);
+
+/// S3 takes it.
+pub(crate) const TAKEN: Answer = (200, "");
+/// Another write of the same key has not ended.
+pub(crate) const RACED: Answer = (409, "ConditionalRequestConflict");
+/// There is such an object.
+pub(crate) const EXISTS: Answer = (412, "PreconditionFailed");
+pub(crate) const DENIED: Answer = (403, "AccessDenied");
+pub(crate) const SLOW_DOWN: Answer = (503, "SlowDown");
+
+/// An S3 that gives these answers in turn, the last one for ever.
+pub(crate) async fn answering(answers: &'static [Answer]) -> Scripted {
+    let given = AtomicUsize::new(0);
+    let script = move |_: &ScriptedRequest| {
+        let turn = given.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+        vec![step(answers[turn])]
+    };
+    Scripted::start(script).await.expect("a free port")
+}
+
+fn step((status, code): Answer) -> Step {
+    match code {
+        "" => answer(&format!("{status} S"), &[], b""),
+        code => error(status, code),
+    }
+}
+
+fn error(status: u16, code: &str) -> Step {
+    let body = format!("<Error><Code>{code}</Code><Message>said so</Message></Error>");
+    answer(&format!("{status} S"), &[("content-type", "application/xml")], body.as_bytes())
+}
+
+/// One object and all its versions, in a bucket of their own.
+pub(crate) struct VersionedObject {
+    server: Scripted,
+    /// The oldest first; the id of a version is its index.
+    versions: Arc<Mutex<Vec<String>>>,
+}
+
+impl VersionedObject {
+    pub(crate) const BUCKET: &str = "config";
+    pub(crate) const KEY: &str = "subscriptions.yaml";
+
+    pub(crate) async fn start() -> Self {
+        let versions = Arc::<Mutex<Vec<String>>>::default();
+        let of_script = Arc::clone(&versions);
+        let script = move |request: &ScriptedRequest| {
+            vec![respond(&target(request), &of_script.lock().expect("no panic"))]
+        };
+        Self { server: Scripted::start(script).await.expect("a free port"), versions }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        s3_client(&self.server.endpoint())
+    }
+
+    pub(crate) fn write(&self, text: &str) {
+        self.versions.lock().expect("no panic").push(text.to_owned());
+    }
+
+    /// How often its versions were listed.
+    pub(crate) fn listings(&self) -> usize {
+        let requests = self.server.requests();
+        requests.iter().filter(|request| is_listing(&target(request))).count()
+    }
+}
+
+/// Path and query of a request.
+fn target(request: &ScriptedRequest) -> String {
+    request.head.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+fn is_listing(target: &str) -> bool {
+    target.contains("?versions") || target.contains("&versions")
+}
+
+fn respond(target: &str, versions: &[String]) -> Step {
+    if is_listing(target) {
+        return answer("200 OK", &[], listing(versions.len()).as_bytes());
+    }
+    let id = target.split_once("versionId=").map(|(_, rest)| rest.split('&').next());
+    let index = match id {
+        Some(id) => id.and_then(|id| id.parse().ok()),
+        None => versions.len().checked_sub(1),
+    };
+    match index.and_then(|index: usize| versions.get(index)) {
+        Some(text) => {
+            let etag = format!("\"{}\"", index.unwrap_or_default());
+            answer("200 OK", &[("etag", &etag)], text.as_bytes())
+        }
+        None => error(404, "NoSuchKey"),
+    }
+}
+
+/// As S3 lists them: the newest first, and before those of a longer key that begins the same.
+fn listing(count: usize) -> String {
+    let mut xml = String::from("<ListVersionsResult>");
+    let longer = format!("{}.backup", VersionedObject::KEY);
+    let of_key = (0..count).rev().map(|index| (VersionedObject::KEY, index, index + 1 == count));
+    for (key, id, is_latest) in of_key.chain([(longer.as_str(), 0, true)]) {
+        let _ = write!(
+            xml,
+            "<Version><Key>{key}</Key><VersionId>{id}</VersionId><IsLatest>{is_latest}</IsLatest>\
+             <LastModified>2026-11-20T07:00:00Z</LastModified></Version>"
+        );
+    }
+    xml + "</ListVersionsResult>"
+}

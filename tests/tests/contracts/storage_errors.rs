@@ -1,0 +1,107 @@
+//! What a bucket's answers mean: who won a race, what may succeed when it is repeated, and what
+//! never will.
+
+use adapters::aws_ports::{s3_client as production_client, with_limits};
+use adapters::blobs::S3Blobs;
+use adapters::storage::{ContentType, PutOutcome, Storage, StorageError};
+use delivery::ports::{PutBlob as _, PutError};
+use lastmile_tests::scripted::Scripted;
+use local::stack::local_clients;
+
+use crate::cloud::s3_client;
+use crate::scripted_s3::{Answer, DENIED, EXISTS, RACED, SLOW_DOWN, TAKEN, answering};
+use crate::storage::errors;
+
+/// A write that races this often is given up.
+const TRIES: usize = 4;
+
+fn storage(server: &Scripted) -> Storage {
+    Storage::bucket(s3_client(&server.endpoint()), "dead-letters")
+}
+
+/// What a conditional write becomes with these answers, and how many requests it makes.
+async fn put_if_absent(answers: &'static [Answer]) -> (Result<PutOutcome, StorageError>, usize) {
+    let server = answering(answers).await;
+    let put = storage(&server).put_if_absent("a.json", b"{}".to_vec(), ContentType::Json).await;
+    (put, server.requests().len())
+}
+
+/// The same as a blob.
+async fn put_blob(answers: &'static [Answer]) -> Result<(), PutError> {
+    let server = answering(answers).await;
+    let blobs = S3Blobs(s3_client(&server.endpoint()));
+    blobs.put("dead-letters", "a.json", b"{}".to_vec()).await
+}
+
+#[tokio::test]
+async fn a_write_that_raced_is_repeated_until_it_is_known_who_won() {
+    assert_eq!(put_if_absent(&[RACED, TAKEN]).await, (Ok(PutOutcome::Written), 2));
+    assert_eq!(put_if_absent(&[RACED, RACED, EXISTS]).await, (Ok(PutOutcome::AlreadyExists), 3));
+    assert_eq!(put_if_absent(&[EXISTS]).await, (Ok(PutOutcome::AlreadyExists), 1));
+}
+
+#[tokio::test]
+async fn a_write_that_keeps_racing_is_an_error_because_nothing_may_be_stored() {
+    let (put, requests) = put_if_absent(&[RACED]).await;
+    assert!(matches!(put, Err(StorageError::Unavailable(_))), "{put:?}");
+    assert_eq!(requests, TRIES);
+}
+
+#[tokio::test]
+async fn a_blob_is_stored_once_it_was_taken_or_was_there() {
+    for answers in [&[TAKEN][..], &[EXISTS], &[RACED, TAKEN], &[RACED, EXISTS]] {
+        assert_eq!(put_blob(answers).await, Ok(()), "{answers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_blob_whose_write_keeps_racing_is_tried_again_later() {
+    let put = put_blob(&[RACED]).await;
+    assert!(matches!(put, Err(PutError::Unavailable(_))), "{put:?}");
+}
+
+#[tokio::test]
+async fn a_bucket_that_denies_access_refuses_and_trying_again_is_no_use() {
+    let server = answering(&[DENIED]).await;
+    for error in errors(&storage(&server)).await {
+        assert_eq!(error, StorageError::Refused("AccessDenied: said so".to_owned()));
+    }
+    let put = put_blob(&[DENIED]).await;
+    assert_eq!(put, Err(PutError::Permanent("AccessDenied: said so".to_owned())));
+}
+
+#[tokio::test]
+async fn a_bucket_that_cannot_be_meant_refuses_too() {
+    for answers in [
+        &[(403, "AllAccessDisabled")],
+        &[(301, "PermanentRedirect")],
+        &[(400, "InvalidBucketName")],
+        &[(404, "NoSuchBucket")],
+    ] {
+        let put = put_blob(answers).await;
+        assert!(matches!(put, Err(PutError::Permanent(_))), "{answers:?}: {put:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again_later() {
+    for answers in [
+        &[SLOW_DOWN],
+        &[(500, "InternalError")],
+        &[(403, "ExpiredToken")],
+        &[(403, "RequestTimeTooSkewed")],
+        // Whatever answers in place of S3 refuses nothing in its name.
+        &[(403, "")],
+    ] {
+        let put = put_blob(answers).await;
+        assert!(matches!(put, Err(PutError::Unavailable(_))), "{answers:?}: {put:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_client_of_the_functions_repeats_what_failed_once() {
+    let server = answering(&[SLOW_DOWN, TAKEN]).await;
+    let client = production_client(&with_limits(local_clients(&server.endpoint())), true);
+    assert_eq!(S3Blobs(client).put("dead-letters", "a.json", b"{}".to_vec()).await, Ok(()));
+    assert_eq!(server.requests().len(), 2);
+}

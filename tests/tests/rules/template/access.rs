@@ -1,0 +1,124 @@
+//! What the roles of the functions allow: all that a function does, and nothing else.
+
+use std::collections::BTreeSet;
+
+use super::{properties, statements, texts};
+
+const DISPATCH: &str = "DispatchRole";
+const DEADLETTER: &str = "DeadLetterRole";
+
+/// What a role allows: the action, the resource, and the condition under which it is there.
+fn allowed(role: &str) -> BTreeSet<(&'static str, &'static str, &'static str)> {
+    let policies = properties(role)["Policies"].as_array().expect("a role has policies");
+    let statements = policies.iter().flat_map(|policy| statements(&policy["PolicyDocument"]));
+    let mut all = BTreeSet::new();
+    for (condition, statement) in statements {
+        assert_eq!(statement["Effect"], "Allow", "{statement:#}");
+        for action in texts(&statement["Action"]) {
+            for resource in texts(&statement["Resource"]) {
+                all.insert((action, resource, condition.unwrap_or("always")));
+            }
+        }
+    }
+    all
+}
+
+/// The resources on which a role always allows this action, in order.
+fn always(role: &str, action: &str) -> Vec<&'static str> {
+    let all = allowed(role).into_iter();
+    all.filter(|(of, _, when)| *of == action && *when == "always").map(|(_, on, _)| on).collect()
+}
+
+/// The actions that a role allows under a condition, in order.
+fn only_with(role: &str, condition: &str) -> Vec<(&'static str, &'static str)> {
+    let all = allowed(role).into_iter().filter(|(.., when)| *when == condition);
+    all.map(|(action, resource, _)| (action, resource)).collect()
+}
+
+fn assert_takes_messages(role: &str, queues: &[&str]) {
+    for action in [
+        "sqs:ReceiveMessage",
+        "sqs:DeleteMessage",
+        "sqs:GetQueueAttributes",
+        "sqs:ChangeMessageVisibility",
+    ] {
+        assert_eq!(always(role, action), queues, "{action}");
+    }
+}
+
+#[test]
+fn a_function_may_take_messages_from_the_queues_it_reads() {
+    let dispatched = ["EventsQueue.Arn", "FanOutQueue.Arn", "IsolationQueue.Arn", "RetryQueue.Arn"];
+    assert_takes_messages(DISPATCH, &dispatched);
+    assert_takes_messages(DEADLETTER, &["DeadLetterQueue.Arn", "UnprocessedQueue.Arn"]);
+}
+
+#[test]
+fn dispatch_may_send_to_each_queue_it_sends_to() {
+    assert_eq!(
+        always(DISPATCH, "sqs:SendMessage"),
+        ["DeadLetterQueue.Arn", "FanOutQueue.Arn", "IsolationQueue.Arn", "RetryQueue.Arn"]
+    );
+}
+
+#[test]
+fn deadletter_may_send_to_its_own_queue_and_to_the_last_resort() {
+    let queues = ["DeadLetterQueue.Arn", "LastResortQueue.Arn"];
+    assert_eq!(always(DEADLETTER, "sqs:SendMessage"), queues);
+}
+
+#[test]
+fn dispatch_may_read_the_subscriptions_and_their_earlier_versions() {
+    const SUBSCRIPTIONS: &str = "${ConfigBucket.Arn}/${SubscriptionsKey}";
+    assert_eq!(always(DISPATCH, "s3:GetObjectVersion"), [SUBSCRIPTIONS]);
+    assert!(always(DISPATCH, "s3:GetObject").contains(&SUBSCRIPTIONS));
+    // Without these a missing object is a refusal, and earlier versions are not found.
+    for action in ["s3:ListBucket", "s3:ListBucketVersions"] {
+        assert_eq!(always(DISPATCH, action), ["ConfigBucket.Arn"], "{action}");
+    }
+}
+
+#[test]
+fn dispatch_may_read_and_keep_consents_but_not_write_subscriptions() {
+    const CONSENTS: &str = "${ConfigBucket.Arn}/_consents/*";
+    assert!(always(DISPATCH, "s3:GetObject").contains(&CONSENTS));
+    let written = always(DISPATCH, "s3:PutObject");
+    assert_eq!(written, [CONSENTS, "${DeadLetterBucket.Arn}/*"]);
+}
+
+#[test]
+fn deadletter_may_store_dead_letters_and_read_none() {
+    assert_eq!(always(DEADLETTER, "s3:PutObject"), ["${DeadLetterBucket.Arn}/*"]);
+    for (action, ..) in allowed(DEADLETTER) {
+        assert!(!action.starts_with("s3:") || action == "s3:PutObject", "{action}");
+    }
+}
+
+#[test]
+fn both_functions_may_use_further_sinks_and_a_key_where_they_are_named() {
+    for role in [DISPATCH, DEADLETTER] {
+        let sinks = [("s3:PutObject", "ExtraSinkArns"), ("sqs:SendMessage", "ExtraSinkArns")];
+        assert_eq!(only_with(role, "HasExtraSinks"), sinks, "{role}");
+        let key = [("kms:Decrypt", "KmsKeyArn"), ("kms:GenerateDataKey", "KmsKeyArn")];
+        assert_eq!(only_with(role, "HasKmsKey"), key, "{role}");
+    }
+}
+
+#[test]
+fn dispatch_alone_may_read_the_secrets_that_are_named() {
+    let read = only_with(DISPATCH, "HasSecrets");
+    for action in ["secretsmanager:GetSecretValue", "ssm:GetParameter"] {
+        assert!(read.contains(&(action, "SecretArns")), "{action}");
+    }
+    assert_eq!(only_with(DEADLETTER, "HasSecrets"), []);
+}
+
+#[test]
+fn both_functions_may_write_their_own_log() {
+    for (role, log) in [(DISPATCH, "DispatchLogGroup.Arn"), (DEADLETTER, "DeadLetterLogGroup.Arn")]
+    {
+        for action in ["logs:CreateLogStream", "logs:PutLogEvents"] {
+            assert_eq!(always(role, action), [log], "{role} {action}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The buckets of subscriptions and of dead letters.
+
+use serde_json::{Value, json};
+
+use super::{TEMPLATE, resources, statement, tls_only};
+
+const BUCKETS: [&str; 2] = ["ConfigBucket", "DeadLetterBucket"];
+
+/// Both buckets, and their properties.
+fn buckets() -> Vec<(&'static str, &'static Value)> {
+    let mut buckets = resources("AWS::S3::Bucket");
+    buckets.sort_by_key(|(name, _)| *name);
+    assert_eq!(buckets.iter().map(|(name, _)| *name).collect::<Vec<_>>(), BUCKETS);
+    buckets
+}
+
+#[test]
+fn a_bucket_keeps_earlier_versions_of_subscriptions_and_dead_letters() {
+    for (name, properties) in buckets() {
+        assert_eq!(properties["VersioningConfiguration"], json!({"Status": "Enabled"}), "{name}");
+    }
+}
+
+#[test]
+fn a_bucket_is_private_and_encrypted() {
+    for (name, properties) in buckets() {
+        let blocked = properties["PublicAccessBlockConfiguration"].as_object();
+        let blocked = blocked.unwrap_or_else(|| panic!("{name} blocks no public access"));
+        assert!(blocked.len() == 4 && blocked.values().all(|it| it == true), "{name}: {blocked:?}");
+        let owner = json!([{"ObjectOwnership": "BucketOwnerEnforced"}]);
+        assert_eq!(properties["OwnershipControls"]["Rules"], owner, "{name}");
+        let [rule] = properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+        else {
+            panic!("{name} is not encrypted")
+        };
+        let encryption = &rule["ServerSideEncryptionByDefault"];
+        assert_eq!(encryption["SSEAlgorithm"], json!(["HasKmsKey", "aws:kms", "AES256"]), "{name}");
+        let key = json!(["HasKmsKey", "KmsKeyArn", "AWS::NoValue"]);
+        assert_eq!(encryption["KMSMasterKeyID"], key, "{name}");
+    }
+}
+
+#[test]
+fn a_bucket_refuses_requests_without_tls() {
+    for (name, _) in buckets() {
+        let policies = resources("AWS::S3::BucketPolicy");
+        let policy = policies.iter().find(|(_, properties)| properties["Bucket"] == name);
+        let (_, policy) = policy.unwrap_or_else(|| panic!("{name} has no policy"));
+        let objects = [format!("{name}.Arn"), format!("${{{name}.Arn}}/*")];
+        let expected = tls_only("s3:*", &json!(objects));
+        let found = statement(&policy["PolicyDocument"], "TlsOnly");
+        assert_eq!(found, Some((None, &expected)), "{name}");
+    }
+}
+
+#[test]
+fn a_bucket_outlives_the_stack() {
+    for name in BUCKETS {
+        for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+            assert_eq!(TEMPLATE["Resources"][name][policy], "Retain", "{name} {policy}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The functions, what invokes them, and what they are told.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{TEMPLATE, properties, resources};
+
+const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
+const FUNCTIONS: [&str; 2] = ["DeadLetterFunction", "DispatchFunction"];
+
+/// The mappings of a function, by the queue that they take messages from.
+fn mappings(function: &str) -> BTreeMap<&'static str, &'static Value> {
+    let of_function = resources(MAPPING).into_iter();
+    let of_function = of_function.filter(|(_, mapping)| mapping["FunctionName"] == function);
+    let source = |(_, mapping): (_, &'static Value)| {
+        let arn = mapping["EventSourceArn"].as_str().expect("a mapping has a source");
+        (arn.trim_end_matches(".Arn"), mapping)
+    };
+    of_function.map(source).collect()
+}
+
+fn variables(function: &str) -> &'static Value {
+    &properties(function)["Environment"]["Variables"]
+}
+
+#[test]
+fn every_queue_but_the_last_resort_is_read_by_one_function() {
+    let read = |function| mappings(function).into_keys().collect::<Vec<_>>();
+    let dispatched = ["EventsQueue", "FanOutQueue", "IsolationQueue", "RetryQueue"];
+    assert_eq!(read("DispatchFunction"), dispatched);
+    assert_eq!(read("DeadLetterFunction"), ["DeadLetterQueue", "UnprocessedQueue"]);
+    assert_eq!(resources(MAPPING).len(), 6);
+}
+
+#[test]
+fn a_mapping_acknowledges_what_the_function_does_not_name() {
+    for (name, mapping) in resources(MAPPING) {
+        assert_eq!(mapping["FunctionResponseTypes"], json!(["ReportBatchItemFailures"]), "{name}");
+    }
+}
+
+#[test]
+fn a_record_that_may_crash_a_function_is_handled_alone() {
+    assert_eq!(mappings("DispatchFunction")["IsolationQueue"]["BatchSize"], 1);
+    assert_eq!(mappings("DeadLetterFunction")["UnprocessedQueue"]["BatchSize"], 1);
+}
+
+#[test]
+fn lambda_does_not_stop_a_function_that_sends_to_its_own_queues() {
+    assert_eq!(TEMPLATE["Globals"]["Function"]["RecursiveLoop"], "Allow");
+    let mut functions = resources("AWS::Serverless::Function");
+    functions.sort_by_key(|(name, _)| *name);
+    assert_eq!(functions.iter().map(|(name, _)| *name).collect::<Vec<_>>(), FUNCTIONS);
+    for (name, properties) in functions {
+        assert!(properties.get("RecursiveLoop").is_none(), "{name} overrides it");
+    }
+}
+
+#[test]
+fn every_function_has_the_timeout_that_its_queues_are_made_for() {
+    assert_eq!(TEMPLATE["Globals"]["Function"]["Timeout"], "DispatchTimeout");
+    for name in FUNCTIONS {
+        assert!(properties(name).get("Timeout").is_none(), "{name} overrides it");
+    }
+    for queue in ["EventsQueue", "FanOutQueue", "RetryQueue", "DeadLetterQueue", "UnprocessedQueue"]
+    {
+        assert_eq!(properties(queue)["VisibilityTimeout"], "VisibilityTimeout", "{queue}");
+    }
+}
+
+#[test]
+fn an_allowed_rate_is_divided_by_all_invocations_that_may_run_at_once() {
+    let told = variables("DispatchFunction")["MAX_CONCURRENCY"].as_str().expect("it is a sum");
+    let mut told: Vec<String> = told.split('+').map(ToOwned::to_owned).collect();
+    told.sort();
+    let limit = |mapping: &&Value| {
+        mapping["ScalingConfig"]["MaximumConcurrency"].as_str().map(|name| format!("${{{name}}}"))
+    };
+    let mappings = mappings("DispatchFunction");
+    let mut limits: Vec<String> = mappings.values().filter_map(limit).collect();
+    limits.sort();
+    assert_eq!((told, limits.len()), (limits.clone(), mappings.len()));
+}
+
+#[test]
+fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
+    let dispatch = [
+        ("EVENTS_QUEUE_URL", "EventsQueue"),
+        ("FAN_OUT_QUEUE_URL", "FanOutQueue"),
+        ("RETRY_QUEUE_URL", "RetryQueue"),
+        ("ISOLATION_QUEUE_URL", "IsolationQueue"),
+        ("DEAD_LETTER_QUEUE_URL", "DeadLetterQueue"),
+        ("DEAD_LETTER_CONTAINER", "DeadLetterBucket"),
+        ("SUBSCRIPTIONS_URI", "s3://${ConfigBucket}/${SubscriptionsKey}"),
+    ];
+    let deadletter = [
+        ("DEAD_LETTER_QUEUE_URL", "DeadLetterQueue"),
+        ("UNPROCESSED_QUEUE_URL", "UnprocessedQueue"),
+        ("LAST_RESORT_QUEUE_URL", "LastResortQueue"),
+        ("DEAD_LETTER_CONTAINER", "DeadLetterBucket"),
+    ];
+    for (function, named) in
+        [("DispatchFunction", &dispatch[..]), ("DeadLetterFunction", &deadletter)]
+    {
+        for (variable, value) in named {
+            assert_eq!(variables(function)[*variable], *value, "{function} {variable}");
+        }
+    }
+}
+
+#[test]
+fn secrets_are_cached_once() {
+    for variable in ["SECRETS_MANAGER_TTL", "SSM_PARAMETER_STORE_TTL"] {
+        assert_eq!(variables("DispatchFunction")[variable], "0", "{variable}");
+    }
+}

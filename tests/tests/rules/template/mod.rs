@@ -1,0 +1,65 @@
+//! The promises that rest on a property of `template.yaml`, a test for each.
+//!
+//! The template is read as YAML without tags: `!Ref Name` is the text `Name`, and `!If [A, b, c]` a
+//! list of three.
+
+mod access;
+mod buckets;
+mod functions;
+mod queues;
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+static TEMPLATE: LazyLock<Value> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    serde_saphyr::from_str(&text).expect("the template is YAML")
+});
+
+/// The names of the resources of this type, and their properties.
+fn resources(of_type: &str) -> Vec<(&'static str, &'static Value)> {
+    let all = TEMPLATE["Resources"].as_object().expect("the template has resources");
+    let found = all.iter().filter(|(_, resource)| resource["Type"] == of_type);
+    found.map(|(name, resource)| (name.as_str(), &resource["Properties"])).collect()
+}
+
+/// The properties of a resource.
+fn properties(resource: &str) -> &'static Value {
+    &TEMPLATE["Resources"][resource]["Properties"]
+}
+
+/// The texts of a property that is one text or a list of them.
+fn texts(property: &'static Value) -> Vec<&'static str> {
+    match property.as_array() {
+        Some(list) => list.iter().filter_map(Value::as_str).collect(),
+        None => property.as_str().into_iter().collect(),
+    }
+}
+
+/// The statement with this id of a policy document, and the condition under which it is there.
+fn statement(document: &'static Value, id: &str) -> Option<(Option<&'static str>, &'static Value)> {
+    statements(document).into_iter().find(|(_, statement)| statement["Sid"] == id)
+}
+
+/// The statements of a policy document, each with the condition under which it is there.
+fn statements(document: &'static Value) -> Vec<(Option<&'static str>, &'static Value)> {
+    let all = document["Statement"].as_array().expect("a policy has statements");
+    let one = |statement: &'static Value| match statement.as_array().map(Vec::as_slice) {
+        Some([condition, then, otherwise]) => {
+            assert_eq!(otherwise, "AWS::NoValue", "{then:#}");
+            (condition.as_str(), then)
+        }
+        _ => (None, statement),
+    };
+    all.iter().map(one).collect()
+}
+
+/// The statement that refuses requests without TLS to these resources.
+fn tls_only(action: &str, resource: &Value) -> Value {
+    json!({"Sid": "TlsOnly", "Effect": "Deny", "Principal": "*", "Action": action, "Resource": resource,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}}})
+}
