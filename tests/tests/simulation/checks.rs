@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::faults::Fault;
 use super::probations::{entries_of_attempts, is_deferred};
-use super::queues::Carried;
+use super::queued::Carried;
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
 use super::sinks::Route;
@@ -20,7 +20,13 @@ impl Inner {
     pub(crate) fn check_sent(&mut self, queue: QueueName, message: &Message, carried: &Carried) {
         let stores = self.invocation().stores;
         match (queue, carried) {
-            (QueueName::Events | QueueName::Retry, Carried::Delivery(delivery)) if !stores => {
+            (_, Carried::Publication(publication)) if !stores => {
+                self.check_publication(queue, message, publication);
+            }
+            (QueueName::Isolation, Carried::Delivery(_)) if !stores => {
+                self.check_isolated(message);
+            }
+            (QueueName::FanOut | QueueName::Retry, Carried::Delivery(delivery)) if !stores => {
                 if self.is_fresh(delivery) {
                     return self.check_fresh(delivery, message);
                 }
@@ -40,6 +46,9 @@ impl Inner {
                 self.check_state(&letter.delivery);
                 self.check_reason(letter);
             }
+            (QueueName::DeadLetter, Carried::DeadLetter(letter)) => {
+                self.check_kept_waiting(letter, message.wait_ms);
+            }
             (QueueName::LastResort, Carried::DeadLetter(letter)) if stores => {
                 if self.now_ms < letter.decided_ms + letter.keep_trying_for_ms {
                     self.record_violation(
@@ -48,7 +57,8 @@ impl Inner {
                     );
                 }
             }
-            (_, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
+            (_, Carried::Nothing | Carried::Publication(_))
+            | (_, Carried::Delivery(_) | Carried::DeadLetter(_)) => {
                 self.ledger.record_violation(format!("a message of the wrong kind for {queue:?}"));
             }
         }
@@ -104,7 +114,7 @@ impl Inner {
         let tally = self.invocation().tallies.get(&id).cloned().unwrap_or_default();
         let facts = self.versions.facts(&self.invocations[self.current].versions, number);
         let paused = facts.iter().flatten().any(|facts| facts.paused) && wait_ms == PAUSED_WAIT_MS;
-        let split = queue == QueueName::Events && tally.requests == 0;
+        let split = queue == QueueName::FanOut && tally.requests == 0;
         if self.now_ms.saturating_add(wait_ms) < delivery.due_ms {
             self.record_violation(id, "re-enqueued with less than the rest of its wait");
         }

@@ -18,7 +18,8 @@ use dispatch::{Deadline, Dispatch};
 use super::faults::Fault;
 use super::ledger::Invocation;
 use super::publish::ElementKind;
-use super::queues::{HoldReason, READ};
+use super::queued::Queued;
+use super::queues::READ;
 use super::rules::TOPIC;
 use super::storage::DEFAULT_CONTAINER;
 use super::world::World;
@@ -87,7 +88,8 @@ impl Driver {
         loop {
             let batch = self.world.with(|world| {
                 // Lambda receives batches of any size up to the maximum.
-                let most = 1 + world.random.below(10) as usize;
+                let alone = matches!(queue, QueueName::Isolation | QueueName::Unprocessed);
+                let most = if alone { 1 } else { 1 + world.random.below(10) as usize };
                 let received = world.queues.receive(queue, most, world.now_ms);
                 received.redriven.iter().for_each(|held| world.note_redriven(queue, held));
                 received.batch
@@ -99,9 +101,9 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, queue: QueueName, batch: Vec<HoldReason>) {
+    fn start(&mut self, queue: QueueName, batch: Vec<Queued>) {
         let records: Vec<_> = batch.iter().map(|held| held.record(queue)).collect();
-        let stores = queue == QueueName::DeadLetter;
+        let stores = matches!(queue, QueueName::DeadLetter | QueueName::Unprocessed);
         let (number, now_ms, timeout_ms) = self.world.with(|world| {
             let short = world.random.injects(Fault::ShortDeadline);
             let timeout_ms = if short {
@@ -202,22 +204,19 @@ impl Driver {
 
 impl super::world::Inner {
     /// A queue moved a message to its redrive target.
-    fn note_redriven(&mut self, queue: QueueName, held: &HoldReason) {
+    fn note_redriven(&mut self, queue: QueueName, held: &Queued) {
         self.random.count(Fault::Redriven);
         self.print(|| format!("REDRIVES {} from {queue:?}", held.message));
         if queue == QueueName::DeadLetter {
             return;
         }
-        let unprocessed = self.ledger.unprocessed.iter();
-        let id = match held.carried.id() {
-            Some(id) => Some(id),
-            None => unprocessed
-                .filter(|(_, record)| self.ledger.published[**record].0 == held.message)
-                .map(|(id, _)| *id)
-                .next(),
+        let unprocessed = || {
+            let mut ids = self.ledger.unprocessed.keys();
+            ids.find(|id| Some(self.ledger.origin(**id)) == held.origin()).copied()
         };
-        if held.carried.delivery().is_none() {
-            self.ledger.redriven_records.insert(held.message.clone());
+        let id = held.carried.id().or_else(unprocessed);
+        if let Some(record) = held.origin() {
+            self.ledger.redriven_records.insert(record.to_owned());
         }
         if let Some(id) = id {
             self.ledger.must_end.insert(id);
@@ -226,7 +225,7 @@ impl super::world::Inner {
     }
 
     /// A queue may deliver a message a second time.
-    fn maybe_duplicate(&mut self, queue: QueueName, held: &HoldReason) {
+    fn maybe_duplicate(&mut self, queue: QueueName, held: &Queued) {
         if !self.random.injects(Fault::DeliveredTwice) {
             return;
         }
@@ -234,7 +233,8 @@ impl super::world::Inner {
         let visible_ms = self.now_ms + self.random.pick(&[0, 30, 1_000, 500_000]);
         let copy = self.queues.number();
         self.print(|| format!("TWICE {}", held.message));
-        self.queues.put(queue, HoldReason { copy, visible_ms, ..held.clone() });
+        let receipt = String::new();
+        self.queues.put(queue, Queued { copy, visible_ms, receipt, ..held.clone() });
     }
 
     /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
@@ -252,17 +252,21 @@ impl super::world::Inner {
             }
             self.queues.delete(*queue, held.copy);
             self.note_replies_owed(held);
-            if *queue == QueueName::Events && held.carried.delivery().is_none() {
-                self.note_acknowledged(held);
+            if let Some(record) = held.origin()
+                && !self.invocation().stores
+                && !self.invocation().forwarded.contains(record)
+            {
+                self.note_acknowledged(record);
             }
         }
         self.invocation().taken = taken;
     }
 
-    /// A published record is acknowledged: from now on each of its deliveries has to end.
-    fn note_acknowledged(&mut self, held: &HoldReason) {
-        self.ledger.acknowledged.insert(held.message.clone());
-        let record = self.ledger.published.iter().position(|(message, _)| *message == held.message);
+    /// A published record is acknowledged, and does not wait as a message: from now on each of its
+    /// deliveries has to end.
+    fn note_acknowledged(&mut self, message: &str) {
+        self.ledger.acknowledged.insert(message.to_owned());
+        let record = self.ledger.published.iter().position(|(of, _)| of == message);
         let record = record.expect("every published record is known");
         let versions = self.invocation().versions.clone();
         for ((subscription, of, index), id) in self.ledger.ids.clone() {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::blobs::Blob;
 use super::driver::LIFETIME_MS;
-use super::queues::READ;
+use super::queues::{ALL, READ};
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
 use super::sinks::{Route, sink_delivery_of};
@@ -25,13 +25,8 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     let kept: BTreeSet<Uuid> =
         carried(QueueName::LastResort).chain(waiting.iter().copied()).collect();
     let ends = EndCheck { world, blobs, kept };
-    let untouched =
-        |queue| world.queues.all(queue).filter(|held| held.carried.delivery().is_none());
-    let records: BTreeSet<&str> = [QueueName::Events, QueueName::DeadLetter, QueueName::LastResort]
-        .into_iter()
-        .flat_map(untouched)
-        .map(|held| held.message.as_str())
-        .collect();
+    let whole = |queue| world.queues.all(queue).filter_map(|held| held.origin());
+    let records: BTreeSet<&str> = ALL.into_iter().flat_map(whole).collect();
     let mut broken = Vec::new();
     for id in &ledger.must_end {
         let record = ledger.unprocessed.get(id).map(|record| ledger.published[*record].0.as_str());
@@ -47,7 +42,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
         }
     }
     let over = world.now_ms + LIFETIME_MS / 20 >= world.began_ms + LIFETIME_MS;
-    if !waiting.is_empty() && !over {
+    if (!waiting.is_empty() || !records.is_empty()) && !over {
         broken.push("something still waits although there is time".to_owned());
     }
     broken

@@ -24,7 +24,8 @@ use uuid::Uuid;
 
 use super::faults::Fault;
 use super::late::Open;
-use super::world::{Disturbance, Touched, World, carried};
+use super::queued::Carried;
+use super::world::{Disturbance, Touched, World};
 
 impl World {
     /// A point at which a fault may happen.
@@ -122,8 +123,8 @@ impl Consents for World {
 
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        let carried = carried(&message);
-        let touched = carried.id().map_or(Touched::Everything, Touched::one);
+        let carried = Carried::of(&message);
+        let touched = Touched::of(&carried);
         self.step(&touched).await;
         let answer = self.with(|world| world.send(queue, message, carried));
         self.step(&touched).await;
@@ -132,7 +133,7 @@ impl Queue for World {
 }
 
 impl ChangeVisibility for World {
-    async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
+    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
         self.step(&Touched::Everything).await;
         self.with(|world| {
             if world.random.injects(Fault::ChangeVisibilityFailed) {
@@ -142,7 +143,7 @@ impl ChangeVisibility for World {
             world.print(|| format!("changes the visibility of {receipt} to {seconds} s"));
             if seconds > 43_200 || !world.queues.change_visibility(queue, receipt, until_ms) {
                 world.ledger.record_violation(format!(
-                    "the visibility of {receipt} of {queue} cannot be {seconds} s"
+                    "the visibility of {receipt} of {queue:?} cannot be {seconds} s"
                 ));
             }
         });

@@ -11,7 +11,7 @@ use super::faults::Fault;
 use super::late::LateAnswer;
 use super::ledger::Seen;
 use super::publish::marked;
-use super::queues::HoldReason;
+use super::queued::Queued;
 use super::rules::Expected;
 use super::sinks::Route;
 use super::world::Inner;
@@ -26,7 +26,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    fn of(held: &HoldReason) -> Self {
+    fn of(held: &Queued) -> Self {
         match held.carried.delivery() {
             Some(Delivery { attempts, due_ms, published_ms, first_ms, batching, .. }) => {
                 let (published_ms, first_ms) = (*published_ms, *first_ms);
@@ -39,8 +39,8 @@ impl Base {
                 }
             }
             None => {
-                let (published_ms, batching) = (held.sent_ms, Batching::Allowed);
-                Self { attempts: 0, due_ms: held.sent_ms, published_ms, first_ms: None, batching }
+                let (published_ms, batching) = (held.published_ms(), Batching::Allowed);
+                Self { attempts: 0, due_ms: published_ms, published_ms, first_ms: None, batching }
             }
         }
     }
@@ -149,16 +149,16 @@ impl Inner {
         if route == Route::Sink {
             return self.check_sink_request(ids[0], body);
         }
-        // A delivery that started twice may have two texts.
-        let text = |id: &Uuid| {
+        // A delivery that started twice may have two texts, even in one request.
+        let mut rest = body.strip_prefix('[').unwrap_or(body);
+        let mut text = |id: &Uuid| {
             let texts = self.ledger.texts(*id);
-            texts
-                .iter()
-                .find(|text| body.contains(**text))
-                .or(texts.first())
-                .map_or("?", |text| text)
+            let next = texts.iter().find(|text| rest.starts_with(**text));
+            let text = *next.or(texts.first()).unwrap_or(&"?");
+            rest = rest.get(text.len() + 1..).unwrap_or_default();
+            text
         };
-        let texts: Vec<&str> = ids.iter().map(text).collect();
+        let texts: Vec<&str> = ids.iter().map(&mut text).collect();
         let array = format!("[{}]", texts.join(","));
         let is_letter = texts[0].contains("deadletterid");
         let is_cloud_event = if is_letter {

@@ -3,7 +3,7 @@
 use delivery::ports::{Attribute, QueueName};
 use delivery::wire::write_delivery;
 
-use super::queues::{Carried, HoldReason};
+use super::queued::{Carried, Queued};
 
 /// One sabotaged rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,12 +30,12 @@ pub(crate) struct Saboteur {
     /// The rule was broken.
     pub(crate) done: bool,
     /// The second copy of a message, still to be queued.
-    pub(crate) copies: Vec<(QueueName, HoldReason)>,
+    pub(crate) copies: Vec<(QueueName, Queued)>,
 }
 
 impl Saboteur {
     /// Tampers with a message that is sent to a queue; returns whether it is still sent.
-    pub(crate) fn tampers(&mut self, queue: QueueName, held: &mut HoldReason) -> bool {
+    pub(crate) fn tampers(&mut self, queue: QueueName, held: &mut Queued) -> bool {
         let (Some(plan), false, Carried::Delivery(delivery)) =
             (self.plan, self.done, &held.carried)
         else {

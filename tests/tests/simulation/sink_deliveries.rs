@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ledger::Fresh;
-use super::queues::{Carried, HoldReason};
+use super::queued::{Carried, Queued};
 use super::sinks::{Route, properties, sink_delivery_of};
 use super::world::Inner;
 
@@ -227,12 +227,12 @@ impl Inner {
 }
 
 /// The dead letter that a message carries to a sink's address.
-fn carried_letter(held: &HoldReason) -> Option<&DeadLetter> {
+fn carried_letter(held: &Queued) -> Option<&DeadLetter> {
     match &held.carried {
         Carried::Delivery(delivery) => match &delivery.target {
             DeliveryTarget::Sink(letter) => Some(letter),
             DeliveryTarget::Destination | DeliveryTarget::Reply => None,
         },
-        Carried::DeadLetter(_) | Carried::Nothing => None,
+        Carried::DeadLetter(_) | Carried::Publication(_) | Carried::Nothing => None,
     }
 }
