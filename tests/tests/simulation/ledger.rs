@@ -14,6 +14,7 @@ use delivery::ports::QueueName;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
+use super::costs::Costs;
 use super::publish::{ElementKind, Published, mark};
 use super::queued::Queued;
 use super::rules::{Expected, Rules, TOPIC, of_topic};
@@ -113,8 +114,18 @@ pub(crate) struct Invocation {
     pub(crate) forwarded: BTreeSet<String>,
     /// It is dropped at its next await.
     pub(crate) crashed: bool,
+    /// The copies of its messages that a fault touched.
+    pub(crate) touched: BTreeSet<u64>,
     /// It was given very little time.
     pub(crate) short: bool,
+    /// It could not read the subscriptions.
+    pub(crate) unreadable: bool,
+    /// A call of it was slow.
+    pub(crate) slow: bool,
+    /// Its process.
+    pub(crate) process: usize,
+    /// When it began.
+    pub(crate) started_ms: u64,
 }
 
 impl Invocation {
@@ -175,6 +186,8 @@ pub(crate) struct Ledger {
     /// What may follow from the dead letter of a delivery, and what did.
     pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
     pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
+    /// What was sent.
+    pub(crate) costs: Costs,
     /// The broken rules.
     pub(crate) broken: Vec<String>,
 }
@@ -186,7 +199,9 @@ impl Ledger {
         for (record, published) in published.into_iter().enumerate() {
             let message = format!("m{record}");
             let topic: TopicName = published.topic.unwrap_or(TOPIC).parse().expect("a topic");
-            for (index, element) in published.elements.iter().enumerate() {
+            let elements: &[_] =
+                if published.is_forged_letter() { &[] } else { &published.elements };
+            for (index, element) in elements.iter().enumerate() {
                 let origin = Origin { message: message.clone(), index: index as u32 };
                 let mut know = |subscription: Option<usize>, name: SubscriptionName| {
                     let id = id_of(name, origin.clone());
@@ -233,6 +248,12 @@ impl Ledger {
             }
             None => vec![&self.published[known.record].1.elements[known.index].text],
         }
+    }
+
+    /// When the event of a delivery was published, if a publisher did that.
+    pub(crate) fn published_ms(&self, id: Uuid) -> Option<u64> {
+        let known = self.known.get(&id).filter(|known| known.from.is_none() && known.hops == 0)?;
+        Some(self.published[known.record].1.at_ms)
     }
 
     /// The mark of the event at the start of the chain.

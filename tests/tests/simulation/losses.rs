@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::blobs::Blob;
 use super::driver::LIFETIME_MS;
+use super::limits::SKEW_MAX_MS;
 use super::queues::{ALL, READ};
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
@@ -124,6 +125,6 @@ fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     let limit_ms = rules.subscription.retry.time_to_live_ms.unwrap_or(u64::MAX);
     seen.iter().any(|seen| rules.expected(&seen.result_seen) == Expected::Final)
         || attempts >= world.versions.fewest_attempts(number)
-        || world.now_ms - published.at_ms >= limit_ms
+        || world.now_ms + SKEW_MAX_MS - published.at_ms >= limit_ms
         || published.big
 }

@@ -89,9 +89,9 @@ impl Inner {
             };
             same && *queue != QueueName::Isolation && queued.body == message.body
         };
-        let expected = |(_, queued): &(QueueName, Queued)| {
+        let expected = |(queue, queued): &(QueueName, Queued)| {
             let receives = queued.earlier_receives + queued.receives;
-            (queued.receives > queued.planned_receives()).then_some(receives)
+            (queued.receives > queued.planned_receives(*queue)).then_some(receives)
         };
         let expected: Vec<u32> = taken.iter().filter(moves).filter_map(expected).collect();
         if !expected.contains(&message.receives) || message.wait_ms > 0 {

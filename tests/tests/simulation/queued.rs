@@ -99,6 +99,8 @@ pub(crate) struct Queued {
     pub(crate) first_received_ms: Option<u64>,
     /// How often it was received from this queue.
     pub(crate) receives: u32,
+    /// How many of its receives are explained by what failed.
+    pub(crate) excused: u32,
     /// The `receives` attribute.
     pub(crate) earlier_receives: u32,
     /// When it becomes visible.
@@ -137,8 +139,13 @@ impl Queued {
     }
 
     /// How often it is received if nothing fails: a hold longer than one delay costs one more.
-    pub(crate) fn planned_receives(&self) -> u32 {
-        1 + u32::from(self.hold().until_ms > self.sent_ms + DELAY_MAX_MS)
+    pub(crate) fn planned_receives(&self, queue: QueueName) -> u32 {
+        1 + u32::from(queue.is_internal() && self.hold().until_ms > self.sent_ms + DELAY_MAX_MS)
+    }
+
+    /// Its message group, empty if it has none.
+    pub(crate) fn group_key(&self) -> &str {
+        self.group.as_deref().unwrap_or_default()
     }
 
     /// The record as Lambda passes it to the function.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use delivery::ports::QueueName;
 use delivery::time::duration::{DAY_MS, SECOND_MS};
 
+use super::limits::Limits;
 use super::publish::Published;
 use super::queued::{Carried, Queued};
 
@@ -59,8 +60,11 @@ struct QueueState {
     messages: BTreeMap<u64, Queued>,
     /// Delayed, or received and not deleted; by when they become visible.
     hidden: ByTime,
-    /// Visible.
-    visible: ByTime,
+    /// Visible, by group.
+    visible: BTreeMap<String, ByTime>,
+    /// Received and not deleted, and how many of them each group has.
+    in_flight: BTreeSet<u64>,
+    of_group: HashMap<String, usize>,
     /// By when they are deleted.
     expiry: ByTime,
     /// The copy of each receipt that is still valid.
@@ -77,22 +81,62 @@ impl QueueState {
     fn remove(&mut self, copy: u64) -> Option<Queued> {
         let queued = self.messages.remove(&copy)?;
         self.hidden.remove(&(queued.visible_ms, copy));
-        self.visible.remove(&(queued.visible_ms, copy));
+        self.remove_visible(&queued);
+        self.land(&queued);
         self.expiry.remove(&(queued.sent_ms + RETENTION_MS, copy));
         self.receipts.remove(&queued.receipt);
         Some(queued)
     }
 
+    fn remove_visible(&mut self, queued: &Queued) {
+        if let Some(group) = self.visible.get_mut(queued.group_key()) {
+            group.remove(&(queued.visible_ms, queued.copy));
+            if group.is_empty() {
+                self.visible.remove(queued.group_key());
+            }
+        }
+    }
+
     /// Makes visible what was hidden until now.
     fn reveal(&mut self, now_ms: u64) {
-        let still_hidden = self.hidden.split_off(&(now_ms + 1, 0));
-        self.visible.append(&mut std::mem::replace(&mut self.hidden, still_hidden));
+        while let Some((at_ms, copy)) = self.hidden.first().copied()
+            && at_ms <= now_ms
+        {
+            self.hidden.pop_first();
+            let queued = self.messages[&copy].clone();
+            self.land(&queued);
+            let group = self.visible.entry(queued.group_key().to_owned()).or_default();
+            group.insert((at_ms, copy));
+        }
+    }
+
+    /// A message is no longer in flight.
+    fn land(&mut self, queued: &Queued) {
+        if self.in_flight.remove(&queued.copy)
+            && let Some(count) = self.of_group.get_mut(queued.group_key())
+        {
+            *count -= 1;
+        }
+    }
+
+    /// The visible message that is received next: the oldest; in a fair queue the oldest of the
+    /// group with the fewest in flight. A message without a group is fair to all.
+    fn next(&self, fair: bool) -> Option<u64> {
+        let noise = |group: &str| {
+            let counts = fair && !group.is_empty();
+            if counts { self.of_group.get(group).copied().unwrap_or(0) } else { 0 }
+        };
+        let firsts = self.visible.iter().filter_map(|(group, of)| Some((group, of.first()?)));
+        let (_, (_, copy)) = firsts.min_by_key(|(group, first)| (noise(group), **first))?;
+        Some(*copy)
     }
 
     /// Receives a visible message.
     fn take(&mut self, copy: u64, receipt: u64, now_ms: u64, hidden_ms: u64) -> Queued {
+        self.remove_visible(&self.messages[&copy].clone());
         let queued = self.messages.get_mut(&copy).expect("a visible message is there");
-        self.visible.remove(&(queued.visible_ms, copy));
+        self.in_flight.insert(copy);
+        *self.of_group.entry(queued.group_key().to_owned()).or_default() += 1;
         self.receipts.remove(&queued.receipt);
         queued.receives += 1;
         queued.first_received_ms.get_or_insert(now_ms);
@@ -118,6 +162,8 @@ pub(crate) struct Received {
     pub(crate) batch: Vec<Queued>,
     /// Messages that were moved to the redrive target instead.
     pub(crate) redriven: Vec<Queued>,
+    /// More are visible, but too many are in flight.
+    pub(crate) quota_reached: bool,
 }
 
 impl Queues {
@@ -139,12 +185,13 @@ impl Queues {
             letter_of: message.to_owned(),
             body: published.body.as_str().into(),
             topic: published.topic.map(ToOwned::to_owned),
-            attribute: None,
+            attribute: published.forged.clone(),
             carried: Carried::Nothing,
-            group: None,
+            group: published.group.map(ToOwned::to_owned),
             sent_ms: published.at_ms,
             first_received_ms: None,
             receives: 0,
+            excused: 0,
             earlier_receives: 0,
             visible_ms: published.at_ms,
             receipt: String::new(),
@@ -168,25 +215,44 @@ impl Queues {
         READ.iter().filter_map(next).map(|(at_ms, _)| *at_ms).min()
     }
 
+    /// Whether a queue has visible messages.
+    pub(crate) fn has_visible(&mut self, queue: QueueName, now_ms: u64) -> bool {
+        self.state(queue).reveal(now_ms);
+        !self.state(queue).visible.is_empty()
+    }
+
     /// Receives up to this many messages from a queue.
-    pub(crate) fn receive(&mut self, queue: QueueName, most: usize, now_ms: u64) -> Received {
+    pub(crate) fn receive(
+        &mut self,
+        queue: QueueName,
+        most: usize,
+        now_ms: u64,
+        limits: &Limits,
+    ) -> Received {
         let mut received = Received::default();
         self.state(queue).reveal(now_ms);
         while received.batch.len() < most {
             // Copies and receipts share one counter, so a receipt is never reused.
             let receipt = self.number();
             let state = self.state(queue);
-            let Some((_, copy)) = state.visible.first().copied() else { break };
+            let Some(copy) = state.next(limits.fair) else { break };
+            if state.in_flight.len() >= limits.in_flight {
+                received.quota_reached = true;
+                break;
+            }
             match redrive(queue).filter(|(_, limit)| state.messages[&copy].receives >= *limit) {
                 Some((next, _)) => {
                     let queued = state.remove(copy).expect("a visible message is there");
                     received.redriven.push(queued.clone());
-                    let (receives, receipt, visible_ms) = (0, String::new(), now_ms);
-                    let first_received_ms = None;
-                    self.put(
-                        next,
-                        Queued { receives, receipt, visible_ms, first_received_ms, ..queued },
-                    );
+                    let queued = Queued {
+                        receives: 0,
+                        excused: 0,
+                        receipt: String::new(),
+                        visible_ms: now_ms,
+                        first_received_ms: None,
+                        ..queued
+                    };
+                    self.put(next, queued);
                 }
                 None => {
                     received.batch.push(state.take(copy, receipt, now_ms, visibility_ms(queue)));
@@ -201,6 +267,13 @@ impl Queues {
         self.state(queue).remove(copy);
     }
 
+    /// The last receive of a message is explained by what failed.
+    pub(crate) fn excuse(&mut self, queue: QueueName, copy: u64) {
+        if let Some(queued) = self.state(queue).messages.get_mut(&copy) {
+            queued.excused += 1;
+        }
+    }
+
     /// Changes when a received message becomes visible.
     pub(crate) fn change_visibility(
         &mut self,
@@ -210,9 +283,10 @@ impl Queues {
     ) -> bool {
         let state = self.state(queue);
         let Some(copy) = state.receipts.get(receipt).copied() else { return false };
+        let before = state.messages[&copy].clone();
+        state.hidden.remove(&(before.visible_ms, copy));
+        state.remove_visible(&before);
         let queued = state.messages.get_mut(&copy).expect("a receipt belongs to a message");
-        state.hidden.remove(&(queued.visible_ms, copy));
-        state.visible.remove(&(queued.visible_ms, copy));
         queued.visible_ms = until_ms;
         state.hidden.insert((until_ms, copy));
         true

@@ -22,6 +22,9 @@ impl Inner {
             self.fork(&Touched::of(&carried));
             return Err(QueueError("no".to_owned()));
         }
+        if queue == QueueName::Isolation {
+            self.random.count(Fault::Isolated);
+        }
         self.note_sent(queue, &carried);
         if let Some(delivery) = fresh.filter(|_| !self.invocations[self.current].stores) {
             self.note_fresh(&delivery);
@@ -46,7 +49,9 @@ impl Inner {
             }
             // A dead letter that goes on waiting is no further one.
             Carried::DeadLetter(letter) if queue == QueueName::DeadLetter && !stores => {
-                let chain = self.chain_of(letter.delivery.id);
+                // One that returns from a sink ends the chain of its sink delivery.
+                let returned = carried.id().filter(|_| letter.returned.is_some());
+                let chain = returned.unwrap_or_else(|| self.chain_of(letter.delivery.id));
                 *self.ledger.letters.entry(chain).or_default() += 1;
                 self.ledger.must_end.insert(chain);
             }
@@ -61,12 +66,14 @@ impl Inner {
         let mut visible_ms = self.now_ms + seconds_ms;
         if seconds_ms > 0 && self.random.injects(Fault::DeliveredEarly) {
             visible_ms = self.now_ms + self.random.below(seconds_ms);
+            self.count_early(&carried);
         } else if self.random.injects(Fault::DeliveredLate) {
             visible_ms += self.random.below(4_000_000);
         }
         let copy = self.queues.number();
         let name = format!("n{copy}");
-        let group = Some(message.group.to_string()).filter(|group| !group.is_empty());
+        let fair = self.limits.fair;
+        let group = Some(message.group.to_string()).filter(|group| fair && !group.is_empty());
         let mut queued = Queued {
             copy,
             letter_of: self.letter_of(&carried).unwrap_or_else(|| name.clone()),
@@ -79,6 +86,7 @@ impl Inner {
             sent_ms: self.now_ms,
             first_received_ms: None,
             receives: 0,
+            excused: 0,
             earlier_receives: message.receives,
             visible_ms,
             receipt: String::new(),

@@ -112,7 +112,7 @@ impl Inner {
     pub(crate) fn check_stored_copy(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
         let messages_with = self.messages_with(id);
         let [held] = &messages_with[..] else { return };
-        if matches!(&held.carried, Carried::DeadLetter(letter) if self.now_ms < letter.not_before_ms)
+        if matches!(&held.carried, Carried::DeadLetter(letter) if self.clock_ms() < letter.not_before_ms)
         {
             self.record_violation(id, "its dead letter was written before its delay had passed");
         }

@@ -8,6 +8,7 @@ use delivery::subscription::sink::Sink;
 use uuid::Uuid;
 
 use super::blobs::{Blob, guid_path, mismatch, read_blobs};
+use super::costs::too_expensive;
 use super::dead_letter_ends::{end_agrees, misplaced, sink_delivery_agrees};
 use super::losses::lost;
 use super::replay::{DeliveryRecord, replay};
@@ -21,6 +22,7 @@ pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     let blobs = read_blobs(world, &mut broken);
     broken.extend(lost(world, &blobs));
     broken.extend(multiplied(world, &blobs));
+    broken.extend(too_expensive(world));
     for (id, blob) in blobs.iter().flat_map(|(id, blobs)| blobs.iter().map(move |blob| (*id, blob)))
     {
         let problems = [mismatch(world, id, blob), misplaced(world, id, blob)];

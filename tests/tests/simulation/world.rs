@@ -5,17 +5,21 @@
 //! end is in `verdict`.
 
 use std::io::Write as _;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use delivery::ports::QueueName;
 use delivery::subscription::catalogue::Catalogue;
 use uuid::Uuid;
 
 use super::endpoints::Behaviour;
 use super::faults::{Fault, SeededRandom};
 use super::ledger::{Invocation, Ledger};
+use super::limits::Limits;
 use super::probations::Watch;
-use super::queued::Carried;
+use super::processes::Memory;
+use super::queued::{Carried, Queued};
 use super::queues::Queues;
 use super::rules::Rules;
 use super::sabotage::Saboteur;
@@ -40,6 +44,13 @@ pub(crate) struct Inner {
     pub(crate) watches: Vec<Watch>,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
+    pub(crate) limits: Limits,
+    /// Every process so far.
+    pub(crate) processes: Vec<Memory>,
+    /// While Lambda invokes no function.
+    pub(crate) throttled_ms: Range<u64>,
+    /// Until when a queue refuses every message.
+    pub(crate) refuses_until_ms: Option<(QueueName, u64)>,
     /// Who waits for which time.
     pub(crate) timers: Vec<(u64, Waker)>,
     /// Every invocation so far.
@@ -116,7 +127,9 @@ impl World {
 impl Inner {
     /// The time on the clock of the running function.
     pub(crate) fn clock_ms(&self) -> u64 {
-        self.now_ms
+        let process = self.invocations.get(self.current).map(|it| it.process);
+        let memory = process.and_then(|process| self.processes.get(process));
+        self.now_ms.saturating_add_signed(memory.map_or(0, |memory| memory.skew_ms))
     }
 
     /// The invocation that is being polled.
@@ -175,7 +188,7 @@ impl Inner {
     /// Records that a fault touched these messages of the running invocation.
     pub(crate) fn fork(&mut self, touched: &Touched) {
         let Self { invocations, current, ledger, .. } = self;
-        let invocation = &invocations[*current];
+        let invocation = &mut invocations[*current];
         // A delivery that no message carries yet follows from the dead letter of another one.
         let of = |id: Uuid| {
             let from = |id: &Uuid| ledger.known.get(id).and_then(|known| known.from);
@@ -190,23 +203,36 @@ impl Inner {
                 ids.iter().flat_map(|id| of(*id)).collect()
             }
         };
-        if held.is_empty() {
-            invocation.taken.iter().for_each(|(_, held)| ledger.fork(held));
-        } else {
-            held.into_iter().for_each(|held| ledger.fork(held));
-        }
+        let all = || invocation.taken.iter().map(|(_, held)| held).collect();
+        let held: Vec<&Queued> = if held.is_empty() { all() } else { held };
+        held.iter().for_each(|held| ledger.fork(held));
+        let copies: Vec<u64> = held.iter().map(|held| held.copy).collect();
+        invocation.touched.extend(copies);
     }
 }
 
 impl Inner {
-    pub(crate) fn catalogue(&mut self, looked_at_every_ms: u64) -> Result<Arc<Catalogue>, String> {
-        let version = self.versions.look(self.now_ms, looked_at_every_ms);
-        self.invocation().versions.push(version);
-        self.versions.brings(version).into_iter().for_each(|fault| self.random.count(fault));
-        let Some(catalogue) = self.versions.catalogue(version) else {
+    /// The newest subscriptions; if they cannot be read, the last good ones, unless only the newest
+    /// will do.
+    pub(crate) fn catalogue(
+        &mut self,
+        looked_at_every_ms: u64,
+        newest_only: bool,
+    ) -> Result<Arc<Catalogue>, String> {
+        let process = self.invocation().process;
+        let newest =
+            self.versions.look(&mut self.processes[process], self.now_ms, looked_at_every_ms);
+        if self.versions.catalogue(newest).is_none() {
             self.random.count(Fault::Unusable);
+        }
+        let version = if newest_only { Some(newest) } else { self.versions.last_good(newest) };
+        let found = version.and_then(|version| Some((version, self.versions.catalogue(version)?)));
+        let Some((version, catalogue)) = found else {
+            self.invocation().unreadable = true;
             return Err("the file is broken".to_owned());
         };
+        self.invocation().versions.push(version);
+        self.versions.brings(version).into_iter().for_each(|fault| self.random.count(fault));
         Ok(catalogue)
     }
 }
