@@ -224,6 +224,14 @@ impl Record {
         self.attribute.as_ref().filter(|_| self.queue.is_internal())
     }
 
+    /// Whether it is a dead letter in a queue where our attributes do not count: nobody can say
+    /// whether it is one, so it is not delivered.
+    #[must_use]
+    pub fn is_moved_dead_letter(&self) -> bool {
+        self.trusted_attribute().is_none()
+            && matches!(self.attribute, Some(Attribute::DeadLetter(_)))
+    }
+
     /// What travels with its body if it is re-enqueued before it was read.
     #[must_use]
     pub fn as_publication(&self) -> Publication {

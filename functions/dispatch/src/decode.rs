@@ -96,18 +96,16 @@ pub(crate) fn decode_and_match(
     let published = |publication: &Publication| {
         publish(&record.body, publication, catalogue, default_topic, now_ms)
     };
-    let decoded = match (record.trusted_attribute(), &record.attribute) {
-        (Some(Attribute::Publication(text)), _) => read_publication(text).map(|it| published(&it)),
-        (Some(Attribute::Delivery(text)), _) => {
-            resume(record, text, catalogue, now_ms).map(Into::into)
-        }
-        (Some(Attribute::DeadLetter(text)), _) => {
+    let decoded = match record.trusted_attribute() {
+        Some(Attribute::Publication(text)) => read_publication(text).map(|it| published(&it)),
+        Some(Attribute::Delivery(text)) => resume(record, text, catalogue, now_ms).map(Into::into),
+        Some(Attribute::DeadLetter(text)) => {
             redriven(record, text, catalogue, now_ms).map(Into::into)
         }
-        (None, Some(Attribute::DeadLetter(_))) => {
+        None if record.is_moved_dead_letter() => {
             Err(WireError::Unreadable(NOT_PUBLISHED.to_owned()))
         }
-        (None, _) => Ok(published(&record.as_publication())),
+        None => Ok(published(&record.as_publication())),
     };
     match decoded {
         // Only an unknown version waits in the queue: some newer code will read that one.

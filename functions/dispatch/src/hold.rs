@@ -31,8 +31,8 @@ pub(crate) enum Wait {
 /// How a record waits until the subscriptions that it needs can be read.
 pub(crate) fn until_known(record: &Record, now_ms: u64) -> Wait {
     let hold = hold_of(record);
-    if record.queue.is_internal() && hold.left_ms(now_ms) > 0 {
-        // It was received early, because one delay is shorter than its hold.
+    // Once only, and not for a clock that is behind: more receives would look like a crash.
+    if record.receives <= 1 && exceeds_a_delay(record) && hold.left_ms(now_ms) > 0 {
         return hidden(hold.left_ms(now_ms));
     }
     requeued(record, held_message(record, hold.next(now_ms), now_ms))
@@ -46,14 +46,22 @@ pub(crate) fn until_newer(record: &Record) -> Wait {
 /// The message that moves a record to isolation, if it has to: it was received before, so it or
 /// another record of its batch may have crashed a function. One that is too large stays where it is.
 pub(crate) fn isolated(record: &Record) -> Option<Message> {
-    let delayed_until_ms = record.sent_ms.saturating_add(DELAY_MAX_MS + CLOCK_SKEW_MS);
-    let hidden_once = hold_of(record).until_ms > delayed_until_ms;
-    let expected = if record.queue.is_internal() && hidden_once { 2 } else { 1 };
+    let expected = if exceeds_a_delay(record) { 2 } else { 1 };
     if record.queue == QueueName::Isolation || record.receives <= expected {
+        return None;
+    }
+    // As a publication it would lose what says that it is not to be delivered.
+    if record.is_moved_dead_letter() {
         return None;
     }
     let receives = record.earlier_receives.saturating_add(record.receives);
     Some(Message { receives, ..same_message(record, 0) }).filter(Message::fits)
+}
+
+/// Whether a record is held for longer than one delay, and so received before that.
+fn exceeds_a_delay(record: &Record) -> bool {
+    let delayed_until_ms = record.sent_ms.saturating_add(DELAY_MAX_MS + CLOCK_SKEW_MS);
+    record.queue.is_internal() && hold_of(record).until_ms > delayed_until_ms
 }
 
 fn requeued(record: &Record, message: Message) -> Wait {

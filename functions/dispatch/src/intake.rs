@@ -91,6 +91,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
     ) -> Result<Decoded, Unread> {
+        if record.is_moved_dead_letter() {
+            // It needs no subscriptions, so it does not wait for them.
+            return self.contained_decode(record, &Catalogue::default());
+        }
         let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
         let decoded = self.contained_decode(record, known)?;
         // Only then, since it is a request to the store of subscriptions.

@@ -79,6 +79,19 @@ fn a_hold_longer_than_one_delay_is_hidden_once_and_then_counts_as_no_crash() {
 }
 
 #[test]
+fn a_hold_that_a_clock_behind_still_sees_is_no_second_receive() {
+    let left = Hold { count: 1, until_ms: NOW_MS + 3_000 };
+    let short = Record { sent_ms: NOW_MS - 298_000, ..held(left, 1) };
+    for again in [short, held(left, 2)] {
+        let ports = FakePorts::without_subscriptions();
+        assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
+        let (queue, message) = ports.sent().remove(0);
+        assert_eq!((queue, message.wait_ms), (QueueName::FanOut, 600_000));
+        assert_eq!(ports.visibility_changes().len(), 0);
+    }
+}
+
+#[test]
 fn a_held_record_is_delivered_as_soon_as_its_subscription_is_known() {
     let ports = FakePorts::new(subscriptions(1));
     let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000 };

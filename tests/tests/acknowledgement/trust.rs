@@ -56,6 +56,19 @@ fn a_dead_letter_in_the_events_queue_is_stored_as_unprocessed_in_the_default_con
 }
 
 #[test]
+fn a_dead_letter_in_the_events_queue_is_never_an_event_however_it_waited() {
+    let attribute = Attribute::DeadLetter(write_dead_letter(&forged_letter()));
+    let again = Record { receives: 2, ..forged(attribute) };
+    for ports in [FakePorts::new(subscriptions(1)), FakePorts::without_subscriptions()] {
+        assert_eq!(dispatch(&ports, std::slice::from_ref(&again), ENDS_MS), [""; 0]);
+        let (queue, message) = ports.sent().remove(0);
+        assert_eq!((ports.requests(), queue), (0, QueueName::DeadLetter));
+        let unprocessed = letter(&message).delivery.subscription.to_string();
+        assert_eq!(unprocessed, "shop/orders/_unprocessed");
+    }
+}
+
+#[test]
 fn what_the_events_queue_gave_up_is_stored_as_unprocessed_whatever_it_says() {
     for attribute in [
         None,

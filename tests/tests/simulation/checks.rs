@@ -8,8 +8,9 @@ use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
 
 use super::faults::Fault;
+use super::limits::SKEW_MAX_MS;
 use super::probations::{entries_of_attempts, is_deferred};
-use super::queues::Carried;
+use super::queued::Carried;
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
 use super::sinks::Route;
@@ -18,9 +19,16 @@ use super::world::{Inner, Touched};
 impl Inner {
     /// A message has to report exactly what happened.
     pub(crate) fn check_sent(&mut self, queue: QueueName, message: &Message, carried: &Carried) {
+        self.count_send(queue, carried);
         let stores = self.invocation().stores;
         match (queue, carried) {
-            (QueueName::Events | QueueName::Retry, Carried::Delivery(delivery)) if !stores => {
+            (_, Carried::Publication(publication)) if !stores => {
+                self.check_publication(queue, message, publication);
+            }
+            (QueueName::Isolation, Carried::Delivery(_)) if !stores => {
+                self.check_isolated(message);
+            }
+            (QueueName::FanOut | QueueName::Retry, Carried::Delivery(delivery)) if !stores => {
                 if self.is_fresh(delivery) {
                     return self.check_fresh(delivery, message);
                 }
@@ -40,15 +48,19 @@ impl Inner {
                 self.check_state(&letter.delivery);
                 self.check_reason(letter);
             }
+            (QueueName::DeadLetter, Carried::DeadLetter(letter)) => {
+                self.check_kept_waiting(letter, message.wait_ms);
+            }
             (QueueName::LastResort, Carried::DeadLetter(letter)) if stores => {
-                if self.now_ms < letter.decided_ms + letter.keep_trying_for_ms {
+                if self.clock_ms() < letter.decided_ms + letter.keep_trying_for_ms {
                     self.record_violation(
                         letter.delivery.id,
                         "moved to the last-resort queue too soon",
                     );
                 }
             }
-            (_, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
+            (_, Carried::Nothing | Carried::Publication(_))
+            | (_, Carried::Delivery(_) | Carried::DeadLetter(_)) => {
                 self.ledger.record_violation(format!("a message of the wrong kind for {queue:?}"));
             }
         }
@@ -71,6 +83,10 @@ impl Inner {
             routing != (delivery.hops, Route::of(&delivery.target), &delivery.via)
         }) {
             self.record_violation(id, "its position in a chain of replies or topics has changed");
+        }
+        let published_ms = self.ledger.published_ms(id);
+        if published_ms.is_some_and(|published_ms| published_ms != delivery.published_ms) {
+            self.record_violation(id, "its age does not begin with its publication");
         }
         let [base] = &bases[..] else { return };
         if self.is_told(id) {
@@ -104,14 +120,16 @@ impl Inner {
         let tally = self.invocation().tallies.get(&id).cloned().unwrap_or_default();
         let facts = self.versions.facts(&self.invocations[self.current].versions, number);
         let paused = facts.iter().flatten().any(|facts| facts.paused) && wait_ms == PAUSED_WAIT_MS;
-        let split = queue == QueueName::Events && tally.requests == 0;
-        if self.now_ms.saturating_add(wait_ms) < delivery.due_ms {
+        let split = queue == QueueName::FanOut && tally.requests == 0;
+        // What was never attempted is due when it was published, by the clock of SQS.
+        let slack_ms = if delivery.attempts == 0 { SKEW_MAX_MS } else { 0 };
+        if self.clock_ms().saturating_add(wait_ms + slack_ms) < delivery.due_ms {
             self.record_violation(id, "re-enqueued with less than the rest of its wait");
         }
         if self.random.quiet
             && !paused
             && !split
-            && wait_ms != delivery.due_ms.saturating_sub(self.now_ms)
+            && wait_ms != delivery.due_ms.saturating_sub(self.clock_ms())
         {
             self.record_violation(id, "re-enqueued with another wait than the rest");
         }
@@ -182,7 +200,7 @@ impl Inner {
                 "its reason does not agree with the length of its chain of replies",
             );
         }
-        let age_ms = letter.decided_ms - delivery.published_ms;
+        let age_ms = letter.decided_ms.saturating_sub(delivery.published_ms);
         self.check_limits(delivery.id, number, letter.reason, delivery.attempts, age_ms);
     }
 
@@ -212,7 +230,7 @@ impl Inner {
 
     /// Records the effects of a fault that ends an invocation.
     pub(crate) fn note_killed(&mut self) {
-        if self.invocation().short {
+        if self.invocation().short || self.invocation().slow {
             self.random.count(Fault::Killed);
         } else {
             self.ledger.record_violation(

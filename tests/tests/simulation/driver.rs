@@ -10,18 +10,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use deadletter::DeadLetters;
 use delivery::ports::QueueName;
 use delivery::time::duration::{DAY_MS, SECOND_MS};
-use dispatch::{Deadline, Dispatch};
+use dispatch::Deadline;
 
 use super::faults::Fault;
 use super::ledger::Invocation;
-use super::publish::ElementKind;
-use super::queues::{HoldReason, READ};
-use super::rules::TOPIC;
-use super::storage::DEFAULT_CONTAINER;
-use super::world::World;
+use super::mappings::Mappings;
+use super::processes::{Function, Processes};
+use super::queued::Queued;
+use super::queues::READ;
+use super::world::{Inner, World};
 
 /// The end of the simulated time.
 pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
@@ -43,6 +42,9 @@ impl Wake for Flag {
 /// A running invocation.
 struct Running {
     number: usize,
+    queue: QueueName,
+    process: usize,
+    function: Function,
     future: Pin<Box<dyn Future<Output = Vec<String>>>>,
     flag: Arc<Flag>,
     ends_ms: u64,
@@ -51,19 +53,16 @@ struct Running {
 /// The functions, over one world.
 pub(crate) struct Driver {
     world: World,
-    dispatch: Arc<Dispatch<World>>,
-    letters: Arc<DeadLetters<World>>,
+    mappings: Mappings,
+    processes: Processes,
     running: Vec<Running>,
 }
 
 impl Driver {
-    /// Creates the functions.
+    /// The functions without a process yet.
     pub(crate) fn new(world: World) -> Self {
-        let container = || DEFAULT_CONTAINER.parse().expect("a container");
-        let topic = TOPIC.parse().expect("a topic");
-        let dispatch = Arc::new(Dispatch::new(world.clone(), container(), Some(topic)));
-        let letters = Arc::new(DeadLetters::new(world.clone(), container()));
-        Self { world, dispatch, letters, running: Vec::new() }
+        let (mappings, processes) = (Mappings::default(), Processes::default());
+        Self { world, mappings, processes, running: Vec::new() }
     }
 
     /// Runs until every queue is empty or the simulated time is over.
@@ -82,27 +81,22 @@ impl Driver {
         });
     }
 
-    /// Starts invocations for everything that can be received from a queue.
+    /// Starts the invocations that a queue's mapping may start now.
     fn receive(&mut self, queue: QueueName) {
         loop {
-            let batch = self.world.with(|world| {
-                // Lambda receives batches of any size up to the maximum.
-                let most = 1 + world.random.below(10) as usize;
-                let received = world.queues.receive(queue, most, world.now_ms);
-                received.redriven.iter().for_each(|held| world.note_redriven(queue, held));
-                received.batch
-            });
-            if batch.is_empty() {
-                return;
-            }
+            let running = self.running.iter().filter(|it| it.queue == queue).count();
+            let world = self.world.clone();
+            let next = world.with(|world| self.mappings.next(world, queue, running));
+            let Some(batch) = next else { return };
             self.start(queue, batch);
         }
     }
 
-    fn start(&mut self, queue: QueueName, batch: Vec<HoldReason>) {
-        let records: Vec<_> = batch.iter().map(|held| held.record(queue)).collect();
-        let stores = queue == QueueName::DeadLetter;
-        let (number, now_ms, timeout_ms) = self.world.with(|world| {
+    fn start(&mut self, queue: QueueName, batch: Vec<Queued>) {
+        let records = self.world.with(|world| world.records(queue, &batch));
+        let stores = matches!(queue, QueueName::DeadLetter | QueueName::Unprocessed);
+        let (process, function) = self.processes.take(&self.world, stores);
+        let (number, ends_ms, deadline) = self.world.with(|world| {
             let short = world.random.injects(Fault::ShortDeadline);
             let timeout_ms = if short {
                 world.random.pick(&[500, 1_500, 4_000, 7_000, 16_000])
@@ -113,29 +107,33 @@ impl Driver {
             world.print(|| {
                 let what: Vec<_> =
                     records.iter().map(|record| (&record.message, record.receives)).collect();
-                format!("RECEIVES {what:?} from {queue:?}")
+                format!("RECEIVES {what:?} from {queue:?} in process {process}")
             });
             let taken = batch.iter().map(|held| (queue, held.clone())).collect();
-            world.invocations.push(Invocation { stores, taken, short, ..Invocation::default() });
+            let started_ms = world.now_ms;
+            let new =
+                Invocation { stores, taken, short, process, started_ms, ..Invocation::default() };
+            world.invocations.push(new);
             batch.iter().for_each(|held| world.maybe_duplicate(queue, held));
-            (world.current, world.now_ms, timeout_ms)
+            let ends_ms = started_ms + timeout_ms;
+            (world.current, ends_ms, Deadline::new(world.clock_ms(), ends_ms))
         });
-        let (dispatch, letters) = (Arc::clone(&self.dispatch), Arc::clone(&self.letters));
-        let future: Pin<Box<dyn Future<Output = Vec<String>>>> = if stores {
-            Box::pin(async move { letters.handle(&records).await })
-        } else {
-            let deadline = Deadline::new(now_ms, now_ms + timeout_ms);
-            Box::pin(async move { dispatch.handle(&records, &deadline).await })
+        let running = function.clone();
+        let future: Pin<Box<dyn Future<Output = Vec<String>>>> = match running {
+            Function::Letters(letters) => Box::pin(async move { letters.handle(&records).await }),
+            Function::Dispatch(dispatch) => {
+                Box::pin(async move { dispatch.handle(&records, &deadline).await })
+            }
         };
         let flag = Arc::new(Flag(AtomicBool::new(true)));
-        self.running.push(Running { number, future, flag, ends_ms: now_ms + timeout_ms });
+        self.running.push(Running { number, queue, process, function, future, flag, ends_ms });
     }
 
     /// Polls every invocation that was woken; returns whether there was one.
     fn poll(&mut self) -> bool {
         let mut polled = false;
-        let world = self.world.clone();
-        self.running.retain_mut(|running| {
+        let Self { world, processes, running, .. } = self;
+        running.retain_mut(|running| {
             if !running.flag.0.swap(false, Ordering::Relaxed) {
                 return true;
             }
@@ -150,11 +148,21 @@ impl Driver {
             match poll {
                 Ok(Poll::Ready(returned_records)) => {
                     world.with(|world| world.acknowledge(&returned_records));
+                    processes.give_back(world, running.process, running.function.clone());
                     false
                 }
                 // The function failed as a whole: every record is redelivered.
-                Err(_) => false,
-                Ok(Poll::Pending) => !world.with(|world| world.invocation().crashed),
+                Err(_) => {
+                    world.with(Inner::note_unanswered);
+                    false
+                }
+                Ok(Poll::Pending) => {
+                    let crashed = world.with(|world| world.invocation().crashed);
+                    if crashed {
+                        world.with(Inner::note_unanswered);
+                    }
+                    !crashed
+                }
             }
         });
         polled
@@ -163,10 +171,14 @@ impl Driver {
     /// Advances time to the next event; returns whether there is one within the simulated time.
     fn jump(&mut self) -> bool {
         let ends_ms = self.running.iter().map(|running| running.ends_ms).min();
+        let mappings = &mut self.mappings;
         let now_ms = self.world.with(|world| {
+            let gathered_ms = mappings.next_ms(world.now_ms);
             let timer_ms = world.timers.iter().map(|(at_ms, _)| *at_ms).min();
-            let next_ms =
-                [ends_ms, timer_ms, world.queues.next_ms()].into_iter().flatten().min()?;
+            let next_ms = [ends_ms, timer_ms, world.queues.next_ms(), gathered_ms]
+                .into_iter()
+                .flatten()
+                .min()?;
             if next_ms > world.began_ms + LIFETIME_MS {
                 return None;
             }
@@ -180,6 +192,7 @@ impl Driver {
                 waits
             });
             world.queues.delete_expired(now_ms);
+            mappings.give_up(world);
             Some(now_ms)
         });
         let Some(now_ms) = now_ms else { return false };
@@ -192,95 +205,11 @@ impl Driver {
                     world.current = running.number;
                     world.print(|| "KILLED".to_owned());
                     world.note_killed();
+                    world.note_unanswered();
                 });
             }
             !ended
         });
         true
-    }
-}
-
-impl super::world::Inner {
-    /// A queue moved a message to its redrive target.
-    fn note_redriven(&mut self, queue: QueueName, held: &HoldReason) {
-        self.random.count(Fault::Redriven);
-        self.print(|| format!("REDRIVES {} from {queue:?}", held.message));
-        if queue == QueueName::DeadLetter {
-            return;
-        }
-        let unprocessed = self.ledger.unprocessed.iter();
-        let id = match held.carried.id() {
-            Some(id) => Some(id),
-            None => unprocessed
-                .filter(|(_, record)| self.ledger.published[**record].0 == held.message)
-                .map(|(id, _)| *id)
-                .next(),
-        };
-        if held.carried.delivery().is_none() {
-            self.ledger.redriven_records.insert(held.message.clone());
-        }
-        if let Some(id) = id {
-            self.ledger.must_end.insert(id);
-            *self.ledger.letters.entry(id).or_default() += 1;
-        }
-    }
-
-    /// A queue may deliver a message a second time.
-    fn maybe_duplicate(&mut self, queue: QueueName, held: &HoldReason) {
-        if !self.random.injects(Fault::DeliveredTwice) {
-            return;
-        }
-        self.ledger.fork(held);
-        let visible_ms = self.now_ms + self.random.pick(&[0, 30, 1_000, 500_000]);
-        let copy = self.queues.number();
-        self.print(|| format!("TWICE {}", held.message));
-        self.queues.put(queue, HoldReason { copy, visible_ms, ..held.clone() });
-    }
-
-    /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
-    fn acknowledge(&mut self, returned_records: &[String]) {
-        let taken = std::mem::take(&mut self.invocation().taken);
-        self.print(|| format!("returns {returned_records:?} to the queue"));
-        if returned_records.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
-            self.ledger.record_violation(
-                "a batch response names a message that was not received".to_owned(),
-            );
-        }
-        for (queue, held) in &taken {
-            if returned_records.contains(&held.message) {
-                continue;
-            }
-            self.queues.delete(*queue, held.copy);
-            self.note_replies_owed(held);
-            if *queue == QueueName::Events && held.carried.delivery().is_none() {
-                self.note_acknowledged(held);
-            }
-        }
-        self.invocation().taken = taken;
-    }
-
-    /// A published record is acknowledged: from now on each of its deliveries has to end.
-    fn note_acknowledged(&mut self, held: &HoldReason) {
-        self.ledger.acknowledged.insert(held.message.clone());
-        let record = self.ledger.published.iter().position(|(message, _)| *message == held.message);
-        let record = record.expect("every published record is known");
-        let versions = self.invocation().versions.clone();
-        for ((subscription, of, index), id) in self.ledger.ids.clone() {
-            if of != record {
-                continue;
-            }
-            let element = &self.ledger.published[record].1.elements[index];
-            let wanted = match subscription {
-                None => true,
-                Some(number) => {
-                    let facts = self.versions.facts(&versions, number);
-                    let takes = !self.rules[number].filtered || element.kind == ElementKind::Wanted;
-                    takes && !facts.is_empty() && facts.iter().all(Option::is_some)
-                }
-            };
-            if wanted {
-                self.ledger.must_end.insert(id);
-            }
-        }
     }
 }

@@ -52,11 +52,29 @@ pub(crate) enum Fault {
     CrashLoop,
     /// A queue moves a message to its redrive target after too many receives.
     Redriven,
+    /// A record moves to isolation.
+    Isolated,
+    /// Lambda does not invoke a function, and the messages it received stay hidden.
+    Throttled,
+    /// All invocations that a mapping may have are running.
+    ConcurrencyReached,
+    /// A queue has as many messages in flight as it may have.
+    QuotaReached,
+    /// A process ends while it is idle.
+    Restarted,
+    /// A call takes seconds, or times out.
+    SlowCall,
+    /// A call is throttled until its tries are used up.
+    CallThrottled,
+    /// KMS is throttled: every message of a batch is refused.
+    BatchRefused,
+    /// A publisher writes attributes that only we may write.
+    Forged,
 }
 
 impl Fault {
     /// Every kind.
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::DeliveredTwice,
         Self::DeliveredEarly,
         Self::DeliveredLate,
@@ -77,6 +95,15 @@ impl Fault {
         Self::StorageAnswerLost,
         Self::CrashLoop,
         Self::Redriven,
+        Self::Isolated,
+        Self::Throttled,
+        Self::ConcurrencyReached,
+        Self::QuotaReached,
+        Self::Restarted,
+        Self::SlowCall,
+        Self::CallThrottled,
+        Self::BatchRefused,
+        Self::Forged,
     ];
 }
 

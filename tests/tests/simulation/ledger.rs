@@ -14,8 +14,9 @@ use delivery::ports::QueueName;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
+use super::costs::Costs;
 use super::publish::{ElementKind, Published, mark};
-use super::queues::HoldReason;
+use super::queued::Queued;
 use super::rules::{Expected, Rules, TOPIC, of_topic};
 use super::sinks::{Route, after};
 
@@ -100,7 +101,7 @@ pub(crate) struct Invocation {
     /// It is the deadletter function.
     pub(crate) stores: bool,
     /// The records that it received.
-    pub(crate) taken: Vec<(QueueName, HoldReason)>,
+    pub(crate) taken: Vec<(QueueName, Queued)>,
     /// The versions of the catalogue that it was given.
     pub(crate) versions: Vec<usize>,
     /// Its work, by delivery.
@@ -109,20 +110,38 @@ pub(crate) struct Invocation {
     pub(crate) answered: Vec<(Uuid, usize)>,
     /// Panics that were injected into it.
     pub(crate) panics: u32,
+    /// The published records that it re-enqueued before they were read.
+    pub(crate) forwarded: BTreeSet<String>,
     /// It is dropped at its next await.
     pub(crate) crashed: bool,
+    /// The copies of its messages that a fault touched.
+    pub(crate) touched: BTreeSet<u64>,
     /// It was given very little time.
     pub(crate) short: bool,
+    /// It could not read the subscriptions.
+    pub(crate) unreadable: bool,
+    /// A call of it was slow.
+    pub(crate) slow: bool,
+    /// Its process.
+    pub(crate) process: usize,
+    /// When it began.
+    pub(crate) started_ms: u64,
 }
 
 impl Invocation {
     /// The received messages that carry a delivery of this published record.
-    pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&HoldReason> {
-        let carries_it = |held: &HoldReason| match held.carried.id() {
+    pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Queued> {
+        let carries_it = |held: &Queued| match held.carried.id() {
             Some(of) => of == id,
-            None => held.message == origin,
+            None => held.origin() == Some(origin),
         };
         self.taken.iter().map(|(_, held)| held).filter(|held| carries_it(held)).collect()
+    }
+
+    /// The received messages that are this published record as a whole.
+    pub(crate) fn messages_of(&self, message: &str) -> Vec<&Queued> {
+        let received = self.taken.iter().map(|(_, held)| held);
+        received.filter(|held| held.origin() == Some(message)).collect()
     }
 }
 
@@ -162,11 +181,13 @@ pub(crate) struct Ledger {
     pub(crate) forks: BTreeMap<Uuid, u32>,
     /// Faults that may have duplicated every chain of a record.
     pub(crate) record_forks: BTreeMap<String, u32>,
-    /// Blobs written for a dead-letter message, by message and bucket.
+    /// Blobs written for a dead letter, by the message that first carried it and bucket.
     pub(crate) stored: BTreeMap<(String, String), (String, Vec<u8>)>,
     /// What may follow from the dead letter of a delivery, and what did.
     pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
     pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
+    /// What was sent.
+    pub(crate) costs: Costs,
     /// The broken rules.
     pub(crate) broken: Vec<String>,
 }
@@ -178,7 +199,9 @@ impl Ledger {
         for (record, published) in published.into_iter().enumerate() {
             let message = format!("m{record}");
             let topic: TopicName = published.topic.unwrap_or(TOPIC).parse().expect("a topic");
-            for (index, element) in published.elements.iter().enumerate() {
+            let elements: &[_] =
+                if published.is_forged_letter() { &[] } else { &published.elements };
+            for (index, element) in elements.iter().enumerate() {
                 let origin = Origin { message: message.clone(), index: index as u32 };
                 let mut know = |subscription: Option<usize>, name: SubscriptionName| {
                     let id = id_of(name, origin.clone());
@@ -227,16 +250,23 @@ impl Ledger {
         }
     }
 
+    /// When the event of a delivery was published, if a publisher did that.
+    pub(crate) fn published_ms(&self, id: Uuid) -> Option<u64> {
+        let known = self.known.get(&id).filter(|known| known.from.is_none() && known.hops == 0)?;
+        Some(self.published[known.record].1.at_ms)
+    }
+
     /// The mark of the event at the start of the chain.
     pub(crate) fn mark(&self, id: Uuid) -> String {
         self.known.get(&id).map_or("?".to_owned(), |known| mark(known.record, known.index))
     }
 
-    /// The message of the published record that a delivery comes from; none if it follows from a
-    /// dead letter.
+    /// The message of the published record that a delivery comes from, or that it stands for; none
+    /// if it follows from a dead letter.
     pub(crate) fn origin(&self, id: Uuid) -> &str {
         let root = self.known.get(&id).filter(|known| known.from.is_none());
-        root.map_or("", |known| &self.published[known.record].0)
+        let record = root.map(|known| known.record).or(self.unprocessed.get(&id).copied());
+        record.map_or("", |record| &self.published[record].0)
     }
 
     /// Records that a rule was broken.
@@ -245,10 +275,13 @@ impl Ledger {
     }
 
     /// A fault touched this message: its content may be handled twice.
-    pub(crate) fn fork(&mut self, held: &HoldReason) {
-        match held.carried.id() {
-            Some(id) => *self.forks.entry(id).or_default() += 1,
-            None => *self.record_forks.entry(held.message.clone()).or_default() += 1,
+    pub(crate) fn fork(&mut self, held: &Queued) {
+        match (held.carried.id(), held.origin()) {
+            (Some(id), _) => *self.forks.entry(id).or_default() += 1,
+            (None, Some(record)) => {
+                *self.record_forks.entry(record.to_owned()).or_default() += 1;
+            }
+            (None, None) => {}
         }
     }
 

@@ -9,6 +9,7 @@ use super::driver::Driver;
 use super::endpoints::Behaviour;
 use super::faults::{Counts, Fault, SeededRandom};
 use super::ledger::Ledger;
+use super::limits::Limits;
 use super::probations::Watch;
 use super::publish::{self, Published};
 use super::queues::Queues;
@@ -103,7 +104,7 @@ fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
         publish::record(number, at_ms, big && number == 0, &mut random)
     });
     let records = records.collect();
-    let saboteur = Saboteur { plan: sabotage, ..Saboteur::default() };
+    let saboteur = Saboteur::new(sabotage);
     Inner { saboteur, trace, ..Setting { random, began_ms, rules, behaviours, records }.begin() }
 }
 
@@ -120,6 +121,7 @@ impl Setting {
     /// The world at its start; everything else is drawn from the random numbers.
     pub(crate) fn begin(self) -> Inner {
         let Self { mut random, began_ms, rules, behaviours, records } = self;
+        let limits = Limits::choose(&mut random);
         let versions = Versions::choose(&rules, &mut random, began_ms);
         let storage = Storage::choose(&mut random, began_ms);
         let ledger = Ledger::new(records, &rules);
@@ -142,6 +144,10 @@ impl Setting {
             sink_behaviours,
             ledger,
             saboteur: Saboteur::default(),
+            limits,
+            processes: Vec::new(),
+            throttled_ms: 0..0,
+            refuses_until_ms: None,
             timers: Vec::new(),
             invocations: Vec::new(),
             current: 0,

@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use super::blobs::Blob;
 use super::driver::LIFETIME_MS;
-use super::queues::READ;
+use super::limits::SKEW_MAX_MS;
+use super::queues::{ALL, READ};
 use super::replies::HOPS_MAX;
 use super::rules::Expected;
 use super::sinks::{Route, sink_delivery_of};
@@ -25,13 +26,8 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
     let kept: BTreeSet<Uuid> =
         carried(QueueName::LastResort).chain(waiting.iter().copied()).collect();
     let ends = EndCheck { world, blobs, kept };
-    let untouched =
-        |queue| world.queues.all(queue).filter(|held| held.carried.delivery().is_none());
-    let records: BTreeSet<&str> = [QueueName::Events, QueueName::DeadLetter, QueueName::LastResort]
-        .into_iter()
-        .flat_map(untouched)
-        .map(|held| held.message.as_str())
-        .collect();
+    let whole = |queue| world.queues.all(queue).filter_map(|held| held.origin());
+    let records: BTreeSet<&str> = ALL.into_iter().flat_map(whole).collect();
     let mut broken = Vec::new();
     for id in &ledger.must_end {
         let record = ledger.unprocessed.get(id).map(|record| ledger.published[*record].0.as_str());
@@ -47,7 +43,7 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
         }
     }
     let over = world.now_ms + LIFETIME_MS / 20 >= world.began_ms + LIFETIME_MS;
-    if !waiting.is_empty() && !over {
+    if (!waiting.is_empty() || !records.is_empty()) && !over {
         broken.push("something still waits although there is time".to_owned());
     }
     broken
@@ -129,6 +125,6 @@ fn may_be_dropped(world: &Inner, id: Uuid) -> bool {
     let limit_ms = rules.subscription.retry.time_to_live_ms.unwrap_or(u64::MAX);
     seen.iter().any(|seen| rules.expected(&seen.result_seen) == Expected::Final)
         || attempts >= world.versions.fewest_attempts(number)
-        || world.now_ms - published.at_ms >= limit_ms
+        || world.now_ms + SKEW_MAX_MS - published.at_ms >= limit_ms
         || published.big
 }

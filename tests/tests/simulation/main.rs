@@ -11,32 +11,47 @@
 //! subscriptions send their own dead letters on and back, a queue that is busy or missing. A dead
 //! letter has to be in one of them, or in the container with the reason why.
 //!
+//! The limits of AWS are part of it, scaled down until a small world reaches them: concurrency,
+//! batch windows and pollers of the mappings, throttled invocations, messages in flight, fair
+//! queues, slow and throttled calls. The functions run in several processes, each with memory and a
+//! clock of its own.
+//!
 //! `LASTMILE_SEED=123` replays one seed and prints what happens; `LASTMILE_SEEDS=100000` runs more
-//! of them. AWS's limits of size and rate and HTTP on the wire are not simulated; the adapters have
-//! tests of their own.
+//! of them. HTTP on the wire and the requests to AWS are not simulated; the adapters have tests of their
+//! own.
 
+mod acknowledging;
 mod blobs;
 mod checks;
+mod costs;
 mod dead_letter_ends;
 mod driver;
 mod endpoints;
 mod faults;
+mod forgery;
 mod late;
 mod ledger;
 mod lifetime;
+mod limits;
 mod load;
 mod losses;
+mod mappings;
 mod ports;
 mod probations;
+mod processes;
+mod publications;
 mod publish;
+mod queued;
 mod queues;
 mod replay;
 mod replies;
 mod requests;
 mod rules;
 mod sabotage;
+mod sending;
 mod sink_deliveries;
 mod sinks;
+mod slowness;
 mod storage;
 mod stored;
 mod verdict;
@@ -101,13 +116,21 @@ fn whatever_fails_nothing_is_lost_and_nothing_is_delivered_too_often_or_too_earl
 #[test]
 fn a_sabotaged_rule_is_detected_at_once() {
     for (sabotage, complaints) in [
-        (Sabotage::LosesAMessage, &["lost"][..]),
+        (Sabotage::LosesAMessage, &["lost", "although one was due"][..]),
         (
             Sabotage::DoublesAMessage,
             &["chains, but the faults explain 1", "although due within", "yet there are more"],
         ),
         (Sabotage::ForgetsAnAttempt, &["attempts are recorded"]),
+        (Sabotage::ForgetsAllAttempts, &["attempts in at most 1 chains"]),
         (Sabotage::ForgetsTheWait, &["attempted before it was due"]),
+        (Sabotage::ForgetsEveryDelay, &["are due"]),
+        (Sabotage::ForgetsItsAge, &["its age does not begin with its publication"]),
+        (Sabotage::CountsAWait, &["but its waits and the faults explain 1"]),
+        (
+            Sabotage::TrustsAPublisher,
+            &["without a received one", "has other", "without a delivery"],
+        ),
         (Sabotage::MisfilesABlob, &["its blob has a key"]),
         (Sabotage::ForgesABlob, &["its history does not add up"]),
     ] {

@@ -24,7 +24,8 @@ use uuid::Uuid;
 
 use super::faults::Fault;
 use super::late::Open;
-use super::world::{Disturbance, Touched, World, carried};
+use super::queued::Carried;
+use super::world::{Disturbance, Inner, Touched, World};
 
 impl World {
     /// A point at which a fault may happen.
@@ -36,6 +37,16 @@ impl World {
             Disturbance::Crash => std::future::pending().await,
             // Unlike a plain panic, this one does not write to the terminal.
             Disturbance::Panic => std::panic::resume_unwind(Box::new("a panic on purpose")),
+        }
+    }
+}
+
+impl World {
+    /// A call may be slow.
+    async fn pause(&self) {
+        let wait_ms = self.with(Inner::pause_ms);
+        if wait_ms > 0 {
+            self.sleep(wait_ms).await;
         }
     }
 }
@@ -122,27 +133,32 @@ impl Consents for World {
 
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        let carried = carried(&message);
-        let touched = carried.id().map_or(Touched::Everything, Touched::one);
+        let carried = Carried::of(&message);
+        let touched = Touched::of(&carried);
         self.step(&touched).await;
-        let answer = self.with(|world| world.send(queue, message, carried));
+        let (wait_ms, answer) = self.with(|world| world.send_at(queue, message, carried));
+        if wait_ms > 0 {
+            self.sleep(wait_ms).await;
+        }
         self.step(&touched).await;
         answer
     }
 }
 
 impl ChangeVisibility for World {
-    async fn change_visibility(&self, queue: &str, receipt: &str, seconds: u32) {
+    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
+        self.pause().await;
         self.step(&Touched::Everything).await;
         self.with(|world| {
             if world.random.injects(Fault::ChangeVisibilityFailed) {
+                world.note_still_hidden(receipt);
                 return;
             }
             let until_ms = world.now_ms + u64::from(seconds) * 1_000;
             world.print(|| format!("changes the visibility of {receipt} to {seconds} s"));
             if seconds > 43_200 || !world.queues.change_visibility(queue, receipt, until_ms) {
                 world.ledger.record_violation(format!(
-                    "the visibility of {receipt} of {queue} cannot be {seconds} s"
+                    "the visibility of {receipt} of {queue:?} cannot be {seconds} s"
                 ));
             }
         });
@@ -160,6 +176,7 @@ impl PutMessage for World {
 
 impl PutBlob for World {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
+        self.pause().await;
         self.step(&Touched::Blob).await;
         let answer = self.with(|world| world.store(bucket, key.to_owned(), bytes));
         self.step(&Touched::Blob).await;
@@ -169,23 +186,25 @@ impl PutBlob for World {
 
 impl SubscriptionSource for World {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
+        self.pause().await;
         self.step(&Touched::Everything).await;
-        self.with(|world| world.catalogue(30_000))
+        self.with(|world| world.catalogue(30_000, false))
     }
 
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+        self.pause().await;
         self.step(&Touched::Everything).await;
-        self.with(|world| world.catalogue(1_000))
+        self.with(|world| world.catalogue(1_000, true))
     }
 }
 
 impl Clock for World {
     fn now_ms(&self) -> u64 {
-        self.with(|world| world.now_ms)
+        self.with(|world| world.clock_ms())
     }
 
     async fn sleep(&self, wait_ms: u64) {
-        let until_ms = self.now_ms() + wait_ms;
+        let until_ms = self.with(|world| world.now_ms) + wait_ms;
         Sleep { world: self.clone(), until_ms }.await;
     }
 }

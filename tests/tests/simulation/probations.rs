@@ -93,7 +93,7 @@ impl Inner {
     /// and are not counted.
     pub(crate) fn watch_request(&mut self, number: usize, ids: &[Uuid]) {
         let watched = self.rules[number].subscription.destination.probation;
-        let (now_ms, [first, ..]) = (self.now_ms, ids) else { return };
+        let (now_ms, [first, ..]) = (self.clock_ms(), ids) else { return };
         if let Some(complaint) =
             self.watches[number].admit(now_ms).filter(|_| watched && self.random.quiet)
         {
@@ -103,7 +103,7 @@ impl Inner {
 
     /// The function gets its result.
     pub(crate) fn watch_result(&mut self, number: usize, ids: &[Uuid], exchange: &Exchange) {
-        let now_ms = self.now_ms;
+        let now_ms = self.clock_ms();
         if ids.is_empty() {
             return;
         }
@@ -123,7 +123,7 @@ impl Inner {
         base: &Base,
         requests: u32,
     ) {
-        let (id, now_ms) = (delivery.id, self.now_ms);
+        let (id, now_ms) = (delivery.id, self.clock_ms());
         let watch = &self.watches[number];
         let exact = watch.probation.is_some_and(|probation| {
             // While one probes, the others wait for its result, ten seconds at most.

@@ -3,9 +3,10 @@
 //! Every element carries a unique mark, so that a request, a message and a blob can be traced to
 //! their element.
 
-use delivery::ports::MESSAGE_MAX_BYTES;
+use delivery::ports::{Attribute, MESSAGE_MAX_BYTES};
 
 use super::faults::SeededRandom;
+use super::forgery;
 use super::rules::{TOPIC, WANTED_TYPE};
 
 /// The kind of one element of a record.
@@ -41,12 +42,22 @@ pub(crate) struct Published {
     pub(crate) elements: Vec<Element>,
     /// Its body leaves no room for our attributes.
     pub(crate) big: bool,
+    /// The attribute that only we may write, made up by the publisher.
+    pub(crate) forged: Option<Attribute>,
+    /// Its message group.
+    pub(crate) group: Option<&'static str>,
 }
 
 impl Published {
     /// Whether its topic has subscriptions; the deployment's default topic has.
     pub(crate) fn is_known(&self) -> bool {
         self.topic.is_none_or(|topic| topic == TOPIC)
+    }
+
+    /// Whether it claims to be a dead letter. Nobody can say whether it is one, so none of it is
+    /// delivered.
+    pub(crate) fn is_forged_letter(&self) -> bool {
+        matches!(self.forged, Some(Attribute::DeadLetter(_)))
     }
 }
 
@@ -77,7 +88,9 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, random: &mut SeededRa
             (element.text.clone(), vec![element])
         }
     };
-    Published { at_ms, topic, body, elements, big }
+    let group = random.pick(&[None, Some("quiet"), Some("noisy"), Some("noisy")]);
+    let forged = random.percent(8).then(|| forgery::choose(number, topic, random));
+    Published { at_ms, topic, body, elements, big, forged, group }
 }
 
 /// A record with one CloudEvent.
@@ -87,7 +100,15 @@ pub(crate) fn plain_record(number: usize, at_ms: u64) -> Published {
         mark(number, 0)
     );
     let elements = vec![Element { text: text.clone(), kind: ElementKind::Wanted }];
-    Published { at_ms, topic: Some(TOPIC), body: text, elements, big: false }
+    Published {
+        at_ms,
+        topic: Some(TOPIC),
+        body: text,
+        elements,
+        big: false,
+        forged: None,
+        group: None,
+    }
 }
 
 /// A CloudEvent that just fits into a message by itself.
@@ -100,7 +121,15 @@ fn big_record(number: usize, at_ms: u64) -> Published {
     let filling = "x".repeat(MESSAGE_MAX_BYTES - attribute - head.len() - 2);
     let text = format!(r#"{head}{filling}"}}"#);
     let elements = vec![Element { text: text.clone(), kind: ElementKind::Other }];
-    Published { at_ms, topic: Some(TOPIC), body: text, elements, big: true }
+    Published {
+        at_ms,
+        topic: Some(TOPIC),
+        body: text,
+        elements,
+        big: true,
+        forged: None,
+        group: None,
+    }
 }
 
 fn element(number: usize, index: usize, random: &mut SeededRandom) -> Element {

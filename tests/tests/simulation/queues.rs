@@ -1,143 +1,157 @@
 //! Queues that behave like SQS: delays, visibility, receive counts, redrive, retention.
+//!
+//! Messages are kept by the time of their next change, so that hundreds of thousands may wait.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
-use delivery::ports::{Attribute, QueueName, Record};
+use delivery::ports::QueueName;
 use delivery::time::duration::{DAY_MS, SECOND_MS};
-use uuid::Uuid;
 
+use super::limits::Limits;
 use super::publish::Published;
-use super::sinks::sink_delivery_of;
+use super::queued::{Carried, Queued};
 
 /// The queues that functions read, in polling order.
-pub(crate) const READ: [QueueName; 3] =
-    [QueueName::Events, QueueName::Retry, QueueName::DeadLetter];
-/// The visibility timeout of a received message.
-pub(crate) const VISIBILITY_MS: u64 = 720 * SECOND_MS;
+pub(crate) const READ: [QueueName; 6] = [
+    QueueName::Events,
+    QueueName::FanOut,
+    QueueName::Retry,
+    QueueName::Isolation,
+    QueueName::DeadLetter,
+    QueueName::Unprocessed,
+];
+/// Every queue.
+pub(crate) const ALL: [QueueName; 7] = [
+    QueueName::Events,
+    QueueName::FanOut,
+    QueueName::Retry,
+    QueueName::Isolation,
+    QueueName::DeadLetter,
+    QueueName::Unprocessed,
+    QueueName::LastResort,
+];
 /// The retention period of a message.
 const RETENTION_MS: u64 = 14 * DAY_MS;
 /// The longest delay of a message.
 pub(crate) const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 
-/// What a message carries, as it was sent.
-#[derive(Debug, Clone)]
-pub(crate) enum Carried {
-    /// Nothing: it comes from a publisher.
-    Nothing,
-    /// A delivery in progress.
-    Delivery(Arc<Delivery>),
-    /// A dead letter.
-    DeadLetter(Arc<DeadLetter>),
-}
-
-impl Carried {
-    /// The delivery that it carries.
-    pub(crate) fn delivery(&self) -> Option<&Delivery> {
-        match self {
-            Self::Nothing => None,
-            Self::Delivery(delivery) => Some(delivery),
-            Self::DeadLetter(letter) => Some(&letter.delivery),
-        }
-    }
-
-    /// The delivery that a blob would belong to; for a sink delivery that is the one whose dead
-    /// letter it carries.
-    pub(crate) fn kept(&self) -> Option<&Delivery> {
-        match self.delivery() {
-            Some(Delivery { target: DeliveryTarget::Sink(letter), .. }) => Some(&letter.delivery),
-            delivery => delivery,
-        }
-    }
-
-    /// The chain that it belongs to: that of the sink delivery if a dead letter was returned from
-    /// its sink.
-    pub(crate) fn id(&self) -> Option<Uuid> {
-        match self {
-            Self::DeadLetter(letter) if letter.returned.is_some() => {
-                Some(sink_delivery_of(letter.delivery.id))
-            }
-            Self::Nothing | Self::Delivery(_) | Self::DeadLetter(_) => {
-                self.delivery().map(|delivery| delivery.id)
-            }
-        }
-    }
-}
-
-/// A message in a queue.
-#[derive(Debug, Clone)]
-pub(crate) struct HoldReason {
-    /// The number of this copy of the message; a message that is delivered twice has two copies.
-    pub(crate) copy: u64,
-    /// Its id.
-    pub(crate) message: String,
-    /// Its body.
-    pub(crate) body: Arc<str>,
-    /// The `topic` attribute.
-    pub(crate) topic: Option<String>,
-    /// Our attribute, as the function reads it.
-    pub(crate) attribute: Option<Attribute>,
-    /// Our attribute, as it was sent.
-    pub(crate) carried: Carried,
-    /// SentTimestamp.
-    pub(crate) sent_ms: u64,
-    /// The time of the first receive from this queue.
-    pub(crate) first_received_ms: Option<u64>,
-    /// How often it was received.
-    pub(crate) receives: u32,
-    /// When it becomes visible.
-    pub(crate) visible_ms: u64,
-    /// The receipt of its last receive.
-    pub(crate) receipt: String,
-}
-
-impl HoldReason {
-    /// The record as Lambda passes it to the function.
-    pub(crate) fn record(&self, queue: QueueName) -> Record {
-        let (delivery, deadletter) = match &self.attribute {
-            None => (None, None),
-            Some(Attribute::Delivery(value)) => (Some(value.clone()), None),
-            Some(Attribute::DeadLetter(value)) => (None, Some(value.clone())),
-        };
-        Record {
-            message: self.message.clone(),
-            receipt: self.receipt.clone(),
-            queue: label(queue).to_owned(),
-            body: Arc::clone(&self.body),
-            topic: self.topic.clone(),
-            delivery,
-            deadletter,
-            traceparent: None,
-            sent_ms: self.sent_ms,
-            first_received_ms: self.first_received_ms.unwrap_or(self.sent_ms),
-            receives: self.receives,
-        }
-    }
-}
-
-/// The name at the end of a queue's ARN.
-pub(crate) fn label(queue: QueueName) -> &'static str {
-    match queue {
-        QueueName::Events => "events",
-        QueueName::Retry => "retry",
-        QueueName::DeadLetter => "dead-letter",
-        QueueName::LastResort => "last-resort",
-    }
+/// The visibility timeout of a received message.
+fn visibility_ms(queue: QueueName) -> u64 {
+    if queue == QueueName::Isolation { 7_200 * SECOND_MS } else { 720 * SECOND_MS }
 }
 
 /// The redrive target of a queue, and its maximum receive count.
-fn redrive(queue: QueueName) -> (QueueName, u32) {
+fn redrive(queue: QueueName) -> Option<(QueueName, u32)> {
     match queue {
-        QueueName::Events | QueueName::Retry => (QueueName::DeadLetter, 100),
-        QueueName::DeadLetter | QueueName::LastResort => (QueueName::LastResort, 1_000),
+        QueueName::Events => Some((QueueName::Unprocessed, 100)),
+        QueueName::FanOut | QueueName::Retry => Some((QueueName::DeadLetter, 100)),
+        QueueName::Isolation => Some((QueueName::DeadLetter, 10)),
+        QueueName::DeadLetter => Some((QueueName::LastResort, 1_000)),
+        QueueName::Unprocessed | QueueName::LastResort => None,
     }
 }
 
-/// All four queues.
+/// Messages by the time of their next change, and by their copy.
+type ByTime = BTreeSet<(u64, u64)>;
+
+/// One queue.
+#[derive(Debug, Default)]
+struct QueueState {
+    messages: BTreeMap<u64, Queued>,
+    /// Delayed, or received and not deleted; by when they become visible.
+    hidden: ByTime,
+    /// Visible, by group.
+    visible: BTreeMap<String, ByTime>,
+    /// Received and not deleted, and how many of them each group has.
+    in_flight: BTreeSet<u64>,
+    of_group: HashMap<String, usize>,
+    /// By when they are deleted.
+    expiry: ByTime,
+    /// The copy of each receipt that is still valid.
+    receipts: HashMap<String, u64>,
+}
+
+impl QueueState {
+    fn put(&mut self, queued: Queued) {
+        self.hidden.insert((queued.visible_ms, queued.copy));
+        self.expiry.insert((queued.sent_ms + RETENTION_MS, queued.copy));
+        self.messages.insert(queued.copy, queued);
+    }
+
+    fn remove(&mut self, copy: u64) -> Option<Queued> {
+        let queued = self.messages.remove(&copy)?;
+        self.hidden.remove(&(queued.visible_ms, copy));
+        self.remove_visible(&queued);
+        self.land(&queued);
+        self.expiry.remove(&(queued.sent_ms + RETENTION_MS, copy));
+        self.receipts.remove(&queued.receipt);
+        Some(queued)
+    }
+
+    fn remove_visible(&mut self, queued: &Queued) {
+        if let Some(group) = self.visible.get_mut(queued.group_key()) {
+            group.remove(&(queued.visible_ms, queued.copy));
+            if group.is_empty() {
+                self.visible.remove(queued.group_key());
+            }
+        }
+    }
+
+    /// Makes visible what was hidden until now.
+    fn reveal(&mut self, now_ms: u64) {
+        while let Some((at_ms, copy)) = self.hidden.first().copied()
+            && at_ms <= now_ms
+        {
+            self.hidden.pop_first();
+            let queued = self.messages[&copy].clone();
+            self.land(&queued);
+            let group = self.visible.entry(queued.group_key().to_owned()).or_default();
+            group.insert((at_ms, copy));
+        }
+    }
+
+    /// A message is no longer in flight.
+    fn land(&mut self, queued: &Queued) {
+        if self.in_flight.remove(&queued.copy)
+            && let Some(count) = self.of_group.get_mut(queued.group_key())
+        {
+            *count -= 1;
+        }
+    }
+
+    /// The visible message that is received next: the oldest; in a fair queue the oldest of the
+    /// group with the fewest in flight. A message without a group is fair to all.
+    fn next(&self, fair: bool) -> Option<u64> {
+        let noise = |group: &str| {
+            let counts = fair && !group.is_empty();
+            if counts { self.of_group.get(group).copied().unwrap_or(0) } else { 0 }
+        };
+        let firsts = self.visible.iter().filter_map(|(group, of)| Some((group, of.first()?)));
+        let (_, (_, copy)) = firsts.min_by_key(|(group, first)| (noise(group), **first))?;
+        Some(*copy)
+    }
+
+    /// Receives a visible message.
+    fn take(&mut self, copy: u64, receipt: u64, now_ms: u64, hidden_ms: u64) -> Queued {
+        self.remove_visible(&self.messages[&copy].clone());
+        let queued = self.messages.get_mut(&copy).expect("a visible message is there");
+        self.in_flight.insert(copy);
+        *self.of_group.entry(queued.group_key().to_owned()).or_default() += 1;
+        self.receipts.remove(&queued.receipt);
+        queued.receives += 1;
+        queued.first_received_ms.get_or_insert(now_ms);
+        queued.visible_ms = now_ms + hidden_ms;
+        queued.receipt = format!("r{receipt}");
+        self.hidden.insert((queued.visible_ms, copy));
+        self.receipts.insert(queued.receipt.clone(), copy);
+        queued.clone()
+    }
+}
+
+/// All queues.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
-    held: BTreeMap<&'static str, Vec<HoldReason>>,
+    states: [QueueState; ALL.len()],
     copies: u64,
 }
 
@@ -145,9 +159,11 @@ pub(crate) struct Queues {
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     /// The batch.
-    pub(crate) batch: Vec<HoldReason>,
+    pub(crate) batch: Vec<Queued>,
     /// Messages that were moved to the redrive target instead.
-    pub(crate) redriven: Vec<HoldReason>,
+    pub(crate) redriven: Vec<Queued>,
+    /// More are visible, but too many are in flight.
+    pub(crate) quota_reached: bool,
 }
 
 impl Queues {
@@ -157,98 +173,135 @@ impl Queues {
         self.copies
     }
 
+    fn state(&mut self, queue: QueueName) -> &mut QueueState {
+        &mut self.states[queue as usize]
+    }
+
     /// Puts a record into the events queue.
     pub(crate) fn publish(&mut self, message: &str, published: &Published) {
-        let held = HoldReason {
+        let queued = Queued {
             copy: self.number(),
             message: message.to_owned(),
+            letter_of: message.to_owned(),
             body: published.body.as_str().into(),
             topic: published.topic.map(ToOwned::to_owned),
-            attribute: None,
+            attribute: published.forged.clone(),
             carried: Carried::Nothing,
+            group: published.group.map(ToOwned::to_owned),
             sent_ms: published.at_ms,
             first_received_ms: None,
             receives: 0,
+            excused: 0,
+            earlier_receives: 0,
             visible_ms: published.at_ms,
             receipt: String::new(),
         };
-        self.put(QueueName::Events, held);
+        self.put(QueueName::Events, queued);
     }
 
     /// Puts a message into a queue.
-    pub(crate) fn put(&mut self, queue: QueueName, held: HoldReason) {
-        self.held.entry(label(queue)).or_default().push(held);
+    pub(crate) fn put(&mut self, queue: QueueName, queued: Queued) {
+        self.state(queue).put(queued);
     }
 
     /// All messages of a queue.
-    pub(crate) fn all(&self, queue: QueueName) -> impl Iterator<Item = &HoldReason> {
-        self.held.get(label(queue)).into_iter().flatten()
+    pub(crate) fn all(&self, queue: QueueName) -> impl Iterator<Item = &Queued> {
+        self.states[queue as usize].messages.values()
     }
 
-    /// The earliest time at which a message can be received from the queues that functions read.
+    /// The earliest time at which a message becomes visible in the queues that functions read.
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        READ.iter().flat_map(|queue| self.all(*queue)).map(|held| held.visible_ms).min()
+        let next = |queue: &QueueName| self.states[*queue as usize].hidden.first();
+        READ.iter().filter_map(next).map(|(at_ms, _)| *at_ms).min()
+    }
+
+    /// Whether a queue has visible messages.
+    pub(crate) fn has_visible(&mut self, queue: QueueName, now_ms: u64) -> bool {
+        self.state(queue).reveal(now_ms);
+        !self.state(queue).visible.is_empty()
     }
 
     /// Receives up to this many messages from a queue.
-    pub(crate) fn receive(&mut self, queue: QueueName, most: usize, now_ms: u64) -> Received {
-        let (next, limit) = redrive(queue);
+    pub(crate) fn receive(
+        &mut self,
+        queue: QueueName,
+        most: usize,
+        now_ms: u64,
+        limits: &Limits,
+    ) -> Received {
         let mut received = Received::default();
-        // Copies and receipts share one counter, so a receipt is never reused.
-        let mut receipts = self.copies;
-        for held in self.held.entry(label(queue)).or_default() {
-            if held.visible_ms > now_ms || received.batch.len() >= most {
-                continue;
+        self.state(queue).reveal(now_ms);
+        while received.batch.len() < most {
+            // Copies and receipts share one counter, so a receipt is never reused.
+            let receipt = self.number();
+            let state = self.state(queue);
+            let Some(copy) = state.next(limits.fair) else { break };
+            if state.in_flight.len() >= limits.in_flight {
+                received.quota_reached = true;
+                break;
             }
-            if held.receives >= limit {
-                received.redriven.push(held.clone());
-                continue;
+            match redrive(queue).filter(|(_, limit)| state.messages[&copy].receives >= *limit) {
+                Some((next, _)) => {
+                    let queued = state.remove(copy).expect("a visible message is there");
+                    received.redriven.push(queued.clone());
+                    let queued = Queued {
+                        receives: 0,
+                        excused: 0,
+                        receipt: String::new(),
+                        visible_ms: now_ms,
+                        first_received_ms: None,
+                        ..queued
+                    };
+                    self.put(next, queued);
+                }
+                None => {
+                    received.batch.push(state.take(copy, receipt, now_ms, visibility_ms(queue)));
+                }
             }
-            receipts += 1;
-            held.receives += 1;
-            held.first_received_ms.get_or_insert(now_ms);
-            held.visible_ms = now_ms + VISIBILITY_MS;
-            held.receipt = format!("r{receipts}");
-            received.batch.push(held.clone());
-        }
-        self.copies = receipts;
-        for held in &received.redriven {
-            self.delete(queue, held.copy);
-            self.put(
-                next,
-                HoldReason {
-                    receives: 0,
-                    first_received_ms: None,
-                    visible_ms: now_ms,
-                    ..held.clone()
-                },
-            );
         }
         received
     }
 
     /// Deletes a copy of a message.
     pub(crate) fn delete(&mut self, queue: QueueName, copy: u64) {
-        self.held.entry(label(queue)).or_default().retain(|held| held.copy != copy);
+        self.state(queue).remove(copy);
+    }
+
+    /// The last receive of a message is explained by what failed.
+    pub(crate) fn excuse(&mut self, queue: QueueName, copy: u64) {
+        if let Some(queued) = self.state(queue).messages.get_mut(&copy) {
+            queued.excused += 1;
+        }
     }
 
     /// Changes when a received message becomes visible.
-    pub(crate) fn change_visibility(&mut self, name: &str, receipt: &str, until_ms: u64) -> bool {
-        let found = self
-            .held
-            .get_mut(name)
-            .and_then(|held| held.iter_mut().find(|held| held.receipt == receipt));
-        found.map(|held| held.visible_ms = until_ms).is_some()
+    pub(crate) fn change_visibility(
+        &mut self,
+        queue: QueueName,
+        receipt: &str,
+        until_ms: u64,
+    ) -> bool {
+        let state = self.state(queue);
+        let Some(copy) = state.receipts.get(receipt).copied() else { return false };
+        let before = state.messages[&copy].clone();
+        state.hidden.remove(&(before.visible_ms, copy));
+        state.remove_visible(&before);
+        let queued = state.messages.get_mut(&copy).expect("a receipt belongs to a message");
+        queued.visible_ms = until_ms;
+        state.hidden.insert((until_ms, copy));
+        true
     }
 
     /// Deletes messages past their retention, except in the last-resort queue, which is for people
     /// to read.
     pub(crate) fn delete_expired(&mut self, now_ms: u64) {
         for queue in READ {
-            self.held
-                .entry(label(queue))
-                .or_default()
-                .retain(|held| held.sent_ms + RETENTION_MS > now_ms);
+            let state = self.state(queue);
+            while let Some((at_ms, copy)) = state.expiry.first().copied()
+                && at_ms <= now_ms
+            {
+                state.remove(copy);
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::ledger::Known;
 use super::publish::plain_record;
-use super::queues::HoldReason;
+use super::queued::Queued;
 use super::rules::of_topic;
 use super::sinks::Route;
 use super::world::Inner;
@@ -103,7 +103,7 @@ impl Inner {
 
     /// A message is done; if this invocation received replies to its deliveries, those have to be
     /// delivered from now on.
-    pub(crate) fn note_replies_owed(&mut self, held: &HoldReason) {
+    pub(crate) fn note_replies_owed(&mut self, held: &Queued) {
         if self.invocation().panics > 0 {
             // Its attempt may have been counted as aborted.
             return;
@@ -112,7 +112,7 @@ impl Inner {
         for (answered, record) in self.invocation().answered.clone() {
             let carries_it = match held.carried.delivery() {
                 Some(delivery) => delivery.id == answered,
-                None => self.ledger.origin(answered) == held.message,
+                None => held.origin() == Some(self.ledger.origin(answered)),
             };
             let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && carries_it);
             let there = ids.filter(|((number, ..), id)| {

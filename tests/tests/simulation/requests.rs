@@ -1,7 +1,7 @@
 //! Checks on every request: that it is allowed, due, and carries its events unchanged.
 
 use delivery::delivery::outcome::{Exchange, TransportResult};
-use delivery::delivery::{Batching, Delivery};
+use delivery::delivery::{Batching, Delivery, Hold};
 use delivery::request::Request;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use super::faults::Fault;
 use super::late::LateAnswer;
 use super::ledger::Seen;
 use super::publish::marked;
-use super::queues::HoldReason;
+use super::queued::Queued;
 use super::rules::Expected;
 use super::sinks::Route;
 use super::world::Inner;
@@ -23,10 +23,12 @@ pub(crate) struct Base {
     pub(crate) published_ms: u64,
     pub(crate) first_ms: Option<u64>,
     pub(crate) batching: Batching,
+    pub(crate) hold: Hold,
 }
 
 impl Base {
-    fn of(held: &HoldReason) -> Self {
+    fn of(held: &Queued) -> Self {
+        let hold = held.hold();
         match held.carried.delivery() {
             Some(Delivery { attempts, due_ms, published_ms, first_ms, batching, .. }) => {
                 let (published_ms, first_ms) = (*published_ms, *first_ms);
@@ -36,11 +38,19 @@ impl Base {
                     published_ms,
                     first_ms,
                     batching: *batching,
+                    hold,
                 }
             }
             None => {
-                let (published_ms, batching) = (held.sent_ms, Batching::Allowed);
-                Self { attempts: 0, due_ms: held.sent_ms, published_ms, first_ms: None, batching }
+                let (published_ms, batching) = (held.published_ms(), Batching::Allowed);
+                Self {
+                    attempts: 0,
+                    due_ms: published_ms,
+                    published_ms,
+                    first_ms: None,
+                    batching,
+                    hold,
+                }
             }
         }
     }
@@ -95,12 +105,12 @@ impl Inner {
 
     /// A request reaches an endpoint: the result that the function gets, and the late response.
     pub(crate) fn request(&mut self, request: &Request) -> (Exchange, Option<LateAnswer>) {
-        let now_ms = self.now_ms;
+        let (now_ms, clock_ms) = (self.now_ms, self.clock_ms());
         let (number, ids) = self.addressees(request);
         if ids.is_empty() {
             self.ledger
                 .record_violation(format!("a request to {} that nothing leads to", request.url));
-            return (Exchange::new(TransportResult::Aborted, now_ms, 0), None);
+            return (Exchange::new(TransportResult::Aborted, clock_ms, 0), None);
         }
         self.check_body(number, &ids, request);
         self.ledger.shared_requests += u64::from(ids.len() > 1);
@@ -124,7 +134,7 @@ impl Inner {
         taken |= late
             .as_ref()
             .is_some_and(|late| self.rules[number].expected(&late.result) == Expected::Delivered);
-        let exchange = Exchange::new(result, now_ms, duration_ms);
+        let exchange = Exchange::new(result, clock_ms, duration_ms);
         let exchange = self.answer(number, ids[0], exchange);
         let failed = self.rules[number].expected(&exchange.result) != Expected::Delivered;
         self.watches[number].failed += u32::from(failed && !at_sink);
@@ -149,16 +159,16 @@ impl Inner {
         if route == Route::Sink {
             return self.check_sink_request(ids[0], body);
         }
-        // A delivery that started twice may have two texts.
-        let text = |id: &Uuid| {
+        // A delivery that started twice may have two texts, even in one request.
+        let mut rest = body.strip_prefix('[').unwrap_or(body);
+        let mut text = |id: &Uuid| {
             let texts = self.ledger.texts(*id);
-            texts
-                .iter()
-                .find(|text| body.contains(**text))
-                .or(texts.first())
-                .map_or("?", |text| text)
+            let next = texts.iter().find(|text| rest.starts_with(**text));
+            let text = *next.or(texts.first()).unwrap_or(&"?");
+            rest = rest.get(text.len() + 1..).unwrap_or_default();
+            text
         };
-        let texts: Vec<&str> = ids.iter().map(text).collect();
+        let texts: Vec<&str> = ids.iter().map(&mut text).collect();
         let array = format!("[{}]", texts.join(","));
         let is_letter = texts[0].contains("deadletterid");
         let is_cloud_event = if is_letter {
@@ -192,8 +202,9 @@ impl Inner {
         let most = facts.iter().flatten().map(|facts| facts.max_attempts).max();
         let allowed: u32 = bases.iter().map(|base| base.left(most.unwrap_or(0))).sum();
         let retry = &self.rules[number].subscription.retry;
-        let published_ms = bases.first().map_or(0, |base| base.published_ms);
-        let age_ms = self.now_ms.saturating_sub(published_ms);
+        let base_ms = bases.first().map_or(0, |base| base.published_ms);
+        let published_ms = self.ledger.published_ms(id).unwrap_or(base_ms);
+        let age_ms = self.clock_ms().saturating_sub(published_ms);
         let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
         let in_place_ms = match (&bases[..], tally.last) {
             ([base], Some((ended_ms, Expected::Retry(least_ms)))) => {
@@ -210,7 +221,10 @@ impl Inner {
         let unbatched = bases.iter().all(|base| base.batching != Batching::Allowed);
         let complaints = [
             (tally.requests >= allowed, "attempted more often than its policy allows"),
-            (self.now_ms < due_ms || self.now_ms < in_place_ms, "attempted before it was due"),
+            (
+                self.clock_ms() < due_ms || self.clock_ms() < in_place_ms,
+                "attempted before it was due",
+            ),
             (
                 retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms),
                 "attempted past its time to live",

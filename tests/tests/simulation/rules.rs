@@ -206,7 +206,7 @@ fn reply(number: usize, random: &mut SeededRandom) -> Option<ReplyTo> {
 
 /// The batch settings, if there are any: small ones, since a world has few events.
 fn batch(random: &mut SeededRandom) -> Option<Batch> {
-    random.percent(40).then(|| Batch {
+    random.percent(45).then(|| Batch {
         max_events: 2 + random.below(4) as u32,
         preferred_bytes: random.pick(&[250, 450, 64 * 1_024, 64 * 1_024]),
         on_refused: random.pick(&[OnRefused::Split, OnRefused::Split, OnRefused::All]),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ledger::Fresh;
-use super::queues::{Carried, HoldReason};
+use super::queued::{Carried, Queued};
 use super::sinks::{Route, properties, sink_delivery_of};
 use super::world::Inner;
 
@@ -53,7 +53,7 @@ impl Inner {
         {
             self.record_violation(id, "its origin or its target is wrong");
         }
-        if self.now_ms.saturating_add(message.wait_ms) < delivery.due_ms {
+        if self.clock_ms().saturating_add(message.wait_ms) < delivery.due_ms {
             self.record_violation(id, "sent to its sink with less than the rest of its wait");
         }
         if !self.takes(&known) {
@@ -93,7 +93,7 @@ impl Inner {
         let last_ms =
             invocation.tallies.get(&from).and_then(|tally| tally.last_at_ms).or(before_ms);
         let least_ms = last_ms.map_or(0, |at_ms| at_ms + delay_ms);
-        if delivery.due_ms < least_ms || delivery.due_ms > least_ms.max(self.now_ms) {
+        if delivery.due_ms < least_ms || delivery.due_ms > least_ms.max(self.clock_ms()) {
             let what = format!("due at its sink at {}, not at {least_ms} or now", delivery.due_ms);
             self.record_violation(delivery.id, &what);
         }
@@ -186,7 +186,7 @@ impl Inner {
             number,
             returned.reason,
             returned.attempts,
-            decided_ms - published_ms,
+            decided_ms.saturating_sub(published_ms),
         );
     }
 
@@ -227,12 +227,12 @@ impl Inner {
 }
 
 /// The dead letter that a message carries to a sink's address.
-fn carried_letter(held: &HoldReason) -> Option<&DeadLetter> {
+fn carried_letter(held: &Queued) -> Option<&DeadLetter> {
     match &held.carried {
         Carried::Delivery(delivery) => match &delivery.target {
             DeliveryTarget::Sink(letter) => Some(letter),
             DeliveryTarget::Destination | DeliveryTarget::Reply => None,
         },
-        Carried::DeadLetter(_) | Carried::Nothing => None,
+        Carried::DeadLetter(_) | Carried::Publication(_) | Carried::Nothing => None,
     }
 }

@@ -4,7 +4,7 @@
 use delivery::ports::PutError;
 use uuid::Uuid;
 
-use super::queues::{Carried, HoldReason};
+use super::queued::{Carried, Queued};
 use super::rules::OWN_CONTAINER;
 use super::storage::DEFAULT_CONTAINER;
 use super::world::{Inner, Touched};
@@ -77,8 +77,9 @@ impl Inner {
             container.strip_prefix(bucket).and_then(|prefix| prefix.strip_prefix('/'))
         });
         let path = key.strip_prefix(prefix.unwrap_or("?")).unwrap_or("?");
-        let right = |held: &HoldReason| {
-            let due_ms = held.carried.kept().map_or(held.sent_ms, |delivery| delivery.due_ms);
+        let right = |held: &Queued| {
+            let kept = held.carried.kept();
+            let due_ms = kept.map_or(held.published_ms(), |delivery| delivery.due_ms);
             path.ends_with(&format!("/{}/{id}.json", delivery::time::moment::hour_folder(due_ms)))
         };
         if !self.messages_with(id).iter().any(right) {
@@ -91,12 +92,11 @@ impl Inner {
     }
 
     /// The messages of the running invocation that carry a dead letter with this id.
-    fn messages_with(&self, id: Uuid) -> Vec<HoldReason> {
-        let origin =
-            self.ledger.unprocessed.get(&id).map(|record| &self.ledger.published[*record].0);
-        let carries_it = |held: &&HoldReason| match held.carried.kept() {
+    pub(crate) fn messages_with(&self, id: Uuid) -> Vec<Queued> {
+        let origin = self.ledger.unprocessed.get(&id).map(|_| self.ledger.origin(id));
+        let carries_it = |held: &&Queued| match held.carried.kept() {
             Some(delivery) => delivery.id == id,
-            None => Some(&held.message) == origin,
+            None => origin.is_some() && held.origin() == origin,
         };
         self.invocations[self.current]
             .taken
@@ -107,19 +107,23 @@ impl Inner {
             .collect()
     }
 
-    /// A message is stored in one place once, or twice with the same content, and not too early.
+    /// A dead letter is stored in one place once, or twice with the same content however often its
+    /// message was re-enqueued, and not too early.
     pub(crate) fn check_stored_copy(&mut self, id: Uuid, place: &str, key: &str, bytes: &[u8]) {
         let messages_with = self.messages_with(id);
         let [held] = &messages_with[..] else { return };
-        if matches!(&held.carried, Carried::DeadLetter(letter) if self.now_ms < letter.not_before_ms)
+        if matches!(&held.carried, Carried::DeadLetter(letter) if self.clock_ms() < letter.not_before_ms)
         {
             self.record_violation(id, "its dead letter was written before its delay had passed");
         }
-        let place = (held.message.clone(), place.to_owned());
+        let place = (held.letter_of.clone(), place.to_owned());
         let first =
             self.ledger.stored.entry(place).or_insert_with(|| (key.to_owned(), bytes.to_vec()));
         if (first.0.as_str(), &first.1[..]) != (key, bytes) {
-            self.record_violation(id, "the same message was stored twice with different content");
+            self.record_violation(
+                id,
+                "the same dead letter was stored twice with different content",
+            );
         }
     }
 }

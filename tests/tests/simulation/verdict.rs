@@ -8,6 +8,7 @@ use delivery::subscription::sink::Sink;
 use uuid::Uuid;
 
 use super::blobs::{Blob, guid_path, mismatch, read_blobs};
+use super::costs::too_expensive;
 use super::dead_letter_ends::{end_agrees, misplaced, sink_delivery_agrees};
 use super::losses::lost;
 use super::replay::{DeliveryRecord, replay};
@@ -21,6 +22,7 @@ pub(crate) fn verdict(world: &Inner) -> Vec<String> {
     let blobs = read_blobs(world, &mut broken);
     broken.extend(lost(world, &blobs));
     broken.extend(multiplied(world, &blobs));
+    broken.extend(too_expensive(world));
     for (id, blob) in blobs.iter().flat_map(|(id, blobs)| blobs.iter().map(move |blob| (*id, blob)))
     {
         let problems = [mismatch(world, id, blob), misplaced(world, id, blob)];
@@ -43,7 +45,8 @@ fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     for id in ledger.known.keys() {
         let allowed = ledger.chains_allowed(*id);
         let waits = |queue| world.queues.all(queue).filter(|held| held.carried.id() == Some(*id));
-        let waiting = waits(QueueName::Events).chain(waits(QueueName::Retry)).count() as u32;
+        let queues = [QueueName::FanOut, QueueName::Retry, QueueName::Isolation];
+        let waiting = queues.into_iter().flat_map(waits).count() as u32;
         let chains = ledger.ends(*id) + waiting;
         if chains > allowed {
             broken.push(format!(
@@ -97,8 +100,9 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
             // The chain of replies reached its limit.
             Some(number) if known.hops > HOPS_MAX => {
                 let dropped = world.rules[number].subscription.dead_letter.sink == Sink::None;
+                let in_queue = world.storage.sink_messages.contains_key(id);
                 let right = match blobs {
-                    [] => dropped,
+                    [] => dropped || in_queue,
                     [blob] => !dropped && blob.reason() == "ReplyLoop",
                     _ => false,
                 };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use delivery::subscription::catalogue::Catalogue;
 
 use super::faults::{Fault, SeededRandom};
+use super::processes::Memory;
 use super::rules::{Rules, catalogue};
 
 /// The facts of one subscription in one version that the checks need.
@@ -32,14 +33,12 @@ struct Version {
 #[derive(Debug)]
 pub(crate) struct Versions {
     list: Vec<Version>,
-    read: usize,
-    read_ms: u64,
 }
 
 impl Versions {
     /// The versions of one world; without faults there is one.
     pub(crate) fn choose(rules: &[Rules], random: &mut SeededRandom, now_ms: u64) -> Self {
-        let mut versions = Self { list: Vec::new(), read: 0, read_ms: 0 };
+        let mut versions = Self { list: Vec::new() };
         let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
         let mut at_ms = now_ms;
         if !random.quiet && random.percent(6) {
@@ -117,14 +116,18 @@ impl Versions {
         });
     }
 
-    /// The version that a function reads now: the newest, if its last read is old enough.
-    pub(crate) fn look(&mut self, now_ms: u64, looked_at_every_ms: u64) -> usize {
-        if now_ms.saturating_sub(self.read_ms) >= looked_at_every_ms {
-            self.read_ms = now_ms;
-            self.read =
-                self.list.iter().rposition(|version| version.from_ms <= now_ms).unwrap_or(0);
+    /// The version that a process reads now: the newest, if its last read is old enough.
+    pub(crate) fn look(&self, by: &mut Memory, now_ms: u64, looked_at_every_ms: u64) -> usize {
+        if now_ms.saturating_sub(by.read_ms) >= looked_at_every_ms {
+            by.read_ms = now_ms;
+            by.read = self.list.iter().rposition(|version| version.from_ms <= now_ms).unwrap_or(0);
         }
-        self.read
+        by.read
+    }
+
+    /// The newest version up to this one that can be read.
+    pub(crate) fn last_good(&self, version: usize) -> Option<usize> {
+        self.list[..=version].iter().rposition(|version| version.catalogue.is_some())
     }
 
     /// The faults of a version that were not yet counted.

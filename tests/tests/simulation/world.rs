@@ -5,20 +5,22 @@
 //! end is in `verdict`.
 
 use std::io::Write as _;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use delivery::event::{Event, Input};
-use delivery::ports::{Attribute, Message, QueueError, QueueName};
+use delivery::ports::QueueName;
 use delivery::subscription::catalogue::Catalogue;
-use delivery::wire::{read_dead_letter, read_delivery};
 use uuid::Uuid;
 
 use super::endpoints::Behaviour;
 use super::faults::{Fault, SeededRandom};
 use super::ledger::{Invocation, Ledger};
+use super::limits::Limits;
 use super::probations::Watch;
-use super::queues::{Carried, DELAY_MAX_MS, HoldReason, Queues};
+use super::processes::Memory;
+use super::queued::{Carried, Queued};
+use super::queues::Queues;
 use super::rules::Rules;
 use super::sabotage::Saboteur;
 use super::storage::Storage;
@@ -42,6 +44,13 @@ pub(crate) struct Inner {
     pub(crate) watches: Vec<Watch>,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
+    pub(crate) limits: Limits,
+    /// Every process so far.
+    pub(crate) processes: Vec<Memory>,
+    /// While Lambda invokes no function.
+    pub(crate) throttled_ms: Range<u64>,
+    /// Until when a queue refuses every message.
+    pub(crate) refuses_until_ms: Option<(QueueName, u64)>,
     /// Who waits for which time.
     pub(crate) timers: Vec<(u64, Waker)>,
     /// Every invocation so far.
@@ -64,6 +73,8 @@ pub(crate) struct World(Arc<Mutex<Inner>>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
     Everything,
+    /// A published record, by its message id.
+    Record(String),
     Deliveries(Vec<Uuid>),
     Request(Vec<Uuid>),
     Blob,
@@ -72,6 +83,17 @@ pub(crate) enum Touched {
 impl Touched {
     pub(crate) fn one(id: Uuid) -> Self {
         Self::Deliveries(vec![id])
+    }
+
+    /// What a message touches.
+    pub(crate) fn of(carried: &Carried) -> Self {
+        match (carried.id(), carried) {
+            (Some(id), _) => Self::one(id),
+            (None, Carried::Publication(publication)) => Self::Record(publication.message.clone()),
+            (None, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
+                Self::Everything
+            }
+        }
     }
 }
 
@@ -103,6 +125,13 @@ impl World {
 }
 
 impl Inner {
+    /// The time on the clock of the running function.
+    pub(crate) fn clock_ms(&self) -> u64 {
+        let process = self.invocations.get(self.current).map(|it| it.process);
+        let memory = process.and_then(|process| self.processes.get(process));
+        self.now_ms.saturating_add_signed(memory.map_or(0, |memory| memory.skew_ms))
+    }
+
     /// The invocation that is being polled.
     pub(crate) fn invocation(&mut self) -> &mut Invocation {
         &mut self.invocations[self.current]
@@ -129,7 +158,7 @@ impl Inner {
         let poisoned = match touched {
             Touched::Request(ids) => self.crashing_record.is_some() && ids.iter().any(of_poisonous),
             Touched::Blob => self.storage_panics && self.invocation().stores,
-            Touched::Everything | Touched::Deliveries(_) => false,
+            Touched::Everything | Touched::Record(_) | Touched::Deliveries(_) => false,
         };
         if poisoned {
             self.random.count(Fault::CrashLoop);
@@ -159,7 +188,7 @@ impl Inner {
     /// Records that a fault touched these messages of the running invocation.
     pub(crate) fn fork(&mut self, touched: &Touched) {
         let Self { invocations, current, ledger, .. } = self;
-        let invocation = &invocations[*current];
+        let invocation = &mut invocations[*current];
         // A delivery that no message carries yet follows from the dead letter of another one.
         let of = |id: Uuid| {
             let from = |id: &Uuid| ledger.known.get(id).and_then(|known| known.from);
@@ -169,117 +198,41 @@ impl Inner {
         };
         let held = match touched {
             Touched::Everything | Touched::Blob => Vec::new(),
+            Touched::Record(message) => invocation.messages_of(message),
             Touched::Deliveries(ids) | Touched::Request(ids) => {
                 ids.iter().flat_map(|id| of(*id)).collect()
             }
         };
-        if held.is_empty() {
-            invocation.taken.iter().for_each(|(_, held)| ledger.fork(held));
-        } else {
-            held.into_iter().for_each(|held| ledger.fork(held));
-        }
-    }
-
-    /// Sends a message to a queue.
-    pub(crate) fn send(
-        &mut self,
-        queue: QueueName,
-        message: Message,
-        carried: Carried,
-    ) -> Result<(), QueueError> {
-        let id = carried.id().expect("our messages carry a delivery");
-        self.check_sent(queue, &message, &carried);
-        let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery)).cloned();
-        if self.random.injects(Fault::SendFailed) {
-            self.print(|| format!("SEND FAILED {}", self.ledger.name(id)));
-            self.fork(&Touched::one(id));
-            return Err(QueueError("no".to_owned()));
-        }
-        if matches!(carried, Carried::DeadLetter(_)) && queue == QueueName::DeadLetter {
-            let chain = carried.delivery().map_or(id, |delivery| self.chain_of(delivery.id));
-            *self.ledger.letters.entry(chain).or_default() += 1;
-            self.ledger.must_end.insert(chain);
-        } else {
-            self.ledger.must_end.insert(id);
-        }
-        if let Some(delivery) = fresh {
-            self.note_fresh(&delivery);
-        }
-        self.enqueue(queue, message, carried);
-        if self.random.injects(Fault::SendAnswerLost) {
-            self.print(|| format!("SEND ANSWER LOST {}", self.ledger.name(id)));
-            self.fork(&Touched::one(id));
-            return Err(QueueError("no answer".to_owned()));
-        }
-        Ok(())
-    }
-
-    fn enqueue(&mut self, queue: QueueName, message: Message, carried: Carried) {
-        let seconds_ms = message.wait_ms.div_ceil(1_000).saturating_mul(1_000).min(DELAY_MAX_MS);
-        let mut visible_ms = self.now_ms + seconds_ms;
-        if seconds_ms > 0 && self.random.injects(Fault::DeliveredEarly) {
-            visible_ms = self.now_ms + self.random.below(seconds_ms);
-        } else if self.random.injects(Fault::DeliveredLate) {
-            visible_ms += self.random.below(4_000_000);
-        }
-        let number = self.queues.number();
-        let mut held = HoldReason {
-            copy: number,
-            message: format!("n{number}"),
-            body: message.body,
-            topic: message.topic.map(|topic| topic.to_string()),
-            attribute: Some(message.attribute),
-            carried,
-            sent_ms: self.now_ms,
-            first_received_ms: None,
-            receives: 0,
-            visible_ms,
-            receipt: String::new(),
-        };
-        self.print(|| {
-            let id = held.carried.id().unwrap_or_default();
-            let wait_ms = visible_ms - self.now_ms;
-            format!(
-                "sends {} {:?} as {}, visible in {wait_ms} ms",
-                self.ledger.name(id),
-                queue,
-                held.message
-            )
-        });
-        if self.saboteur.tampers(queue, &mut held) {
-            self.queues.put(queue, held);
-        }
-        for (queue, held) in std::mem::take(&mut self.saboteur.copies) {
-            let copy = self.queues.number();
-            self.queues.put(queue, HoldReason { copy, ..held });
-        }
-    }
-}
-
-/// What a message carries, decoded as the next function will decode it.
-pub(crate) fn carried(message: &Message) -> Carried {
-    match &message.attribute {
-        Attribute::Delivery(value) => {
-            let event = Event::recall(&message.body, Input::Auto);
-            Carried::Delivery(Arc::new(
-                read_delivery(value, event).expect("a written attribute can be read"),
-            ))
-        }
-        Attribute::DeadLetter(value) => Carried::DeadLetter(Arc::new(
-            read_dead_letter(value, &message.body).expect("a written attribute can be read"),
-        )),
+        let all = || invocation.taken.iter().map(|(_, held)| held).collect();
+        let held: Vec<&Queued> = if held.is_empty() { all() } else { held };
+        held.iter().for_each(|held| ledger.fork(held));
+        let copies: Vec<u64> = held.iter().map(|held| held.copy).collect();
+        invocation.touched.extend(copies);
     }
 }
 
 impl Inner {
-    pub(crate) fn catalogue(&mut self, looked_at_every_ms: u64) -> Result<Arc<Catalogue>, String> {
-        let version = self.versions.look(self.now_ms, looked_at_every_ms);
-        self.invocation().versions.push(version);
-        self.versions.brings(version).into_iter().for_each(|fault| self.random.count(fault));
-        let Some(catalogue) = self.versions.catalogue(version) else {
+    /// The newest subscriptions; if they cannot be read, the last good ones, unless only the newest
+    /// will do.
+    pub(crate) fn catalogue(
+        &mut self,
+        looked_at_every_ms: u64,
+        newest_only: bool,
+    ) -> Result<Arc<Catalogue>, String> {
+        let process = self.invocation().process;
+        let newest =
+            self.versions.look(&mut self.processes[process], self.now_ms, looked_at_every_ms);
+        if self.versions.catalogue(newest).is_none() {
             self.random.count(Fault::Unusable);
+        }
+        let version = if newest_only { Some(newest) } else { self.versions.last_good(newest) };
+        let found = version.and_then(|version| Some((version, self.versions.catalogue(version)?)));
+        let Some((version, catalogue)) = found else {
+            self.invocation().unreadable = true;
             return Err("the file is broken".to_owned());
         };
+        self.invocation().versions.push(version);
+        self.versions.brings(version).into_iter().for_each(|fault| self.random.count(fault));
         Ok(catalogue)
     }
 }

@@ -1,0 +1,146 @@
+//! What the end of an invocation means for the records that it received.
+
+use delivery::ports::{MESSAGE_MAX_BYTES, QueueName, Record};
+use delivery::wire::ATTRIBUTE_MAX_BYTES;
+
+use super::faults::Fault;
+use super::publish::ElementKind;
+use super::queued::{Carried, Queued};
+use super::world::Inner;
+
+impl Inner {
+    /// The records of a batch, as Lambda passes them to the function.
+    pub(crate) fn records(&mut self, queue: QueueName, batch: &[Queued]) -> Vec<Record> {
+        let forged = |queued: &&Queued| {
+            matches!(queued.carried, Carried::Nothing) && queued.attribute.is_some()
+        };
+        let count = batch.iter().filter(forged).count();
+        (0..count).for_each(|_| self.random.count(Fault::Forged));
+        let records = batch.iter().map(|queued| queued.record(queue));
+        records.map(|record| self.saboteur.tampers_with_record(record)).collect()
+    }
+
+    /// A queue moved a message to its redrive target.
+    pub(crate) fn note_redriven(&mut self, queue: QueueName, held: &Queued) {
+        self.random.count(Fault::Redriven);
+        self.print(|| format!("REDRIVES {} from {queue:?}", held.message));
+        if queue == QueueName::DeadLetter {
+            return;
+        }
+        let unprocessed = || {
+            let mut ids = self.ledger.unprocessed.keys();
+            ids.find(|id| Some(self.ledger.origin(**id)) == held.origin()).copied()
+        };
+        let id = held.carried.id().or_else(unprocessed);
+        if let Some(record) = held.origin() {
+            self.ledger.redriven_records.insert(record.to_owned());
+        }
+        if let Some(id) = id {
+            self.ledger.must_end.insert(id);
+            *self.ledger.letters.entry(id).or_default() += 1;
+        }
+    }
+
+    /// A queue may deliver a message a second time.
+    pub(crate) fn maybe_duplicate(&mut self, queue: QueueName, held: &Queued) {
+        if !self.random.injects(Fault::DeliveredTwice) {
+            return;
+        }
+        self.ledger.fork(held);
+        let visible_ms = self.now_ms + self.random.pick(&[0, 30, 1_000, 500_000]);
+        let copy = self.queues.number();
+        self.print(|| format!("TWICE {}", held.message));
+        let (receipt, excused) = (String::new(), held.receives);
+        let twice = Queued { copy, visible_ms, receipt, excused, ..held.clone() };
+        self.queues.put(queue, twice);
+    }
+
+    /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
+    pub(crate) fn acknowledge(&mut self, returned_records: &[String]) {
+        let taken = std::mem::take(&mut self.invocation().taken);
+        self.print(|| format!("returns {returned_records:?} to the queue"));
+        if returned_records.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
+            self.ledger.record_violation(
+                "a batch response names a message that was not received".to_owned(),
+            );
+        }
+        for (queue, held) in &taken {
+            if returned_records.contains(&held.message) {
+                self.note_returned(*queue, held);
+                continue;
+            }
+            self.queues.delete(*queue, held.copy);
+            self.note_replies_owed(held);
+            if let Some(record) = held.origin()
+                && !self.invocation().stores
+                && !self.invocation().forwarded.contains(record)
+            {
+                self.note_acknowledged(record);
+            }
+        }
+        self.invocation().taken = taken;
+    }
+
+    /// A record returns to its queue: because something failed, because it has no room for our
+    /// attributes, or to spend the rest of a long hold there.
+    fn note_returned(&mut self, queue: QueueName, queued: &Queued) {
+        let touched = self.invocation().touched.contains(&queued.copy);
+        let big = queued.body.len() + ATTRIBUTE_MAX_BYTES > MESSAGE_MAX_BYTES;
+        if touched || big {
+            self.queues.excuse(queue, queued.copy);
+        } else if queued.receives >= queued.planned_receives(queue) + queued.excused {
+            self.ledger.record_violation(format!(
+                "{} returned to {queue:?} although nothing failed",
+                queued.message
+            ));
+        }
+    }
+
+    /// The visibility of a message could not be changed: it is received again at another time than
+    /// planned.
+    pub(crate) fn note_still_hidden(&mut self, receipt: &str) {
+        let taken = self.invocation().taken.iter();
+        let copies: Vec<u64> =
+            taken.filter(|(_, queued)| queued.receipt == receipt).map(|(_, it)| it.copy).collect();
+        self.invocation().touched.extend(copies);
+    }
+
+    /// An invocation ended without an answer: all its records are received again.
+    pub(crate) fn note_unanswered(&mut self) {
+        for (queue, queued) in std::mem::take(&mut self.invocation().taken) {
+            self.queues.excuse(queue, queued.copy);
+            self.invocation().taken.push((queue, queued));
+        }
+    }
+
+    /// A published record is acknowledged, and does not wait as a message: from now on each of its
+    /// deliveries has to end.
+    fn note_acknowledged(&mut self, message: &str) {
+        self.ledger.acknowledged.insert(message.to_owned());
+        let record = self.ledger.published.iter().position(|(of, _)| of == message);
+        let record = record.expect("every published record is known");
+        if self.ledger.published[record].1.is_forged_letter() {
+            let unprocessed = self.ledger.unprocessed.iter().find(|(_, of)| **of == record);
+            self.ledger.must_end.extend(unprocessed.map(|(id, _)| *id));
+            return;
+        }
+        let versions = self.invocation().versions.clone();
+        for ((subscription, of, index), id) in self.ledger.ids.clone() {
+            if of != record {
+                continue;
+            }
+            let element = &self.ledger.published[record].1.elements[index];
+            let wanted = match subscription {
+                None => true,
+                Some(number) => {
+                    let facts = self.versions.facts(&versions, number);
+                    let takes = !self.rules[number].filtered || element.kind == ElementKind::Wanted;
+                    takes && !facts.is_empty() && facts.iter().all(Option::is_some)
+                }
+            };
+            if wanted {
+                self.ledger.must_end.insert(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The limits of AWS, scaled down so that a small world reaches them.
+
+use delivery::ports::QueueName;
+use delivery::time::duration::SECOND_MS;
+
+use super::faults::SeededRandom;
+
+/// The most that the clock of a process is wrong.
+pub(crate) const SKEW_MAX_MS: u64 = 2_000;
+
+/// The limits of one world.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// How many invocations of the events queue run at a time; the other queues have fewer.
+    pub(crate) concurrency: usize,
+    /// How long a mapping gathers a batch.
+    pub(crate) window_ms: u64,
+    /// How many batches a mapping gathers at a time.
+    pub(crate) pollers: usize,
+    /// How many messages of a queue may be received and not deleted: 120,000 on AWS.
+    pub(crate) in_flight: usize,
+    /// Messages carry groups, and a noisy group is received after the others.
+    pub(crate) fair: bool,
+    /// Invocations share no memory unless one follows the other in the same process, whose clock is
+    /// wrong by up to two seconds. Otherwise all share one process.
+    pub(crate) processes: bool,
+}
+
+impl Limits {
+    /// None that a small world reaches.
+    pub(crate) const NONE: Self = Self {
+        concurrency: usize::MAX,
+        window_ms: 0,
+        pollers: usize::MAX,
+        in_flight: 120_000,
+        fair: false,
+        processes: false,
+    };
+
+    /// The limits of a world; without faults there are none, because there every attempt has to be
+    /// made exactly when it is due.
+    pub(crate) fn choose(random: &mut SeededRandom) -> Self {
+        if random.quiet || random.percent(50) {
+            return Self::NONE;
+        }
+        Self {
+            concurrency: random.pick(&[1, 2, 5]),
+            window_ms: random.pick(&[0, 1, 5, 300]) * SECOND_MS,
+            pollers: 1 + random.below(3) as usize,
+            in_flight: random.pick(&[10, 20, 120_000]),
+            fair: random.percent(50),
+            processes: true,
+        }
+    }
+
+    /// How many invocations of a queue run at a time.
+    pub(crate) fn concurrency_of(self, queue: QueueName) -> usize {
+        match queue {
+            QueueName::Events => self.concurrency,
+            QueueName::FanOut | QueueName::Retry => self.concurrency.div_ceil(2),
+            QueueName::Isolation
+            | QueueName::DeadLetter
+            | QueueName::Unprocessed
+            | QueueName::LastResort => self.concurrency.div_ceil(5),
+        }
+    }
+
+    /// How many records of a queue an invocation gets at most.
+    pub(crate) fn batch_of(queue: QueueName) -> usize {
+        match queue {
+            QueueName::Isolation | QueueName::Unprocessed => 1,
+            QueueName::Events
+            | QueueName::FanOut
+            | QueueName::Retry
+            | QueueName::DeadLetter
+            | QueueName::LastResort => 10,
+        }
+    }
+}

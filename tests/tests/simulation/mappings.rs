@@ -1,0 +1,150 @@
+//! Event source mappings: they receive messages, gather batches, and hand them to a function when
+//! one may be invoked. A batch that may not be stays hidden until its visibility timeout ends.
+
+use delivery::ports::QueueName;
+use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+
+use super::faults::Fault;
+use super::limits::Limits;
+use super::queued::Queued;
+use super::world::Inner;
+
+/// A batch that was not handed over for this long is given up, before its messages are visible
+/// again.
+const STALE_MS: u64 = 10 * MINUTE_MS;
+
+/// A batch that is being gathered, or waits for its invocation.
+#[derive(Debug)]
+struct Gathered {
+    queue: QueueName,
+    batch: Vec<Queued>,
+    most: usize,
+    since_ms: u64,
+    until_ms: u64,
+}
+
+impl Gathered {
+    fn is_ready(&self, now_ms: u64) -> bool {
+        self.batch.len() >= self.most || self.until_ms <= now_ms
+    }
+}
+
+/// The mappings of all queues.
+#[derive(Debug, Default)]
+pub(crate) struct Mappings(Vec<Gathered>);
+
+impl Mappings {
+    /// The next batch of a queue that a function is invoked with.
+    pub(crate) fn next(
+        &mut self,
+        world: &mut Inner,
+        queue: QueueName,
+        running: usize,
+    ) -> Option<Vec<Queued>> {
+        let full = running >= world.limits.concurrency_of(queue);
+        loop {
+            let now_ms = world.now_ms;
+            let is_ready = |it: &Gathered| it.queue == queue && it.is_ready(now_ms);
+            if let Some(ready) = self.0.iter().position(is_ready).filter(|_| !full) {
+                return Some(self.0.remove(ready).batch);
+            }
+            if !self.gather(world, queue) {
+                let waits = full && self.0.iter().any(is_ready);
+                if waits {
+                    world.random.count(Fault::ConcurrencyReached);
+                }
+                return None;
+            }
+        }
+    }
+
+    /// Receives messages of a queue into a batch; returns whether there were any.
+    fn gather(&mut self, world: &mut Inner, queue: QueueName) -> bool {
+        let now_ms = world.now_ms;
+        if !world.queues.has_visible(queue, now_ms) {
+            return false;
+        }
+        let of_queue = || self.0.iter().filter(|it| it.queue == queue);
+        let begun = self.0.iter().position(|it| it.queue == queue && !it.is_ready(now_ms));
+        if begun.is_none() && of_queue().count() >= world.limits.pollers {
+            return false;
+        }
+        // Lambda receives batches of any size up to the maximum.
+        let most = match begun {
+            Some(begun) => self.0[begun].most - self.0[begun].batch.len(),
+            None => 1 + world.random.below(Limits::batch_of(queue) as u64) as usize,
+        };
+        let received = world.queues.receive(queue, most, now_ms, &world.limits);
+        received.redriven.iter().for_each(|queued| world.note_redriven(queue, queued));
+        if received.quota_reached {
+            world.random.count(Fault::QuotaReached);
+        }
+        let (batch, any) = (received.batch, !received.redriven.is_empty());
+        if batch.is_empty() {
+            return any;
+        }
+        batch.iter().for_each(|queued| world.check_receives(queue, queued));
+        if world.throttles(queue, &batch) {
+            return true;
+        }
+        match begun {
+            Some(begun) => self.0[begun].batch.extend(batch),
+            None => {
+                let (since_ms, until_ms) = (now_ms, now_ms + world.limits.window_ms);
+                self.0.push(Gathered { queue, batch, most, since_ms, until_ms });
+            }
+        }
+        true
+    }
+
+    /// Gives up batches that waited too long for an invocation.
+    pub(crate) fn give_up(&mut self, world: &mut Inner) {
+        let now_ms = world.now_ms;
+        self.0.retain(|it| {
+            let stale = it.since_ms + STALE_MS <= now_ms;
+            if stale {
+                world.random.count(Fault::Throttled);
+                it.batch.iter().for_each(|queued| world.queues.excuse(it.queue, queued.copy));
+            }
+            !stale
+        });
+    }
+
+    /// When the next batch is complete, or given up.
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        let next = |it: &Gathered| {
+            if it.until_ms > now_ms { it.until_ms } else { it.since_ms + STALE_MS }
+        };
+        self.0.iter().map(next).min()
+    }
+}
+
+impl Inner {
+    /// Whether Lambda refuses to invoke a function with a batch. Its messages stay hidden.
+    fn throttles(&mut self, queue: QueueName, batch: &[Queued]) -> bool {
+        if self.limits.processes && self.random.injects(Fault::Throttled) {
+            let lasts_ms = self.random.pick(&[0, 30 * SECOND_MS, 15 * MINUTE_MS, HOUR_MS]);
+            self.throttled_ms = self.now_ms..self.now_ms + lasts_ms + 1;
+        }
+        let throttled = self.throttled_ms.contains(&self.now_ms);
+        if throttled {
+            self.print(|| format!("THROTTLED {} messages of {queue:?}", batch.len()));
+            batch.iter().for_each(|queued| self.queues.excuse(queue, queued.copy));
+        }
+        throttled
+    }
+
+    /// A message is received once, or as often as its hold plans; more often only if something
+    /// failed before. Waits count as no failure.
+    fn check_receives(&mut self, queue: QueueName, queued: &Queued) {
+        let planned = queued.planned_receives(queue);
+        if queued.receives > planned + queued.excused {
+            self.ledger.record_violation(format!(
+                "{} of {queue:?} was received {} times, but its waits and the faults explain {}",
+                queued.message,
+                queued.receives,
+                planned + queued.excused
+            ));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The processes of the functions. Each has memory of its own, a clock of its own, and one
+//! invocation at a time.
+
+use std::sync::Arc;
+
+use deadletter::DeadLetters;
+use dispatch::Dispatch;
+
+use super::faults::Fault;
+use super::limits::SKEW_MAX_MS;
+use super::rules::TOPIC;
+use super::storage::DEFAULT_CONTAINER;
+use super::world::World;
+
+/// A function in a process.
+#[derive(Debug, Clone)]
+pub(crate) enum Function {
+    /// dispatch.
+    Dispatch(Arc<Dispatch<World>>),
+    /// deadletter.
+    Letters(Arc<DeadLetters<World>>),
+}
+
+impl Function {
+    fn new(world: &World, stores: bool) -> Self {
+        let container = DEFAULT_CONTAINER.parse().expect("a container");
+        if stores {
+            return Self::Letters(Arc::new(DeadLetters::new(world.clone(), container)));
+        }
+        let topic = TOPIC.parse().expect("a topic");
+        Self::Dispatch(Arc::new(Dispatch::new(world.clone(), container, Some(topic))))
+    }
+
+    fn stores(&self) -> bool {
+        matches!(self, Self::Letters(_))
+    }
+}
+
+/// What the world knows of a process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    /// Its clock, compared with that of SQS.
+    pub(crate) skew_ms: i64,
+    /// The version of the subscriptions that it read last, and when.
+    pub(crate) read: usize,
+    pub(crate) read_ms: u64,
+}
+
+/// The processes of both functions.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    idle: Vec<(usize, Function)>,
+}
+
+impl Processes {
+    /// An idle process of a function, or a new one.
+    pub(crate) fn take(&mut self, world: &World, stores: bool) -> (usize, Function) {
+        let is_idle = |(_, function): &(usize, Function)| function.stores() == stores;
+        let idle = self.idle.iter().position(is_idle);
+        world.with(|inner| {
+            let limits = inner.limits;
+            if !limits.processes {
+                // One process runs everything.
+                let new = || (inner.processes.len(), Function::new(world, stores));
+                let process = idle.map_or_else(new, |idle| self.idle[idle].clone());
+                if idle.is_none() {
+                    inner.processes.push(Memory::default());
+                    self.idle.push(process.clone());
+                }
+                return process;
+            }
+            if let Some(idle) = idle {
+                let process = self.idle.swap_remove(idle);
+                if !inner.random.percent(3) {
+                    return process;
+                }
+                inner.random.count(Fault::Restarted);
+            }
+            let skew_ms = inner.random.below(2 * SKEW_MAX_MS + 1) as i64 - SKEW_MAX_MS as i64;
+            inner.processes.push(Memory { skew_ms, ..Memory::default() });
+            (inner.processes.len() - 1, Function::new(world, stores))
+        })
+    }
+
+    /// A process that has ended an invocation is idle.
+    pub(crate) fn give_back(&mut self, world: &World, number: usize, function: Function) {
+        if world.with(|inner| inner.limits.processes) {
+            self.idle.push((number, function));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Checks on what is re-enqueued as it was received: published records that wait, records that move
+//! to isolation, and dead letters that storage does not take yet.
+
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{DeadLetter, Hold, Publication};
+use delivery::ports::{Message, QueueName};
+use delivery::time::duration::{HOUR_MS, MINUTE_MS};
+
+use super::queued::{Carried, Queued};
+use super::world::Inner;
+
+/// How long a record waits for the subscriptions, each time anew; the last one repeats.
+const WAITS_MS: [u64; 5] = [5 * MINUTE_MS, 10 * MINUTE_MS, 20 * MINUTE_MS, 40 * MINUTE_MS, HOUR_MS];
+/// The longest time between two tries to store a dead letter.
+const STORING_EVERY_MS: u64 = 5 * MINUTE_MS;
+
+impl Inner {
+    /// A published record that is re-enqueued unread says all that its publisher and SQS said.
+    pub(crate) fn check_publication(
+        &mut self,
+        queue: QueueName,
+        message: &Message,
+        publication: &Publication,
+    ) {
+        let received = self.invocation().messages_of(&publication.message);
+        let same = received.iter().any(|queued| {
+            let expected = match &queued.carried {
+                Carried::Publication(before) => (**before).clone(),
+                Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => Publication {
+                    message: queued.message.clone(),
+                    published_ms: queued.sent_ms,
+                    topic: queued.topic.clone(),
+                    group: queued.group.clone(),
+                    traceparent: None,
+                    hold: Hold::default(),
+                },
+            };
+            queued.body == message.body
+                && *publication == Publication { hold: publication.hold, ..expected }
+        });
+        let counts: Vec<Hold> = received.into_iter().map(Queued::hold).collect();
+        if !same {
+            return self.record_violation_of(publication, "re-enqueued as another record");
+        }
+        match queue {
+            QueueName::Isolation => {
+                if !counts.contains(&publication.hold) {
+                    self.record_violation_of(publication, "isolated with another hold");
+                }
+                self.check_isolated(message);
+            }
+            QueueName::FanOut => self.check_held(message, publication, &counts),
+            QueueName::Events
+            | QueueName::Retry
+            | QueueName::DeadLetter
+            | QueueName::Unprocessed
+            | QueueName::LastResort => {
+                self.record_violation_of(publication, "re-enqueued in the wrong queue");
+            }
+        }
+    }
+
+    /// It counts its waits itself, and each is as long as its count says.
+    fn check_held(&mut self, message: &Message, publication: &Publication, before: &[Hold]) {
+        let Hold { count, until_ms } = publication.hold;
+        let counted = before.iter().any(|hold| hold.count + 1 == count);
+        let left_ms = until_ms.saturating_sub(self.clock_ms());
+        let most_ms = WAITS_MS[(count.max(1) as usize - 1).min(WAITS_MS.len() - 1)];
+        if !counted || left_ms > most_ms || message.receives > 0 {
+            self.record_violation_of(publication, "its waits are not counted");
+        }
+        let exact = !self.random.quiet || (left_ms, message.wait_ms) == (most_ms, most_ms);
+        if message.wait_ms < left_ms || message.wait_ms > most_ms || !exact {
+            self.record_violation_of(publication, "held for another time than its count says");
+        }
+    }
+
+    /// A record moves to isolation as it is, with the number of all its receives, and only if it
+    /// was received more often than planned.
+    pub(crate) fn check_isolated(&mut self, message: &Message) {
+        let carried = Carried::of(message);
+        let taken = &self.invocations[self.current].taken;
+        let moves = |(queue, queued): &&(QueueName, Queued)| {
+            let same = match queued.origin() {
+                Some(_) => {
+                    matches!(&carried, Carried::Publication(of) if queued.origin() == Some(&of.message))
+                }
+                None => queued.attribute.as_ref() == Some(&message.attribute),
+            };
+            same && *queue != QueueName::Isolation && queued.body == message.body
+        };
+        let expected = |(queue, queued): &(QueueName, Queued)| {
+            let receives = queued.earlier_receives + queued.receives;
+            (queued.receives > queued.planned_receives(*queue)).then_some(receives)
+        };
+        let expected: Vec<u32> = taken.iter().filter(moves).filter_map(expected).collect();
+        if !expected.contains(&message.receives) || message.wait_ms > 0 {
+            let what = format!(
+                "{:?} moved to isolation with {} receives, not {expected:?}",
+                carried.id(),
+                message.receives
+            );
+            self.ledger.record_violation(what);
+        }
+    }
+
+    /// A dead letter that waits for its time or for storage stays as it is.
+    pub(crate) fn check_kept_waiting(&mut self, letter: &DeadLetter, wait_ms: u64) {
+        let id = letter.delivery.id;
+        if self.received_with(letter).is_none() {
+            self.record_violation(id, "another dead letter waits than the one that was received");
+        }
+        let left_ms = letter.not_before_ms.saturating_sub(self.clock_ms());
+        if wait_ms < left_ms || wait_ms > STORING_EVERY_MS.max(left_ms + 60_000) {
+            self.record_violation(id, "its dead letter waits for the wrong time");
+        }
+    }
+
+    /// The received message that carries a dead letter, or that the function made it of: one that a
+    /// queue gave up.
+    pub(crate) fn received_with(&self, letter: &DeadLetter) -> Option<Queued> {
+        let same = |queued: &Queued| match &queued.carried {
+            Carried::DeadLetter(before) => **before == *letter,
+            Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
+                letter.reason == Reason::ProcessingFailed
+                    && Some(letter.decided_ms) == queued.first_received_ms
+            }
+        };
+        self.messages_with(letter.delivery.id).into_iter().find(same)
+    }
+
+    fn record_violation_of(&mut self, publication: &Publication, what: &str) {
+        self.ledger.record_violation(format!("record {}: {what}", publication.message));
+    }
+}

@@ -1,0 +1,125 @@
+//! Messages that the functions send.
+
+use delivery::ports::{Message, QueueError, QueueName};
+
+use super::faults::Fault;
+use super::queued::{Carried, Queued};
+use super::queues::DELAY_MAX_MS;
+use super::world::{Inner, Touched};
+
+impl Inner {
+    /// Sends a message to a queue.
+    pub(crate) fn send(
+        &mut self,
+        queue: QueueName,
+        message: Message,
+        carried: Carried,
+    ) -> Result<(), QueueError> {
+        self.check_sent(queue, &message, &carried);
+        let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery)).cloned();
+        if self.random.injects(Fault::SendFailed) {
+            self.print(|| format!("SEND FAILED {}", self.name_of(&carried)));
+            self.fork(&Touched::of(&carried));
+            return Err(QueueError("no".to_owned()));
+        }
+        if queue == QueueName::Isolation {
+            self.random.count(Fault::Isolated);
+        }
+        self.note_sent(queue, &carried);
+        if let Some(delivery) = fresh.filter(|_| !self.invocations[self.current].stores) {
+            self.note_fresh(&delivery);
+        }
+        let touched = Touched::of(&carried);
+        self.enqueue(queue, message, carried);
+        if self.random.injects(Fault::SendAnswerLost) {
+            self.print(|| format!("SEND ANSWER LOST {touched:?}"));
+            self.fork(&touched);
+            return Err(QueueError("no answer".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Records what is in a queue from now on.
+    fn note_sent(&mut self, queue: QueueName, carried: &Carried) {
+        let stores = self.invocation().stores;
+        match carried {
+            Carried::Nothing => {}
+            Carried::Publication(publication) => {
+                self.invocation().forwarded.insert(publication.message.clone());
+            }
+            // A dead letter that goes on waiting is no further one.
+            Carried::DeadLetter(letter) if queue == QueueName::DeadLetter && !stores => {
+                // One that returns from a sink ends the chain of its sink delivery.
+                let returned = carried.id().filter(|_| letter.returned.is_some());
+                let chain = returned.unwrap_or_else(|| self.chain_of(letter.delivery.id));
+                *self.ledger.letters.entry(chain).or_default() += 1;
+                self.ledger.must_end.insert(chain);
+            }
+            Carried::Delivery(_) | Carried::DeadLetter(_) => {
+                self.ledger.must_end.extend(carried.id());
+            }
+        }
+    }
+
+    fn enqueue(&mut self, queue: QueueName, message: Message, carried: Carried) {
+        let seconds_ms = message.wait_ms.div_ceil(1_000).saturating_mul(1_000).min(DELAY_MAX_MS);
+        let mut visible_ms = self.now_ms + seconds_ms;
+        if seconds_ms > 0 && self.random.injects(Fault::DeliveredEarly) {
+            visible_ms = self.now_ms + self.random.below(seconds_ms);
+            self.count_early(&carried);
+        } else if self.random.injects(Fault::DeliveredLate) {
+            visible_ms += self.random.below(4_000_000);
+        }
+        let copy = self.queues.number();
+        let name = format!("n{copy}");
+        let fair = self.limits.fair;
+        let group = Some(message.group.to_string()).filter(|group| fair && !group.is_empty());
+        let mut queued = Queued {
+            copy,
+            letter_of: self.letter_of(&carried).unwrap_or_else(|| name.clone()),
+            message: name,
+            body: message.body,
+            topic: message.topic.map(|topic| topic.to_string()),
+            attribute: Some(message.attribute),
+            carried,
+            group,
+            sent_ms: self.now_ms,
+            first_received_ms: None,
+            receives: 0,
+            excused: 0,
+            earlier_receives: message.receives,
+            visible_ms,
+            receipt: String::new(),
+        };
+        self.print(|| {
+            let (name, wait_ms) = (self.name_of(&queued.carried), visible_ms - self.now_ms);
+            format!("sends {name} {queue:?} as {}, visible in {wait_ms} ms", queued.message)
+        });
+        if self.saboteur.tampers(queue, &mut queued) {
+            self.queues.put(queue, queued);
+        }
+        for (queue, queued) in std::mem::take(&mut self.saboteur.copies) {
+            let copy = self.queues.number();
+            self.queues.put(queue, Queued { copy, ..queued });
+        }
+    }
+
+    /// The message that first carried a dead letter which the running invocation received.
+    fn letter_of(&self, carried: &Carried) -> Option<String> {
+        let invocation = &self.invocations[self.current];
+        let Carried::DeadLetter(letter) = carried else { return None };
+        let received = invocation.stores.then(|| self.received_with(letter)).flatten();
+        received.map(|queued| queued.letter_of)
+    }
+
+    /// A readable name for what a message carries.
+    fn name_of(&self, carried: &Carried) -> String {
+        match (carried.id(), carried) {
+            (Some(id), _) => self.ledger.name(id),
+            (None, Carried::Publication(publication)) => format!("record {}", publication.message),
+            (None, Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_)) => {
+                "nothing".to_owned()
+            }
+        }
+    }
+}

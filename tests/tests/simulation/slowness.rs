@@ -1,0 +1,91 @@
+//! Calls of AWS that are slow, throttled, or refused for a whole batch.
+
+use delivery::ports::{Message, QueueError, QueueName};
+use delivery::time::duration::SECOND_MS;
+
+use super::faults::Fault;
+use super::queued::Carried;
+use super::world::{Inner, Touched};
+
+/// The limit of a call, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`).
+const CALL_MAX_MS: u64 = 8 * SECOND_MS;
+/// How long the tries of a throttled call take.
+const TRIES_MS: u64 = 2 * SECOND_MS;
+/// Messages that are sent to a queue within this share a batch.
+const BATCH_MS: u64 = 20;
+
+/// How a call goes.
+#[derive(Debug)]
+pub(crate) enum Pace {
+    /// At once.
+    Quick,
+    /// It takes this long.
+    Slow(u64),
+    /// It times out: the caller gets an error.
+    TimesOut(u64),
+}
+
+impl Inner {
+    /// How long the next call of AWS takes.
+    pub(crate) fn pace(&mut self) -> Pace {
+        if !self.random.injects(Fault::SlowCall) {
+            return Pace::Quick;
+        }
+        self.invocation().slow = true;
+        let wait_ms = self.random.pick(&[SECOND_MS, 3 * SECOND_MS, CALL_MAX_MS - 1, CALL_MAX_MS]);
+        self.print(|| format!("SLOW CALL {wait_ms} ms"));
+        if wait_ms < CALL_MAX_MS { Pace::Slow(wait_ms) } else { Pace::TimesOut(wait_ms) }
+    }
+
+    /// How long a call takes that ends, whatever it brings.
+    pub(crate) fn pause_ms(&mut self) -> u64 {
+        match self.pace() {
+            Pace::Quick => 0,
+            Pace::Slow(wait_ms) | Pace::TimesOut(wait_ms) => wait_ms,
+        }
+    }
+
+    /// Sends a message at the pace of the call; returns how long the caller waits for the result.
+    pub(crate) fn send_at(
+        &mut self,
+        queue: QueueName,
+        message: Message,
+        carried: Carried,
+    ) -> (u64, Result<(), QueueError>) {
+        match self.pace() {
+            _ if self.refuses(queue) => {
+                self.check_sent(queue, &message, &carried);
+                self.fork(&Touched::of(&carried));
+                (TRIES_MS, Err(QueueError("throttled".to_owned())))
+            }
+            Pace::Quick => (0, self.send(queue, message, carried)),
+            Pace::Slow(wait_ms) => (wait_ms, self.send(queue, message, carried)),
+            Pace::TimesOut(wait_ms) => {
+                let touched = Touched::of(&carried);
+                if self.random.percent(50) {
+                    // Whatever the queue says, nobody hears it.
+                    let _ = self.send(queue, message, carried);
+                } else {
+                    self.check_sent(queue, &message, &carried);
+                }
+                self.fork(&touched);
+                (wait_ms, Err(QueueError("timed out".to_owned())))
+            }
+        }
+    }
+
+    /// Whether a queue refuses a message until the tries of the call are used up: SQS throttles
+    /// the call, or KMS does, and then every message of the batch is refused.
+    fn refuses(&mut self, queue: QueueName) -> bool {
+        if self.random.injects(Fault::BatchRefused) {
+            self.refuses_until_ms = Some((queue, self.now_ms + BATCH_MS));
+        }
+        let of_batch = |(of, until_ms)| of == queue && self.now_ms <= until_ms;
+        let refused = self.refuses_until_ms.is_some_and(of_batch);
+        let refused = refused || self.random.injects(Fault::CallThrottled);
+        if refused {
+            self.print(|| format!("REFUSED by {queue:?}"));
+        }
+        refused
+    }
+}
