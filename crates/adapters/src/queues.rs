@@ -37,19 +37,26 @@ pub const DELAY_MAX_SECONDS: u64 = 900;
 pub const BATCH_ENTRIES_MAX: usize = 10;
 /// How long the first message of a batch waits for others.
 pub const BATCH_WINDOW: Duration = Duration::from_millis(10);
-/// Calls of one process that are under way at once. Each is a socket and up to 1 MiB of messages,
-/// beside the requests to destinations (`dispatch::limits`); at 20 ms a call they take 8,000 messages
-/// a second, more than one invocation has.
-const CALLS_AT_ONCE: usize = 16;
+/// Calls to one queue that are under way at once: 32 in a process that sends to four. Each is a socket
+/// and up to 1 MiB of messages, beside the requests to destinations (`dispatch::limits`); at 20 ms a
+/// call they take 4,000 messages a second. Per queue, or one that is stuck would keep messages from
+/// the one that takes its place.
+const CALLS_AT_ONCE: usize = 8;
 
 /// The queues of a deployment.
 #[derive(Debug, Clone)]
 pub struct SqsQueues {
     client: Client,
-    urls: Arc<HashMap<QueueName, String>>,
+    queues: Arc<HashMap<QueueName, KnownQueue>>,
     fair: bool,
     pending: Arc<Mutex<HashMap<QueueName, Vec<Pending>>>>,
-    calls: Arc<Semaphore>,
+}
+
+/// A queue that the function sends to, and the permits for calls to it.
+#[derive(Debug)]
+struct KnownQueue {
+    url: String,
+    calls: Semaphore,
 }
 
 /// A message that waits for others to share its batch, and where its result goes.
@@ -69,9 +76,9 @@ impl SqsQueues {
         urls: impl IntoIterator<Item = (QueueName, String)>,
         fair: bool,
     ) -> Self {
-        let urls = Arc::new(urls.into_iter().collect());
-        let calls = Arc::new(Semaphore::new(CALLS_AT_ONCE));
-        Self { client, urls, fair, pending: Arc::default(), calls }
+        let known = |url| KnownQueue { url, calls: Semaphore::new(CALLS_AT_ONCE) };
+        let queues = Arc::new(urls.into_iter().map(|(name, url)| (name, known(url))).collect());
+        Self { client, queues, fair, pending: Arc::default() }
     }
 
     /// Adds the message to the pending ones; returns the batch that this filled, if any, and
@@ -102,9 +109,9 @@ impl SqsQueues {
 
     /// Sends one batch and gives each sender the result of its own message.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
-        match self.urls.get(&queue) {
+        match self.queues.get(&queue) {
             // What it has not resolved by then stays in the batch.
-            Some(url) => drop(timeout(OPERATION_TIMEOUT, self.send_again(url, &mut batch)).await),
+            Some(to) => drop(timeout(OPERATION_TIMEOUT, self.send_again(to, &mut batch)).await),
             None => batch.iter_mut().for_each(|pending| {
                 pending.problem = format!("this function has no queue {queue:?}");
             }),
@@ -113,9 +120,9 @@ impl SqsQueues {
     }
 
     /// Sends a batch until each message was taken, or will not be by this queue.
-    async fn send_again(&self, url: &str, batch: &mut Vec<Pending>) {
+    async fn send_again(&self, to: &KnownQueue, batch: &mut Vec<Pending>) {
         for tries in 1.. {
-            self.send_once(url, batch).await;
+            self.send_once(to, batch).await;
             // A sender that left may have sent its message to another queue.
             batch.retain(|pending| !pending.result.is_closed());
             let wait_ms = resend::wait_ms(tries, Machine.next_jitter());
@@ -125,12 +132,12 @@ impl SqsQueues {
     }
 
     /// Sends a batch once; leaves the messages in it that may be taken next time.
-    async fn send_once(&self, url: &str, batch: &mut Vec<Pending>) {
+    async fn send_once(&self, to: &KnownQueue, batch: &mut Vec<Pending>) {
         // Never closed; should it be, the calls are not limited.
-        let _call = self.calls.acquire().await;
+        let _call = to.calls.acquire().await;
         let entry = |(index, pending): (usize, &Pending)| self.entry(index, &pending.message);
         let entries = batch.iter().enumerate().map(entry).collect();
-        let send = self.client.send_message_batch().queue_url(url).set_entries(Some(entries));
+        let send = self.client.send_message_batch().queue_url(&to.url).set_entries(Some(entries));
         // One place decides about retries, and it is here.
         let once = Builder::new().retry_config(RetryConfig::disabled());
         let answer = send.customize().config_override(once).send().await;
@@ -192,7 +199,7 @@ impl Queue for SqsQueues {
 
 impl ChangeVisibility for SqsQueues {
     async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
-        let Some(url) = self.urls.get(&queue) else {
+        let Some(KnownQueue { url, .. }) = self.queues.get(&queue) else {
             return tracing::warn!(
                 ?queue,
                 "record.not_hidden: this function does not know the queue"

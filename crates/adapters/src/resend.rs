@@ -21,6 +21,10 @@ const LATER: [&str; 7] = [
     "TooManyRequestsException",
 ];
 
+/// Codes of a message or a queue that will not do, beside those of KMS.
+const PERMANENT: [&str; 3] =
+    ["AWS.SimpleQueueService.NonExistentQueue", "InvalidMessageContents", "QueueDoesNotExist"];
+
 /// Why a message was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal<'a> {
@@ -64,10 +68,6 @@ fn is_throttling(code: &str) -> bool {
 fn is_permanent(code: &str) -> bool {
     code.starts_with("KMS.") || code.starts_with("Kms") || PERMANENT.contains(&code)
 }
-
-/// Codes of a message or a queue that will not do, beside those of KMS.
-const PERMANENT: [&str; 3] =
-    ["AWS.SimpleQueueService.NonExistentQueue", "InvalidMessageContents", "QueueDoesNotExist"];
 
 #[cfg(test)]
 mod tests {

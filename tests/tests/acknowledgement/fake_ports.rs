@@ -102,7 +102,7 @@ struct Calls {
     panics_left: usize,
     send_panics_left: usize,
     queue_faults: HashMap<QueueName, Fault>,
-    storage_hangs: bool,
+    hanging: Option<Hanging>,
     sent: Vec<(QueueName, Message)>,
     sent_ms: Vec<u64>,
     visibility_changes: Vec<(QueueName, String, u32)>,
@@ -124,6 +124,14 @@ pub(crate) enum Fault {
     Refuses,
     /// It never answers.
     Hangs,
+}
+
+/// A port whose calls never end.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Hanging {
+    PutBlob,
+    ChangeVisibility,
+    KeepConsent,
 }
 
 /// All ports of both functions. Clones share their state.
@@ -231,9 +239,9 @@ impl FakePorts {
         self
     }
 
-    /// No write of a blob ever ends.
-    pub(crate) fn with_hanging_storage(self) -> Self {
-        self.calls().storage_hangs = true;
+    /// No call of this port ever ends.
+    pub(crate) fn with_hanging(self, port: Hanging) -> Self {
+        self.calls().hanging = Some(port);
         self
     }
 
@@ -366,6 +374,12 @@ impl SendHttp for FakePorts {
 }
 
 impl FakePorts {
+    async fn hang(&self, port: Hanging) {
+        if self.calls().hanging == Some(port) {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Records a request, and responds if it is a validation request.
     fn record_request(&self, request: &Request) -> Option<Exchange> {
         let now_ms = self.now_ms();
@@ -402,6 +416,7 @@ impl Consents for FakePorts {
     }
 
     async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
+        self.hang(Hanging::KeepConsent).await;
         self.calls().consents.insert(key.clone(), granted.clone());
         Ok(())
     }
@@ -428,6 +443,7 @@ impl Queue for FakePorts {
 
 impl ChangeVisibility for FakePorts {
     async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
+        self.hang(Hanging::ChangeVisibility).await;
         self.calls().visibility_changes.push((queue, receipt.to_owned(), seconds));
     }
 }
@@ -448,9 +464,7 @@ impl PutBlob for FakePorts {
         if let Some(error) = self.storage.get(bucket) {
             return Err(error.clone());
         }
-        if self.calls().storage_hangs {
-            std::future::pending::<()>().await;
-        }
+        self.hang(Hanging::PutBlob).await;
         let text = String::from_utf8(bytes).expect("a blob is text");
         // As in storage, the first write of a key wins.
         self.calls().blobs.entry(format!("{bucket}/{key}")).or_insert(text);

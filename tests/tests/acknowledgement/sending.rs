@@ -2,8 +2,10 @@
 
 use delivery::ports::{PutError, QueueName, Record};
 
-use super::{ENDS_MS, EVENT, delivery, dispatch, publication, retry_record, waits};
-use crate::fake_ports::{FakePorts, Fault, record, subscriptions};
+use super::{ENDS_MS, EVENT, delivery, dispatch, large, publication, retry_record, waits};
+use crate::fake_ports::{
+    FakePorts, Fault, Hanging, NOW_MS, record, subscriptions, subscriptions_with_destination,
+};
 use crate::reactions::answers;
 
 #[test]
@@ -59,7 +61,7 @@ fn a_dead_letter_that_neither_its_queue_nor_storage_takes_has_its_record_redeliv
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), ["m1"]);
     let ports = FakePorts::new(subscriptions(1))
         .with_status(400)
-        .with_hanging_storage()
+        .with_hanging(Hanging::PutBlob)
         .with_queue_fault(QueueName::DeadLetter, Fault::Hangs);
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), ["m1"]);
     assert!(ports.elapsed_ms() < 119_000, "{}", ports.elapsed_ms());
@@ -88,4 +90,23 @@ fn after_an_attempt_that_used_up_its_time_both_queues_are_still_tried() {
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
     assert_eq!(ports.sent()[0].0, QueueName::FanOut);
     assert_eq!(ports.sent_after_ms(), [115_000]);
+}
+
+#[test]
+fn a_record_that_cannot_be_hidden_in_time_is_redelivered_all_the_same() {
+    let ports = FakePorts::new(subscriptions(1))
+        .with_duration_ms(60_000)
+        .with_hanging(Hanging::ChangeVisibility);
+    let large = record("m2", &large());
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT), large], NOW_MS + 45_000), ["m2"]);
+}
+
+#[test]
+fn a_consent_that_cannot_be_stored_in_time_still_counts() {
+    let consent = "consent: {handshake: cloudevents, origin: events.example.com, rate: 120}";
+    let ports =
+        FakePorts::new(subscriptions_with_destination(consent)).with_hanging(Hanging::KeepConsent);
+    ports.set_consent_headers(&[("allowed-origin", "events.example.com")]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
 }

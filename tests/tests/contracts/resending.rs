@@ -36,8 +36,11 @@ fn call_error(status: &str, code: &str, query_code: Option<&str>) -> Step {
 
 /// The bodies of each request.
 fn bodies(server: &Scripted) -> Vec<Vec<String>> {
-    let bodies = |request| batch(request).into_iter().map(|(_, body)| body).collect();
-    server.requests().iter().map(bodies).collect()
+    server.requests().iter().map(bodies_of).collect()
+}
+
+fn bodies_of(request: &ScriptedRequest) -> Vec<String> {
+    batch(request).into_iter().map(|(_, body)| body).collect()
 }
 
 #[tokio::test]
@@ -157,12 +160,12 @@ async fn a_sender_that_left_has_its_message_sent_no_second_time() {
 }
 
 #[tokio::test]
-async fn at_most_sixteen_calls_are_under_way_at_once() {
+async fn at_most_eight_calls_to_a_queue_are_under_way_at_once() {
     let server = Scripted::start(|_| vec![Step::Silence]).await.expect("a free port");
     let queues = queues_of(&server);
     let sending = send_all(&queues, 200);
     let observing = async {
-        while server.requests().len() < 16 {
+        while server.requests().len() < 8 {
             tokio::task::yield_now().await;
         }
         // Once time is paused, a sleep ends when everything else waits.
@@ -172,6 +175,28 @@ async fn at_most_sixteen_calls_are_under_way_at_once() {
     };
     tokio::select! {
         results = sending => panic!("nothing answers: {results:?}"),
-        requests = observing => assert_eq!(requests, 16),
+        requests = observing => assert_eq!(requests, 8),
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_is_stuck_keeps_no_message_from_another() {
+    let script =
+        |received: &ScriptedRequest| match bodies_of(received).contains(&"other".to_owned()) {
+            true => vec![answer_to(received, |_| EntryResult::Accepted)],
+            false => vec![Step::Silence],
+        };
+    let server = Scripted::start(script).await.expect("a free port");
+    let queues = queues_of(&server);
+    let stuck = send_all(&queues, 200);
+    let other = async {
+        while server.requests().len() < 8 {
+            tokio::task::yield_now().await;
+        }
+        queues.send(QueueName::Retry, message("other")).await
+    };
+    tokio::select! {
+        results = stuck => panic!("nothing answers: {results:?}"),
+        result = other => assert_eq!(result, Ok(())),
     }
 }

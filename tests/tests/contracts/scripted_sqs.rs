@@ -29,10 +29,11 @@ pub(crate) async fn scripted_sqs(
     (server, queues)
 }
 
-/// The events queue on this server.
+/// The events queue and the retry queue on this server.
 pub(crate) fn queues_of(server: &Scripted) -> SqsQueues {
-    let url = format!("{}/000000000000/events", server.endpoint());
-    SqsQueues::new(sqs_client(&server.endpoint()), [(QueueName::Events, url)], false)
+    let url = |name| format!("{}/000000000000/{name}", server.endpoint());
+    let urls = [(QueueName::Events, url("events")), (QueueName::Retry, url("retry"))];
+    SqsQueues::new(sqs_client(&server.endpoint()), urls, false)
 }
 
 /// The answer to a batch, with the scripted result of each entry.
