@@ -275,7 +275,10 @@ pub fn text_attribute(value: &str) -> MessageAttributeValue {
 fn group_id(group: &MessageGroup) -> Option<String> {
     match group {
         MessageGroup::Subscription(name) => Some(hex::encode(Sha256::digest(name.to_string()))),
-        MessageGroup::Publisher(group) => group.clone(),
+        MessageGroup::Publisher(group) => {
+            group.as_ref().map(|group| hex::encode(Sha256::digest(format!("publisher {group}"))))
+        }
+        MessageGroup::Received(group) => group.clone(),
     }
 }
 
@@ -304,5 +307,9 @@ mod tests {
         let sha256_of_a_b_c = "d76a7b72669c9cec266b566bdec68efbc8d4f22d1f2689bbf0146bf0b88fdbe9";
         assert_eq!(of("a/b/c").as_deref(), Some(sha256_of_a_b_c));
         assert_eq!(group_id(&MessageGroup::Publisher(None)), None);
+        // Whatever a publisher calls its group, it is not that of a subscription.
+        let of_publisher = group_id(&MessageGroup::Publisher(of("a/b/c")));
+        assert!(of_publisher.is_some() && of_publisher != of("a/b/c"));
+        assert_eq!(group_id(&MessageGroup::Received(of("a/b/c"))), of("a/b/c"));
     }
 }

@@ -76,7 +76,7 @@ pub enum RecordError {
     },
 }
 
-/// The queues of a function, by the names that records have. Whatever comes from another queue is
+/// The queues of a function, by account and name, as records have them. Whatever comes from another queue is
 /// treated as coming from the one that anybody may have written to.
 #[derive(Debug, Clone)]
 pub struct SourceQueues {
@@ -88,15 +88,22 @@ impl SourceQueues {
     /// The queues at these URLs, and what every other queue is taken for.
     #[must_use]
     pub fn new(urls: &[(QueueName, String)], untrusted: QueueName) -> Self {
-        let name = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
+        let name = |url: &str| last_two(url, '/');
         Self { names: urls.iter().map(|(queue, url)| (name(url), *queue)).collect(), untrusted }
     }
 
     /// The queue with this ARN.
     fn of_arn(&self, arn: Option<&str>) -> QueueName {
-        let name = arn.and_then(|arn| arn.rsplit(':').next()).unwrap_or_default();
-        self.names.get(name).copied().unwrap_or(self.untrusted)
+        let name = last_two(arn.unwrap_or_default(), ':');
+        self.names.get(&name).copied().unwrap_or(self.untrusted)
     }
+}
+
+/// Account and name: the end of a queue's URL and of its ARN.
+fn last_two(text: &str, separator: char) -> String {
+    let mut parts = text.rsplit(separator);
+    let (name, account) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    format!("{account}:{name}")
 }
 
 /// Reads a batch of messages of these queues.
@@ -202,8 +209,10 @@ mod tests {
 
     /// The records of a batch of a function whose queues are `events` and `retry`.
     fn read_batch(json: &str) -> Result<Vec<Record>, RecordError> {
-        let queues = [(QueueName::Events, "events"), (QueueName::Retry, "retry")]
-            .map(|(queue, name)| (queue, format!("https://sqs.eu-west-1.amazonaws.com/1/{name}")));
+        let queues =
+            [(QueueName::Events, "events"), (QueueName::Retry, "retry")].map(|(queue, name)| {
+                (queue, format!("https://sqs.eu-west-1.amazonaws.com/000000000000/{name}"))
+            });
         read(event(json), &SourceQueues::new(&queues, QueueName::Events))
     }
 
@@ -292,7 +301,7 @@ mod tests {
             })
             .collect();
         let message = serde_json::json!({"messageId": "m1", "body": body, "attributes": {},
-            "messageAttributes": attributes, "eventSourceARN": format!("arn:aws:sqs:r:1:{queue}")});
+            "messageAttributes": attributes, "eventSourceARN": format!("arn:aws:sqs:r:000000000000:{queue}")});
         let batch = serde_json::json!({"Records": [message]}).to_string();
         read_batch(&batch).unwrap()[0].body.to_string()
     }
@@ -316,6 +325,7 @@ mod tests {
         assert_eq!(ours, "{}", "with our own attribute the body is not converted");
         let forged = body_of(&attributes, r#"{ "n": 1.50 }"#);
         assert_eq!(forged, structured, "a publisher's attribute of that name changes nothing");
+        assert_eq!(body_from("1:retry", &attributes, r#"{ "n": 1.50 }"#), structured, "of another");
         assert_eq!(body_from("another", &attributes, r#"{ "n": 1.50 }"#), structured);
     }
 

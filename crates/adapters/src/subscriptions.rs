@@ -22,7 +22,7 @@ use delivery::subscription::catalogue::Catalogue;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::machine::Machine;
-use crate::storage::{Fetched, StoredObject};
+use crate::storage::{Fetched, StorageError, StoredObject};
 
 /// The source is checked again after this long.
 const CHECK_EVERY_MS: u64 = 30_000;
@@ -89,6 +89,8 @@ struct State {
     /// The ETag of the version read last, good or broken.
     etag: Option<String>,
     checked_ms: Option<u64>,
+    /// There was nothing when it was read last.
+    is_missing: bool,
     /// When earlier versions were looked at.
     looked_back_ms: Option<u64>,
     /// What is wrong with the newest version, or with reaching it.
@@ -125,7 +127,10 @@ impl<C: Clock> LiveSubscriptions<C> {
             self.refresh(&mut state).await;
             let looked_back = state.looked_back_ms;
             let is_stale = |at_ms: u64| now_ms.saturating_sub(at_ms) >= CHECK_EVERY_MS;
-            if state.good.is_none() && looked_back.is_none_or(is_stale) {
+            // Not when it could not be reached: then it may well be right, and an older one would be
+            // wrong without anyone noticing.
+            let is_unusable = state.broken.is_some() || state.is_missing;
+            if state.good.is_none() && is_unusable && looked_back.is_none_or(is_stale) {
                 state.looked_back_ms = Some(now_ms);
                 state.good = self.newest_readable().await;
             }
@@ -135,20 +140,26 @@ impl<C: Clock> LiveSubscriptions<C> {
 
     /// The newest earlier version that can be read, if there is one.
     async fn newest_readable(&self) -> Option<Arc<Catalogue>> {
-        let versions = self.source.versions().await;
-        let versions = versions
-            .inspect_err(|error| tracing::warn!(problem = %error, "subscriptions.no_versions"))
-            .unwrap_or_default();
+        let found = self.look_back().await;
+        found.unwrap_or_else(|error| {
+            tracing::warn!(problem = %error, "subscriptions.no_versions");
+            None
+        })
+    }
+
+    async fn look_back(&self) -> Result<Option<Arc<Catalogue>>, StorageError> {
+        let versions = self.source.versions().await?;
         let earlier = versions.into_iter().filter(|version| !version.is_current);
         for version in earlier.take(EARLIER_VERSIONS_MAX) {
-            let bytes = self.source.get_version(&version.id).await.ok().flatten();
+            // One that cannot be reached is not skipped: it may be the newest that is right.
+            let bytes = self.source.get_version(&version.id).await?;
             let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
             let Some(Ok(catalogue)) = text.map(|text| self.parse(&text)) else { continue };
             let (source, of) = (self.source.to_string(), version.description);
             tracing::warn!(source, version = of, "subscriptions.earlier_version_used");
-            return Some(Arc::new(catalogue));
+            return Ok(Some(Arc::new(catalogue)));
         }
-        None
+        Ok(None)
     }
 
     /// The catalogue of this text, or its findings as lines.
@@ -162,13 +173,17 @@ impl<C: Clock> LiveSubscriptions<C> {
     }
 
     async fn refresh(&self, state: &mut State) {
-        match self.read(state.etag.as_deref()).await {
+        let fetched = self.source.get_if_changed(state.etag.as_deref()).await;
+        state.is_missing = matches!(fetched, Ok(Fetched::Missing));
+        let unreadable = |why: &str| format!("{} cannot be read: {why}", self.source);
+        match fetched {
             // The source can be reached; what may still be wrong is its content.
-            Ok(None) => state.problem.clone_from(&state.broken),
-            Ok(Some((text, etag))) => {
+            Ok(Fetched::Unchanged) => state.problem.clone_from(&state.broken),
+            Ok(Fetched::Changed { bytes, etag, .. }) => {
                 // Of a broken version too: it is not read and parsed again every 30 s.
                 state.etag = Some(etag);
-                match self.parse(&text) {
+                let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text"));
+                match text.and_then(|text| self.parse(&text)) {
                     Ok(catalogue) => {
                         let source = self.source.to_string();
                         let subscriptions = catalogue.subscriptions().count();
@@ -182,20 +197,8 @@ impl<C: Clock> LiveSubscriptions<C> {
                     }
                 }
             }
-            Err(error) => report(state, &format!("{} cannot be read: {error}", self.source)),
-        }
-    }
-
-    /// The text and ETag of the source; `None` when it still has this ETag.
-    async fn read(&self, known_etag: Option<&str>) -> Result<Option<(String, String)>, String> {
-        match self.source.get_if_changed(known_etag).await {
-            Ok(Fetched::Missing) => Err("it does not exist".to_owned()),
-            Ok(Fetched::Unchanged) => Ok(None),
-            Ok(Fetched::Changed { bytes, etag, .. }) => match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some((text, etag))),
-                Err(_) => Err("it is not UTF-8 text".to_owned()),
-            },
-            Err(error) => Err(error.to_string()),
+            Ok(Fetched::Missing) => report(state, &unreadable("it does not exist")),
+            Err(error) => report(state, &unreadable(&error.to_string())),
         }
     }
 }

@@ -44,8 +44,8 @@ impl ReplayQueueArgs {
 }
 
 impl ReplayQueues {
-    /// The queue for this target, if it uses one: the given one, that in the ledger of the job, that
-    /// of the stack, or that of `lastmile dev`. Deliveries to a subscription go to the fan-out queue,
+    /// The queue for this target, if it uses one: the given one, that of the stack, that in the
+    /// ledger of the job, or that of `lastmile dev`. Deliveries to a subscription go to the fan-out queue,
     /// because the events queue does not take our word; events for a topic are published.
     ///
     /// # Errors
@@ -60,20 +60,23 @@ impl ReplayQueues {
             ReplayTarget::Topic(_) => ("EventsQueueUrl", DEV_EVENTS_QUEUE),
             ReplayTarget::Url(_) => return Ok(None),
         };
-        if let Some(url) = &self.given {
-            let name = url.path_segments().and_then(|mut path| path.next_back()).unwrap_or("");
-            let is_events = name == "events" || name.contains("EventsQueue");
-            if is_events && *target == ReplayTarget::Subscription {
-                anyhow::bail!(
-                    "{url} is an events queue, which would publish the events to all subscriptions of \
-                     their topics: name the fan-out queue, or --stack"
-                );
-            }
-            return Ok(Some(url.clone()));
-        }
         let of_stack = self.stack.as_ref().map(|stack| stack.output(output)).transpose()?;
-        let url = in_ledger.or(of_stack).unwrap_or(dev);
-        url.parse().map(Some).with_context(|| format!("the queue {url} is not a valid URL"))
+        let url = match &self.given {
+            Some(url) => url.clone(),
+            None => {
+                let url = of_stack.or(in_ledger).unwrap_or(dev);
+                url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?
+            }
+        };
+        let name = url.path_segments().and_then(|mut path| path.next_back()).unwrap_or("");
+        let is_events = name == "events" || name.contains("EventsQueue");
+        if is_events && *target == ReplayTarget::Subscription {
+            anyhow::bail!(
+                "{url} is an events queue, which does not take deliveries: name the fan-out queue, or \
+                 --stack"
+            );
+        }
+        Ok(Some(url))
     }
 }
 

@@ -125,15 +125,19 @@ impl Attribute {
 pub enum MessageGroup {
     /// That of a subscription.
     Subscription(SubscriptionName),
-    /// As its publisher set it.
+    /// That of a publisher, who must not take a subscription's.
     Publisher(Option<String>),
+    /// As one of our own messages had it.
+    Received(Option<String>),
 }
 
 impl fmt::Display for MessageGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Subscription(name) => name.fmt(f),
-            Self::Publisher(group) => f.write_str(group.as_deref().unwrap_or_default()),
+            Self::Publisher(group) | Self::Received(group) => {
+                f.write_str(group.as_deref().unwrap_or_default())
+            }
         }
     }
 }

@@ -153,7 +153,9 @@ impl<P: StoragePorts> DeadLetters<P> {
         problem: &str,
         since_ms: u64,
     ) -> bool {
-        let is_sent = self.send(QueueName::LastResort, message(letter, 0)).await;
+        let message = message(letter, 0);
+        // One that is too large for any queue stays in its own.
+        let is_sent = message.fits() && self.send(QueueName::LastResort, message).await;
         if is_sent {
             self.telemetry.last_resort(letter, problem);
         } else {

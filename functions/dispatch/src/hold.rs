@@ -4,7 +4,7 @@
 //! re-enqueued, and counts its waits itself. One delay of SQS is 15 minutes at most; of a longer wait
 //! the rest is spent hidden, which costs one more receive and no further message.
 
-use delivery::ports::{Message, QueueName, Record};
+use delivery::ports::{MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
 
 use crate::message::{held_message, hold_of, queue_of, same_message};
@@ -15,6 +15,9 @@ const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 const CLOCK_SKEW_MS: u64 = 60 * SECOND_MS;
 /// A record that is too large to be re-enqueued with our attribute is hidden for this long.
 const TOO_LARGE_SECONDS: u32 = 3_600;
+
+/// At most so many bytes are added to an attribute by a hold.
+const HOLD_BYTES: usize = 80;
 
 /// How a record waits.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,13 +58,16 @@ pub(crate) fn isolated(record: &Record) -> Option<Message> {
         return None;
     }
     let receives = record.earlier_receives.saturating_add(record.receives);
-    Some(Message { receives, ..same_message(record, 0) }).filter(Message::fits)
+    let message = Message { receives, ..same_message(record, 0) };
+    // With room for a hold: what is hidden because it has none must not be taken for a crash.
+    (message.fits() && message.size_bytes() + HOLD_BYTES <= MESSAGE_MAX_BYTES).then_some(message)
 }
 
 /// Whether a record is held for longer than one delay, and so received before that.
 fn exceeds_a_delay(record: &Record) -> bool {
     let delayed_until_ms = record.sent_ms.saturating_add(DELAY_MAX_MS + CLOCK_SKEW_MS);
-    record.queue.is_internal() && hold_of(record).until_ms > delayed_until_ms
+    let may_be_hidden = record.queue.is_internal() && record.queue != QueueName::Isolation;
+    may_be_hidden && hold_of(record).until_ms > delayed_until_ms
 }
 
 fn requeued(record: &Record, message: Message) -> Wait {

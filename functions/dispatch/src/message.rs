@@ -60,8 +60,10 @@ pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
         body: Arc::clone(&record.body),
         topic: record.topic.as_deref().and_then(|topic| topic.parse().ok()),
         attribute: attribute_of(record),
-        // Of its own group: what waits or may crash us is no part of a subscription's share.
-        group: MessageGroup::Publisher(record.group.clone()),
+        group: match record.queue.is_internal() {
+            true => MessageGroup::Received(record.group.clone()),
+            false => MessageGroup::Publisher(record.group.clone()),
+        },
         receives: 0,
         wait_ms,
     }
@@ -91,12 +93,15 @@ pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message 
 pub(crate) fn queue_of(record: &Record) -> QueueName {
     match record.queue {
         QueueName::Retry => QueueName::Retry,
-        QueueName::Isolation if matches!(record.attribute, Some(Attribute::Delivery(_))) => {
-            QueueName::Retry
-        }
+        QueueName::Isolation => match &record.attribute {
+            Some(Attribute::Delivery(text)) => {
+                let delivery = read_delivery(text, Event::recall(&record.body, Input::Auto));
+                delivery.map_or(QueueName::Retry, |delivery| queue_of_delivery(&delivery))
+            }
+            Some(Attribute::Publication(_) | Attribute::DeadLetter(_)) | None => QueueName::FanOut,
+        },
         QueueName::Events
         | QueueName::FanOut
-        | QueueName::Isolation
         | QueueName::DeadLetter
         | QueueName::Unprocessed
         | QueueName::LastResort => QueueName::FanOut,

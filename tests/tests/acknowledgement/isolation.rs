@@ -2,7 +2,7 @@
 //! planned is not taken for a crash.
 
 use delivery::delivery::Hold;
-use delivery::ports::{Attribute, MessageGroup, QueueName, Record};
+use delivery::ports::{Attribute, MessageGroup, PutError, QueueName, Record};
 use delivery::wire::write_delivery;
 use dispatch::{Deadline, Dispatch};
 
@@ -63,13 +63,13 @@ fn held(hold: Hold, receives: u32) -> Record {
 
 #[test]
 fn a_hold_longer_than_one_delay_is_hidden_once_and_then_counts_as_no_crash() {
-    let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000 };
+    let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000, ..Hold::default() };
     let ports = FakePorts::without_subscriptions();
     assert_eq!(dispatch(&ports, &[held(hour, 1)], ENDS_MS), ["m1"]);
     assert_eq!(ports.visibility_changes(), [(QueueName::FanOut, "m1".to_owned(), 2_700)]);
     assert_eq!(ports.sent().len(), 0);
     // Its second receive was planned, its third was not.
-    let over = Hold { count: 9, until_ms: NOW_MS + 1 };
+    let over = Hold { count: 9, until_ms: NOW_MS + 1, ..Hold::default() };
     let again = |receives| Record { sent_ms: NOW_MS - 3_600_000, ..held(over, receives) };
     let ports = FakePorts::new(subscriptions(1));
     assert_eq!(dispatch(&ports, &[again(2)], ENDS_MS), [""; 0]);
@@ -81,7 +81,7 @@ fn a_hold_longer_than_one_delay_is_hidden_once_and_then_counts_as_no_crash() {
 
 #[test]
 fn a_hold_that_a_clock_behind_still_sees_is_no_second_receive() {
-    let left = Hold { count: 1, until_ms: NOW_MS + 3_000 };
+    let left = Hold { count: 1, until_ms: NOW_MS + 3_000, ..Hold::default() };
     let short = Record { sent_ms: NOW_MS - 298_000, ..held(left, 1) };
     let long = Record { sent_ms: NOW_MS - 1_197_000, ..held(left, 2) };
     for again in [short, long] {
@@ -96,7 +96,7 @@ fn a_hold_that_a_clock_behind_still_sees_is_no_second_receive() {
 #[test]
 fn a_held_record_is_delivered_as_soon_as_its_subscription_is_known() {
     let ports = FakePorts::new(subscriptions(1));
-    let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000 };
+    let hour = Hold { count: 9, until_ms: NOW_MS + 2_700_000, ..Hold::default() };
     assert_eq!(dispatch(&ports, &[held(hour, 1)], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), ports.visibility_changes().len()), (1, 0));
 }
@@ -128,4 +128,116 @@ fn in_seventy_two_hours_without_subscriptions_a_record_is_sent_less_than_eighty_
         }
     }
     assert!(ports.sent().len() < 80, "{}", ports.sent().len());
+}
+
+fn event_of(bytes: usize) -> String {
+    let empty = r#"{"specversion":"1.0","id":"1","source":"s","type":"t","data":""}"#;
+    format!(
+        r#"{{"specversion":"1.0","id":"1","source":"s","type":"t","data":"{}"}}"#,
+        "x".repeat(bytes - empty.len())
+    )
+}
+
+/// For how long a record in isolation is hidden until its queue gives it up.
+fn minutes_until_isolation_gives_up(ports: &FakePorts, body: &str) -> u64 {
+    let mut seconds = 0;
+    for receives in 1..=10 {
+        let isolated = Record { queue: QueueName::Isolation, receives, ..record("m1", body) };
+        assert_eq!(dispatch(ports, &[isolated], ENDS_MS), ["m1"]);
+        seconds += u64::from(ports.visibility_changes().last().expect("it was hidden").2);
+    }
+    seconds / 60
+}
+
+#[test]
+fn a_queue_that_refuses_for_hours_is_no_crash_of_an_isolated_record() {
+    let ports = FakePorts::new(subscriptions(1)).with_status(503).with_failing_queue();
+    let minutes = minutes_until_isolation_gives_up(&ports, EVENT);
+    assert!(minutes >= 6 * 60, "dead-lettered after {minutes} minutes and 10 attempts");
+}
+
+#[test]
+fn storage_that_refuses_for_hours_is_no_crash_of_an_isolated_record() {
+    // It moves to isolation, yet its dead letter does not fit a message and is stored by dispatch.
+    let body = event_of(1_048_576 - 300);
+    let again = Record { receives: 2, ..record("m1", &body) };
+    let ports = FakePorts::new(subscriptions(1));
+    dispatch(&ports, &[again], ENDS_MS);
+    assert_eq!(ports.sent()[0].0, QueueName::Isolation);
+    let ports = FakePorts::new(subscriptions(1))
+        .with_status(400)
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()));
+    let minutes = minutes_until_isolation_gives_up(&ports, &body);
+    assert!(
+        minutes >= 6 * 60,
+        "dead-lettered after {minutes} minutes and {} requests",
+        ports.requests()
+    );
+}
+
+#[test]
+fn a_delivery_that_got_no_turn_a_few_times_waits_five_minutes_for_subscriptions() {
+    let mut of = delivery("shop/orders/s0");
+    of.hold = Hold { turns: 30, until_ms: NOW_MS - 1_000, ..Hold::default() };
+    let ports = FakePorts::without_subscriptions();
+    dispatch(&ports, &[retry_record(&of)], ENDS_MS);
+    assert_eq!(ports.sent()[0].1.wait_ms, 300_000);
+}
+
+#[test]
+fn a_clock_two_seconds_behind_is_no_crash() {
+    let mut of = delivery("shop/orders/s0");
+    // Hidden by a machine whose clock is two seconds ahead of this one.
+    of.hold = Hold { count: 9, until_ms: NOW_MS + 2_000, ..Hold::default() };
+    let at = |receives| Record {
+        queue: QueueName::FanOut,
+        receives,
+        sent_ms: NOW_MS - 3_598_000,
+        ..retry_record(&of)
+    };
+    let ports = FakePorts::without_subscriptions();
+    assert_eq!(dispatch(&ports, &[at(2)], ENDS_MS), [""; 0], "not hidden once more");
+    assert_eq!(ports.sent()[0].0, QueueName::FanOut);
+}
+
+#[test]
+fn a_hold_in_the_far_future_does_not_use_up_the_receives_of_isolation() {
+    let mut of = delivery("shop/orders/s0");
+    of.hold = Hold { count: 1, until_ms: NOW_MS + 30 * 86_400_000, ..Hold::default() };
+    let isolated = Record { queue: QueueName::Isolation, receives: 9, ..retry_record(&of) };
+    let ports = FakePorts::without_subscriptions();
+    assert_eq!(
+        dispatch(&ports, &[isolated], ENDS_MS),
+        [""; 0],
+        "it is returned, and given up next"
+    );
+}
+
+#[test]
+fn a_record_too_large_to_hold_is_not_isolated_for_having_waited() {
+    for spare in 0..400 {
+        let body = event_of(1_048_576 - spare);
+        let ports = FakePorts::without_subscriptions();
+        if dispatch(&ports, &[record("m1", &body)], ENDS_MS).is_empty() {
+            return;
+        }
+        // Hidden for an hour; this receive was the wait's.
+        let again = Record { receives: 2, ..record("m1", &body) };
+        let ports = FakePorts::without_subscriptions();
+        dispatch(&ports, &[again], ENDS_MS);
+        assert_eq!(ports.sent().len(), 0, "isolated with {spare} bytes to spare");
+    }
+}
+
+#[test]
+fn a_delivery_that_was_never_attempted_does_not_leave_isolation_behind_retries() {
+    let of = delivery("shop/orders/s0");
+    let isolated = Record {
+        queue: QueueName::Isolation,
+        attribute: Some(Attribute::Delivery(write_delivery(&of))),
+        ..record("m1", EVENT)
+    };
+    let ports = FakePorts::without_subscriptions();
+    dispatch(&ports, &[isolated], ENDS_MS);
+    assert_eq!(ports.sent()[0].0, QueueName::FanOut);
 }

@@ -200,17 +200,17 @@ fn a_record_with_eleven_deliveries_is_split_onto_the_fan_out_queue_without_a_req
 
 #[test]
 fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
-    for (count, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
+    for (turns, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
         let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
         let mut late = delivery("shop/orders/s0");
-        late.hold = Hold { count, until_ms: 0 };
+        late.hold = Hold { turns, ..Hold::default() };
         let late = Record { message: "m2".to_owned(), ..retry_record(&late) };
         // The first exchange takes so long that the second one would not end in time.
         assert_eq!(dispatch(&ports, &[record("m1", EVENT), late], NOW_MS + 45_000), [""; 0]);
         let (queue, message) = ports.sent().remove(0);
         // It was never attempted, so it does not wait behind retries.
         assert_eq!((queue, message.wait_ms), (QueueName::FanOut, seconds * 1_000));
-        assert_eq!((carried(&message).hold.count, carried(&message).attempts), (count + 1, 0));
+        assert_eq!((carried(&message).hold.turns, carried(&message).attempts), (turns + 1, 0));
         assert_eq!(ports.visibility_changes(), []);
     }
 }
@@ -451,4 +451,29 @@ fn a_refused_certificate_or_address_is_one_attempt_and_a_dead_letter() {
         assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
         assert_eq!((ports.requests(), ports.sent()[0].0), (1, QueueName::DeadLetter), "{result:?}");
     }
+}
+
+#[test]
+fn a_dead_letter_too_large_for_the_last_resort_queue_stays_in_its_own() {
+    // The events queue gives up what is too large to move to isolation, so it is too large for this.
+    let ports = FakePorts::new(subscriptions(0))
+        .with_put_error("letters", PutError::Unavailable("503".to_owned()));
+    let given_up = Record {
+        queue: QueueName::Unprocessed,
+        first_received_ms: NOW_MS - 10 * 86_400_000,
+        ..record("m1", &large())
+    };
+    assert_eq!(deadletter(&ports, &[given_up]), ["m1"]);
+    assert_eq!((ports.sent().len(), ports.visibility_changes().len()), (0, 1));
+}
+
+#[test]
+fn a_dead_letter_is_not_stored_among_the_ledgers_of_replays_where_no_tool_looks() {
+    let of = Record { topic: Some("_replays/x".to_owned()), ..record("m1", EVENT) };
+    let ports = FakePorts::new(subscriptions(1));
+    dispatch(&ports, &[of], ENDS_MS);
+    let letter = letter(&ports.sent()[0].1);
+    deadletter(&ports, &[dead_letter_record(&letter)]);
+    let (key, _) = ports.blobs().remove(0);
+    assert!(!key.starts_with("letters/_replays/"), "{key}");
 }

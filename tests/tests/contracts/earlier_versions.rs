@@ -146,3 +146,15 @@ async fn where_no_earlier_one_can_be_read_they_are_looked_at_twice_a_minute() {
         assert_eq!(object.listings(), listings, "after {advance_ms} ms");
     }
 }
+
+#[tokio::test]
+async fn a_file_that_could_not_be_fetched_is_not_replaced_by_an_earlier_one() {
+    let file = File::new();
+    file.write(&one("a")).await;
+    file.write(&one("b")).await;
+    // A link to itself exists and cannot be read, like an object while S3 answers with 503.
+    std::fs::remove_file(file.path()).expect("removed");
+    std::os::unix::fs::symlink(file.path(), file.path()).expect("a link");
+    let problem = file.start().0.current().await.expect_err("not known to be broken");
+    assert!(problem.contains("cannot be read"), "{problem}");
+}

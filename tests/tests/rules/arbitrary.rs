@@ -60,7 +60,11 @@ fn routing()
         via,
         batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
-        (any::<u32>(), any::<u64>()).prop_map(|(count, until_ms)| Hold { count, until_ms }),
+        (any::<u32>(), any::<u32>(), any::<u64>()).prop_map(|(count, turns, until_ms)| Hold {
+            count,
+            turns,
+            until_ms,
+        }),
     )
 }
 

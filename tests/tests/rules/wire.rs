@@ -129,7 +129,7 @@ fn sink_delivery() -> Delivery {
 
 /// Held three times since its last attempt, because its subscription was not known.
 fn held() -> Delivery {
-    Delivery { hold: Hold { count: 3, until_ms: PUBLISHED_MS + HOUR_MS }, ..retried() }
+    Delivery { hold: Hold { count: 3, turns: 0, until_ms: PUBLISHED_MS + HOUR_MS }, ..retried() }
 }
 
 /// A record that waits before it is read, with nothing but the required fields.

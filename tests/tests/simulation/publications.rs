@@ -62,7 +62,7 @@ impl Inner {
 
     /// It counts its waits itself, and each is as long as its count says.
     fn check_held(&mut self, message: &Message, publication: &Publication, before: &[Hold]) {
-        let Hold { count, until_ms } = publication.hold;
+        let Hold { count, until_ms, .. } = publication.hold;
         let counted = before.iter().any(|hold| hold.count + 1 == count);
         let left_ms = until_ms.saturating_sub(self.clock_ms());
         let most_ms = WAITS_MS[(count.max(1) as usize - 1).min(WAITS_MS.len() - 1)];

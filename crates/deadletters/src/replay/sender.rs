@@ -190,14 +190,18 @@ fn message(
     let delivery = Delivery { id, traceparent: letter.traceparent.clone(), ..new };
     Message {
         body: Arc::clone(body),
-        // Without a topic where it would not be ours: sent to an events queue by mistake, it must not
-        // be published to all subscriptions.
-        topic: topic.cloned(),
+        // Sent to an events queue by mistake, it must not be published: this topic has no subscriptions.
+        topic: Some(topic.cloned().unwrap_or_else(nowhere)),
         attribute: Attribute::Delivery(write_delivery(&delivery)),
         group: MessageGroup::Subscription(letter.subscription.clone()),
         receives: 0,
         wait_ms: 0,
     }
+}
+
+/// A topic of no file.
+fn nowhere() -> TopicName {
+    TopicName { namespace: "_".to_owned(), topic: "replay".to_owned() }
 }
 
 /// Batches within the limits of SQS: ten entries, together no larger than one message may be.

@@ -58,6 +58,9 @@ pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
     shared_bytes(&[letter], sink_error)
 }
 
+/// Below it are the ledgers of replays.
+const RESERVED_FOLDER: &str = "_replays/";
+
 /// The key of the blob of dead letters with one [`blob_key`]: its GUID is the UUIDv5 of their ids,
 /// in any order.
 ///
@@ -76,6 +79,12 @@ pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
         Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes())
     };
     let path = [&topic.namespace, &topic.topic, name].map(|part| segment(part)).join("/");
+    // A publisher may name any topic: this folder is not one for dead letters.
+    let path = path.replacen(
+        RESERVED_FOLDER,
+        "%5Freplays/",
+        usize::from(path.starts_with(RESERVED_FOLDER)),
+    );
     let prefix = prefix.trim_matches('/');
     let slash = if prefix.is_empty() { "" } else { "/" };
     format!("{prefix}{slash}{path}/{}/{guid}.json", moment::hour_folder(*due_ms))

@@ -41,12 +41,15 @@ impl Publication {
     }
 }
 
-/// How often something was re-enqueued without an attempt since its last one, and until when it is
-/// held. Counted apart from receives, which say that a function may have crashed.
+/// How often something was re-enqueued without an attempt since its last one, by cause, and until when
+/// it is held. Counted apart from receives, which say that a function may have crashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Hold {
-    /// How often.
+    /// How often it was held until the subscriptions can be read.
     pub count: u32,
+    /// How often an invocation had no time for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: u32,
     /// Until when it is held; a message is received earlier if it is longer than one delay.
     pub until_ms: u64,
 }
@@ -63,14 +66,16 @@ impl Hold {
     #[must_use]
     pub fn next(self, now_ms: u64) -> Self {
         let wait_ms = (5 * MINUTE_MS).saturating_mul(1 << self.count.min(4)).min(HOUR_MS);
-        self.once_more(now_ms.saturating_add(wait_ms))
+        let until_ms = now_ms.saturating_add(wait_ms);
+        Self { count: self.count.saturating_add(1), until_ms, ..self }
     }
 
     /// The next hold of a delivery for which the invocation had no time: none at first, then one
     /// second longer each time, at most 30 s.
     #[must_use]
     pub fn next_turn(self, now_ms: u64) -> Self {
-        self.once_more(now_ms.saturating_add(u64::from(self.count.min(30)) * SECOND_MS))
+        let until_ms = now_ms.saturating_add(u64::from(self.turns.min(30)) * SECOND_MS);
+        Self { turns: self.turns.saturating_add(1), until_ms, ..self }
     }
 
     /// How much of it is left.
@@ -78,10 +83,11 @@ impl Hold {
     pub fn left_ms(self, now_ms: u64) -> u64 {
         self.until_ms.saturating_sub(now_ms)
     }
+}
 
-    fn once_more(self, until_ms: u64) -> Self {
-        Self { count: self.count.saturating_add(1), until_ms }
-    }
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]
@@ -97,13 +103,14 @@ mod tests {
             now_ms = hold.until_ms;
         }
         assert_eq!(minutes, [5, 10, 20, 40, 60, 60]);
-        assert_eq!(Hold { count: u32::MAX, until_ms: 0 }.next(u64::MAX).count, u32::MAX);
+        assert_eq!(Hold { count: u32::MAX, ..hold }.next(u64::MAX).count, u32::MAX);
     }
 
     #[test]
     fn what_got_no_turn_waits_at_most_thirty_seconds() {
-        for (count, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
-            assert_eq!(Hold { count, until_ms: 0 }.next_turn(7).left_ms(7), seconds * SECOND_MS);
+        for (turns, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
+            let hold = Hold { turns, ..Hold::default() };
+            assert_eq!(hold.next_turn(7).left_ms(7), seconds * SECOND_MS);
         }
     }
 }

@@ -95,8 +95,10 @@ async fn rescue(
 ) -> anyhow::Result<()> {
     let name = url.path().rsplit('/').next().unwrap_or_default();
     let event = event::of(std::slice::from_ref(message), name);
-    // Only the functions send to a queue of dead letters, whichever it is.
-    let queues = SourceQueues::new(&[], QueueName::LastResort);
+    // What the events queue gave up is the publisher's own word; other dead letters only we send.
+    let is_unprocessed = name == "unprocessed" || name.contains("UnprocessedQueue");
+    let queue = if is_unprocessed { QueueName::Unprocessed } else { QueueName::LastResort };
+    let queues = SourceQueues::new(&[], queue);
     let records = records::read(event::received(&event)?, &queues)?;
     let record = records.first().context("a message is a record")?;
     let letter = deadletter::dead_letter_of(record)?;
