@@ -89,7 +89,7 @@ impl Inner {
             Some(b'd') => Route::Sink,
             Some(_) | None => Route::Event,
         };
-        let known = |(record, index)| self.ledger.ids.get(&(Some(number), record, index)).copied();
+        let known = |(record, index)| self.ledger.ids.get(&(record, Some(number), index)).copied();
         let of_way = |id: &Uuid| {
             self.ledger.known[id].route == route
                 && self.ledger.known[id].subscription == Some(number)
