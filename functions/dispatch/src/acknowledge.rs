@@ -56,7 +56,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         if closed.is_err() {
             telemetry::panicked("acknowledge");
         }
-        (!closed.unwrap_or(false)).then(|| record.message.clone())
+        if closed.unwrap_or(false) {
+            return None;
+        }
+        self.hide_returned(record).boxed().await;
+        Some(record.message.clone())
     }
 
     /// Whether the record is done; re-enqueues what is unfinished first.
