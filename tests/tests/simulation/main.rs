@@ -17,8 +17,8 @@
 //! clock of its own.
 //!
 //! `LASTMILE_SEED=123` replays one seed and prints what happens; `LASTMILE_SEEDS=100000` runs more
-//! of them, from `LASTMILE_FIRST_SEED` on. HTTP on the wire and the requests to AWS are not simulated; the adapters have tests of their
-//! own.
+//! of them, from `LASTMILE_FIRST_SEED` on. HTTP on the wire and the requests to AWS are not
+//! simulated; the adapters have tests of their own.
 
 mod acknowledging;
 mod blobs;
@@ -156,10 +156,7 @@ fn a_sabotaged_rule_is_detected_at_once() {
         (Sabotage::ForgetsEveryDelay, &["are due"]),
         (Sabotage::ForgetsItsAge, &["its age does not begin with its publication"]),
         (Sabotage::CountsAWait, &["but its waits and the faults explain 1"]),
-        (
-            Sabotage::TrustsAPublisher,
-            &["without a received one", "has other", "without a delivery"],
-        ),
+        (Sabotage::TrustsAPublisher, &["without a received one"]),
         (Sabotage::MisfilesABlob, &["its blob has a key"]),
         (Sabotage::ForgesABlob, &["its history does not add up"]),
     ] {

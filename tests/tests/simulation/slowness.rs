@@ -62,13 +62,16 @@ impl Inner {
             Pace::Slow(wait_ms) => (wait_ms, self.send(queue, message, carried)),
             Pace::TimesOut(wait_ms) => {
                 let touched = Touched::of(&carried);
-                if self.random.percent(50) {
+                let explained = if self.random.percent(50) {
                     // Whatever the queue says, nobody hears it.
-                    let _ = self.send(queue, message, carried);
+                    self.send(queue, message, carried).is_err()
                 } else {
                     self.check_sent(queue, &message, &carried);
+                    false
+                };
+                if !explained {
+                    self.fork(&touched);
                 }
-                self.fork(&touched);
                 (wait_ms, Err(QueueError("timed out".to_owned())))
             }
         }
