@@ -160,7 +160,7 @@ impl Rules {
         ended_ms: u64,
         least_ms: u64,
     ) -> (u64, u64) {
-        let nth = |list: &[u64]| list[(attempts as usize - 1).min(list.len() - 1)];
+        let nth = |list: &[u64]| list[(attempts as usize).saturating_sub(1).min(list.len() - 1)];
         let wait_ms = match self.waits {
             Waits::Each(list) => nth(list),
             Waits::SinceFirst(list) => (first_ms + nth(list)).saturating_sub(ended_ms),
