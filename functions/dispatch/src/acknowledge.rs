@@ -27,8 +27,6 @@ const AT_ONCE: usize = 100;
 /// A record too large to be re-enqueued is hidden for as many seconds as it was received times, at
 /// most this.
 const HIDDEN_MAX_SECONDS: u32 = 900;
-/// A record that returns to isolation is hidden for twice as many minutes each time, at most this.
-const ISOLATED_MAX_SECONDS: u32 = 7_200;
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// The message ids of the records that SQS has to redeliver.
@@ -59,13 +57,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if is_published(record) {
             self.remember(&of.progress.done_of(index));
         }
-        // It returns and did not crash: its few receives have to last for hours.
-        if record.queue == QueueName::Isolation {
-            let seconds =
-                60_u32.saturating_mul(1 << record.receives.min(7)).min(ISOLATED_MAX_SECONDS);
-            let returned = self.return_to_queue(record, "something could not be sent", seconds);
-            self.in_time(returned, of.deadline).boxed().await;
-        }
+        self.in_time(self.hide_returned(record), of.deadline).boxed().await;
         Some(record.message.clone())
     }
 

@@ -17,6 +17,11 @@ use crate::message::is_published;
 /// How long after the end of an invocation a record in isolation is received again if it crashed.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
 
+/// How long a record in isolation is hidden that returns there, at first and at most: its queue's own
+/// visibility timeout.
+const RETURNED_SECONDS: u32 = 60;
+const RETURNED_MAX_SECONDS: u32 = 7_200;
+
 /// Why a record has no items now.
 enum Unread {
     /// What it needs of the subscriptions is not known.
@@ -46,6 +51,16 @@ impl<P: DispatchPorts> Dispatch<P> {
         let left_ms = ends_ms.saturating_sub(self.ports.now_ms()).saturating_add(AFTER_END_MS);
         let seconds = u32::try_from(left_ms.div_ceil(SECOND_MS)).unwrap_or(u32::MAX);
         self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
+    }
+
+    /// Hides a record in isolation that returns there without a crash, longer each time: while a
+    /// queue refuses messages for hours, that must not use up its receives.
+    pub(crate) async fn hide_returned(&self, record: &Record) {
+        if record.queue == QueueName::Isolation {
+            let doubled = RETURNED_SECONDS << record.receives.saturating_sub(1).min(7);
+            let seconds = doubled.min(RETURNED_MAX_SECONDS);
+            self.ports.change_visibility(record.queue, &record.receipt, seconds).await;
+        }
     }
 
     /// The items of a record; `None` when it returns to the queue. A name counts as missing only

@@ -53,6 +53,17 @@ fn a_record_that_cannot_be_moved_returns_to_its_queue() {
     assert_eq!(ports.requests(), 0);
 }
 
+#[test]
+fn a_record_that_cannot_leave_isolation_is_hidden_longer_each_time() {
+    for (receives, seconds) in [(1, 60), (2, 120), (7, 3_840), (9, 7_200)] {
+        let ports = FakePorts::new(subscriptions(1)).with_status(503).with_failing_queue();
+        let isolated = Record { queue: QueueName::Isolation, receives, ..record("m1", EVENT) };
+        assert_eq!(dispatch(&ports, &[isolated], ENDS_MS), ["m1"]);
+        let (_, _, hidden) = ports.visibility_changes().pop().expect("it is hidden");
+        assert_eq!((receives, hidden), (receives, seconds));
+    }
+}
+
 /// A record of the fan-out queue that is held until this time, sent 15 minutes before now.
 fn held(hold: Hold, receives: u32) -> Record {
     let mut of = delivery("shop/orders/s0");

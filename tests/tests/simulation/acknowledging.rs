@@ -117,18 +117,15 @@ impl Inner {
     /// deliveries has to end.
     fn note_acknowledged(&mut self, message: &str) {
         self.ledger.acknowledged.insert(message.to_owned());
-        let record = self.ledger.published.iter().position(|(of, _)| of == message);
-        let record = record.expect("every published record is known");
+        let record = self.ledger.record_of(message);
         if self.ledger.published[record].1.is_forged_letter() {
             let unprocessed = self.ledger.unprocessed.iter().find(|(_, of)| **of == record);
             self.ledger.must_end.extend(unprocessed.map(|(id, _)| *id));
             return;
         }
         let versions = self.invocation().versions.clone();
-        for ((subscription, of, index), id) in self.ledger.ids.clone() {
-            if of != record {
-                continue;
-            }
+        let ids: Vec<_> = self.ledger.ids_of(record).collect();
+        for (subscription, index, id) in ids {
             let element = &self.ledger.published[record].1.elements[index];
             let wanted = match subscription {
                 None => true,

@@ -84,6 +84,15 @@ impl Costs {
     }
 }
 
+impl Costs {
+    /// One message more is explained.
+    pub(crate) fn excuse(&mut self, carried: &Carried, stores: bool) {
+        if let Some(sends) = self.of(carried, stores) {
+            sends.excused += 1;
+        }
+    }
+}
+
 impl Inner {
     /// Counts a message that is sent, or that a queue refuses.
     pub(crate) fn count_send(&mut self, queue: QueueName, carried: &Carried) {
@@ -97,11 +106,9 @@ impl Inner {
     /// A message will be received early, and be sent once more.
     pub(crate) fn count_early(&mut self, carried: &Carried) {
         let stores = self.invocation().stores;
-        // Whoever receives a dead letter is the function that stores it.
+        // The next to send a dead letter is the function that stores it.
         let stores = stores || matches!(carried, Carried::DeadLetter(_));
-        if let Some(sends) = self.ledger.costs.of(carried, stores) {
-            sends.excused += 1;
-        }
+        self.ledger.costs.excuse(carried, stores);
     }
 
     /// A delivery waits without an attempt because its invocation had no time left, or did not know

@@ -15,7 +15,7 @@ use delivery::time::duration::{DAY_MS, SECOND_MS};
 use dispatch::Deadline;
 
 use super::faults::Fault;
-use super::ledger::Invocation;
+use super::invocations::Invocation;
 use super::mappings::Mappings;
 use super::processes::{Function, Processes};
 use super::queued::Queued;
@@ -67,7 +67,15 @@ impl Driver {
 
     /// Runs until every queue is empty or the simulated time is over.
     pub(crate) fn run(&mut self) {
+        self.run_while(|_| true);
+    }
+
+    /// The same while this holds.
+    pub(crate) fn run_while(&mut self, goes_on: impl Fn(&Inner) -> bool) {
         for _ in 0..ROUNDS_MAX {
+            if !self.world.with(|world| goes_on(world)) {
+                return;
+            }
             READ.into_iter().for_each(|queue| self.receive(queue));
             if self.poll() {
                 continue;

@@ -10,7 +10,6 @@ use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
-use delivery::ports::QueueName;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
@@ -83,68 +82,6 @@ pub(crate) struct Seen {
     pub(crate) first_ms: u64,
 }
 
-/// What one invocation did for one delivery.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
-    /// Requests made.
-    pub(crate) requests: u32,
-    /// When the last one ended, and the step that has to follow.
-    pub(crate) last: Option<(u64, Expected)>,
-    /// Start of the first of them, and of the last.
-    pub(crate) first_ms: Option<u64>,
-    pub(crate) last_at_ms: Option<u64>,
-}
-
-/// One invocation of a function.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Invocation {
-    /// It is the deadletter function.
-    pub(crate) stores: bool,
-    /// The records that it received.
-    pub(crate) taken: Vec<(QueueName, Queued)>,
-    /// The versions of the catalogue that it was given.
-    pub(crate) versions: Vec<usize>,
-    /// Its work, by delivery.
-    pub(crate) tallies: BTreeMap<Uuid, Tally>,
-    /// The deliveries whose responses carried a reply, and the record that stands for it.
-    pub(crate) answered: Vec<(Uuid, usize)>,
-    /// Panics that were injected into it.
-    pub(crate) panics: u32,
-    /// The published records that it re-enqueued before they were read.
-    pub(crate) forwarded: BTreeSet<String>,
-    /// It is dropped at its next await.
-    pub(crate) crashed: bool,
-    /// The copies of its messages that a fault touched.
-    pub(crate) touched: BTreeSet<u64>,
-    /// It was given very little time.
-    pub(crate) short: bool,
-    /// It could not read the subscriptions.
-    pub(crate) unreadable: bool,
-    /// A call of it was slow.
-    pub(crate) slow: bool,
-    /// Its process.
-    pub(crate) process: usize,
-    /// When it began.
-    pub(crate) started_ms: u64,
-}
-
-impl Invocation {
-    /// The received messages that carry a delivery of this published record.
-    pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Queued> {
-        let carries_it = |held: &Queued| match held.carried.id() {
-            Some(of) => of == id,
-            None => held.origin() == Some(origin),
-        };
-        self.taken.iter().map(|(_, held)| held).filter(|held| carries_it(held)).collect()
-    }
-
-    /// The received messages that are this published record as a whole.
-    pub(crate) fn messages_of(&self, message: &str) -> Vec<&Queued> {
-        let received = self.taken.iter().map(|(_, held)| held);
-        received.filter(|held| held.origin() == Some(message)).collect()
-    }
-}
-
 /// Everything that happened in one world.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -152,8 +89,10 @@ pub(crate) struct Ledger {
     pub(crate) published: Vec<(String, Published)>,
     /// Every possible delivery.
     pub(crate) known: BTreeMap<Uuid, Known>,
-    /// Its id, by number of subscription, record and element index.
-    pub(crate) ids: BTreeMap<(Option<usize>, usize, usize), Uuid>,
+    /// Its id, by number of record and subscription and by element index.
+    pub(crate) ids: BTreeMap<(usize, Option<usize>, usize), Uuid>,
+    /// The numbers of the published records, by message id.
+    records: BTreeMap<String, usize>,
     /// The ids that stand for whole records which dispatch never decoded.
     pub(crate) unprocessed: BTreeMap<Uuid, usize>,
     /// The records that stand for replies, by the delivery they answer.
@@ -186,6 +125,8 @@ pub(crate) struct Ledger {
     /// What may follow from the dead letter of a delivery, and what did.
     pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
     pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
+    /// The most receives of one message in one queue.
+    pub(crate) most_receives: u32,
     /// What was sent.
     pub(crate) costs: Costs,
     /// The broken rules.
@@ -205,7 +146,7 @@ impl Ledger {
                 let origin = Origin { message: message.clone(), index: index as u32 };
                 let mut know = |subscription: Option<usize>, name: SubscriptionName| {
                     let id = id_of(name, origin.clone());
-                    ledger.ids.insert((subscription, record, index), id);
+                    ledger.ids.insert((record, subscription, index), id);
                     ledger.know(rules, id, Known::new(subscription, record, index));
                 };
                 let place =
@@ -225,9 +166,24 @@ impl Ledger {
             ledger
                 .unprocessed
                 .insert(id_of(name, Origin { message: message.clone(), index: 0 }), record);
+            ledger.records.insert(message.clone(), record);
             ledger.published.push((message, published));
         }
         ledger
+    }
+
+    /// The number of a published record.
+    pub(crate) fn record_of(&self, message: &str) -> usize {
+        self.records[message]
+    }
+
+    /// The deliveries of a record, each with the number of its subscription and its index.
+    pub(crate) fn ids_of(
+        &self,
+        record: usize,
+    ) -> impl Iterator<Item = (Option<usize>, usize, Uuid)> {
+        let ids = self.ids.range((record, None, 0)..(record + 1, None, 0));
+        ids.map(|((_, subscription, index), id)| (*subscription, *index, *id))
     }
 
     /// Records a delivery, and all that may follow from its dead letter.

@@ -24,6 +24,8 @@ pub(crate) struct Limits {
     /// Invocations share no memory unless one follows the other in the same process, whose clock is
     /// wrong by up to two seconds. Otherwise all share one process.
     pub(crate) processes: bool,
+    /// Batches are as large as they may be, if there are enough messages.
+    pub(crate) full_batches: bool,
 }
 
 impl Limits {
@@ -35,6 +37,7 @@ impl Limits {
         in_flight: 120_000,
         fair: false,
         processes: false,
+        full_batches: false,
     };
 
     /// The limits of a world; without faults there are none, because there every attempt has to be
@@ -50,6 +53,7 @@ impl Limits {
             in_flight: random.pick(&[10, 20, 120_000]),
             fair: random.percent(50),
             processes: true,
+            full_batches: random.percent(20),
         }
     }
 

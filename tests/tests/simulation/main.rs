@@ -17,8 +17,8 @@
 //! clock of its own.
 //!
 //! `LASTMILE_SEED=123` replays one seed and prints what happens; `LASTMILE_SEEDS=100000` runs more
-//! of them. HTTP on the wire and the requests to AWS are not simulated; the adapters have tests of their
-//! own.
+//! of them, from `LASTMILE_FIRST_SEED` on. HTTP on the wire and the requests to AWS are not
+//! simulated; the adapters have tests of their own.
 
 mod acknowledging;
 mod blobs;
@@ -29,6 +29,7 @@ mod driver;
 mod endpoints;
 mod faults;
 mod forgery;
+mod invocations;
 mod late;
 mod ledger;
 mod lifetime;
@@ -36,11 +37,13 @@ mod limits;
 mod load;
 mod losses;
 mod mappings;
+mod policies;
 mod ports;
 mod probations;
 mod processes;
 mod publications;
 mod publish;
+mod queue_state;
 mod queued;
 mod queues;
 mod replay;
@@ -48,6 +51,7 @@ mod replies;
 mod requests;
 mod rules;
 mod sabotage;
+mod scenarios;
 mod sending;
 mod sink_deliveries;
 mod sinks;
@@ -59,6 +63,10 @@ mod versions;
 mod world;
 
 use std::io::Write as _;
+use std::num::NonZero;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::dead_letter_ends::SinkCounts;
 use crate::endpoints::Behaviour;
@@ -76,20 +84,41 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
+/// Runs these seeds on all processors; returns the reports of the first that fail.
+fn run_seeds(seeds: Range<u64>, trace: bool) -> (Summary, Vec<String>) {
+    let results = Mutex::new((Summary::default(), Vec::new()));
+    let next = AtomicU64::new(seeds.start);
+    let run = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let result = run_seed(seed, None, trace);
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            results.0.add(&result);
+            results.1.extend(result.report());
+            if results.1.len() >= FAILURES_PRINTED {
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        (0..processors).for_each(|_| {
+            scope.spawn(run);
+        });
+    });
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn whatever_fails_nothing_is_lost_and_nothing_is_delivered_too_often_or_too_early() {
     let one = variable("LASTMILE_SEED");
-    let seeds = one.map_or(0..variable("LASTMILE_SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
-    let mut summary = Summary::default();
-    let mut failures = Vec::new();
-    for seed in seeds.clone() {
-        let result = run_seed(seed, None, one.is_some());
-        summary.add(&result);
-        failures.extend(result.report());
-        if failures.len() >= FAILURES_PRINTED {
-            break;
-        }
-    }
+    let first = variable("LASTMILE_FIRST_SEED").unwrap_or(0);
+    let many = first..first + variable("LASTMILE_SEEDS").unwrap_or(SEEDS);
+    let seeds = one.map_or(many, |seed| seed..seed + 1);
+    let (summary, failures) = run_seeds(seeds.clone(), one.is_some());
     // Written past the test harness, which shows output of failed tests only.
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -127,10 +156,7 @@ fn a_sabotaged_rule_is_detected_at_once() {
         (Sabotage::ForgetsEveryDelay, &["are due"]),
         (Sabotage::ForgetsItsAge, &["its age does not begin with its publication"]),
         (Sabotage::CountsAWait, &["but its waits and the faults explain 1"]),
-        (
-            Sabotage::TrustsAPublisher,
-            &["without a received one", "has other", "without a delivery"],
-        ),
+        (Sabotage::TrustsAPublisher, &["without a received one"]),
         (Sabotage::MisfilesABlob, &["its blob has a key"]),
         (Sabotage::ForgesABlob, &["its history does not add up"]),
     ] {

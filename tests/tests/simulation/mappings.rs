@@ -72,6 +72,7 @@ impl Mappings {
         // Lambda receives batches of any size up to the maximum.
         let most = match begun {
             Some(begun) => self.0[begun].most - self.0[begun].batch.len(),
+            None if world.limits.full_batches => Limits::batch_of(queue),
             None => 1 + world.random.below(Limits::batch_of(queue) as u64) as usize,
         };
         let received = world.queues.receive(queue, most, now_ms, &world.limits);
@@ -138,6 +139,7 @@ impl Inner {
     /// failed before. Waits count as no failure.
     fn check_receives(&mut self, queue: QueueName, queued: &Queued) {
         let planned = queued.planned_receives(queue);
+        self.ledger.most_receives = self.ledger.most_receives.max(queued.receives);
         if queued.receives > planned + queued.excused {
             self.ledger.record_violation(format!(
                 "{} of {queue:?} was received {} times, but its waits and the faults explain {}",

@@ -134,7 +134,7 @@ impl Consents for World {
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let carried = Carried::of(&message);
-        let touched = Touched::of(&carried);
+        let touched = self.with(|world| world.touched_by(&carried));
         self.step(&touched).await;
         let (wait_ms, answer) = self.with(|world| world.send_at(queue, message, carried));
         if wait_ms > 0 {

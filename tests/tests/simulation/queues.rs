@@ -1,14 +1,11 @@
 //! Queues that behave like SQS: delays, visibility, receive counts, redrive, retention.
-//!
-//! Messages are kept by the time of their next change, so that hundreds of thousands may wait.
-
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use delivery::ports::QueueName;
-use delivery::time::duration::{DAY_MS, SECOND_MS};
+use delivery::time::duration::SECOND_MS;
 
 use super::limits::Limits;
 use super::publish::Published;
+use super::queue_state::QueueState;
 use super::queued::{Carried, Queued};
 
 /// The queues that functions read, in polling order.
@@ -30,8 +27,6 @@ pub(crate) const ALL: [QueueName; 7] = [
     QueueName::Unprocessed,
     QueueName::LastResort,
 ];
-/// The retention period of a message.
-const RETENTION_MS: u64 = 14 * DAY_MS;
 /// The longest delay of a message.
 pub(crate) const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 
@@ -48,103 +43,6 @@ fn redrive(queue: QueueName) -> Option<(QueueName, u32)> {
         QueueName::Isolation => Some((QueueName::DeadLetter, 10)),
         QueueName::DeadLetter => Some((QueueName::LastResort, 1_000)),
         QueueName::Unprocessed | QueueName::LastResort => None,
-    }
-}
-
-/// Messages by the time of their next change, and by their copy.
-type ByTime = BTreeSet<(u64, u64)>;
-
-/// One queue.
-#[derive(Debug, Default)]
-struct QueueState {
-    messages: BTreeMap<u64, Queued>,
-    /// Delayed, or received and not deleted; by when they become visible.
-    hidden: ByTime,
-    /// Visible, by group.
-    visible: BTreeMap<String, ByTime>,
-    /// Received and not deleted, and how many of them each group has.
-    in_flight: BTreeSet<u64>,
-    of_group: HashMap<String, usize>,
-    /// By when they are deleted.
-    expiry: ByTime,
-    /// The copy of each receipt that is still valid.
-    receipts: HashMap<String, u64>,
-}
-
-impl QueueState {
-    fn put(&mut self, queued: Queued) {
-        self.hidden.insert((queued.visible_ms, queued.copy));
-        self.expiry.insert((queued.sent_ms + RETENTION_MS, queued.copy));
-        self.messages.insert(queued.copy, queued);
-    }
-
-    fn remove(&mut self, copy: u64) -> Option<Queued> {
-        let queued = self.messages.remove(&copy)?;
-        self.hidden.remove(&(queued.visible_ms, copy));
-        self.remove_visible(&queued);
-        self.land(&queued);
-        self.expiry.remove(&(queued.sent_ms + RETENTION_MS, copy));
-        self.receipts.remove(&queued.receipt);
-        Some(queued)
-    }
-
-    fn remove_visible(&mut self, queued: &Queued) {
-        if let Some(group) = self.visible.get_mut(queued.group_key()) {
-            group.remove(&(queued.visible_ms, queued.copy));
-            if group.is_empty() {
-                self.visible.remove(queued.group_key());
-            }
-        }
-    }
-
-    /// Makes visible what was hidden until now.
-    fn reveal(&mut self, now_ms: u64) {
-        while let Some((at_ms, copy)) = self.hidden.first().copied()
-            && at_ms <= now_ms
-        {
-            self.hidden.pop_first();
-            let queued = self.messages[&copy].clone();
-            self.land(&queued);
-            let group = self.visible.entry(queued.group_key().to_owned()).or_default();
-            group.insert((at_ms, copy));
-        }
-    }
-
-    /// A message is no longer in flight.
-    fn land(&mut self, queued: &Queued) {
-        if self.in_flight.remove(&queued.copy)
-            && let Some(count) = self.of_group.get_mut(queued.group_key())
-        {
-            *count -= 1;
-        }
-    }
-
-    /// The visible message that is received next: the oldest; in a fair queue the oldest of the
-    /// group with the fewest in flight. A message without a group is fair to all.
-    fn next(&self, fair: bool) -> Option<u64> {
-        let noise = |group: &str| {
-            let counts = fair && !group.is_empty();
-            if counts { self.of_group.get(group).copied().unwrap_or(0) } else { 0 }
-        };
-        let firsts = self.visible.iter().filter_map(|(group, of)| Some((group, of.first()?)));
-        let (_, (_, copy)) = firsts.min_by_key(|(group, first)| (noise(group), **first))?;
-        Some(*copy)
-    }
-
-    /// Receives a visible message.
-    fn take(&mut self, copy: u64, receipt: u64, now_ms: u64, hidden_ms: u64) -> Queued {
-        self.remove_visible(&self.messages[&copy].clone());
-        let queued = self.messages.get_mut(&copy).expect("a visible message is there");
-        self.in_flight.insert(copy);
-        *self.of_group.entry(queued.group_key().to_owned()).or_default() += 1;
-        self.receipts.remove(&queued.receipt);
-        queued.receives += 1;
-        queued.first_received_ms.get_or_insert(now_ms);
-        queued.visible_ms = now_ms + hidden_ms;
-        queued.receipt = format!("r{receipt}");
-        self.hidden.insert((queued.visible_ms, copy));
-        self.receipts.insert(queued.receipt.clone(), copy);
-        queued.clone()
     }
 }
 

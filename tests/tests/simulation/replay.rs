@@ -39,7 +39,7 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
     for (index, attempt) in seen.iter().enumerate() {
         let attempts = index as u32 + 1;
         while let Some((at_ms, until_ms)) =
-            postponements.next_if(|(at_ms, _)| *at_ms <= attempt.at_ms)
+            postponements.next_if(|(at_ms, until_ms)| precedes(*at_ms, *until_ms, attempt.at_ms))
         {
             due_ms = check_postponement(due_ms, *at_ms, *until_ms)?;
         }
@@ -98,6 +98,11 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
         return Ok(ends);
     }
     Err(format!("no attempt after {} although one was due", seen.len()))
+}
+
+/// Whether a postponement came before an attempt; at the same time, one that ends later followed it.
+fn precedes(at_ms: u64, until_ms: u64, attempt_ms: u64) -> bool {
+    at_ms < attempt_ms || (at_ms == attempt_ms && until_ms <= attempt_ms)
 }
 
 /// A due attempt is postponed: not to before it was due, and not long after.

@@ -38,10 +38,9 @@ impl Inner {
         }
         let record = self.reply(number, id, exchange.ended_ms());
         self.invocation().answered.push((id, record));
-        for ((_, of, _), reply) in &self.ledger.ids {
-            if *of == record {
-                *self.ledger.starts.entry(*reply).or_default() += 1;
-            }
+        let replies: Vec<Uuid> = self.ledger.ids_of(record).map(|(.., id)| id).collect();
+        for reply in replies {
+            *self.ledger.starts.entry(reply).or_default() += 1;
         }
         let body = self.ledger.published[record].1.body.clone().into_bytes();
         let result =
@@ -67,7 +66,7 @@ impl Inner {
         };
         for (number, route) in to {
             let id = id_of(answered, &self.rules[number].subscription.name);
-            self.ledger.ids.insert((Some(number), record, 0), id);
+            self.ledger.ids.insert((record, Some(number), 0), id);
             self.ledger.know(
                 &self.rules,
                 id,
@@ -114,13 +113,13 @@ impl Inner {
                 Some(delivery) => delivery.id == answered,
                 None => held.origin() == Some(self.ledger.origin(answered)),
             };
-            let ids = self.ledger.ids.iter().filter(|((_, of, _), _)| *of == record && carries_it);
-            let there = ids.filter(|((number, ..), id)| {
+            let ids = self.ledger.ids_of(record).filter(|_| carries_it);
+            let there = ids.filter(|(number, _, id)| {
                 let facts =
                     number.map_or(Vec::new(), |number| self.versions.facts(&versions, number));
                 self.ledger.known[id].route == Route::Reply || facts.iter().all(Option::is_some)
             });
-            let must_end: Vec<Uuid> = there.map(|(_, id)| *id).collect();
+            let must_end: Vec<Uuid> = there.map(|(.., id)| id).collect();
             self.ledger.must_end.extend(must_end);
         }
     }

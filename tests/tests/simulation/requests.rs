@@ -89,7 +89,7 @@ impl Inner {
             Some(b'd') => Route::Sink,
             Some(_) | None => Route::Event,
         };
-        let known = |(record, index)| self.ledger.ids.get(&(Some(number), record, index)).copied();
+        let known = |(record, index)| self.ledger.ids.get(&(record, Some(number), index)).copied();
         let of_way = |id: &Uuid| {
             self.ledger.known[id].route == route
                 && self.ledger.known[id].subscription == Some(number)
@@ -202,7 +202,8 @@ impl Inner {
         let most = facts.iter().flatten().map(|facts| facts.max_attempts).max();
         let allowed: u32 = bases.iter().map(|base| base.left(most.unwrap_or(0))).sum();
         let retry = &self.rules[number].subscription.retry;
-        let base_ms = bases.first().map_or(0, |base| base.published_ms);
+        // Of one that started twice, the younger may go on.
+        let base_ms = bases.iter().map(|base| base.published_ms).max().unwrap_or(0);
         let published_ms = self.ledger.published_ms(id).unwrap_or(base_ms);
         let age_ms = self.clock_ms().saturating_sub(published_ms);
         let due_ms = bases.iter().map(|base| base.due_ms).min().unwrap_or(u64::MAX);
@@ -218,6 +219,8 @@ impl Inner {
             tally.last,
             Some((_, Expected::Delivered | Expected::Final | Expected::RetriedAlone))
         );
+        // A retry alone after a refused batch is made whatever the limits are.
+        let alone = bases.iter().any(|base| base.batching == Batching::RetryAlone);
         let unbatched = bases.iter().all(|base| base.batching != Batching::Allowed);
         let complaints = [
             (tally.requests >= allowed, "attempted more often than its policy allows"),
@@ -226,7 +229,7 @@ impl Inner {
                 "attempted before it was due",
             ),
             (
-                retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms),
+                retry.time_to_live_ms.is_some_and(|limit_ms| age_ms >= limit_ms) && !alone,
                 "attempted past its time to live",
             ),
             (age_ms >= LIFETIME_MAX_MS, "attempted past 14 days"),

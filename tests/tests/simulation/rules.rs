@@ -11,11 +11,12 @@ use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::filter::Filter;
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::profile::{Dialect, Profile};
-use delivery::subscription::schedule::{Kind, Schedule};
+use delivery::subscription::schedule::Kind;
 use delivery::subscription::{Batch, Destination, OnRefused, ReplyTo, Subscription};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use super::faults::SeededRandom;
+use super::policies::{Waits, event_grid, native, policy};
 use super::sinks;
 
 /// The topic that has subscriptions.
@@ -24,15 +25,6 @@ pub(crate) const TOPIC: &str = "shop/orders";
 pub(crate) const OWN_CONTAINER: &str = "own-letters/of/ours";
 /// Filters match this type only.
 pub(crate) const WANTED_TYPE: &str = "order.created";
-
-/// The waits, as lists; the last one repeats.
-#[derive(Debug, Clone, Copy)]
-enum Waits {
-    /// Before retry 1, 2, 3 …
-    Each(&'static [u64]),
-    /// Since the first attempt.
-    SinceFirst(&'static [u64]),
-}
 
 /// The step that has to follow an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +79,16 @@ impl Rules {
         let (profile, waits) = event_grid(240);
         let mut subscription = bare(TOPIC, number, &profile);
         subscription.destination.probation = probation;
+        Self { subscription, filtered: false, waits }
+    }
+
+    /// A native subscription of this number that is tried ten times within seven days.
+    pub(crate) fn of_seven_days(number: usize) -> Self {
+        const WAITS: [u64; 9] =
+            [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000];
+        let (profile, waits) = native(10, Kind::Exponential { delay_ms: 1_000 }, &WAITS);
+        let mut subscription = bare(TOPIC, number, &profile);
+        subscription.retry.time_to_live_ms = Some(7 * DAY_MS);
         Self { subscription, filtered: false, waits }
     }
 
@@ -158,7 +160,7 @@ impl Rules {
         ended_ms: u64,
         least_ms: u64,
     ) -> (u64, u64) {
-        let nth = |list: &[u64]| list[(attempts as usize - 1).min(list.len() - 1)];
+        let nth = |list: &[u64]| list[(attempts as usize).saturating_sub(1).min(list.len() - 1)];
         let wait_ms = match self.waits {
             Waits::Each(list) => nth(list),
             Waits::SinceFirst(list) => (first_ms + nth(list)).saturating_sub(ended_ms),
@@ -211,88 +213,6 @@ fn batch(random: &mut SeededRandom) -> Option<Batch> {
         preferred_bytes: random.pick(&[250, 450, 64 * 1_024, 64 * 1_024]),
         on_refused: random.pick(&[OnRefused::Split, OnRefused::Split, OnRefused::All]),
     })
-}
-
-/// A profile with changes, and its waits by the documentation.
-fn policy(random: &mut SeededRandom) -> (Profile, Waits) {
-    match random.below(11) {
-        0 => knative(0, Kind::Exponential { delay_ms: 1_000 }, &[0]),
-        1 => knative(3, Kind::Linear { delay_ms: 1_000 }, &[1_000, 2_000, 3_000]),
-        2 => knative(4, Kind::Exponential { delay_ms: 200 }, &[400, 800, 1_600, 3_200]),
-        3 => knative(4, Kind::LinearFromZero { delay_ms: 200 }, &[0, 200, 400, 600]),
-        4 => knative(
-            5,
-            Kind::ExponentialFromZero { delay_ms: 1_000 },
-            &[1_000, 2_000, 4_000, 8_000, 16_000],
-        ),
-        5 => event_grid(random.pick(&[1, 30, 30, 240, 1_440])),
-        6 => namespace(),
-        7 => kubernetes(),
-        8 => native(8, Kind::Constant { delay_ms: 300 }, &[300]),
-        9 => native(3, Kind::Waits { waits_ms: [500, 2_000_000].into() }, &[500, 2_000_000]),
-        _ => {
-            let kind = Kind::Exponential { delay_ms: 1_000 };
-            native(
-                10,
-                kind,
-                &[2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000],
-            )
-        }
-    }
-}
-
-fn knative(retry: u32, kind: Kind, waits: &'static [u64]) -> (Profile, Waits) {
-    let mut profile = Profile::of(Dialect::Knative);
-    profile.retry.max_attempts = retry + 1;
-    profile.retry.schedule = Schedule { kind, max_ms: None };
-    (profile, Waits::Each(waits))
-}
-
-fn native(attempts: u32, kind: Kind, waits: &'static [u64]) -> (Profile, Waits) {
-    let mut profile = Profile::of(Dialect::Native);
-    profile.retry.max_attempts = attempts;
-    profile.retry.schedule.kind = kind;
-    (profile, Waits::Each(waits))
-}
-
-fn event_grid(minutes: u64) -> (Profile, Waits) {
-    const WAITS: [u64; 10] = [
-        10 * SECOND_MS,
-        30 * SECOND_MS,
-        MINUTE_MS,
-        5 * MINUTE_MS,
-        10 * MINUTE_MS,
-        30 * MINUTE_MS,
-        HOUR_MS,
-        3 * HOUR_MS,
-        6 * HOUR_MS,
-        DAY_MS / 2,
-    ];
-    let mut profile = Profile::of(Dialect::EventGrid);
-    profile.retry.time_to_live_ms = Some(minutes * MINUTE_MS);
-    (profile, Waits::Each(&WAITS))
-}
-
-fn namespace() -> (Profile, Waits) {
-    const MOMENTS: [u64; 9] = [10, 30, 60, 300, 600, 900, 1_200, 1_500, 1_800];
-    const MOMENTS_MS: [u64; 9] = {
-        let mut moments = MOMENTS;
-        let mut index = 0;
-        while index < moments.len() {
-            moments[index] *= SECOND_MS;
-            index += 1;
-        }
-        moments
-    };
-    let mut profile = Profile::of(Dialect::EventGridNamespace);
-    profile.retry.time_to_live_ms = Some(20 * MINUTE_MS);
-    (profile, Waits::SinceFirst(&MOMENTS_MS))
-}
-
-fn kubernetes() -> (Profile, Waits) {
-    let mut profile = Profile::of(Dialect::EventGridKubernetes);
-    profile.retry.max_attempts = 3;
-    (profile, Waits::Each(&[MINUTE_MS, 10 * MINUTE_MS]))
 }
 
 /// A catalogue of these subscriptions.

@@ -120,9 +120,12 @@ impl Saboteur {
 
     /// Tampers with a record that a function receives.
     pub(crate) fn tampers_with_record(&mut self, record: Record) -> Record {
-        let written = |value: &String| value.starts_with('{');
-        let forged =
-            matches!(&record.attribute, Some(Attribute::Delivery(value)) if written(value));
+        let forged = match &record.attribute {
+            Some(Attribute::Delivery(value) | Attribute::Publication(value)) => {
+                value.starts_with('{')
+            }
+            Some(Attribute::DeadLetter(_)) | None => false,
+        };
         let believes = self.plan == Some(Sabotage::TrustsAPublisher)
             && record.queue == QueueName::Events
             && forged;

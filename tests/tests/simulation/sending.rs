@@ -19,7 +19,7 @@ impl Inner {
         let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery)).cloned();
         if self.random.injects(Fault::SendFailed) {
             self.print(|| format!("SEND FAILED {}", self.name_of(&carried)));
-            self.fork(&Touched::of(&carried));
+            self.note_not_taken(&carried);
             return Err(QueueError("no".to_owned()));
         }
         if queue == QueueName::Isolation {
@@ -29,7 +29,7 @@ impl Inner {
         if let Some(delivery) = fresh.filter(|_| !self.invocations[self.current].stores) {
             self.note_fresh(&delivery);
         }
-        let touched = Touched::of(&carried);
+        let touched = self.touched_by(&carried);
         self.enqueue(queue, message, carried);
         if self.random.injects(Fault::SendAnswerLost) {
             self.print(|| format!("SEND ANSWER LOST {touched:?}"));
@@ -37,6 +37,20 @@ impl Inner {
             return Err(QueueError("no answer".to_owned()));
         }
         Ok(())
+    }
+
+    /// A queue did not take a message: its record is redelivered, and it is sent again.
+    pub(crate) fn note_not_taken(&mut self, carried: &Carried) {
+        let stores = self.invocation().stores;
+        self.ledger.costs.excuse(carried, stores);
+        self.fork(&self.touched_by(carried));
+    }
+
+    /// What a message touches: of a delivery that starts here, what it follows from.
+    pub(crate) fn touched_by(&self, carried: &Carried) -> Touched {
+        let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery));
+        let known = fresh.and_then(|delivery| self.ledger.known.get(&delivery.id));
+        known.and_then(|known| known.from).map_or_else(|| Touched::of(carried), Touched::one)
     }
 
     /// Records what is in a queue from now on.

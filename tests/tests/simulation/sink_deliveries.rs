@@ -20,6 +20,10 @@ impl Inner {
         };
         let goes_on =
             self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
+        // Its message was attempted by this invocation, so this is another start.
+        let tallies = &self.invocations[self.current].tallies;
+        let attempted = tallies.get(&delivery.id).is_some_and(|tally| tally.requests > 0);
+        let goes_on = goes_on && !(attempted && delivery.attempts == 0);
         !goes_on && !self.bases(from).is_empty()
     }
 
@@ -121,11 +125,11 @@ impl Inner {
         let from = self.ledger.known[&sink_delivery].from.expect("it follows from a dead letter");
         self.check_letter_text(from, body);
         let invocation = &self.invocations[self.current];
-        let first = invocation.messages_for(sink_delivery, "").into_iter().find_map(carried_letter);
+        let messages = invocation.messages_for(sink_delivery, "").into_iter();
+        let mut letters = messages.filter_map(carried_letter);
         let result_seen = properties(&serde_json::from_str(body).unwrap_or(Value::Null));
-        if first
-            .is_some_and(|letter| result_seen["deadletterreasoncode"] != letter.reason.to_string())
-        {
+        let reason = &result_seen["deadletterreasoncode"];
+        if !letters.any(|letter| *reason == letter.reason.to_string()) {
             self.record_violation(sink_delivery, "its sink gets another reason");
         }
     }

@@ -5,7 +5,7 @@ use delivery::time::duration::SECOND_MS;
 
 use super::faults::Fault;
 use super::queued::Carried;
-use super::world::{Inner, Touched};
+use super::world::Inner;
 
 /// The limit of a call, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`).
 const CALL_MAX_MS: u64 = 8 * SECOND_MS;
@@ -55,20 +55,24 @@ impl Inner {
         match self.pace() {
             _ if self.refuses(queue) => {
                 self.check_sent(queue, &message, &carried);
-                self.fork(&Touched::of(&carried));
+                self.note_not_taken(&carried);
                 (TRIES_MS, Err(QueueError("throttled".to_owned())))
             }
             Pace::Quick => (0, self.send(queue, message, carried)),
             Pace::Slow(wait_ms) => (wait_ms, self.send(queue, message, carried)),
             Pace::TimesOut(wait_ms) => {
-                let touched = Touched::of(&carried);
-                if self.random.percent(50) {
+                let touched = self.touched_by(&carried);
+                let explained = if self.random.percent(50) {
                     // Whatever the queue says, nobody hears it.
-                    let _ = self.send(queue, message, carried);
+                    self.send(queue, message, carried).is_err()
                 } else {
                     self.check_sent(queue, &message, &carried);
+                    self.note_not_taken(&carried);
+                    true
+                };
+                if !explained {
+                    self.fork(&touched);
                 }
-                self.fork(&touched);
                 (wait_ms, Err(QueueError("timed out".to_owned())))
             }
         }

@@ -42,12 +42,15 @@ pub(crate) fn verdict(world: &Inner) -> Vec<String> {
 fn multiplied(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
     let ledger = &world.ledger;
     let mut broken = Vec::new();
+    let mut waiting: BTreeMap<Uuid, u32> = BTreeMap::new();
+    let queues = [QueueName::FanOut, QueueName::Retry, QueueName::Isolation];
+    let carried = queues.into_iter().flat_map(|queue| world.queues.all(queue));
+    carried
+        .filter_map(|held| held.carried.id())
+        .for_each(|id| *waiting.entry(id).or_default() += 1);
     for id in ledger.known.keys() {
         let allowed = ledger.chains_allowed(*id);
-        let waits = |queue| world.queues.all(queue).filter(|held| held.carried.id() == Some(*id));
-        let queues = [QueueName::FanOut, QueueName::Retry, QueueName::Isolation];
-        let waiting = queues.into_iter().flat_map(waits).count() as u32;
-        let chains = ledger.ends(*id) + waiting;
+        let chains = ledger.ends(*id) + waiting.get(id).copied().unwrap_or(0);
         if chains > allowed {
             broken.push(format!(
                 "{}: {chains} chains, but the faults explain {allowed}",

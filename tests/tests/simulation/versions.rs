@@ -54,6 +54,28 @@ impl Versions {
                 versions.change(&mut changed, random, from_ms);
             }
         }
+        if !random.quiet && random.percent(10) {
+            versions.break_for_a_while(random);
+        }
+        versions
+    }
+
+    /// Some time after the last version nothing can be read, and then the same again.
+    fn break_for_a_while(&mut self, random: &mut SeededRandom) {
+        let Some(Version { from_ms, catalogue, facts, .. }) = self.list.last() else { return };
+        let (catalogue, facts) = (catalogue.clone(), facts.clone());
+        let broken_ms = from_ms + random.pick(&[1_000, 600_000, 10_000_000]);
+        let mended_ms = broken_ms + random.pick(&[20_000, 1_000_000, 31_000_000]);
+        self.add_unusable(broken_ms, facts.len());
+        self.list.push(Version { from_ms: mended_ms, catalogue, facts, brings: Vec::new() });
+    }
+
+    /// Nothing can be read until the time when these subscriptions can.
+    pub(crate) fn broken_until(mended_ms: u64, rules: &[Rules]) -> Self {
+        let mut versions = Self { list: Vec::new() };
+        versions.add_unusable(0, rules.len());
+        let whole: Vec<Option<Rules>> = rules.iter().cloned().map(Some).collect();
+        versions.add(mended_ms, &whole, Vec::new());
         versions
     }
 

@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use super::endpoints::Behaviour;
 use super::faults::{Fault, SeededRandom};
-use super::ledger::{Invocation, Ledger};
+use super::invocations::Invocation;
+use super::ledger::Ledger;
 use super::limits::Limits;
 use super::probations::Watch;
 use super::processes::Memory;
