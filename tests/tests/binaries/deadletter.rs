@@ -46,3 +46,14 @@ async fn the_response_names_the_records_that_the_queue_did_not_take_back() {
     let function = world.run(&DEADLETTER, &changes, invocation(&records)).await;
     assert_eq!(function.runtime_api.returned().await, ["m2"]);
 }
+
+#[tokio::test]
+async fn metrics_of_deadletter_are_lines_of_json() {
+    let world = World::start().await;
+    let attribute = write_dead_letter(&letter());
+    let records = [record("m1", "dead-letter", &[("deadletter", &attribute)])];
+    let function = world.run(&DEADLETTER, &[], invocation(&records)).await;
+    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let metrics = function.line("_aws").await;
+    assert_eq!(metrics["_aws"]["CloudWatchMetrics"][0]["Namespace"], "lastmile/tested");
+}

@@ -78,3 +78,25 @@ async fn a_delivery_is_believed_on_an_internal_queue_only() {
         assert_eq!(world.requested(), [requested], "{queue}");
     }
 }
+
+#[tokio::test]
+async fn an_event_without_a_topic_has_the_default_one() {
+    let world = World::start().await;
+    let changes = [("DEFAULT_TOPIC", "shop/taken")];
+    let records = [record("m1", "events", &[])];
+    let function = world.run(&DISPATCH, &changes, invocation(&records)).await;
+    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    assert_eq!(world.requested(), ["/taken"]);
+}
+
+#[tokio::test]
+async fn log_and_metrics_of_dispatch_are_lines_of_json() {
+    let world = World::start().await;
+    let function = world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/taken")])).await;
+    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let loaded = function.line("subscriptions.loaded").await;
+    assert_eq!(loaded["source"], "s3://config/subscriptions.yaml");
+    let metrics = function.line("_aws").await;
+    assert_eq!(metrics["DeliverySuccessCount"], 1);
+    assert_eq!(metrics["_aws"]["CloudWatchMetrics"][0]["Namespace"], "lastmile/tested");
+}

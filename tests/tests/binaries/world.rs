@@ -1,6 +1,7 @@
 //! What a function talks to: a local SQS and S3, and destinations. And the function as a process.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use delivery::subscription::Consent;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, answer};
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
-use tempfile::TempDir;
+use serde_json::Value;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::environment::{Function, environment};
 use crate::runtime_api::{Invocation, RuntimeApi};
@@ -35,6 +37,7 @@ pub(crate) struct World {
 /// A running function; dropping it kills the process.
 pub(crate) struct Running {
     process: Child,
+    output: NamedTempFile,
     pub(crate) runtime_api: RuntimeApi,
 }
 
@@ -43,6 +46,24 @@ impl Drop for Running {
         let _ = self.process.kill();
         // Without this a killed child stays a zombie until the tests end.
         let _ = self.process.wait();
+    }
+}
+
+impl Running {
+    /// The first line of its standard output with this text, which is JSON.
+    pub(crate) async fn line(&self, text: &str) -> Value {
+        let found = async {
+            loop {
+                let output = fs::read_to_string(self.output.path()).expect("a text");
+                // The last line may be half written.
+                let whole = output.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+                if let Some(line) = whole.into_iter().find(|line| line.contains(text)) {
+                    return serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, found).await.unwrap_or_else(|_| panic!("no line has {text}"))
     }
 }
 
@@ -96,9 +117,11 @@ impl World {
         let mut variables = environment(function, &self.aws.endpoint(), &runtime_api.address());
         variables
             .extend(changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let output = NamedTempFile::new().expect("a file");
         let mut command = command(function, &variables);
-        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Running { process: process.expect("the binary starts"), runtime_api }
+        command.stdout(output.reopen().expect("the file")).stderr(Stdio::null());
+        let process = command.spawn().expect("the binary starts");
+        Running { process, output, runtime_api }
     }
 
     /// The URL of a queue; not every name is one of a queue.
@@ -121,7 +144,7 @@ impl World {
     }
 
     /// The `delivery` attribute of the one message of a queue, once it is visible.
-    pub(crate) async fn delivery_in(&self, queue: &str) -> serde_json::Value {
+    pub(crate) async fn delivery_in(&self, queue: &str) -> Value {
         let sqs = aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()));
         let receive = || {
             let receive = sqs.receive_message().queue_url(self.aws.queue_url(queue));

@@ -121,6 +121,16 @@ async fn of_several_earlier_ones_the_newest_that_can_be_read_is_used() {
 }
 
 #[tokio::test]
+async fn the_versions_of_a_longer_key_are_not_its_own() {
+    let object = VersionedObject::start().await;
+    object.write(&one("earlier"));
+    object.write(&one("newest"));
+    let versions = object.object().versions().await.expect("versions");
+    let listed: Vec<_> = versions.iter().map(|it| (it.id.as_str(), it.is_current)).collect();
+    assert_eq!(listed, [("1", true), ("0", false)]);
+}
+
+#[tokio::test]
 async fn a_process_that_has_a_good_one_does_not_look_back() {
     let object = VersionedObject::start().await;
     object.write(&one("earlier"));
