@@ -97,7 +97,10 @@ pub struct DeadLetter {
 }
 
 /// The addresses of a delivery with their queries, without credentials.
+///
+/// Its fields are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "struct AddressesV1")]
 pub struct Addresses {
     /// The subscriber's.
     pub subscriber: String,
